@@ -94,6 +94,9 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
     const isGone = code === 'ENOENT' && !published
     if (!refusals.has(reason) && reason !== 'RolledBack' && !isGone)
       faults.push(`fails with ${code}, ${reason}: ${message}`)
+  } else if (outcome.outcome === 'unchanged' && !hasRecord(before, from)) {
+    // The move is over. What has come to the old path since is somebody else's, even where it was the new path's content.
+    if (oldText !== oldBefore || newText !== newBefore) faults.push('says unchanged, and was not the same')
   } else if (outcome.outcome !== 'waits') {
     if (oldText !== '') faults.push(`says ${outcome.outcome}, and holds:\n${oldText}`)
     if (newText === '') faults.push(`says ${outcome.outcome}, and ${to} holds nothing`)
@@ -111,9 +114,15 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
 function adopted(before: Snapshot, target: string): string | undefined {
   const at = resolved(before, target)
   if (at === undefined || before.get(at)?.type !== 'directory') return undefined
-  const isPublished = [...before.keys()].some((path) => recordName.test(path) && path.startsWith(ownPrefix(at)))
+  const isPublished = hasRecord(before, at)
   const isEmpty = ![...before.keys()].some((path) => parentOf(path) === at)
   return isPublished || isEmpty ? undefined : visibleText(before, target)
+}
+
+/** Whether a publication of this target left a record. */
+function hasRecord(snapshot: Snapshot, target: string): boolean {
+  const prefix = ownPrefix(resolved(snapshot, target) ?? target)
+  return [...snapshot.keys()].some((path) => recordName.test(path) && path.startsWith(prefix))
 }
 
 /** It is the content 0 of the target's history. */
