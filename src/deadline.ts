@@ -1,5 +1,5 @@
 /** The longest time, in milliseconds, that a timer of Node takes; a longer one would fire at once. */
-const longest = 2 ** 31 - 1
+export const longestTimeout = 2 ** 31 - 1
 
 /** A limit of time that the work can stop while it waits for something that the limit is not about. */
 export interface Pausable {
@@ -17,7 +17,7 @@ export class PausableTimer implements Pausable {
     milliseconds: number,
     private readonly over: () => void,
   ) {
-    this.#left = Math.min(milliseconds, longest)
+    this.#left = Math.min(milliseconds, longestTimeout)
     this.resume()
   }
 

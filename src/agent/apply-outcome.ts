@@ -34,8 +34,10 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
     state.hold = undefined
     state.pin = undefined
     state.movedTo = undefined
-  } else if (state.digest !== digest) {
-    // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs.
+    // Exactly, the next comparison says it.
+    if (change === 'replaced' && state.configuration.history.keep > 0) state.pastSince ??= state.publishedAt
+  } else if (state.digest !== digest || state.isPastOver) {
+    // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs. Or an earlier content went.
     await compareWithRecord(state)
   }
   state.rejection = undefined

@@ -179,6 +179,16 @@ export class DirectoryState {
     return maxAge !== null && this.pastSince !== undefined && Date.now() - this.pastSince.getTime() >= maxAge
   }
 
+  /** When the next of its timed words ends, in milliseconds since the epoch: a hold, a pin, the stay of an earlier content. */
+  get nextEnd(): number | undefined {
+    const { maxAge } = this.configuration.history
+    const past = maxAge === null || this.pastSince === undefined ? undefined : this.pastSince.getTime() + maxAge
+    const now = Date.now()
+    // One that is over, and whose end nothing could be made of yet, is looked at with the next comparison.
+    const ends = [this.hold?.until, this.pin?.until, past].filter((end) => typeof end === 'number' && end > now)
+    return ends.length === 0 ? undefined : Math.min(...(ends as number[]))
+  }
+
   /** What the last run said: where it still holds, conditions keep their transition times. */
   restore({ conditions, confirmedAt }: EarlierStatus): void {
     this.published = conditions.find(({ type }) => type === 'Published')

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
-import { endsWithin } from '../deadline.js'
+import { endsWithin, longestTimeout } from '../deadline.js'
 import { inParallel, readHold } from '../durable/index.js'
 import { adviceFor, isSystemError } from '../errors.js'
 import type { Source } from '../objects/types.js'
@@ -58,6 +58,8 @@ export class Operations {
   /** Directories that have not been compared with their records yet. */
   readonly #comparing = new Set<DirectoryState>()
   readonly #records = new RecordWatch((path) => this.#lookForHold(path))
+  /** When a timed word of a directory ends: it is compared then. */
+  readonly #ends = new Map<DirectoryState, NodeJS.Timeout>()
   /** Directories that a batch has published, until all of it is: hooks that several of them have run once, after all of them. */
   readonly #published = new Set<DirectoryState>()
   /** All that was in flight when the operations were stopped. */
@@ -135,6 +137,8 @@ export class Operations {
 
   /** The directory is kept no longer. */
   forget(state: DirectoryState): void {
+    clearTimeout(this.#ends.get(state))
+    this.#ends.delete(state)
     this.#records.forget(state.path)
     this.#publications.forget(state.publishOperation)
     this.#hooks.forget(state.hooksOperation)
@@ -157,7 +161,9 @@ export class Operations {
       await this.#onDisk(state, () => startDirectory(state, this.#options))
       this.#comparing.delete(state)
       this.#records.follow(state.path)
-      if (this.#options.states.byPath(state.path) === state && !this.#abort.signal.aborted) compared(state)
+      if (this.#options.states.byPath(state.path) !== state || this.#abort.signal.aborted) return
+      this.#awaitEnd(state)
+      compared(state)
     }
     const comparisons = [...groups.values()].map((group) => inParallel(group, comparedAtATime, compare))
     await endsWithin(Promise.all(comparisons), startGrace)
@@ -166,6 +172,7 @@ export class Operations {
   /** Finishes or aborts what is in flight, at a point where every target is intact. What does not end in time is reported. */
   async stop(): Promise<void> {
     this.#records.close()
+    for (const timer of this.#ends.values()) clearTimeout(timer)
     this.#running.close()
     this.#abort.abort()
     this.#passes = Promise.all([this.#publications.close(), this.#hooks.close()])
@@ -243,9 +250,20 @@ export class Operations {
         // A comparison may have found the publication of another process, with hooks that nobody has run.
         const found = state.intact && !this.#hooks.expects(state.hooksOperation)
         if (published || found) this.runHooks(state)
+        this.#awaitEnd(state)
       }
       if (!this.#abort.signal.aborted) this.#removals.idle()
     }
+  }
+
+  /** What an operator said for a time ends then, and not with the next comparison. */
+  #awaitEnd(state: DirectoryState): void {
+    clearTimeout(this.#ends.get(state))
+    this.#ends.delete(state)
+    const end = state.nextEnd
+    if (end === undefined || this.#abort.signal.aborted) return
+    const compare = (): void => this.publish(state, causes.driftCheck)
+    this.#ends.set(state, setTimeout(compare, Math.min(end - Date.now(), longestTimeout)).unref())
   }
 
   #statesOf(batch: Batch): DirectoryState[] {

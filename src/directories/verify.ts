@@ -16,7 +16,8 @@ const meanings: Readonly<Record<Problem, string>> = {
  * nothing differs. Contents are not compared here and never shown.
  */
 export function describeDifferences({ path, actual, digest, differences }: Publication): string[] {
-  if (actual === undefined) return [`${path} does not exist`]
+  const isThere = actual !== undefined || differences.some((one) => one.path === '.' && one.problem === 'type')
+  if (!isThere) return [`${path} does not exist`]
   const described = inOrder(differences).map(
     (difference) => `${describePath(difference.path, path)} ${meanings[difference.problem]}`,
   )

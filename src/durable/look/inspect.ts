@@ -127,9 +127,22 @@ export async function publicationIn(
     ...(letGo !== undefined && { letGo: new Date(letGo) }),
     ...(record.relocation && { relocation: record.relocation }),
     ...(record.movedTo !== undefined && { movedTo: record.movedTo }),
-    differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
+    differences: await differencesIn(fs, parent, name, record, tree),
   }
   return { state, record, tree, here }
+}
+
+/** Where something of another kind stands at the target, that alone. */
+async function differencesIn(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  record: StoredRecord,
+  tree: Tree | undefined,
+): Promise<Publication['differences']> {
+  const found = tree === undefined ? await fs.look(parent, name) : undefined
+  if (found !== undefined && found.type !== typeOf(record.kind)) return [{ path: '.', problem: 'type' }]
+  return [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))]
 }
 
 /** They go in the order in which they came. */
@@ -144,6 +157,10 @@ async function oldestKept(
   return {}
 }
 
+function typeOf(kind: StoredRecord['kind']): 'file' | 'directory' {
+  return kind === 'file' ? 'file' : 'directory'
+}
+
 /** What a target holds, read as what it was published as; undefined where there is no such thing. */
 export async function readTarget(
   fs: FileSystem,
@@ -154,7 +171,7 @@ export async function readTarget(
 ): Promise<Tree | undefined> {
   const entry = await fs.look(parent, name)
   if (entry === undefined) return undefined
-  if (entry.type !== (kind === 'file' ? 'file' : 'directory')) return undefined
+  if (entry.type !== typeOf(kind)) return undefined
   if (kind === 'file') return readFileTree(fs, parent, name)
   let opened: Descriptor
   try {

@@ -124,6 +124,26 @@ await t.test('status without an agent: what the disk says; and one that is no st
   })
 })
 
+await t.test('verify tells what is gone from what another program put in its place', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { password: canary })
+  t.match(await node.run('sync'), { code: 0 })
+  const path = node.path('disk/web')
+  const said = async () => {
+    const { code, stdout } = await node.run('verify', '-o', 'json')
+    t.equal(code, 4)
+    return (JSON.parse(stdout) as { directories: [{ details: string[] }] }).directories[0].details
+  }
+  rmSync(path, { recursive: true })
+  t.strictSame(await said(), [`${path} does not exist`])
+  const other = [`${path} is not of the kind that was published (file, directory or link)`]
+  writeFileSync(path, 'a file')
+  t.strictSame(await said(), other)
+  rmSync(path)
+  symlinkSync('elsewhere', path)
+  t.strictSame(await said(), other)
+})
+
 await t.test('verify: differences and details are in one order', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { a: canary, b: canary, c: canary })

@@ -1,0 +1,44 @@
+/** What an operator or the configuration said for a time ends then: no change comes, and the next comparison is ten minutes away. */
+import { readdirSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { until } from '../until.js'
+import { holdfast, Node } from './holdfast.js'
+
+const web = { path: 'disk/web', contents: [{ secret: 'web' }], history: 2 }
+const quiet = ['--log-level', 'error']
+
+async function published(t: Test, directory: object = web) {
+  const node = new Node(t, [{ ...web, ...directory }])
+  node.put('Secret', 'web', { password: 'one' })
+  const agent = node.agent()
+  await agent.logged('Published')
+  node.put('Secret', 'web', { password: 'two' })
+  await until('the second content is published', () => node.read('disk/web/password') === 'two')
+  return { node, agent, path: node.path('disk/web') }
+}
+
+await t.test('a hold: what is newer is published once it is over', async (t) => {
+  const { node, agent, path } = await published(t)
+  t.match(await holdfast(['hold', path, '--for', '2s', ...quiet]), { code: 0 })
+  node.put('Secret', 'web', { password: 'three' })
+  await agent.logged('Held')
+  t.equal(node.read('disk/web/password'), 'two')
+  await until('the hold is over', () => node.read('disk/web/password') === 'three')
+})
+
+await t.test('a pin: what was rolled back from is published once it is over', async (t) => {
+  const { node, path } = await published(t)
+  const args = ['--pin', '2s', '--state-directory', node.path('state'), ...quiet]
+  t.match(await holdfast(['rollback', path, ...args]), { code: 0 })
+  t.equal(node.read('disk/web/password'), 'one')
+  await until('the pin is over', () => node.read('disk/web/password') === 'two')
+})
+
+await t.test('historyMaxAge: each earlier content goes once it is over', async (t) => {
+  const { node } = await published(t, { historyMaxAge: '3s' })
+  const earlier = () => readdirSync(node.path('disk')).filter((name) => /\.[0-9]+-[0-9a-f]{16}$/.test(name))
+  t.equal(earlier().length, 1)
+  node.put('Secret', 'web', { password: 'three' })
+  await until('there are two', () => earlier().length === 2)
+  await until('both are gone', () => earlier().length === 0)
+})
