@@ -40,9 +40,14 @@ export function put(directory: string, files: Readonly<Record<string, string>>):
   }
 }
 
+/** The directory of what an agent remembers, beside the place. */
+const stateName = 'state'
+
 export function clean(root: string): string {
   const place = placeOf(root)
   rmSync(place, { recursive: true, force: true })
+  // With it, the next run would make fewer calls than the one whose calls are aimed at.
+  rmSync(join(root, stateName), { recursive: true, force: true })
   mkdirSync(place)
   return place
 }
@@ -65,7 +70,7 @@ export function configure(root: string, version: string, directories: readonly o
   const document = {
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'AgentConfiguration',
-    stateDirectory: join(root, 'state'),
+    stateDirectory: join(root, stateName),
     source: { namespace: 'demo', files: { path: join(root, 'objects') } },
     directories: directories.map((directory) => ({ ...directory, contents })),
   }
