@@ -56,6 +56,9 @@ interface EarlierStatus {
   readonly confirmedAt: string | null
 }
 
+/** Milliseconds for which a word that is over is looked at again at once. */
+const overdue = 10_000
+
 /**
  * What the agent remembers of one configured directory. Never content: what is on the disk is read from there, what it must hold
  * comes from the source.
@@ -179,13 +182,16 @@ export class DirectoryState {
     return maxAge !== null && this.pastSince !== undefined && Date.now() - this.pastSince.getTime() >= maxAge
   }
 
-  /** When the next of its timed words ends, in milliseconds since the epoch: a hold, a pin, the stay of an earlier content. */
+  /**
+   * When the next of its timed words ends, in milliseconds since the epoch: a hold, a pin, the stay of an earlier content. It may have ended
+   * a moment ago, while a pass still found it in force.
+   */
   get nextEnd(): number | undefined {
     const { maxAge } = this.configuration.history
     const past = maxAge === null || this.pastSince === undefined ? undefined : this.pastSince.getTime() + maxAge
-    const now = Date.now()
-    // One that is over, and whose end nothing could be made of yet, is looked at with the next comparison.
-    const ends = [this.hold?.until, this.pin?.until, past].filter((end) => typeof end === 'number' && end > now)
+    const earliest = Date.now() - overdue
+    // What could not be done about one that is over is done with the next comparison.
+    const ends = [this.hold?.until, this.pin?.until, past].filter((end) => typeof end === 'number' && end > earliest)
     return ends.length === 0 ? undefined : Math.min(...(ends as number[]))
   }
 

@@ -41,6 +41,9 @@ const comparedAtATime = 4
 /** Milliseconds after which a pass that has not ended at the end of the agent is said to hang; a command has one to end in. */
 const endGrace = 2_000
 
+/** Milliseconds after which a word that ended during a pass is looked at again. */
+const secondLook = 500
+
 /** Milliseconds for the last words to the disks. */
 const lastGrace = 1_000
 
@@ -263,7 +266,8 @@ export class Operations {
     const end = state.nextEnd
     if (end === undefined || this.#abort.signal.aborted) return
     const compare = (): void => this.publish(state, causes.driftCheck)
-    this.#ends.set(state, setTimeout(compare, Math.min(end - Date.now(), longestTimeout)).unref())
+    const wait = end - Date.now()
+    this.#ends.set(state, setTimeout(compare, wait > 0 ? Math.min(wait, longestTimeout) : secondLook).unref())
   }
 
   #statesOf(batch: Batch): DirectoryState[] {
