@@ -7,7 +7,7 @@ import { survivors } from './survivors.js'
 import { answerOf } from './answer.js'
 
 /** So many there are: the list may only get shorter. */
-const equivalentsAtMost = 273
+const equivalentsAtMost = 267
 
 const text = `
 const flags = READ | NOFOLLOW | EXCL
