@@ -20,7 +20,7 @@ async function published(t: Test, directory: object = web) {
 
 await t.test('a hold: what is newer is published once it is over', async (t) => {
   const { node, agent, path } = await published(t)
-  t.match(await holdfast(['hold', path, '--for', '2s', ...quiet]), { code: 0 })
+  t.match(await holdfast(['hold', path, '--for', '6s', ...quiet]), { code: 0 })
   node.put('Secret', 'web', { password: 'three' })
   await agent.logged('Held')
   t.equal(node.read('disk/web/password'), 'two')
@@ -29,7 +29,7 @@ await t.test('a hold: what is newer is published once it is over', async (t) => 
 
 await t.test('a pin: what was rolled back from is published once it is over', async (t) => {
   const { node, path } = await published(t)
-  const args = ['--pin', '2s', '--state-directory', node.path('state'), '--no-check', ...quiet]
+  const args = ['--pin', '6s', '--state-directory', node.path('state'), '--no-check', ...quiet]
   const rolledBack = await holdfast(['rollback', path, ...args])
   t.equal(rolledBack.code, 0, rolledBack.stderr)
   t.equal(node.read('disk/web/password'), 'one')
