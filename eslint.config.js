@@ -9,7 +9,7 @@ const rooms = {
   'src/kubernetes': ['src/yaml'],
   'src/objects': ['src/kubernetes', 'src/yaml', 'src/durable'],
   'src/static-pods': ['src/objects', 'src/kubernetes', 'src/yaml', 'src/durable'],
-  'src/directories': ['src/static-pods', 'src/durable'],
+  'src/directories': ['src/static-pods', 'src/durable', 'native'],
   'src/config': ['src/yaml'],
   'src/torture': ['src/durable'],
   'src/check': [
@@ -21,7 +21,15 @@ const rooms = {
     'src/durable',
     'native',
   ],
-  'src/agent': ['src/config', 'src/objects', 'src/kubernetes', 'src/directories', 'src/static-pods', 'src/durable'],
+  'src/agent': [
+    'src/config',
+    'src/objects',
+    'src/kubernetes',
+    'src/directories',
+    'src/static-pods',
+    'src/durable',
+    'native',
+  ],
   'src/cli': [
     'src/agent',
     'src/check',
@@ -33,6 +41,7 @@ const rooms = {
     'src/torture',
     'src/yaml',
     'src/durable',
+    'native',
   ],
 }
 
@@ -49,8 +58,8 @@ const lateImport = {
 }
 const early = ['src/durable', 'src/kubernetes', 'src/objects', 'src/directories', 'src/agent']
 
-/** The door to the core, and the smaller one to what only publishes. */
-const insideDurable = '/durable/(?!(?:index|publishing)\\.js$)'
+/** The door to the core, the smaller one to what only publishes, and the words that all of it uses. */
+const insideDurable = '/durable/(?!(?:index|publishing|errors|types)\\.js$)'
 
 /** What a file of a room may not import, as patterns of `no-restricted-imports`. */
 const patternsOf = (room, below) => {
@@ -67,7 +76,7 @@ const patternsOf = (room, below) => {
           {
             regex: insideDurable,
             allowTypeImports: true,
-            message: 'Import it from src/durable/index.ts, or publishing.ts.',
+            message: 'Import it from src/durable/index.ts, publishing.ts or errors.ts.',
           },
         ]
       : []),
@@ -94,7 +103,7 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
           ? [
               {
                 selector: dynamicImport(insideDurable),
-                message: 'Import it from src/durable/index.ts, or publishing.ts.',
+                message: 'Import it from src/durable/index.ts, publishing.ts or errors.ts.',
               },
             ]
           : []),

@@ -1,7 +1,7 @@
 import type { DirectoryConfiguration } from '../config/types.js'
 import { checkContent } from '../directories/content-check.js'
 import { HookError } from '../directories/hook-error.js'
-import { DurableWriteError } from '../durable/index.js'
+import { DurableWriteError } from '../durable/errors.js'
 import type { ContentCheck, StagedContent } from '../durable/types.js'
 import type { Log } from '../log.js'
 import type { Rejection } from './directory-state.js'

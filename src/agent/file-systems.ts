@@ -1,4 +1,5 @@
-import { Lane, mountAbove, mounts, type MountDetails } from '../durable/index.js'
+import { mountAbove, mounts, type MountDetails } from '../durable/index.js'
+import { Lane } from '../../native/index.js'
 
 /** The mounts as they were read last, and when: by performance.now(). */
 let known: readonly MountDetails[] | undefined

@@ -1,4 +1,5 @@
-import { type Descriptor, type FileSystem, openedByLists } from '../durable/index.js'
+import { openedByLists } from '../durable/index.js'
+import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import { codeOf, messageOf } from '../errors.js'
 import { listed } from '../listed.js'
 import { adviceOn, warn, type CheckResult } from './findings.js'

@@ -1,10 +1,6 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
 import {
-  DurableWriteError,
-  type Attributes,
-  type Descriptor,
-  type FileSystem,
   lock,
   mountDetails,
   namesFor,
@@ -15,6 +11,8 @@ import {
   Scope,
   usageOf,
 } from '../durable/index.js'
+import { DurableWriteError } from '../durable/errors.js'
+import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import { checkAccessLists } from './access-lists.js'
 import type { Identity, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'

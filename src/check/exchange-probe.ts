@@ -1,5 +1,6 @@
 import { codeOf, failureOf, toError } from '../errors.js'
-import type { Descriptor, FileSystem, TargetNames } from '../durable/index.js'
+import type { TargetNames } from '../durable/index.js'
+import type { Descriptor, FileSystem } from '../durable/file-system.js'
 
 export interface ProbeOutcome {
   /** Why it failed; undefined: two directories were exchanged in one step. */

@@ -1,4 +1,4 @@
-import { DurableWriteError } from '../durable/index.js'
+import { DurableWriteError } from '../durable/errors.js'
 import { adviceFor, codeOf, messageOf } from '../errors.js'
 
 /**

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import type { Attributes, FileSystem } from '../durable/index.js'
+import type { Attributes, FileSystem } from '../durable/file-system.js'
 import type { Identity } from './capabilities.js'
 import { listed } from '../listed.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'

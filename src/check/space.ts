@@ -1,4 +1,5 @@
-import type { Free, Usage } from '../durable/index.js'
+import type { Usage } from '../durable/index.js'
+import type { Free } from '../durable/file-system.js'
 import { fault, inBytes, ok, warn, type CheckResult } from './findings.js'
 
 /** Below this many free bytes and inodes there is little room for anything. */

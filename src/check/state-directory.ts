@@ -1,6 +1,6 @@
 import { promises as fsp, constants } from 'node:fs'
 import { dirname } from 'node:path'
-import type { FileSystem, Mount } from '../durable/index.js'
+import type { FileSystem, Mount } from '../durable/file-system.js'
 import { adviceOn, codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
 import { rootMount } from '../durable/index.js'
 

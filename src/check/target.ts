@@ -5,13 +5,11 @@ import {
   openTarget,
   readPublication,
   refuseOtherThanDirectory,
-  type Attributes,
-  type Descriptor,
-  type FileSystem,
   dataLink,
   type TargetNames,
   type Records,
 } from '../durable/index.js'
+import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import { fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 
 export interface TargetLook {

@@ -54,8 +54,6 @@ import type {
  */
 
 export * from './publishing.js'
-/* For those who look at a target, or work beside it, as the core does. */
-export type * from './file-system.js'
 export { takeOver } from './adopt/index.js'
 export {
   dataLink,
@@ -103,7 +101,6 @@ export {
   syncParents,
   syncPath,
 } from './disk/index.js'
-export { inParallel } from '../parallel.js'
 export {
   mountAbove,
   mountDetails,
@@ -119,12 +116,6 @@ export { quarantineForeign } from './keep/index.js'
 export type { RelocationProgress } from './move/index.js'
 export { usesOf, usageOf, type Usage, type KeptBeside, type ContentEntry, type TargetContent } from './look/index.js'
 export type { DirectoryChange, DirectoryPublicationOptions } from './publish/index.js'
-/** Bounds the threads that work on one file system may keep. */
-export { Lane, returnFreedMemory } from '../../native/index.js'
-/** For what signals a process by its pid file. */
-export { openProcess, signalProcess } from '../../native/index.js'
-export type * from './types.js'
-export type * from './types.js'
 
 const system: FileSystem = new NodeFileSystem()
 

@@ -3,7 +3,6 @@
  * whatever a command does not load is neither read nor compiled when it starts, and all of the room is twice as much.
  */
 
-export { DurableWriteError, extendError, OverlappingTargets, wrapError } from './errors.js'
 export { AtOnceFileSystem, modeAt, NodeFileSystem } from './posix/index.js'
 export {
   checkFile,

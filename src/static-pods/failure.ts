@@ -1,5 +1,5 @@
 import { messageOf, type InvalidInput as DeclaredInvalid } from '../errors.js'
-import { DurableWriteError, extendError } from '../durable/index.js'
+import { DurableWriteError, extendError } from '../durable/errors.js'
 
 /** What was asked for could not be done; the message says what, on which object or path, and what to do. No secret is in it. */
 export class StaticPodError extends Error {

@@ -1,5 +1,6 @@
 import { codeOf, messageOf } from '../errors.js'
-import { type FileSystem, NodeFileSystem } from '../durable/index.js'
+import { NodeFileSystem } from '../durable/index.js'
+import type { FileSystem } from '../durable/file-system.js'
 import { hostPathVolumes, namesByKernel, namesOfTarget, plainName } from './host-paths.js'
 import { parseManifest } from './pod/manifest.js'
 import { listManifests, readNodeFile } from './node-files.js'

@@ -5,7 +5,8 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, join, normalize } from 'node:path'
 import { endsWithin } from '../deadline.js'
-import { type FileSystem, namesOf, NodeFileSystem } from '../durable/index.js'
+import { namesOf, NodeFileSystem } from '../durable/index.js'
+import type { FileSystem } from '../durable/file-system.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
 
 export interface HostPathFault {

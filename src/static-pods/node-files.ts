@@ -1,16 +1,9 @@
 /* What is on the node's disk, read through the FileSystem interface: a test's disk shows these commands what it holds. */
 import { join } from 'node:path'
 import { codeOf } from '../errors.js'
-import {
-  checkTarget,
-  DurableWriteError,
-  readWhole,
-  resolve,
-  resolveLinks,
-  Scope,
-  type Entry,
-  type FileSystem,
-} from '../durable/index.js'
+import { checkTarget, readWhole, resolve, resolveLinks, Scope } from '../durable/index.js'
+import { DurableWriteError } from '../durable/errors.js'
+import type { Entry, FileSystem } from '../durable/file-system.js'
 import { largestFile } from './read-file.js'
 
 /**

@@ -1,4 +1,5 @@
-import { Disk, DurableWriteError, replaceFile, type HeldLock } from '../durable/index.js'
+import { Disk, replaceFile, type HeldLock } from '../durable/index.js'
+import { DurableWriteError } from '../durable/errors.js'
 import { codeOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { readRegularFile } from '../regular-file.js'

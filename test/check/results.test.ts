@@ -10,7 +10,7 @@ import { parseMount } from '../../src/durable/posix/mountinfo.js'
 import { checkSpace } from '../../src/check/space.js'
 import { painter } from '../../src/cli/output/colour.js'
 import { checkText } from '../../src/cli/commands/check.js'
-import { DurableWriteError } from '../../src/durable/index.js'
+import { DurableWriteError } from '../../src/durable/errors.js'
 
 await t.test('kernels, for a target on btrfs', (t) => {
   const fixed = ['6.1.161', '6.1.200-1.el9', '6.6.121', '6.12.66', '6.18.6', '6.18.44-fc-v669', '6.19.0', '7.0.1']

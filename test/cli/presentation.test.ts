@@ -12,7 +12,7 @@ import { createLogger, type logFormats, readableLine } from '../../src/cli/outpu
 import { testIo } from './in-process.js'
 import { statusText } from '../../src/cli/commands/status.js'
 import { age, table } from '../../src/cli/output/table.js'
-import { DurableWriteError } from '../../src/durable/index.js'
+import { DurableWriteError } from '../../src/durable/errors.js'
 import { selfSigned } from '../../src/cli/demo/certificate.js'
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 

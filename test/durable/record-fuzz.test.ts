@@ -8,7 +8,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { DurableWriteError, readPublication, replaceDirectory } from '../../src/durable/index.js'
+import { readPublication, replaceDirectory } from '../../src/durable/index.js'
+import { DurableWriteError } from '../../src/durable/errors.js'
 import { holds } from '../property.js'
 import { contents, scratch } from './scratch.js'
 

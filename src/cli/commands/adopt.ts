@@ -1,5 +1,5 @@
 import type { DirectoryConfiguration } from '../../config/types.js'
-import type { AdoptionResult, ReplaceResult } from '../../durable/index.js'
+import type { AdoptionResult, ReplaceResult } from '../../durable/types.js'
 import type { Log } from '../../log.js'
 import { askSource, type Asked } from '../content/ask-source.js'
 import { contentCheck } from '../content/content-check.js'

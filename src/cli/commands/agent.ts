@@ -57,7 +57,7 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
   const [{ Daemon }, { openSource }, { disableCoreDumps, returnFreedMemory }] = await Promise.all([
     import('../../agent/daemon.js'),
     import('../../agent/open-source.js'),
-    import('../../durable/index.js'),
+    import('../../../native/index.js'),
   ])
   disableCoreDumps()
   returnMemoryWith(returnFreedMemory)

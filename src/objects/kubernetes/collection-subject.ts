@@ -5,7 +5,7 @@
  */
 import { objectName } from '../../object-name.js'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inParallel } from '../../durable/index.js'
+import { inParallel } from '../../parallel.js'
 import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Log } from '../../log.js'
-import type { Disk, DirectoryChange, DirectoryPublicationRequest, RecordedObject } from '../../durable/index.js'
+import type { Disk, DirectoryChange, DirectoryPublicationRequest } from '../../durable/index.js'
+import type { RecordedObject } from '../../durable/types.js'
 import { revisionFamily, revisionName } from '../names.js'
 import {
   objectDirectory,

@@ -7,13 +7,8 @@
 import { messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
 import { listed } from '../../listed.js'
-import {
-  remove,
-  type DirectoryChange,
-  type DirectoryPublicationRequest,
-  type Disk,
-  type FileSystem,
-} from '../../durable/index.js'
+import { remove, type DirectoryChange, type DirectoryPublicationRequest, type Disk } from '../../durable/index.js'
+import type { FileSystem } from '../../durable/file-system.js'
 import { StaticPodError, withState } from '../failure.js'
 import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedManifest } from './install-plan.js'
 import { parseManifest, type Manifest } from '../pod/manifest.js'

@@ -3,7 +3,8 @@
  * was visible, and never tried again, or of a prune that was. A record that is whole says whose it is. One that is torn is
  * known by the digest in its name, for revisions near those that are known.
  */
-import { type Descriptor, type FileSystem, namesFor, readWhole } from '../../durable/index.js'
+import { namesFor, readWhole } from '../../durable/index.js'
+import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { asMap, asText } from '../json.js'
 import { revisionName, revisionOf } from '../names.js'
 

@@ -1,6 +1,6 @@
 import { objectName } from '../../object-name.js'
 import { join } from 'node:path'
-import { inParallel } from '../../durable/index.js'
+import { inParallel } from '../../parallel.js'
 import type { ApiReader } from '../../kubernetes/reads/api-reader.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { lastingRequests, revisionContent, revisionRequest, type InstallPlan } from './install-plan.js'

@@ -6,12 +6,8 @@ import { codeOf, messageOf } from '../../errors.js'
 import { constants } from 'node:fs'
 import { access, lstat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import {
-  type Disk,
-  DurableWriteError,
-  type DirectoryPublicationRequest,
-  type FileRequest,
-} from '../../durable/index.js'
+import type { Disk, DirectoryPublicationRequest, FileRequest } from '../../durable/index.js'
+import { DurableWriteError } from '../../durable/errors.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { hostPathFaults } from '../host-paths.js'
 import type { InstallLine, InstallPlan, InstallSettings } from './install-plan.js'

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
-import { DurableWriteError, type Disk, type FileRequest, type HeldLock } from '../../durable/index.js'
+import type { Disk, FileRequest, HeldLock } from '../../durable/index.js'
+import { DurableWriteError } from '../../durable/errors.js'
 import {
   lastKnownGood,
   lastKnownGoodPath,

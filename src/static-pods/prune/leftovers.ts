@@ -1,4 +1,5 @@
-import { namesFor, quarantineForeign, readAllRecords, type Descriptor, type FileSystem } from '../../durable/index.js'
+import { namesFor, quarantineForeign, readAllRecords } from '../../durable/index.js'
+import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import type { Log } from '../../log.js'
 import { revisionFamily } from '../names.js'
 import { orphanedRecords } from '../install/orphaned-records.js'

@@ -6,15 +6,9 @@
 import { isSystemError, messageOf } from '../../errors.js'
 import { basename, join } from 'node:path'
 import type { Log } from '../../log.js'
-import {
-  DurableWriteError,
-  wrapError,
-  type Descriptor,
-  type FileSystem,
-  namesFor,
-  remove,
-  type Disk,
-} from '../../durable/index.js'
+import { namesFor, remove, type Disk } from '../../durable/index.js'
+import { DurableWriteError, wrapError } from '../../durable/errors.js'
+import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
 import { entriesOf, listManifests } from '../node-files.js'
 import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'

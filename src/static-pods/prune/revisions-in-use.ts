@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../../errors.js'
-import type { FileSystem } from '../../durable/index.js'
+import type { FileSystem } from '../../durable/file-system.js'
 import type { Log } from '../../log.js'
 import { encodeJson } from '../../yaml/exact-number.js'
 import { StaticPodError } from '../failure.js'

@@ -206,7 +206,7 @@ async function heldBy({ durable, path }: Place): Promise<string | undefined> {
 /** Whether whoever publishes it without more ado is told that it is held. */
 async function isRefused(place: Place): Promise<boolean> {
   const refusal = await failureOf(publish(place, stepsOf('history'), {}))
-  return refusal instanceof place.durable.DurableWriteError && refusal.reason === 'Held'
+  return refusal !== undefined && 'reason' in refusal && refusal.reason === 'Held'
 }
 
 /** Earlier contents are what they were, the library says so, and those that must be there are. */
