@@ -1,4 +1,5 @@
-import { mountAbove, mounts, type MountDetails } from '../durable/index.js'
+import { mountTable } from '../durable/index.js'
+import type { MountDetails } from '../durable/posix/mountinfo.js'
 import { Lane } from '../../native/index.js'
 
 /** The mounts as they were read last, and when: by performance.now(). */
@@ -15,7 +16,7 @@ const lasting = 1_000
 function currentMounts(): readonly MountDetails[] {
   if (known !== undefined && performance.now() - readAt < lasting) return known
   try {
-    known = mounts()
+    known = mountTable.mounts()
     readAt = performance.now()
   } catch (error) {
     if (known === undefined) throw error
@@ -29,12 +30,12 @@ function currentMounts(): readonly MountDetails[] {
  * that of the link.
  */
 export function fileSystemOf(path: string, table: readonly MountDetails[] = currentMounts()): string {
-  return mountAbove(path, table)?.device ?? ''
+  return mountTable.mountAbove(path, table)?.device ?? ''
 }
 
 /** The same as a person looks for it: `/mnt/usb (ext4 on /dev/sdb1)`. */
 export function describeFileSystem(path: string): string {
-  const mount = mountAbove(path, currentMounts())
+  const mount = mountTable.mountAbove(path, currentMounts())
   return mount === undefined ? 'its file system' : `${mount.mountPoint} (${mount.type} on ${mount.source})`
 }
 

@@ -2,17 +2,17 @@ import type { AgentConfiguration, DirectoryConfiguration } from '../config/types
 import { codeOf, isSystemError, messageOf } from '../errors.js'
 import {
   lock,
-  mountDetails,
+  mountTable,
   namesFor,
   type TargetNames,
   readRecords,
-  resolve,
+  atPlace,
   type Place,
-  Scope,
   usageOf,
 } from '../durable/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
+import type { Scope } from '../durable/path/index.js'
 import { checkAccessLists } from './access-lists.js'
 import type { Identity, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'
@@ -49,10 +49,10 @@ export async function checkDirectory(
   context: DirectoryContext,
 ): Promise<DirectoryReport> {
   const { path } = configuration
-  const scope = new Scope(context.fs)
   try {
-    const place = await resolve(scope, path)
-    return await new DirectoryCheck(configuration, context, scope, place).run()
+    return await atPlace(context.fs, path, (place, scope) =>
+      new DirectoryCheck(configuration, context, scope, place).run(),
+    )
   } catch (error) {
     const ownership = { path, target: undefined, overridesParent: false }
     const isBare = isSystemError(error) && !(error instanceof DurableWriteError)
@@ -61,8 +61,6 @@ export async function checkDirectory(
       ownership,
       fileSystem: undefined,
     }
-  } finally {
-    await scope.closeAll()
   }
 }
 
@@ -87,7 +85,7 @@ class DirectoryCheck {
     const { fs } = context
     const { anchor } = place
     const mount = await fs.mount(anchor)
-    const details = mountDetails(mount.id)
+    const details = mountTable.mountDetails(mount.id)
     const attributes = await fs.attributes(anchor)
     const overridesParent = isPastItsMode(attributes, context.identity)
     const results: CheckResult[] = []

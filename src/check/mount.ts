@@ -1,10 +1,11 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { rootMount, type MountDetails } from '../durable/index.js'
+import { mountTable } from '../durable/index.js'
+import type { MountDetails } from '../durable/posix/mountinfo.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 
 /** Where the target's parent is mounted, and whether mounts that are made on it later are seen from here. */
-export function checkMount(mount: MountDetails, root = rootMount()): CheckResult {
+export function checkMount(mount: MountDetails, root = mountTable.rootMount()): CheckResult {
   const found = `${mount.source} on ${mount.mountPoint}`
   const inContainer = root?.type === 'overlay'
   if (inContainer && mount.id === root.id) {

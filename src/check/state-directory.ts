@@ -2,7 +2,7 @@ import { promises as fsp, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import type { FileSystem, Mount } from '../durable/file-system.js'
 import { adviceOn, codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
-import { rootMount } from '../durable/index.js'
+import { mountTable } from '../durable/index.js'
 
 /** Where the agent keeps its status: writable, and there again after a restart. Nothing is written to find out. */
 export async function checkStateDirectory(fs: FileSystem, path: string): Promise<CheckResult> {
@@ -31,7 +31,7 @@ export async function checkStateDirectory(fs: FileSystem, path: string): Promise
   }
   const mount = await mountOn(fs, at)
   if (mount === undefined) return ok('state directory', `${where}writable`)
-  const own = mount.type === 'overlay' && rootMount()?.id === mount.id
+  const own = mount.type === 'overlay' && mountTable.rootMount()?.id === mount.id
   const lost = own || mount.type === 'tmpfs' || mount.type === 'ramfs'
   if (!lost) return ok('state directory', `${where}writable, on ${mount.type}`)
   return warn(

@@ -66,10 +66,8 @@ export {
   remove,
   followTrusted,
   namesOf,
-  resolve,
-  resolveLinks,
+  atPlace,
   type Place,
-  Scope,
   type HeldLock,
   attributesAt,
   listsDigest,
@@ -91,26 +89,13 @@ export {
   Disk,
   type DirectoryPublicationRequest,
   type FileRequest,
-  identityAt,
-  knownContent,
-  removeTarget,
-  swapPlaces,
-  syncPlaces,
-  userAt,
+  nodeFiles,
+  places,
   exchange,
   syncParents,
   syncPath,
 } from './disk/index.js'
-export {
-  mountAbove,
-  mountDetails,
-  mounts,
-  rootMount,
-  type MountDetails,
-  type HoldingKind,
-  type Unseen,
-  showInPlace,
-} from './posix/index.js'
+export { mountTable, type HoldingKind, type Unseen, showInPlace } from './posix/index.js'
 export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from './target/index.js'
 export { quarantineForeign } from './keep/index.js'
 export type { RelocationProgress } from './move/index.js'

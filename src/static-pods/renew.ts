@@ -2,6 +2,7 @@
  * A static pod is restarted by a change of its manifest: an annotation says which content the pod is to run with. The rest of the
  * manifest stays as its author wrote it, byte for byte.
  */
+import { nodeFiles } from '../durable/index.js'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -13,7 +14,7 @@ import { asMap } from './json.js'
 import { newUid } from './kubelet.js'
 import { parseManifest, type Manifest } from './pod/manifest.js'
 import { contentAnnotationPrefix, operationLockName } from './names.js'
-import { listManifests, readNodeFile, readNodeLink } from './node-files.js'
+import { listManifests, readNodeFile } from './node-files.js'
 import { readState, rolloutLockPath } from './rollout/rollout-state.js'
 
 export interface Renewal {
@@ -131,7 +132,7 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
   }
   const [first, second] = found
   if (first !== undefined && second === undefined) {
-    const link = await readNodeLink(disk.fs, first.path)
+    const link = await nodeFiles.readLink(disk.fs, first.path)
     if (link === undefined) return first
     throw new StaticPodError(`${first.path}, the manifest of ${pod}, is a symbolic link: put the file itself there`)
   }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { mountAbove } from '../durable/index.js'
+import { mountTable } from '../durable/index.js'
 import type { Device, DiskDescription } from './types.js'
 
 /* What a vendor asks for first, from mountinfo and sysfs: no call here waits for the disk. */
 
 /** The file system that a directory is on, and the devices below it. @throws the errno of realpath(2) */
 export function describeDisk(directory: string): DiskDescription {
-  const mount = mountAbove(realpathSync(directory))
+  const mount = mountTable.mountAbove(realpathSync(directory))
   if (mount === undefined) throw new Error(`${directory} is on no mount of this process`)
   const { type, mountPoint, root, source, options, device } = mount
   const block = blockDevice(device, source)

@@ -2,12 +2,11 @@ import { dirname } from 'node:path'
 import type { DirectoryConfiguration } from '../../config/types.js'
 import {
   agentOf,
+  atPlace,
   NodeFileSystem,
   readPublication,
   removePublished,
-  resolve,
   sameTarget,
-  Scope,
   unprovenAt,
 } from '../../durable/index.js'
 import type { Log } from '../../log.js'
@@ -57,11 +56,5 @@ export async function removeDropped(
 /** Whether a directory would be in a bare mount point, for all that is there. */
 export async function isBare(path: string): Promise<boolean> {
   const fs = new NodeFileSystem()
-  const scope = new Scope(fs)
-  try {
-    const { anchor, missing } = await resolve(scope, path)
-    return missing.length > 0 || (await fs.list(anchor)).length === 0
-  } finally {
-    await scope.closeAll()
-  }
+  return atPlace(fs, path, async ({ anchor, missing }) => missing.length > 0 || (await fs.list(anchor)).length === 0)
 }

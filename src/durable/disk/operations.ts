@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path'
 import { isSystemError } from '../../errors.js'
 import {
+  atPlace,
   probeJournal,
   fsyncAll,
   otherLists,
@@ -208,15 +209,13 @@ export class Disk {
 
   /** Makes a directory durable that another program wrote: all that is in it, its own name, and those of its ancestors. */
   async syncTree(path: string): Promise<void> {
-    const scope = new Scope(this.fs)
     try {
-      const place = await resolve(scope, checkTarget(path))
-      const root = await scope.keep(this.fs.openDirectory(place.anchor, place.name))
-      await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
+      await atPlace(this.fs, checkTarget(path), async (place, scope) => {
+        const root = await scope.keep(this.fs.openDirectory(place.anchor, place.name))
+        await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
+      })
     } catch (error) {
       throw readable(path, error, true, 'could not sync')
-    } finally {
-      await scope.closeAll()
     }
   }
 
@@ -252,15 +251,12 @@ export class Disk {
    * @throws DurableWriteError
    */
   async inDirectory<T>(path: string, use: (directory: Descriptor) => Promise<T>): Promise<T | undefined> {
-    const scope = new Scope(this.fs)
     try {
-      const place = await resolve(scope, join(checkTarget(path), 'x'))
-      if (place.missing.length > 0) return undefined
-      return await use(place.anchor)
+      return await atPlace(this.fs, join(checkTarget(path), 'x'), async ({ anchor, missing }) =>
+        missing.length > 0 ? undefined : use(anchor),
+      )
     } catch (error) {
       throw readable(path, error, false, 'could not work in')
-    } finally {
-      await scope.closeAll()
     }
   }
 
@@ -299,13 +295,10 @@ export class Disk {
 
   /** The path without symbolic links in its parent; the parent need not exist. */
   async realPath(path: string): Promise<string> {
-    const scope = new Scope(this.fs)
-    try {
-      const { realParent, name } = await this.#looking(path, resolve(scope, checkTarget(path)))
-      return join(realParent, name)
-    } finally {
-      await scope.closeAll()
-    }
+    return this.#looking(
+      path,
+      atPlace(this.fs, checkTarget(path), ({ realParent, name }) => Promise.resolve(join(realParent, name))),
+    )
   }
 }
 

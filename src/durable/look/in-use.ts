@@ -8,8 +8,7 @@ import {
   type Location,
   processText,
   type Unseen,
-  mountAbove,
-  mounts,
+  mountTable,
 } from '../posix/index.js'
 
 /* Who uses a target, or what holdfast has taken out of it. A process sees a directory by what it has opened, not by its path. */
@@ -40,9 +39,9 @@ interface UseReport {
  * parents hold no symbolic link; they are not looked at. Reads procfs alone; some milliseconds for each hundred processes.
  */
 export async function usesOf(targets: readonly string[]): Promise<UseReport> {
-  const table = mounts()
+  const table = mountTable.mounts()
   const places = targets.map((target) => {
-    const mount = mountAbove(target, table)
+    const mount = mountTable.mountAbove(target, table)
     const name = basename(target)
     const within = mount && pathWithin(mount, target)
     return { name, names: namesFor(name), device: mount?.device, parent: within && dirname(within) }

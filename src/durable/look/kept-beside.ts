@@ -7,8 +7,7 @@ import {
   recordPattern,
   stagingPattern,
   checkTarget,
-  resolve,
-  Scope,
+  atPlace,
 } from '../path/index.js'
 import { findRetired } from '../keep/index.js'
 import type { Hold, Pin, Publisher, Relocation } from '../types.js'
@@ -46,12 +45,9 @@ export interface KeptBeside {
 
 /** By the targets' names; empty where there is no such directory. What a publication has just staged is among it. */
 export async function listKept(fs: FileSystem, directory: string): Promise<KeptBeside[]> {
-  const scope = new Scope(fs)
-  try {
-    // Any name in it leads there.
-    const place = await resolve(scope, checkTarget(`${directory}/name`))
-    if (place.missing.length > 0) return []
-    const parent = place.anchor
+  // Any name in it leads there.
+  return atPlace(fs, checkTarget(`${directory}/name`), async ({ anchor: parent, missing }) => {
+    if (missing.length > 0) return []
     const listing = (await fs.list(parent)).filter((name) => ownPattern.test(name))
     if (listing.length === 0) return []
     const names = [...new Set((await readAllRecords(fs, parent)).map(({ name }) => name))].sort()
@@ -59,9 +55,7 @@ export async function listKept(fs: FileSystem, directory: string): Promise<KeptB
     for (const name of names) named.push(await keptFor(fs, parent, name, listing))
     const known = new Set(names.map((name) => idOf(namesFor(name).lock)))
     return [...named, ...unnamed(listing.filter((entry) => !known.has(idOf(entry))))]
-  } finally {
-    await scope.closeAll()
-  }
+  })
 }
 
 async function keptFor(

@@ -3,7 +3,7 @@ import type { Reason } from '../../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { readTarget, type PublishedContent } from '../look/index.js'
-import { namesFor, pathWithin, resolve, Scope } from '../path/index.js'
+import { namesFor, pathWithin, atPlace } from '../path/index.js'
 import type { HoldOptions } from '../types.js'
 import { isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
 import { describeHold, describePin, holdOf, refuseHeld, refuseOtherPublisher } from '../target/index.js'
@@ -189,16 +189,12 @@ interface FoundPath {
 }
 
 async function placeOf(fs: FileSystem, target: string): Promise<FoundPath> {
-  const scope = new Scope(fs)
-  try {
-    const { realParent, anchor, missing, name } = await resolve(scope, target)
+  return atPlace(fs, target, async ({ realParent, anchor, missing, name }) => {
     const path = `${realParent === '/' ? '' : realParent}/${name}`
     const [{ device, inode }, mount] = [await fs.attributes(anchor), await fs.mount(anchor)]
     const identity = missing.length > 0 ? undefined : `${device}:${inode}:${name}`
     return { path, within: pathWithin(mount, path), device: mount.device, identity }
-  } finally {
-    await scope.closeAll()
-  }
+  })
 }
 
 /** For one of these a removal leaves it in its place, which is no failure: somebody uses it, has changed it, or wants it kept as it is. */
@@ -222,13 +218,11 @@ export function nextTime(error: unknown, result: ReplaceResult | undefined, opti
 
 /** Whether anything has this name where a target is. */
 export async function isThere(fs: FileSystem, target: string, name: string): Promise<boolean> {
-  const scope = new Scope(fs)
-  try {
-    const { missing, anchor } = await resolve(scope, target)
-    return missing.length === 0 && (await fs.look(anchor, name)) !== undefined
-  } finally {
-    await scope.closeAll()
-  }
+  return atPlace(
+    fs,
+    target,
+    async ({ missing, anchor }) => missing.length === 0 && (await fs.look(anchor, name)) !== undefined,
+  )
 }
 
 export function shown(time: number): string {

@@ -63,6 +63,7 @@ export {
 export { unprovenAt, unprovenRefused } from './proof.js'
 export { attempt, makeWritable, refuseMounted, remove, removeInside } from './remove.js'
 export {
+  atPlace,
   followTrusted,
   namesOf,
   openAncestors,

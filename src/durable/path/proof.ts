@@ -1,19 +1,8 @@
 import { unfit, type DurableWriteError } from '../errors.js'
-import type { FileSystem, Mount } from '../file-system.js'
-import { resolve } from './resolve.js'
-import { Scope } from './scope.js'
+import type { FileSystem } from '../file-system.js'
+import { atPlace } from './resolve.js'
 
 /* Whether what is done at a path is known to survive a power cut. */
-
-/** The file system that a path is on, or will be. */
-async function mountOf(fs: FileSystem, path: string): Promise<Mount> {
-  const scope = new Scope(fs)
-  try {
-    return await fs.mount((await resolve(scope, path)).anchor)
-  } finally {
-    await scope.closeAll()
-  }
-}
 
 /** Whether a path is on a file system on which durability is not proven. @throws DurableWriteError where that is refused */
 export async function unprovenAt(
@@ -21,7 +10,7 @@ export async function unprovenAt(
   path: string,
   requireProven: boolean | undefined,
 ): Promise<{ unproven?: true }> {
-  const { type, proven } = await mountOf(fs, path)
+  const { type, proven } = await atPlace(fs, path, ({ anchor }) => fs.mount(anchor))
   if (proven) return {}
   if (requireProven !== true) return { unproven: true }
   throw unprovenRefused(path, type, 'leave out --require-proven')

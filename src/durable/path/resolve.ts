@@ -2,7 +2,7 @@ import { basename, dirname, join, resolve as resolvePath } from 'node:path'
 import { codeOf } from '../../errors.js'
 import { leftAsItWas, unfit } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
-import type { Scope } from './scope.js'
+import { Scope } from './scope.js'
 
 /** Where a target is, before anything is made for it. */
 export interface Place {
@@ -62,6 +62,20 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
       })
     }
     missing.unshift(basename(path))
+  }
+}
+
+/** Hands over where a target is; what was opened on the way, and in `scope`, is closed after `use`. @throws what `resolve` throws */
+export async function atPlace<T>(
+  fs: FileSystem,
+  target: string,
+  use: (place: Place, scope: Scope) => Promise<T>,
+): Promise<T> {
+  const scope = new Scope(fs)
+  try {
+    return await use(await resolve(scope, target), scope)
+  } finally {
+    await scope.closeAll()
   }
 }
 

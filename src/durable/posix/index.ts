@@ -13,6 +13,6 @@ export {
   type Location,
   type Unseen,
 } from './holdings.js'
-export { mountAbove, mountDetails, mounts, rootMount, type MountDetails } from './mountinfo.js'
+export * as mountTable from './mountinfo.js'
 export { showInPlace } from './show-in-place.js'
 export { StreamSource } from './stream-source.js'

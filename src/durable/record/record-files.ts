@@ -7,7 +7,7 @@ import {
   namesFor,
   remove,
   checkTarget,
-  resolve,
+  atPlace,
   Scope,
   setMetadata,
   readWhole,
@@ -184,15 +184,11 @@ export async function withRecord<T>(
   target: string,
   use: (parent: Descriptor, name: string, records: readonly StoredRecord[], missed: boolean) => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const scope = new Scope(fs)
-  try {
-    const place = await resolve(scope, checkTarget(target))
-    if (place.missing.length > 0) return undefined
-    const records = await readRecords(fs, place.anchor, place.name, namesFor(place.name))
-    return await use(place.anchor, place.name, records.valid, records.missed)
-  } finally {
-    await scope.closeAll()
-  }
+  return atPlace(fs, checkTarget(target), async ({ anchor, name, missing }) => {
+    if (missing.length > 0) return undefined
+    const records = await readRecords(fs, anchor, name, namesFor(name))
+    return use(anchor, name, records.valid, records.missed)
+  })
 }
 
 /*

@@ -2,13 +2,14 @@
  * The revision that was last seen ready: a symbolic link `<target>-last-known-good` in the resource directory, which leads to
  * the copy of the manifest in that revision. Only a revision that is whole counts.
  */
+import { nodeFiles } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Log } from '../../log.js'
 import type { Disk } from '../../durable/index.js'
 import { StaticPodError } from '../failure.js'
 import { parseManifest, type Manifest } from '../pod/manifest.js'
-import { entriesOf, readNodeFile, readNodeLink } from '../node-files.js'
+import { readNodeFile } from '../node-files.js'
 import { revisionName, revisionOf } from '../names.js'
 
 /** Where the parts of one static pod are, by the names that startup-monitor uses. */
@@ -50,7 +51,7 @@ export function manifestCopyPath(places: StaticPodPlaces, revision: number): str
 /** The revision that the link leads to; undefined where there is no link, or it leads elsewhere. */
 export async function lastKnownGood(places: StaticPodPlaces, { fs }: Disk): Promise<number | undefined> {
   const path = lastKnownGoodPath(places)
-  const text = await readNodeLink(fs, path)
+  const text = await nodeFiles.readLink(fs, path)
   return text === undefined ? undefined : revisionOf(podOf(places), basename(dirname(resolve(dirname(path), text))))
 }
 
@@ -95,7 +96,7 @@ export async function intactRevision(
 /** Revisions on the disk that are older than this one, the newest first. */
 export async function olderRevisions(places: StaticPodPlaces, revision: number, { fs }: Disk): Promise<number[]> {
   const pod = podOf(places)
-  return (await entriesOf(fs, places.resourceDirectory))
+  return (await nodeFiles.entriesOf(fs, places.resourceDirectory))
     .flatMap((entry) => (entry.type === 'directory' ? [revisionOf(pod, entry.name)] : []))
     .filter((found) => found !== undefined)
     .filter((found) => found < revision)

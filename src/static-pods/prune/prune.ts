@@ -6,11 +6,11 @@
 import { isSystemError, messageOf } from '../../errors.js'
 import { basename, join } from 'node:path'
 import type { Log } from '../../log.js'
-import { namesFor, remove, type Disk } from '../../durable/index.js'
+import { namesFor, remove, type Disk, nodeFiles } from '../../durable/index.js'
 import { DurableWriteError, wrapError } from '../../durable/errors.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
-import { entriesOf, listManifests } from '../node-files.js'
+import { listManifests } from '../node-files.js'
 import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
 import { leftoversOf } from './leftovers.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from '../names.js'
@@ -53,7 +53,7 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   if (resourceDirectory === '/')
     throw new InvalidInput('--resource-dir is /: name the directory that holds the revisions')
   // In plain words where it is no directory, or cannot be read.
-  await entriesOf(disk.fs, resourceDirectory)
+  await nodeFiles.entriesOf(disk.fs, resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve('there'))
   // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
   if (present === undefined) throw absent(resourceDirectory)
@@ -87,7 +87,7 @@ function absent(resourceDirectory: string): StaticPodError {
 
 async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promise<PruneLine[]> {
   const { pod, resourceDirectory, maxEligible, protectedRevisions, keep } = request
-  const entries = await entriesOf(fs, resourceDirectory)
+  const entries = await nodeFiles.entriesOf(fs, resourceDirectory)
   const revisions = entries
     // A link that looks like a revision is not followed, and not ours.
     .flatMap((entry) => (entry.type === 'directory' ? [revisionOf(pod, entry.name)] : []))

@@ -2,6 +2,7 @@
  * Which revisions must stay: those that a manifest on the node names, and the last known good one. Whatever cannot be read
  * is an error, never "names nothing".
  */
+import { nodeFiles } from '../../durable/index.js'
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../../errors.js'
@@ -13,7 +14,7 @@ import { usualManifestDirectory } from '../host-path-users.js'
 import { hostPathVolumes, namesByKernel } from '../host-paths.js'
 import { parseManifest, type Manifest } from '../pod/manifest.js'
 import { parseRevision, revisionOf, revisionsNamedIn } from '../names.js'
-import { entriesOf, listManifests, readNodeFile, readNodeLink } from '../node-files.js'
+import { listManifests, readNodeFile } from '../node-files.js'
 
 /**
  * Where the manifests are that say what is in use: the directory that was named; else `manifests` beside the resource
@@ -134,10 +135,10 @@ export async function revisionsOfLinks(
   pod: string,
 ): Promise<Map<number, string>> {
   const found = new Map<number, string>()
-  for (const { name, type } of await entriesOf(fs, resourceDirectory)) {
+  for (const { name, type } of await nodeFiles.entriesOf(fs, resourceDirectory)) {
     if (type !== 'symlink') continue
     const path = join(resourceDirectory, name)
-    for (const revision of revisionsNamedIn(pod, (await readNodeLink(fs, path)) ?? '')) found.set(revision, path)
+    for (const revision of revisionsNamedIn(pod, (await nodeFiles.readLink(fs, path)) ?? '')) found.set(revision, path)
   }
   return found
 }

@@ -2,13 +2,13 @@
  * How a rollout asks for pods while it exchanges the directory that may hold the files of its own probes: nothing begins that a probe
  * is refused, both directories' authorities are trusted, and a probe that goes blind on the way is no proof of a pod.
  */
+import { nodeFiles } from '../../durable/index.js'
 import { readFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import type { Disk, DirectoryPublicationRequest } from '../../durable/index.js'
 import type { Log } from '../../log.js'
 import { StaticPodError } from '../failure.js'
 import { parseManifest } from '../pod/manifest.js'
-import { readNodeLink } from '../node-files.js'
 import { presentFiles, presentVersion, ProbeFiles, readProbeFile, type FileVersion } from '../ready/probe-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 import { keysOf, type Probe } from '../ready/readiness.js'
@@ -93,7 +93,7 @@ async function pathBelow(directory: string, path: string, disk: Disk): Promise<s
   let file = await disk.realPath(path)
   for (let links = 0; links <= mostLinks; links++) {
     if (file.startsWith(`${root}/`)) return relative(root, file)
-    const text = await readNodeLink(disk.fs, file)
+    const text = await nodeFiles.readLink(disk.fs, file)
     if (text === undefined) return undefined
     file = await disk.realPath(resolve(dirname(file), text))
   }

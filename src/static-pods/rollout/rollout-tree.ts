@@ -3,17 +3,7 @@
  * keeps that name until every pod is proven ready: pods that still run mount it, and the way back exchanges the two again.
  */
 import { basename, dirname, join } from 'node:path'
-import {
-  identityAt,
-  knownContent,
-  removeTarget,
-  swapPlaces,
-  syncPlaces,
-  userAt,
-  type DirectoryPublicationRequest,
-  type Disk,
-  type Identity,
-} from '../../durable/index.js'
+import { places, type DirectoryPublicationRequest, type Disk, type Identity } from '../../durable/index.js'
 import type { Log } from '../../log.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { readAttributes, readLocalTree } from '../install/local-tree.js'
@@ -51,7 +41,7 @@ function besidePath(target: string): string {
 
 /** What a directory holds: no more than that may go with it. Empty where there is none. */
 export async function contentOf(path: string, disk: Disk): Promise<RolledTree['oldContent']> {
-  return (await disk.inDirectory(path, (directory) => knownContent(disk.fs, directory))) ?? []
+  return (await disk.inDirectory(path, (directory) => places.knownContent(disk.fs, directory))) ?? []
 }
 
 /** Writes nothing. @throws StaticPodError where something lies there that no rollout knows of */
@@ -76,7 +66,7 @@ export async function stageTree(
   const beside = besidePath(target)
   const staging = { ...request, target: beside, inPlaceOf: target, foreign: 'same-names' } as const
   await disk.publishDirectories([staging], signal)
-  const [staged, old] = [await identityAt(disk.fs, beside), await identityAt(disk.fs, target)]
+  const [staged, old] = [await places.identityAt(disk.fs, beside), await places.identityAt(disk.fs, target)]
   if (staged === undefined) throw new StaticPodError(`another program removed ${beside}; nothing was changed`)
   return { target, staged, stagedContent: await contentOf(beside, disk), old: old ?? null, oldContent }
 }
@@ -87,17 +77,17 @@ export async function findStaged(tree: RolledTree, disk: Disk): Promise<RolledTr
   const stagedContent = await contentOf(beside, disk)
   // Looked at after it was read: what comes in between is no part of it.
   if (tree.staged !== null || (await disk.isDrifted(beside)) !== false) return tree
-  return { ...tree, staged: (await identityAt(disk.fs, beside)) ?? null, stagedContent }
+  return { ...tree, staged: (await places.identityAt(disk.fs, beside)) ?? null, stagedContent }
 }
 
 /** Makes the new tree the one that is read; durable on return, also where a predecessor was killed before its sync. */
 export async function bringTree(tree: RolledTree, { fs }: Disk): Promise<void> {
   const { target } = tree
   const here = await whose(tree, fs)
-  if (here === 'new') return syncPlaces(fs, target, besidePath(target))
+  if (here === 'new') return places.syncPlaces(fs, target, besidePath(target))
   if (here !== 'old') throw new StaticPodError(`another program replaced ${target} meanwhile: holdfast leaves it alone`)
   const beside = besidePath(target)
-  if (isSame(tree.staged, await identityAt(fs, beside))) return swapPlaces(fs, target, beside)
+  if (isSame(tree.staged, await places.identityAt(fs, beside))) return places.swapPlaces(fs, target, beside)
   throw new StaticPodError(
     `another program removed or replaced ${beside}, which was to become ${target}: holdfast leaves both as they are`,
   )
@@ -109,12 +99,12 @@ export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Prom
   const beside = besidePath(target)
   const here = await whose(tree, fs)
   if (here === 'old') {
-    await syncPlaces(fs, target, beside)
+    await places.syncPlaces(fs, target, beside)
     return undefined
   }
-  const kept = await identityAt(fs, beside)
+  const kept = await places.identityAt(fs, beside)
   if (here === 'new' && (old === null ? kept === undefined : isSame(old, kept))) {
-    await swapPlaces(fs, target, beside)
+    await places.swapPlaces(fs, target, beside)
     return undefined
   }
   const problem =
@@ -138,15 +128,15 @@ export async function removeKept(
 ): Promise<KeptTree | undefined> {
   const { target, staged, stagedContent, old, oldContent } = tree
   const beside = besidePath(target)
-  const user = wasLive ? await userAt(fs, beside) : undefined
+  const user = wasLive ? await places.userAt(fs, beside) : undefined
   if (user !== undefined) {
     const message = describeKept(target, user)
     log.warn({ path: target, kept: beside }, message)
     return { tree, message }
   }
-  const found = await identityAt(fs, beside)
+  const found = await places.identityAt(fs, beside)
   const known = isSame(staged, found) ? stagedContent : isSame(old, found) ? oldContent : []
-  const quarantined = await removeTarget(fs, beside, known)
+  const quarantined = await places.removeTarget(fs, beside, known)
   if (quarantined === undefined) return undefined
   log.warn(
     { path: target, quarantined },
@@ -176,13 +166,13 @@ function describeKept(target: string, user: string): string {
 /** Where the old tree lies: still at its place, or, once exchanged, beside it. undefined: there is none, or another program moved it. */
 export async function oldTreeAt(tree: RolledTree, fs: Disk['fs']): Promise<string | undefined> {
   for (const path of [tree.target, besidePath(tree.target)]) {
-    if (isSame(tree.old, await identityAt(fs, path))) return path
+    if (isSame(tree.old, await places.identityAt(fs, path))) return path
   }
   return undefined
 }
 
 async function whose({ target, staged, old }: RolledTree, fs: Disk['fs']): Promise<'old' | 'new' | 'other'> {
-  const found = await identityAt(fs, target)
+  const found = await places.identityAt(fs, target)
   if (isSame(staged, found)) return 'new'
   return isSame(old, found) || (old === null && found === undefined) ? 'old' : 'other'
 }

@@ -1,0 +1,70 @@
+/* What another program wrote on the node's disk, read through the FileSystem interface: a test's disk shows it, too. */
+import { join } from 'node:path'
+import { codeOf } from '../../errors.js'
+import { DurableWriteError } from '../errors.js'
+import type { Entry, FileSystem } from '../file-system.js'
+import { checkTarget, readWhole, resolve, resolveLinks, Scope } from '../path/index.js'
+
+export interface ReadingOptions {
+  /** Bytes above which a file is refused. */
+  readonly largest: number
+  /** Through symbolic links in its last part. */
+  readonly follow?: boolean | undefined
+}
+
+/**
+ * A small regular file; undefined where there is none.
+ * @throws Error naming the path, for what is no regular file, too large, or cannot be read
+ */
+export async function read(
+  fs: FileSystem,
+  path: string,
+  { largest, follow = false }: ReadingOptions,
+): Promise<Uint8Array | undefined> {
+  return reading(fs, path, async (scope) => {
+    const { places, found } = await resolveLinks(scope, checkTarget(path), follow)
+    const place = places.at(-1)
+    if (place === undefined || found === undefined) return undefined
+    if (found.type === 'symlink') {
+      if (!follow) throw new Error(`${path} is a symbolic link: name the file itself`)
+      throw new Error(`${path} cannot be read: ELOOP`)
+    }
+    if (found.type !== 'file') throw new Error(`${path} is not a regular file`)
+    if (found.size > largest) throw new Error(`${path} is larger than ${largest} bytes`)
+    return await readWhole(fs, await scope.keep(fs.openFile(place.anchor, place.name)))
+  })
+}
+
+/** The text of a symbolic link; undefined where there is none, or something else. @throws Error naming the path */
+export async function readLink(fs: FileSystem, path: string): Promise<string | undefined> {
+  return reading(fs, path, async (scope) => {
+    const { anchor, name, missing } = await resolve(scope, checkTarget(path))
+    const found = missing.length === 0 ? await fs.look(anchor, name) : undefined
+    return found?.type === 'symlink' ? fs.readLink(anchor, name) : undefined
+  })
+}
+
+/** The entries of a directory, by name. Empty where there is no such directory. @throws Error naming the path */
+export async function entriesOf(fs: FileSystem, directory: string): Promise<readonly Entry[]> {
+  const entries = await reading(fs, directory, async (scope) => {
+    const { anchor, missing } = await resolve(scope, join(checkTarget(directory), 'x'))
+    return missing.length === 0 ? fs.entries(anchor) : undefined
+  })
+  return (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+async function reading<T>(fs: FileSystem, path: string, use: (scope: Scope) => Promise<T>): Promise<T | undefined> {
+  const scope = new Scope(fs)
+  try {
+    return await use(scope)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT') return undefined
+    // The message of a link that is not followed says which link, and why.
+    if (code === 'ELOOP' && error instanceof DurableWriteError) throw error
+    if (code !== undefined) throw new Error(`${path} cannot be read: ${code}`, { cause: error })
+    throw error
+  } finally {
+    await scope.closeAll()
+  }
+}
