@@ -1,4 +1,5 @@
-import { type HeldLock, OwnFile } from '../durable/index.js'
+import { OwnFile } from '../durable/index.js'
+import type { HeldLock } from '../durable/path/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'

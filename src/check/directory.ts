@@ -1,15 +1,7 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import {
-  lock,
-  mountTable,
-  namesFor,
-  type TargetNames,
-  readRecords,
-  atPlace,
-  type Place,
-  usageOf,
-} from '../durable/index.js'
+import { lock, mountTable, namesFor, readRecords, atPlace, usageOf } from '../durable/index.js'
+import type { TargetNames, Place } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import type { Scope } from '../durable/path/index.js'

@@ -1,5 +1,5 @@
 import { codeOf, failureOf, toError } from '../errors.js'
-import type { TargetNames } from '../durable/index.js'
+import type { TargetNames } from '../durable/path/index.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 
 export interface ProbeOutcome {

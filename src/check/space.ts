@@ -1,4 +1,4 @@
-import type { Usage } from '../durable/index.js'
+import type { Usage } from '../durable/look/index.js'
 import type { Free } from '../durable/file-system.js'
 import { fault, inBytes, ok, warn, type CheckResult } from './findings.js'
 

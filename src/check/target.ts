@@ -6,9 +6,9 @@ import {
   readPublication,
   refuseOtherThanDirectory,
   dataLink,
-  type TargetNames,
-  type Records,
 } from '../durable/index.js'
+import type { TargetNames } from '../durable/path/index.js'
+import type { Records } from '../durable/record/index.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import { fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 

@@ -3,7 +3,7 @@
  * anything that tells one: neither its text nor its digest.
  */
 import { objectName } from '../object-name.js'
-import type { ContentEntry, TargetContent } from '../durable/index.js'
+import type { ContentEntry, TargetContent } from '../durable/look/index.js'
 import type { RecordedObject } from '../durable/types.js'
 import { compareCertificates, type CertificateChange } from './compare-certificates.js'
 import { compareLines } from './compare-lines.js'

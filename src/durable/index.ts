@@ -57,50 +57,24 @@ export * from './publishing.js'
 export { takeOver } from './adopt/index.js'
 export {
   dataLink,
-  type Identity,
   lock,
   namesFor,
-  type TargetNames,
   readWhole,
   unprovenRefused,
   remove,
   followTrusted,
   namesOf,
   atPlace,
-  type Place,
-  type HeldLock,
   attributesAt,
   listsDigest,
   openedByLists,
-  type OwnAttributes,
 } from './path/index.js'
-export {
-  type KnownEntry,
-  readAllRecords,
-  readRecords,
-  type Records,
-  agentOf,
-  type KeptRecord,
-  letGoSince,
-  letGoText,
-} from './record/index.js'
-export {
-  OwnFile,
-  Disk,
-  type DirectoryPublicationRequest,
-  type FileRequest,
-  nodeFiles,
-  places,
-  exchange,
-  syncParents,
-  syncPath,
-} from './disk/index.js'
-export { mountTable, type HoldingKind, type Unseen, showInPlace } from './posix/index.js'
+export { readAllRecords, readRecords, agentOf, letGoSince, letGoText } from './record/index.js'
+export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
+export { mountTable, showInPlace } from './posix/index.js'
 export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from './target/index.js'
 export { quarantineForeign } from './keep/index.js'
-export type { RelocationProgress } from './move/index.js'
-export { usesOf, usageOf, type Usage, type KeptBeside, type ContentEntry, type TargetContent } from './look/index.js'
-export type { DirectoryChange, DirectoryPublicationOptions } from './publish/index.js'
+export { usesOf, usageOf } from './look/index.js'
 
 const system: FileSystem = new NodeFileSystem()
 

@@ -1,4 +1,5 @@
-import { Disk, replaceFile, type HeldLock } from '../durable/index.js'
+import { Disk, replaceFile } from '../durable/index.js'
+import type { HeldLock } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import { codeOf } from '../errors.js'
 import type { Log } from '../log.js'

@@ -1,4 +1,4 @@
-import type { RelocationProgress } from '../../durable/index.js'
+import type { RelocationProgress } from '../../durable/move/index.js'
 import type { RelocationState, ReplaceResult } from '../../durable/types.js'
 import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'

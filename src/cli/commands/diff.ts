@@ -1,7 +1,7 @@
 import { objectName } from '../../object-name.js'
 import { formatMode } from '../../config/mode.js'
 import type { EntryChange } from '../../directories/compare.js'
-import type { TargetContent } from '../../durable/index.js'
+import type { TargetContent } from '../../durable/look/index.js'
 import { askSource, type Asked } from '../content/ask-source.js'
 import { painter, wantsColour } from '../output/colour.js'
 import { diffText, type ShownDiff, type ShownSide } from '../output/diff-text.js'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KeptRecord } from '../../durable/index.js'
+import type { KeptRecord } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'

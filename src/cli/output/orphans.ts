@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { KeptBeside } from '../../durable/index.js'
+import type { KeptBeside } from '../../durable/look/index.js'
 import type { RelocationState } from '../../durable/types.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { pathArgument } from '../words/target.js'

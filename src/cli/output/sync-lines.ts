@@ -1,7 +1,7 @@
 import type { DirectoryState } from '../../agent/directory-state.js'
 import { isSourceAway, type Outcome } from '../../agent/outcome.js'
 import { pendingHookNames } from '../../agent/report/status-file.js'
-import type { DirectoryChange } from '../../durable/index.js'
+import type { DirectoryChange } from '../../durable/publish/index.js'
 import { table } from './table.js'
 
 /* What `sync` prints of a pass. */

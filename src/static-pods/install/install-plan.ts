@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import type { Log } from '../../log.js'
-import type { Disk, DirectoryChange, DirectoryPublicationRequest } from '../../durable/index.js'
+import type { Disk } from '../../durable/index.js'
+import type { DirectoryChange } from '../../durable/publish/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { RecordedObject } from '../../durable/types.js'
 import { revisionFamily, revisionName } from '../names.js'
 import {

@@ -1,6 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { attributesAt, NodeFileSystem, type OwnAttributes } from '../../durable/index.js'
+import { attributesAt, NodeFileSystem } from '../../durable/index.js'
+import type { OwnAttributes } from '../../durable/path/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { InvalidInput } from '../failure.js'

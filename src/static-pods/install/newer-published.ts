@@ -1,7 +1,8 @@
 import { compareResourceVersions } from '../../objects/resource-version.js'
 import type { Log } from '../../log.js'
 import type { RecordedObject } from '../../durable/types.js'
-import type { Disk, DirectoryPublicationRequest } from '../../durable/index.js'
+import type { Disk } from '../../durable/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { InstallPlan } from './install-plan.js'
 
 /**

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { codeOf, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
-import type { Disk, FileRequest, HeldLock } from '../../durable/index.js'
+import type { Disk } from '../../durable/index.js'
+import type { FileRequest } from '../../durable/disk/index.js'
+import type { HeldLock } from '../../durable/path/index.js'
 import { DurableWriteError } from '../../durable/errors.js'
 import {
   lastKnownGood,

@@ -6,7 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
-import type { Disk, HeldLock } from '../../durable/index.js'
+import type { Disk } from '../../durable/index.js'
+import type { HeldLock } from '../../durable/path/index.js'
 import { DurableWriteError } from '../../durable/errors.js'
 import { fallBack, fallbackForRevision, warnUnwritten } from './fall-back.js'
 import {

@@ -1,7 +1,8 @@
 /* What a rollout is to change: checked as far as it can be before anything is written. */
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
-import { type DirectoryPublicationRequest, type Disk, listsDigest } from '../../durable/index.js'
+import { type Disk, listsDigest } from '../../durable/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { Log } from '../../log.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { hostPathUsers } from '../host-path-users.js'

@@ -3,7 +3,9 @@
  * finds it after a kill or a power cut knows what may be on the disk, how to prove it, and what was there before.
  */
 import { join } from 'node:path'
-import type { Disk, Identity, KnownEntry } from '../../durable/index.js'
+import type { Disk } from '../../durable/index.js'
+import type { Identity } from '../../durable/path/index.js'
+import type { KnownEntry } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
 import { StaticPodError } from '../failure.js'
 import { asList, asMap, asText, type JsonMap } from '../json.js'

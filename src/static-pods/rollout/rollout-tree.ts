@@ -3,7 +3,9 @@
  * keeps that name until every pod is proven ready: pods that still run mount it, and the way back exchanges the two again.
  */
 import { basename, dirname, join } from 'node:path'
-import { places, type DirectoryPublicationRequest, type Disk, type Identity } from '../../durable/index.js'
+import { places, type Disk } from '../../durable/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
+import type { Identity } from '../../durable/path/index.js'
 import type { Log } from '../../log.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { readAttributes, readLocalTree } from '../install/local-tree.js'

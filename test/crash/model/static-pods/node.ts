@@ -1,5 +1,6 @@
 /* A node with one static pod on the model disk: what is on it, and what of that is wrong. */
-import { Disk, type DirectoryPublicationRequest } from '../../../../src/durable/index.js'
+import { Disk } from '../../../../src/durable/index.js'
+import type { DirectoryPublicationRequest } from '../../../../src/durable/disk/index.js'
 import { revisionRequest, type InstallPlan } from '../../../../src/static-pods/install/install-plan.js'
 import { encodeManifest, parseManifest } from '../../../../src/static-pods/pod/manifest.js'
 import { find, textOf } from '../content.js'
