@@ -3,9 +3,9 @@
  *
  *   closure  lines that a reader of "how is one directory published?" reads: what src/durable/publish/publish.ts and
  *            directory-publication.ts import by value within their room, the interface of the calls, and the doors below
- *   names    that the door of the core hands to the other rooms
+ *   names    that the door of the core hands to the other rooms; a module that it hands on whole is one
  *   up       imports that run from a room of the core to one above it, or past a door
- *   floors   files in the longest chain of value imports in the core
+ *   floors   files in the longest chain of files whose values the next one uses, whichever doors hand them on
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -15,7 +15,7 @@ import { floors } from './floors.mjs'
 
 const core = 'src/durable'
 /** What the way may be: the closure as it is meant; names and floors as they are, so that they only fall. */
-const bounds = { closure: 2_200, names: 150, up: 0, floors: 20 }
+const bounds = { closure: 2_200, names: 54, up: 0, floors: 14 }
 
 const files = readdirSync(core, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
@@ -62,6 +62,7 @@ function namesOf(file) {
   return sources.get(file).statements.flatMap((statement) => {
     if (ts.isExportDeclaration(statement)) {
       const { exportClause, moduleSpecifier } = statement
+      if (exportClause?.name !== undefined) return [exportClause.name.text]
       if (exportClause !== undefined) return exportClause.elements.map(({ name }) => name.text)
       return namesOf(normalize(join(dirname(file), moduleSpecifier.text)).replace(/\.js$/, '.ts'))
     }
@@ -81,13 +82,45 @@ const up = files.flatMap((file) =>
   }),
 )
 
+/** The file in which what `file` exports by this name stands, through each door on the way; undefined where it is not of the core. */
+function homeOf(file, name) {
+  for (const statement of sources.get(file).statements) {
+    if (ts.isExportDeclaration(statement)) {
+      const { exportClause, moduleSpecifier } = statement
+      const to = moduleSpecifier && normalize(join(dirname(file), moduleSpecifier.text)).replace(/\.js$/, '.ts')
+      const element = exportClause?.elements?.find((one) => one.name.text === name)
+      if (exportClause?.name?.text === name) return to
+      if (element !== undefined)
+        return sources.has(to) ? homeOf(to, (element.propertyName ?? element.name).text) : undefined
+      if (exportClause === undefined && sources.has(to)) {
+        const home = homeOf(to, name)
+        if (home !== undefined) return home
+      }
+    } else if (statement.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)) {
+      const { declarationList } = statement
+      const own = declarationList?.declarations.map((one) => one.name.text) ?? [statement.name.text]
+      if (own.includes(name)) return file
+    }
+  }
+  return undefined
+}
+
+/** The files of the core whose values a file uses: what a door hands on counts as an import of the file behind it. */
+function usedBy(file) {
+  return sources.get(file).statements.flatMap((statement) => {
+    if (!ts.isImportDeclaration(statement) || statement.importClause?.isTypeOnly === true) return []
+    const to = normalize(join(dirname(file), statement.moduleSpecifier.text)).replace(/\.js$/, '.ts')
+    if (!sources.has(to)) return []
+    const names = (statement.importClause?.namedBindings?.elements ?? []).filter((one) => !one.isTypeOnly)
+    return names.flatMap((one) => homeOf(to, (one.propertyName ?? one.name).text) ?? [])
+  })
+}
+
 const depths = new Map()
 function depthOf(file) {
   if (!depths.has(file)) {
     depths.set(file, 0)
-    const below = edges.get(file).flatMap(({ to, value }) => (value ? [depthOf(to)] : []))
-    // A door is no floor of its own: it only hands on.
-    depths.set(file, Math.max(0, ...below) + (file.endsWith('/index.ts') && file !== `${core}/index.ts` ? 0 : 1))
+    depths.set(file, Math.max(0, ...usedBy(file).map(depthOf)) + 1)
   }
   return depths.get(file)
 }

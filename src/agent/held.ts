@@ -1,4 +1,4 @@
-import { describeHold } from '../durable/index.js'
+import { describeOrders } from '../durable/index.js'
 import type { Hold } from '../durable/types.js'
 import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
@@ -7,12 +7,16 @@ import type { ConditionState } from './directory-state.js'
 /* What the agent says of a directory that an operator holds, while nothing newer is known: nothing was refused. */
 
 export function heldCondition(directory: string, hold: Hold): ConditionState {
-  return { status: 'True', reason: 'Held', message: `${describeHold(directory, hold)}; nothing newer is known` }
+  return { status: 'True', reason: 'Held', message: `${described(directory, hold)}; nothing newer is known` }
 }
 
 export function heldEvents(directory: string, hold: Hold | undefined) {
   if (hold === undefined) return []
-  return [{ on: 'node', reason: 'Held', message: describeHold(directory, hold) } as const]
+  return [{ on: 'node', reason: 'Held', message: described(directory, hold) } as const]
+}
+
+function described(directory: string, hold: Hold): string {
+  return describeOrders(directory, { hold }).join('; ')
 }
 
 /** Somebody else publishes just now, or a person wants it so, or the content is at fault: nothing is wrong with the disk. */

@@ -1,6 +1,6 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import { lock, mountTable, namesFor, readRecords, atPlace, usageOf } from '../durable/index.js'
+import { mountTable, namesFor, atPlace, usageOf, lockStanding, readStanding } from '../durable/index.js'
 import type { TargetNames, Place } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
@@ -14,7 +14,7 @@ import { checkLabel, type SecurityModule } from './label.js'
 import { diskUnder, checkFlushes, checkMount, checkFileSystem } from './mount.js'
 import { isPastItsMode, checkParent } from './parents.js'
 import { checkSpace } from './space.js'
-import { checkLeftovers, lookAtTarget } from './target.js'
+import { checkLeftovers, checkTarget } from './target.js'
 
 export interface DirectoryContext {
   readonly fs: FileSystem
@@ -88,7 +88,7 @@ class DirectoryCheck {
     }
     const parent = { ...place, anchor: this.#anchorPath }
     results.push(await checkParent(fs, parent, attributes, context.identity))
-    const { found, ownership } = await this.#lockedLook(mount.id, attributes)
+    const { found, ownership } = await this.#lockedLook(attributes)
     results.push(...found)
     const clock = await checkPublished(configuration.path, context.now)
     if (clock !== undefined) results.push(clock)
@@ -97,11 +97,10 @@ class DirectoryCheck {
 
   /** What could change under a publication is looked at under its lock, where there is one: a lock is not made for this. */
   async #lockedLook(
-    parentMount: number,
     attributes: Attributes,
   ): Promise<{ found: CheckResult[]; ownership: Omit<Ownership, 'overridesParent'> }> {
     const { fs, lockTimeout: timeout, signal } = this.context
-    const { anchor, missing, name } = this.place
+    const { anchor, missing } = this.place
     const { path } = this.configuration
     const unknown = { path, target: undefined }
     if (missing.length > 0) {
@@ -113,30 +112,14 @@ class DirectoryCheck {
     }
     let release: (() => void) | undefined
     try {
-      if ((await fs.look(anchor, this.#names.lock)) !== undefined) {
-        const identity = `${attributes.device}:${attributes.inode}:${this.#names.lock}`
-        const request = { parent: anchor, name: this.#names.lock, identity, target: path }
-        release = await lock(this.scope, { ...request, timeout, signal })
-      }
+      release = await lockStanding(this.scope, this.place, attributes, { timeout, signal })
     } catch (error) {
       return { found: [lockResult(error, path)], ownership: unknown }
     }
     try {
-      const records = await readRecords(fs, anchor, name, this.#names)
-      const {
-        result,
-        attributes: of,
-        opened,
-      } = await lookAtTarget({
-        fs,
-        configuration: this.configuration,
-        name,
-        parent: anchor,
-        parentAttributes: attributes,
-        parentMount,
-        records,
-      })
-      if (opened !== undefined) await this.scope.keep(Promise.resolve(opened))
+      const standing = await readStanding(this.scope, this.place, attributes)
+      const { opened, records, attributes: of } = standing
+      const result = checkTarget(standing, this.configuration)
       const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor)]
       found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
       if (opened !== undefined) found.push(...(await checkAccessLists(fs, opened, path)))

@@ -1,63 +1,18 @@
 import type { DirectoryConfiguration } from '../config/types.js'
-import {
-  letGoSince,
-  letGoText,
-  openTarget,
-  readPublication,
-  refuseOtherThanDirectory,
-  dataLink,
-} from '../durable/index.js'
+import type { Standing } from '../durable/look/index.js'
 import type { TargetNames } from '../durable/path/index.js'
 import type { Records } from '../durable/record/index.js'
-import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import { fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 
-export interface TargetLook {
-  readonly fs: FileSystem
-  readonly configuration: Pick<DirectoryConfiguration, 'path' | 'publish' | 'adopt'>
-  readonly name: string
-  readonly parent: Descriptor
-  readonly parentAttributes: Attributes
-  readonly parentMount: number
-  readonly records: Records
-}
-
-/** The target, open, where it is a directory that can be replaced. */
-export interface Target {
-  readonly result: CheckResult
-  readonly attributes?: Attributes
-  /** To be closed by the caller. */
-  readonly opened?: Descriptor
-}
-
-/** Whether what is there can be replaced: a directory, on the mount that holds staging too, of the same form, and ours. */
-export async function lookAtTarget(look: TargetLook): Promise<Target> {
-  const { fs, configuration, parent, name } = look
-  const { path } = configuration
-  const attributes = await fs.look(parent, name)
-  if (attributes === undefined) return { result: ok('target', 'does not exist yet') }
-  let opened: Descriptor
-  try {
-    refuseOtherThanDirectory(path, attributes)
-    opened = await openTarget(fs, path, parent, name, look.parentAttributes.device)
-  } catch (error) {
-    return { result: faultOf('target', error) }
-  }
-  try {
-    return { result: await checkForm(look, opened), attributes, opened }
-  } catch (error) {
-    await fs.close(opened)
-    throw error
-  }
-}
-
-async function checkForm({ fs, configuration, records }: TargetLook, opened: Descriptor): Promise<CheckResult> {
-  const { publish, adopt, path } = configuration
-  const entries = await fs.list(opened)
-  const [newest] = records.valid
-  const linked = (await fs.look(opened, dataLink))?.type === 'symlink'
-  const form = newest?.kind ?? (linked ? 'symlink' : 'exchange')
-  if (form !== publish && entries.length > 0) {
+/** Whether a publication can replace what stands at a target: a directory, on the mount that holds staging too, of the same form, and ours. */
+export function checkTarget(
+  standing: Standing,
+  { publish, adopt, path }: Pick<DirectoryConfiguration, 'path' | 'publish' | 'adopt'>,
+): CheckResult {
+  const { records, opened, refusal, isEmpty, form, changedSince } = standing
+  if (refusal !== undefined) return faultOf('target', refusal)
+  if (opened === undefined) return ok('target', 'does not exist yet')
+  if (form !== publish && isEmpty !== true) {
     return fault(
       'target',
       `has the form "${form}", but the configuration says publish: ${publish}; another form would break its readers`,
@@ -65,12 +20,12 @@ async function checkForm({ fs, configuration, records }: TargetLook, opened: Des
     )
   }
   const same = 'a directory on the same mount as its parent, where holdfast stages'
-  const since = newest && letGoSince(newest)
-  const hasChanged = since !== undefined && (await isChanged(path))
-  if ((newest !== undefined && !hasChanged) || entries.length === 0) return ok('target', same)
-  const whose = hasChanged
-    ? `${letGoText('it', since)} and has changed since; holdfast takes it over by an adoption`
-    : 'holdfast did not publish it'
+  const isOurs = records.valid.length > 0 && changedSince === undefined
+  if (isOurs || isEmpty === true) return ok('target', same)
+  const whose =
+    changedSince === undefined
+      ? 'holdfast did not publish it'
+      : `${changedSince}; holdfast takes it over by an adoption`
   if (adopt)
     return warn(
       'target',
@@ -82,11 +37,6 @@ async function checkForm({ fs, configuration, records }: TargetLook, opened: Des
     `${same}; ${whose}, and replaces it only if the new content has every path in it`,
     'set adopt: replace to take it over, or move it away',
   )
-}
-
-async function isChanged(path: string): Promise<boolean> {
-  const publication = await readPublication(path)
-  return publication === undefined || publication.differences.length > 0
 }
 
 /** What a publication that was cut short has left: the next one removes it, but for what is somebody else's. */

@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, join, normalize } from 'node:path'
 import { endsWithin } from '../deadline.js'
-import { namesOf, NodeFileSystem } from '../durable/index.js'
+import { NodeFileSystem, nodeFiles } from '../durable/index.js'
 import type { FileSystem } from '../durable/file-system.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
 
@@ -51,7 +51,7 @@ const ways = new Map<string, Promise<string[]>>()
  * @throws Error that names the path, where the way cannot be known
  */
 export async function namesByKernel(fs: FileSystem, path: string): Promise<string[]> {
-  const way = ways.get(path) ?? namesOf(fs, path).finally(() => ways.delete(path))
+  const way = ways.get(path) ?? nodeFiles.namesOf(fs, path).finally(() => ways.delete(path))
   ways.set(path, way)
   if (!(await endsWithin(way, patience))) throw new Error(`${path} does not answer within ${patience / 1000} s`)
   return way.catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../../config/types.js'
 import { publishedCertificateDates } from '../../directories/published-certificates.js'
 import { dateFindings } from '../../directories/validate.js'
-import { describeHold, describePin, readPublication } from '../../durable/index.js'
+import { readPublication, describeOrders } from '../../durable/index.js'
 import type { Relocation } from '../../durable/types.js'
 import { silent } from '../../log.js'
 import { startDirectory } from '../detect-drift.js'
@@ -71,7 +71,7 @@ async function recordedCondition(
   compared: ConditionState,
   now: Date,
 ): Promise<ConditionState> {
-  const orders = [...(hold ? [describeHold(path, hold)] : []), ...(pin ? [describePin(path, pin)] : [])]
+  const orders = describeOrders(path, { hold, pin })
   if (compared.status !== 'True') return { ...compared, message: [compared.message, ...orders].join('; ') }
   if (orders.length > 0) return { status: 'True', reason: hold ? 'Held' : 'RolledBack', message: orders.join('; ') }
   // A file that cannot be read is a difference, which the comparison has told already.

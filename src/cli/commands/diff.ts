@@ -125,11 +125,10 @@ function bytesOf(file: unknown): Uint8Array | undefined {
 
 /** An operator has a say in whether it becomes so; and there is more to a symlink directory than its content. */
 async function notesOf(target: string, { hold, pin, brokenForm }: TargetContent): Promise<string[]> {
-  const { describeHold, describePin } = await import('../../durable/index.js')
+  const { describeOrders } = await import('../../durable/index.js')
   const broken = brokenForm?.map(({ path, problem }) => `${problem} ${path}`).join(', ')
   return [
-    ...(hold ? [describeHold(target, hold)] : []),
-    ...(pin ? [describePin(target, pin)] : []),
+    ...describeOrders(target, { hold, pin }),
     ...(broken === undefined ? [] : [`what consumers of ${target} go through is not as it was published: ${broken}`]),
   ]
 }

@@ -5,6 +5,8 @@ import { DurableWriteError } from '../errors.js'
 import type { Entry, FileSystem } from '../file-system.js'
 import { checkTarget, readWhole, resolve, resolveLinks, Scope } from '../path/index.js'
 
+export { attributesAt, followTrusted, namesOf } from '../path/index.js'
+
 export interface ReadingOptions {
   /** Bytes above which a file is refused. */
   readonly largest: number

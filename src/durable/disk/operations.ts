@@ -4,10 +4,12 @@ import {
   atPlace,
   probeJournal,
   fsyncAll,
+  listsDigest,
   otherLists,
   type HeldLock,
   lockFile,
   namesFor,
+  type TargetNames,
   remove,
   type CopyOptions,
   checkTarget,
@@ -20,7 +22,10 @@ import {
 } from '../path/index.js'
 import { DurableWriteError, leftAsItWas, wrapError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
+import { quarantineForeign } from '../keep/index.js'
 import { compare, readPublication } from '../look/index.js'
+import { readAllRecords } from '../record/index.js'
+import type { Log } from '../../log.js'
 import { NodeFileSystem } from '../posix/index.js'
 import {
   publish,
@@ -58,6 +63,8 @@ export interface Difference {
   readonly changes: readonly DirectoryChange[]
   /** Of what it is to be. */
   readonly digest: string
+  /** Of the ACLs that its entries are to have, of which `digest` knows nothing; null: none. */
+  readonly lists: string | null
 }
 
 export class Disk {
@@ -106,7 +113,7 @@ export class Disk {
     }))
     const listed = otherLists(request.entries, found?.entries ?? [])
     const all = [...changes, ...listed.map((path) => ({ path, change: 'change' as const }))]
-    return { exists: found !== undefined, changes: all, digest: desired.digest }
+    return { exists: found !== undefined, changes: all, digest: desired.digest, lists: listsDigest(request.entries) }
   }
 
   /** What publishing a file would do, as far as looking can show: throws what publishing would throw. Writes nothing. */
@@ -193,6 +200,26 @@ export class Disk {
         await held.release()
       }
     })
+  }
+
+  /**
+   * Names in an open directory of what interrupted publications of this family staged, and may be removed. What an exchange took out and
+   * another program's content is gets another name first, durably. `path`: of the directory, for messages.
+   */
+  async stagedLeftovers(parent: Descriptor, path: string, names: TargetNames, log: Log): Promise<string[]> {
+    const { fs } = this
+    const entries = await fs.list(parent)
+    const staging = entries.flatMap((name) => names.stagingOf(name) ?? [])
+    if (staging.length === 0) return []
+    const quarantined = entries.flatMap((name) => names.quarantineOf(name) ?? [])
+    const area = { fs, parent, path, names, log }
+    const own = await quarantineForeign(area, staging, quarantined, await readAllRecords(fs, parent))
+    return own.map(names.staging)
+  }
+
+  /** Removes an entry of an open directory with all that is in it; nothing is made durable. */
+  async removeEntry(parent: Descriptor, name: string): Promise<void> {
+    await remove(this.fs, parent, name)
   }
 
   /** Removes a file, durably. False where there was none: a predecessor may have removed it, and been killed before its sync. */

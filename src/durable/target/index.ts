@@ -3,6 +3,7 @@
 export { refuseTargetBelow } from './nesting.js'
 export {
   describeHold,
+  describeOrders,
   describePin,
   holdOf,
   mountedFileError,

@@ -151,6 +151,14 @@ export function describePin(path: string, { reason, since, until }: Pin): string
   return `${path} is rolled back since ${new Date(since).toISOString()}${end}${reason === '' ? '' : ` (${reason})`}`
 }
 
+/** What an operator has ordered for a target, each order in a few words. */
+export function describeOrders(
+  path: string,
+  { hold, pin }: { readonly hold?: Hold | undefined; readonly pin?: Pin | undefined },
+): string[] {
+  return [...(hold ? [describeHold(path, hold)] : []), ...(pin ? [describePin(path, pin)] : [])]
+}
+
 /**
  * An operator has chosen an earlier content. That stays even where nobody knows whether it is durable: only the operator knows whether the
  * command said so. It stays, too, where the content has drifted since: the record that speaks was not aborted.

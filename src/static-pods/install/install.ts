@@ -7,7 +7,7 @@
 import { messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
 import { listed } from '../../listed.js'
-import { remove, type Disk } from '../../durable/index.js'
+import { type Disk } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
@@ -95,13 +95,13 @@ async function removeLeftovers(
   await disk.inDirectory(path, async (parent) => {
     const leftovers = isPublished
       ? await orphanedRecords(disk.fs, parent, pod, revision)
-      : await leftoversOf(disk.fs, parent, pod, revision, path, log)
+      : await leftoversOf(disk, parent, pod, revision, path, log)
     if (leftovers.length === 0) return
     // A prune that was killed may have renamed what it was to remove, and not made that durable.
     await disk.syncDirectory(parent)
     for (const entry of leftovers) {
       try {
-        await remove(disk.fs, parent, entry)
+        await disk.removeEntry(parent, entry)
       } catch (error) {
         log.warn({ leftover: entry, error: messageOf(error) }, 'could not remove a leftover; the next run retries')
       }

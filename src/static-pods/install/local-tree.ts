@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { attributesAt, NodeFileSystem } from '../../durable/index.js'
+import { NodeFileSystem, nodeFiles } from '../../durable/index.js'
 import type { OwnAttributes } from '../../durable/path/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
 import { codeOf, messageOf } from '../../errors.js'
@@ -73,7 +73,7 @@ export async function readAttributes(
   const found = new Map<string, OwnAttributes>()
   for (const path of ['', ...directories, ...files.keys()]) {
     const place = join(root, path)
-    const attributes = attributesAt(fs, place)
+    const attributes = nodeFiles.attributesAt(fs, place)
     found.set(path, await attributes.catch((error: unknown) => refuse(place, `is not readable (${messageOf(error)})`)))
   }
   return found

@@ -1,5 +1,5 @@
-import { namesFor, quarantineForeign, readAllRecords } from '../../durable/index.js'
-import type { Descriptor, FileSystem } from '../../durable/file-system.js'
+import { type Disk, namesFor } from '../../durable/index.js'
+import type { Descriptor } from '../../durable/file-system.js'
 import type { Log } from '../../log.js'
 import { revisionFamily } from '../names.js'
 import { orphanedRecords } from '../install/orphaned-records.js'
@@ -10,7 +10,7 @@ import { orphanedRecords } from '../install/orphaned-records.js'
  * the pod's operations.
  */
 export async function leftoversOf(
-  fs: FileSystem,
+  disk: Disk,
   parent: Descriptor,
   pod: string,
   /** The newest revision that anybody could have begun. */
@@ -19,18 +19,6 @@ export async function leftoversOf(
   path: string,
   log: Log,
 ): Promise<string[]> {
-  const names = namesFor('', revisionFamily(pod))
-  const entries = await fs.list(parent)
-  const staging = entries.flatMap((name) => names.stagingOf(name) ?? [])
-  const quarantined = entries.flatMap((name) => names.quarantineOf(name) ?? [])
-  const own =
-    staging.length === 0
-      ? []
-      : await quarantineForeign(
-          { fs, parent, path, names, log },
-          staging,
-          quarantined,
-          await readAllRecords(fs, parent),
-        )
-  return [...(await orphanedRecords(fs, parent, pod, newest)), ...own.map(names.staging)]
+  const staged = await disk.stagedLeftovers(parent, path, namesFor('', revisionFamily(pod)), log)
+  return [...(await orphanedRecords(disk.fs, parent, pod, newest)), ...staged]
 }

@@ -6,7 +6,7 @@
 import { isSystemError, messageOf } from '../../errors.js'
 import { basename, join } from 'node:path'
 import type { Log } from '../../log.js'
-import { namesFor, remove, type Disk, nodeFiles } from '../../durable/index.js'
+import { namesFor, type Disk, nodeFiles } from '../../durable/index.js'
 import { DurableWriteError, wrapError } from '../../durable/errors.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
@@ -153,14 +153,14 @@ async function removeAll(
   }
   const newest = Math.max(0, ...lines.map(({ revision }) => revision))
   // What a predecessor left is removed even where nothing goes now.
-  const leftovers = await leftoversOf(fs, directory, pod, newest, resourceDirectory, log)
+  const leftovers = await leftoversOf(disk, directory, pod, newest, resourceDirectory, log)
   // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
   // that was killed may have removed all, and not made it durable.
   await syncRemovals(disk, directory, resourceDirectory)
   if (leftovers.length === 0) return lines.map((line) => lineOf(line, failures.get(line)))
   for (const name of leftovers) {
     try {
-      await remove(fs, directory, name)
+      await disk.removeEntry(directory, name)
     } catch (error) {
       const line = gone.get(name)
       const what = `files are left in ${join(resourceDirectory, name)}: ${messageOf(error)}`

@@ -1,7 +1,7 @@
 /* What a rollout is to change: checked as far as it can be before anything is written. */
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
-import { type Disk, listsDigest } from '../../durable/index.js'
+import { type Disk } from '../../durable/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { Log } from '../../log.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
@@ -154,8 +154,8 @@ export async function identify({ manifests, tree }: RolloutRequest, disk: Disk):
   // Without the uid, which is another one with each rollout.
   for (const { manifest } of manifests) hash.update(encodeManifest(manifest, undefined))
   if (tree) {
-    // The digest knows nothing of ACLs.
-    hash.update(`${tree.target}\0${(await disk.difference(tree)).digest}${listsDigest(tree.entries) ?? ''}`)
+    const { digest, lists } = await disk.difference(tree)
+    hash.update(`${tree.target}\0${digest}${lists ?? ''}`)
   }
   return hash.digest('hex').slice(0, 16)
 }

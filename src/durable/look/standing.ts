@@ -1,0 +1,67 @@
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
+import { dataLink, lock, namesFor, type Place, type Scope } from '../path/index.js'
+import { letGoSince, letGoText, readRecords, type RecordKind, type Records } from '../record/index.js'
+import { openTarget, refuseOtherThanDirectory } from '../target/index.js'
+import { publicationIn } from './inspect.js'
+
+/* What a publication would meet at a directory's path, for a command that looks before the first publication. */
+
+export interface Standing {
+  readonly records: Records
+  /** Of the entry at the path; undefined: there is none. */
+  readonly attributes?: Attributes
+  /** Why no publication can replace it. */
+  readonly refusal?: unknown
+  /** The directory, open until the scope ends. */
+  readonly opened?: Descriptor
+  /** Whether the directory holds anything. */
+  readonly isEmpty?: boolean
+  /** By its newest record, or by its links. */
+  readonly form?: RecordKind
+  /** An agent has let the directory go, and another program has changed it since: the beginning of a sentence about `it`. */
+  readonly changedSince?: string | undefined
+}
+
+/**
+ * Takes a target's lock if its file exists, and makes none; answers what gives it back.
+ * @throws DurableWriteError, with the reason Busy where another process holds the lock for longer than `timeout` (ms)
+ */
+export async function lockStanding(
+  scope: Scope,
+  { anchor, name, target }: Place,
+  { device, inode }: Attributes,
+  limits: { readonly timeout: number; readonly signal: AbortSignal },
+): Promise<(() => void) | undefined> {
+  const file = namesFor(name).lock
+  if ((await scope.fs.look(anchor, file)) === undefined) return undefined
+  return lock(scope, { parent: anchor, name: file, identity: `${device}:${inode}:${file}`, target, ...limits })
+}
+
+/** What stands at a place whose parent exists. Writes nothing. @throws what the file system throws */
+export async function readStanding(scope: Scope, place: Place, parent: Attributes): Promise<Standing> {
+  const { fs } = scope
+  const { anchor, name, target } = place
+  const records = await readRecords(fs, anchor, name, namesFor(name))
+  const attributes = await fs.look(anchor, name)
+  if (attributes === undefined) return { records }
+  let opened: Descriptor
+  try {
+    refuseOtherThanDirectory(target, attributes)
+    opened = await scope.keep(openTarget(fs, target, anchor, name, parent.device))
+  } catch (refusal) {
+    return { records, refusal }
+  }
+  const [newest] = records.valid
+  const isEmpty = (await fs.list(opened)).length === 0
+  const linked = (await fs.look(opened, dataLink))?.type === 'symlink'
+  const form = newest?.kind ?? (linked ? 'symlink' : 'exchange')
+  const since = newest && letGoSince(newest)
+  const isChanged = since !== undefined && !(await isAsPublished(fs, place, records))
+  const changedSince = isChanged ? `${letGoText('it', since)} and has changed since` : undefined
+  return { records, attributes, opened, isEmpty, form, changedSince }
+}
+
+async function isAsPublished(fs: FileSystem, { target, anchor, name }: Place, { valid }: Records): Promise<boolean> {
+  const state = (await publicationIn(fs, target, anchor, name, valid))?.state
+  return state !== undefined && state.differences.length === 0
+}
