@@ -1,4 +1,4 @@
-import { openedByLists } from '../durable/index.js'
+import { standing } from '../durable/index.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import { codeOf, messageOf } from '../errors.js'
 import { listed } from '../listed.js'
@@ -7,7 +7,7 @@ import { adviceOn, warn, type CheckResult } from './findings.js'
 /** Private files that others may use all the same, by an ACL: holdfast keeps it at each publication. Nothing where there are none. */
 export async function checkAccessLists(fs: FileSystem, target: Descriptor, path: string): Promise<CheckResult[]> {
   try {
-    const opened = await openedByLists(fs, target)
+    const opened = await standing.openedByLists(fs, target)
     const [first] = opened
     if (first === undefined) return []
     const shown = opened.map(({ path: file, named }) => `${file} (${named.join(', ')})`)

@@ -1,6 +1,6 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import { mountTable, namesFor, atPlace, usageOf, lockStanding, readStanding } from '../durable/index.js'
+import { mountTable, namesFor, atPlace, usageOf, standing } from '../durable/index.js'
 import type { TargetNames, Place } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
@@ -112,14 +112,14 @@ class DirectoryCheck {
     }
     let release: (() => void) | undefined
     try {
-      release = await lockStanding(this.scope, this.place, attributes, { timeout, signal })
+      release = await standing.lockAt(this.scope, this.place, attributes, { timeout, signal })
     } catch (error) {
       return { found: [lockResult(error, path)], ownership: unknown }
     }
     try {
-      const standing = await readStanding(this.scope, this.place, attributes)
-      const { opened, records, attributes: of } = standing
-      const result = checkTarget(standing, this.configuration)
+      const there = await standing.read(this.scope, this.place, attributes)
+      const { opened, records, attributes: of } = there
+      const result = checkTarget(there, this.configuration)
       const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor)]
       found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
       if (opened !== undefined) found.push(...(await checkAccessLists(fs, opened, path)))

@@ -55,12 +55,12 @@ import type {
 
 export * from './publishing.js'
 export { takeOver } from './adopt/index.js'
-export { namesFor, readWhole, unprovenRefused, atPlace, openedByLists } from './path/index.js'
+export { namesFor, readWhole, unprovenRefused, atPlace } from './path/index.js'
 export { agentOf, letGoSince, letGoText } from './record/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
 export { mountTable, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
-export { lockStanding, readStanding, usesOf, usageOf } from './look/index.js'
+export { standing, usesOf, usageOf } from './look/index.js'
 
 const system: FileSystem = new NodeFileSystem()
 

@@ -26,8 +26,8 @@ export const attributes: readonly Mutation[] = [
   compound(
     'the ACL before the mode',
     [
-      ['path/metadata.ts', `  ${setLast}\n`, ''],
-      ['path/metadata.ts', "extended, 'before', shown)", `extended, 'before', shown)\n  ${setLast}`],
+      ['path/kept-attributes.ts', `  ${setLast}\n`, ''],
+      ['path/kept-attributes.ts', "extended, 'before', shown)", `extended, 'before', shown)\n  ${setLast}`],
     ],
     lists,
     real,
@@ -36,7 +36,7 @@ export const attributes: readonly Mutation[] = [
     'the ACL after the fsync',
     [
       [
-        'path/metadata.ts',
+        'path/kept-attributes.ts',
         setLast,
         ";((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setExtended(fs, descriptor, extended, 'after', shown))",
       ],

@@ -206,14 +206,14 @@ const memory: readonly Mutation[] = [
   ),
   mutation(
     'no label of the old',
-    'path/metadata.ts',
+    'path/kept-attributes.ts',
     'if (label && !isEqual(await fs.label(descriptor), label)) await fs.setLabel(descriptor, label)',
     '',
     model('labels'),
   ),
   mutation(
     'no owner',
-    'path/metadata.ts',
+    'path/kept-attributes.ts',
     'if (disowned) await fs.setOwner(descriptor, desired.uid, desired.gid)',
     '',
     model(),

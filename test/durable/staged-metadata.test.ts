@@ -1,7 +1,8 @@
 /** What is staged has its mode, owner and lists before it is handed over to a barrier. On the model disk. */
+import { openedByLists } from '../../src/durable/look/standing.js'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { accessAttribute, openedByLists } from '../../src/durable/path/kept-attributes.js'
+import { accessAttribute } from '../../src/durable/path/kept-attributes.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { directoryPublication, filePublication } from '../../src/durable/publish/replace.js'
 import { byDefault, changeExtended, decoded, listOf } from '../crash/model/access-lists.js'

@@ -1,3 +1,4 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf, failureOf } from '../../errors.js'
 import { listed } from '../../listed.js'
 import type { AdoptedFiles, Adopting, AdoptionCheck, AdoptionResult } from '../types.js'
@@ -7,9 +8,7 @@ import {
   accessAttribute,
   defaultAttribute,
   modeOf,
-  nameOf,
   OpenDirectories,
-  parentOf,
   readWhole,
   type Tree,
 } from '../path/index.js'

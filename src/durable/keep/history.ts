@@ -1,14 +1,6 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { objectName } from '../../object-name.js'
-import {
-  type StagedEntries,
-  disinherit,
-  nameOf,
-  OpenDirectories,
-  parentOf,
-  type Scope,
-  setMetadata,
-  type Tree,
-} from '../path/index.js'
+import { type StagedEntries, disinherit, OpenDirectories, type Scope, setMetadata, type Tree } from '../path/index.js'
 import type { Descriptor } from '../file-system.js'
 import { isRepeated, type Judgement, letGoSince, type StoredRecord, withTakenOver } from '../record/index.js'
 import { inParallel } from '../../parallel.js'

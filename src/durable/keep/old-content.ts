@@ -1,6 +1,7 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import { nameOf, OpenDirectories, parentOf, makeWritable, readTree, type Tree } from '../path/index.js'
+import { OpenDirectories, makeWritable, readTree, type Tree } from '../path/index.js'
 import { inParallel } from '../../parallel.js'
 import type { KnownEntry } from '../record/index.js'
 

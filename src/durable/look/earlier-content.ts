@@ -1,7 +1,8 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { isSystemError, messageOf } from '../../errors.js'
 import { unfit, type DurableWriteError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import { nameOf, OpenDirectories, parentOf, Scope, readTree, readWhole, type TreeEntry } from '../path/index.js'
+import { OpenDirectories, Scope, readTree, readWhole, type TreeEntry } from '../path/index.js'
 import type { Generation } from '../types.js'
 
 /* The bytes of an earlier content, for those who publish it again or compare it. See history.ts. */

@@ -1,3 +1,4 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
@@ -7,9 +8,7 @@ import {
   readGeneration,
   topNames,
   metadataOf,
-  nameOf,
   OpenDirectories,
-  parentOf,
   type FoundPlace,
   identityOf,
   isTrustedHere,

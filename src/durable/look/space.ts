@@ -1,5 +1,6 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import { entriesBelow, nameOf, OpenDirectories, parentOf } from '../path/index.js'
+import { entriesBelow, OpenDirectories } from '../path/index.js'
 
 /** What a directory takes: bytes in whole blocks, and inodes. */
 export interface Usage {

@@ -1,5 +1,17 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
-import { dataLink, lock, namesFor, type Place, type Scope } from '../path/index.js'
+import {
+  dataLink,
+  lock,
+  namesFor,
+  type Place,
+  type Scope,
+  OpenDirectories,
+  entriesBelow,
+  metadataOf,
+  accessAttribute,
+  namedIn,
+} from '../path/index.js'
 import { letGoSince, letGoText, readRecords, type RecordKind, type Records } from '../record/index.js'
 import { openTarget, refuseOtherThanDirectory } from '../target/index.js'
 import { publicationIn } from './inspect.js'
@@ -26,7 +38,7 @@ export interface Standing {
  * Takes a target's lock if its file exists, and makes none; answers what gives it back.
  * @throws DurableWriteError, with the reason Busy where another process holds the lock for longer than `timeout` (ms)
  */
-export async function lockStanding(
+export async function lockAt(
   scope: Scope,
   { anchor, name, target }: Place,
   { device, inode }: Attributes,
@@ -38,7 +50,7 @@ export async function lockStanding(
 }
 
 /** What stands at a place whose parent exists. Writes nothing. @throws what the file system throws */
-export async function readStanding(scope: Scope, place: Place, parent: Attributes): Promise<Standing> {
+export async function read(scope: Scope, place: Place, parent: Attributes): Promise<Standing> {
   const { fs } = scope
   const { anchor, name, target } = place
   const records = await readRecords(fs, anchor, name, namesFor(name))
@@ -64,4 +76,30 @@ export async function readStanding(scope: Scope, place: Place, parent: Attribute
 async function isAsPublished(fs: FileSystem, { target, anchor, name }: Place, { valid }: Records): Promise<boolean> {
   const state = (await publicationIn(fs, target, anchor, name, valid))?.state
   return state !== undefined && state.differences.length === 0
+}
+
+/** The files of a directory that their mode keeps to their owner, and whom an ACL lets in all the same. */
+export async function openedByLists(
+  fs: FileSystem,
+  root: Descriptor,
+): Promise<{ readonly path: string; readonly named: readonly string[] }[]> {
+  const directories = new OpenDirectories(fs, root)
+  const found: { path: string; named: readonly string[] }[] = []
+  try {
+    for await (const { path, type } of entriesBelow(directories)) {
+      if (type !== 'file') continue
+      const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
+      try {
+        const { mode, extended } = await metadataOf(fs, file)
+        const list = extended?.get(accessAttribute)
+        const named = list === undefined || (mode & 0o077) !== 0 ? [] : namedIn(list)
+        if (named.length > 0) found.push({ path, named })
+      } finally {
+        await fs.close(file)
+      }
+    }
+    return found
+  } finally {
+    await directories.closeAll()
+  }
 }

@@ -1,6 +1,6 @@
 /* Find, open, lock, read and sync what is at one path. The door of this room: other rooms import nothing else of it. */
 
-export { writersBy } from './access-list.js'
+export { namedIn, writersBy } from './access-list.js'
 export {
   StagedEntries,
   barrier,
@@ -36,7 +36,6 @@ export {
   listsDigest,
   metadataOf,
   modeOf,
-  openedByLists,
   otherLists,
   upwards,
   withLists,
@@ -45,9 +44,9 @@ export {
   type OwnAttributes,
 } from './kept-attributes.js'
 export { lock, lockFile, type HeldLock } from './lock.js'
-export { setMetadata, type Metadata } from './metadata.js'
+export { setMetadata, type Metadata } from './kept-attributes.js'
 export { generationPattern, namesFor, ownPattern, recordPattern, stagingPattern, type TargetNames } from './names.js'
-export { OpenDirectories, entriesBelow, nameOf, parentOf } from './open-directories.js'
+export { OpenDirectories, entriesBelow } from './open-directories.js'
 export {
   identityOf,
   isOfThis,

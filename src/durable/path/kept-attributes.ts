@@ -1,11 +1,10 @@
 import type { Owner } from '../types.js'
 import { hash } from 'node:crypto'
 import { adviceFor, isSystemError } from '../../errors.js'
-import { directoriesAbove } from '../../relative-path.js'
-import { inheritedList, listWithMode, modeByList, namedIn } from './access-list.js'
+import { directoriesAbove, parentOf } from '../../relative-path.js'
+import { inheritedList, listWithMode, modeByList } from './access-list.js'
 import { DurableWriteError, leftAsItWas } from '../errors.js'
 import type { Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
-import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
 
 /** What one entry is to have for itself. */
 export interface OwnAttributes {
@@ -218,28 +217,35 @@ function notKept(path: string, name: string, error: unknown): unknown {
   })
 }
 
-/** The files of a directory that their mode keeps to their owner, and whom an ACL lets in all the same. */
-export async function openedByLists(
-  fs: FileSystem,
-  root: Descriptor,
-): Promise<{ readonly path: string; readonly named: readonly string[] }[]> {
-  const directories = new OpenDirectories(fs, root)
-  const found: { path: string; named: readonly string[] }[] = []
-  try {
-    for await (const { path, type } of entriesBelow(directories)) {
-      if (type !== 'file') continue
-      const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
-      try {
-        const { mode, extended } = await metadataOf(fs, file)
-        const list = extended?.get(accessAttribute)
-        const named = list === undefined || (mode & 0o077) !== 0 ? [] : namedIn(list)
-        if (named.length > 0) found.push({ path, named })
-      } finally {
-        await fs.close(file)
-      }
-    }
-    return found
-  } finally {
-    await directories.closeAll()
-  }
+/** What something new is to have. */
+export interface Metadata {
+  /** Of the target, for messages, and the path in it. */
+  readonly target: string
+  readonly path?: string
+  readonly owner?: Owner | undefined
+  readonly mode: number
+  readonly label?: Uint8Array | undefined
+  readonly extended?: ExtendedAttributes | undefined
+}
+
+/**
+ * Owner, mode, label and attributes of what is new, and has no attributes yet. The owner comes before the mode, since chown(2) takes
+ * set-user-ID bits away, and the mode before the ACL, whose mask chmod(2) would change.
+ */
+export async function setMetadata(fs: FileSystem, descriptor: Descriptor, metadata: Metadata): Promise<void> {
+  const { owner: desired = fs.user, mode, label, extended, target } = metadata
+  const shown = metadata.path ? `${target}/${metadata.path}` : target
+  await setExtended(fs, descriptor, extended, 'before', shown)
+  // A parent with the set-group-ID bit hands its group down.
+  const now = await fs.attributes(descriptor)
+  const disowned = now.uid !== desired.uid || now.gid !== desired.gid
+  if (disowned) await fs.setOwner(descriptor, desired.uid, desired.gid)
+  if (disowned || now.mode !== mode) await fs.setMode(descriptor, mode)
+  // Even to set a label that is equal takes the right to relabel (selinux_inode_setxattr).
+  if (label && !isEqual(await fs.label(descriptor), label)) await fs.setLabel(descriptor, label)
+  await setExtended(fs, descriptor, extended, 'after', shown)
+}
+
+function isEqual(a: Uint8Array | undefined, b: Uint8Array): boolean {
+  return a !== undefined && Buffer.compare(a, b) === 0
 }

@@ -1,3 +1,4 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import type { Descriptor, Entry, FileSystem } from '../file-system.js'
 import { type Identity, identityOf, isSame } from './place.js'
 import { compareBytes } from './target-path.js'
@@ -138,13 +139,4 @@ export async function* entriesBelow(
 /** The path of a name in a directory. */
 export function inside(directory: string, name: string): string {
   return directory === '' ? name : `${directory}/${name}`
-}
-
-/** The directory that holds a path: '' for the one that all paths are in. */
-export function parentOf(path: string): string {
-  return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
-}
-
-export function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1)
 }

@@ -1,7 +1,8 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf, failureOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import { inside, nameOf, OpenDirectories, parentOf } from './open-directories.js'
+import { inside, OpenDirectories } from './open-directories.js'
 
 /** Removes whatever has this name: a file, a link, or a directory with all that is in it. Links are not followed. */
 export async function remove(fs: FileSystem, parent: Descriptor, name: string): Promise<void> {

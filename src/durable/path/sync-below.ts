@@ -1,6 +1,7 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { fsyncAll } from './barrier.js'
 import type { Descriptor, EntryType, FileSystem } from '../file-system.js'
-import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
+import { entriesBelow, OpenDirectories } from './open-directories.js'
 import { Scope } from './scope.js'
 
 interface Below {

@@ -1,5 +1,6 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import type { Descriptor, FileSystem, Writers } from '../file-system.js'
-import { entriesBelow, nameOf, OpenDirectories, parentOf, pathWithin } from '../path/index.js'
+import { entriesBelow, OpenDirectories, pathWithin } from '../path/index.js'
 import { commandOf, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
 import { mountDetails } from './mountinfo.js'

@@ -1,3 +1,4 @@
+import { nameOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
 import { giveBackForeign } from './came-out.js'
 import {
@@ -7,7 +8,6 @@ import {
   disinherit,
   type Identity,
   identityOf,
-  nameOf,
   refuseMounted,
   remove,
   removeInside,

@@ -1,8 +1,9 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { pause } from '../../deadline.js'
 import { DurableWriteError, leftAsItWas } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import type { ContentCheck } from '../types.js'
-import { entriesBelow, nameOf, OpenDirectories, parentOf } from '../path/index.js'
+import { entriesBelow, OpenDirectories } from '../path/index.js'
 
 /** Milliseconds that a file system may take to give two changes of an inode two times: a tick of the kernel at 100 Hz, twice. */
 const tick = 20

@@ -1,12 +1,11 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import {
   type StagedEntries,
   attributesDigest,
   KeptAttributes,
   upwards,
   withLists,
-  nameOf,
   OpenDirectories,
-  parentOf,
   type Metadata,
   setMetadata,
   type Scope,

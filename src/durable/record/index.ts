@@ -2,9 +2,9 @@
 
 export { hooksOf, isRepeated, isSettled, judge, resultOf, type Judgement, type Seen } from './judge.js'
 export { agentOf, isOtherAgents, letGoSince, letGoText, type KeptRecord } from './keeper.js'
-export { append } from './record-appends.js'
 export {
   RecordFile,
+  append,
   completeHook,
   nextSequence,
   readAllRecords,

@@ -32,7 +32,7 @@ import type {
  *   {"agent":…}          which agent keeps it, where the record named none
  *
  * An appended line that a power cut takes away costs nothing: under another boot, what is read came from the disk, and a
- * hook runs at least once. A line that does not match its checksum counts as absent. record-appends.ts adds all but the first.
+ * hook runs at least once. A line that does not match its checksum counts as absent. record-files.ts adds all but the first.
  */
 
 export type RecordKind = 'exchange' | 'symlink' | 'file'

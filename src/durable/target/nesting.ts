@@ -1,3 +1,4 @@
+import { nameOf, parentOf } from '../../relative-path.js'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../errors.js'
 import { type DurableWriteError, unfit } from '../errors.js'
@@ -6,9 +7,7 @@ import {
   currentGeneration,
   namesFor,
   recordPattern,
-  nameOf,
   OpenDirectories,
-  parentOf,
   identityOf,
   isSame,
   Scope,

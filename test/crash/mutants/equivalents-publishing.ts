@@ -27,7 +27,7 @@ export const ofPublishing = [
       `operations.ts: Disk.replaceLink swapped const staging = namesFor(name).staging(this.fs.random())`,
       `own-file.ts: OwnFile.replace swapped if (!this.#tidied) await this.#tidy(scope, directory, names)`,
       `prune.ts: syncVerdicts swapped await disk.syncNames( manifestDirectory, manifests.map((path) => basename(path)), )`,
-      `prune.ts: removeAll swapped const leftovers = await leftoversOf(fs, directory, pod, newest, resourceDirectory, log)`,
+      `prune.ts: removeAll swapped const leftovers = await leftoversOf(disk, directory, pod, newest, resourceDirectory, log)`,
       `prune.ts: removeAll swapped await fs.rename(directory, revisionName(pod, line.revision), directory, staging, 'norepla…`,
     ],
   },

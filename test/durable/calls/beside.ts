@@ -1,6 +1,6 @@
+import { openedByLists } from '../../../src/durable/look/standing.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
-import { openedByLists } from '../../../src/durable/path/kept-attributes.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { recordObjects } from '../../../src/durable/record/record-files.js'
 import { encodeLine, wholeLines } from '../../../src/durable/record/record-lines.js'

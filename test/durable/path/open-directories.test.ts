@@ -1,12 +1,13 @@
 /*
  * A tree can have more directories, and deeper ones, than a process may have descriptors.
  */
+import { nameOf, parentOf } from '../../../src/relative-path.js'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { entriesBelow, inside, nameOf, OpenDirectories, parentOf } from '../../../src/durable/path/open-directories.js'
+import { entriesBelow, inside, OpenDirectories } from '../../../src/durable/path/open-directories.js'
 import { compareBytes } from '../../../src/durable/path/target-path.js'
 import { syncBelow } from '../../../src/durable/path/sync-below.js'
 import { failure, intercepted } from '../intercepted.js'
