@@ -1,3 +1,5 @@
+import { returnFreedMemory } from '../../native/index.js'
+import { returnMemoryWith } from '../content-garbage.js'
 import { OwnFile } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
 import { logProblems } from '../config/log-problems.js'
@@ -94,6 +96,7 @@ export class Daemon {
 
   /** Rejects where the server's address can never be had, or the source cannot be made; nothing is left running then. */
   static async start(options: DaemonOptions): Promise<Daemon> {
+    returnMemoryWith(returnFreedMemory)
     const { configuration, log, version, node } = options
     // Without a server nobody asks for metrics, and the library that counts them is not worth its memory.
     const metrics = configuration.server

@@ -60,7 +60,9 @@ export { agentOf, letGoSince, letGoText } from './record/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
 export { mountTable, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
-export { standing, usesOf, usageOf } from './look/index.js'
+/** Not by the door of its room: what publishes need not load it. */
+export * as standing from './look/standing.js'
+export { usesOf, usageOf } from './look/index.js'
 
 const system: FileSystem = new NodeFileSystem()
 

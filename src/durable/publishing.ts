@@ -3,6 +3,8 @@
  * whatever a command does not load is neither read nor compiled when it starts, and all of the room is twice as much.
  */
 
+/** For a command that loads the core late. */
+export { DurableWriteError } from './errors.js'
 export { AtOnceFileSystem, modeAt, NodeFileSystem } from './posix/index.js'
 export {
   checkFile,

@@ -1,7 +1,6 @@
 import type { ServerConfiguration } from '../../config/types.js'
 import { fingerprint } from '../../regular-file.js'
 import { Exit, exitCodeAfter } from '../words/exit-codes.js'
-import { returnMemoryWith } from '../../content-garbage.js'
 import type { Io } from '../output/io.js'
 import { loadWithFlags, nodeName } from '../content/load.js'
 import { createLogger, type LogOptions } from '../output/logger.js'
@@ -54,13 +53,12 @@ Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 
 
 /** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
 async function runAgent(io: Io, options: AgentOptions): Promise<void> {
-  const [{ Daemon }, { openSource }, { disableCoreDumps, returnFreedMemory }] = await Promise.all([
+  const [{ Daemon }, { openSource }, { disableCoreDumps }] = await Promise.all([
     import('../../agent/daemon.js'),
     import('../../agent/open-source.js'),
-    import('../../../native/index.js'),
+    import('../../durable/index.js'),
   ])
   disableCoreDumps()
-  returnMemoryWith(returnFreedMemory)
   const node = nodeName(options, io.env)
   const log = createLogger(io, options, node === '' ? {} : { node })
   const ending = new Ending(io, log)

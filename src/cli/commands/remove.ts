@@ -81,12 +81,8 @@ async function removeOnceUnused(
   signal: AbortSignal,
   log: Log,
 ): Promise<{ unproven?: true }> {
-  const [{ DurableWriteError }, { agentOf, letGoSince, removePublished, unprovenAt }, { describeHostPathUser }] =
-    await Promise.all([
-      import('../../durable/errors.js'),
-      import('../../durable/index.js'),
-      import('../../static-pods/host-path-users.js'),
-    ])
+  const [{ DurableWriteError, agentOf, letGoSince, removePublished, unprovenAt }, { describeHostPathUser }] =
+    await Promise.all([import('../../durable/index.js'), import('../../static-pods/host-path-users.js')])
   const { force, release, requireProven = false, lockTimeout, wait = 0 } = options
   const usedBy = () => describeHostPathUser(target, options.podManifestDir)
   // The configuration may change while this waits.

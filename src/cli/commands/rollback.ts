@@ -104,7 +104,7 @@ async function rollback(io: Io, path: string, options: RollbackOptions): Promise
 /** Refuses a certificate that has expired. One that is not valid yet is no reason: the clock may be wrong. */
 async function expiryCheck(target: string): Promise<(files: ReadonlyMap<string, Uint8Array>) => void> {
   const [{ DurableWriteError }, { certificateBlocks }, { certificateDate }] = await Promise.all([
-    import('../../durable/errors.js'),
+    import('../../durable/index.js'),
     import('../../directories/certificates.js'),
     import('../../directories/validate.js'),
   ])

@@ -14,7 +14,6 @@ export {
 export { listKept, type KeptBeside } from './kept-beside.js'
 export { pruneHistory, readHistory } from './past.js'
 export { readPublishedContent, type PublishedContent } from './published-content.js'
-export * as standing from './standing.js'
 export type { Standing } from './standing.js'
 export { usageBy, usageOf, type Usage } from './space.js'
 export { readContent, type ContentEntry, type TargetContent } from './target-content.js'
