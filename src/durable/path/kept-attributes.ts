@@ -183,6 +183,7 @@ export async function disinheritFile(
  * Gives attributes to a staged entry that has none: `when` is before its owner and mode are set, as user attributes need the right to
  * write (xattr_permission in fs/xattr.c), or after, as chmod(2) would change an ACL.
  * @throws DurableWriteError that names `path`, where they cannot be kept
+ * @internal
  */
 export async function setExtended(
   fs: FileSystem,
