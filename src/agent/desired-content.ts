@@ -146,15 +146,20 @@ function isGone(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
 }
 
+/** How this pass writes, whatever the directory. */
+export type PassRequest = Pick<Request, 'requireProven' | 'agent' | 'release' | 'lockTimeout' | 'log' | 'check'>
+
 /** The write that makes the disk hold what was rendered. */
 export function requestFor(
   configuration: DirectoryConfiguration,
   { files, objects }: Extract<Rendering, { ready: true }>,
   latest: Latest,
+  pass: PassRequest,
 ): Request {
   return {
+    ...pass,
     target: configuration.path,
-    files: { ...files },
+    files,
     contentStays: true,
     mode: configuration.mode,
     fileMode: configuration.fileMode,

@@ -7,7 +7,15 @@ import type { RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
 import type { DesiredObject, ObjectKind, ObjectReference, SourceListener } from '../objects/types.js'
-import { desiredObjects, PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
+import {
+  desiredObjects,
+  PassObjects,
+  renderFrom,
+  requestFor,
+  unreported,
+  type PassRequest,
+  type Request,
+} from './desired-content.js'
 import { noteForPass } from './leaving/departures.js'
 import { detectDrift } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
@@ -109,10 +117,10 @@ async function plan(
   source: ObservableSource,
   { requireProven, release, signal }: Pick<OnePassOptions, 'requireProven' | 'release' | 'signal'>,
 ): Promise<Planned['plan']> {
-  const rendered = await renderedRequest(configuration, source, signal)
+  const rendered = await renderedRequest(configuration, source, signal, { requireProven, release })
   if ('notPlanned' in rendered) return rendered
   try {
-    return await planDirectory({ ...rendered.request, requireProven, release })
+    return await planDirectory(rendered.request)
   } catch (error) {
     return { notPlanned: failedOutcome(error) }
   }
@@ -122,6 +130,7 @@ async function renderedRequest(
   configuration: DirectoryConfiguration,
   source: ObservableSource,
   signal: AbortSignal,
+  pass: PassRequest,
 ): Promise<{ readonly request: Request } | { readonly notPlanned: Outcome }> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   if (unreported(configuration, latest).length > 0) {
@@ -129,7 +138,7 @@ async function renderedRequest(
   }
   const rendering = await renderFrom(configuration, new PassObjects(source, signal))
   if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }
-  return { request: requestFor(configuration, rendering, latest) }
+  return { request: requestFor(configuration, rendering, latest, pass) }
 }
 
 /** What the source says that a directory must hold. */
@@ -147,7 +156,7 @@ export async function desiredContents(
   return withSource(configuration, options, async ({ states, source }) => {
     const desired: (Desired | { readonly notPlanned: Outcome })[] = []
     for (const { configuration } of states) {
-      const rendered = await renderedRequest(configuration, source, options.signal)
+      const rendered = await renderedRequest(configuration, source, options.signal, {})
       const findings = unreadable(configuration, source)
       if ('notPlanned' in rendered) desired.push(rendered)
       else if (findings.length > 0) desired.push({ notPlanned: { kind: 'incomplete', findings } })

@@ -107,8 +107,8 @@ function readyFor(
     configuration.beforePublish.length === 0
       ? undefined
       : new ConfiguredCheck(configuration, { ...options, rejection: options.rejection(configuration.path) })
-  const request = { ...requestFor(configuration, rendering, latest), requireProven, agent, release, lockTimeout, log }
-  return { configuration, rendering, check, request: check === undefined ? request : { ...request, check } }
+  const pass = { requireProven, agent, release, lockTimeout, log, ...(check && { check }) }
+  return { configuration, rendering, check, request: requestFor(configuration, rendering, latest, pass) }
 }
 
 async function publishTogether(

@@ -36,8 +36,8 @@ const orders: readonly Mutation[] = [
     [
       [
         'publish/stage.ts',
-        'await setMetadata(fs, descriptor, metadataOf(file.path,',
-        'const setLate = (metadata: Metadata): void => void ((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setMetadata(fs, descriptor, metadata))\n      setLate(metadataOf(file.path,',
+        'await setMetadata(fs, descriptor, metadataOf(file,',
+        'const setLate = (metadata: Metadata): void => void ((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setMetadata(fs, descriptor, metadata))\n      setLate(metadataOf(file,',
       ],
       [
         'publish/publish.ts',

@@ -240,8 +240,8 @@ export const staticPods: readonly Mutation[] = [
   mutation(
     'rollout: one mode and one owner for all of the new tree',
     'publish/planned-tree.ts',
-    'return own === undefined ? item : { ...item, mode: own.mode, owner: own.owner }',
-    'return item',
+    'return own === undefined ? { ...entry, owner } : { ...entry, mode: own.mode, owner: own.owner }',
+    'return { ...entry, owner }',
     rolledAttributes,
   ),
   mutation(

@@ -110,11 +110,12 @@ await t.test('what was taken over is content 0, and stays whatever the limits as
 
 await t.test('looked at for keys is what is in memory, or a file of at most 4 MiB', async (t) => {
   const mode = 0o600
-  const files = [
+  const planned = [
+    { path: '', mode },
     { path: 'tls.key', content: Buffer.from('key'), mode },
     { path: 'large', content: { path: '/etc/hostname' } as never, mode },
   ]
-  const coming = contentsOf({ files })
+  const coming = contentsOf({ planned })
   t.strictSame(coming.paths, ['tls.key'])
   t.equal(Buffer.from(await coming.read('tls.key')).toString(), 'key')
   t.strictSame(await coming.read('large'), new Uint8Array(), 'what is not in memory is no key')

@@ -214,9 +214,9 @@ async function checkSpace({ fs, site, plan, target }: AdoptionLook): Promise<Ver
   const { blockSize } = free
   const old = await usageOf(fs, (await target()).opened, blockSize)
   const sizes: number[] = []
-  for (const { content } of plan.files)
-    sizes.push(content instanceof Uint8Array ? content.length : await content.size())
-  const coming = usageBy(sizes, plan.directories.length + 1, blockSize)
+  for (const { content } of plan.planned)
+    if (content) sizes.push(content instanceof Uint8Array ? content.length : await content.size())
+  const coming = usageBy(sizes, plan.planned.length - sizes.length, blockSize)
   const bytes = old.bytes + coming.bytes
   const inodes = old.inodes + coming.inodes
   const advice = 'free up space on this file system'
@@ -256,11 +256,11 @@ const largestKey = 4 * 1024 * 1024
  * @internal
  */
 export function contentsOf(
-  from: Pick<DirectoryPlan, 'files'> | { readonly fs: FileSystem; readonly opened: Descriptor; readonly tree: Tree },
+  from: Pick<DirectoryPlan, 'planned'> | { readonly fs: FileSystem; readonly opened: Descriptor; readonly tree: Tree },
 ): AdoptedFiles {
-  if ('files' in from) {
+  if ('planned' in from) {
     const inMemory = new Map(
-      from.files.flatMap(({ path, content }) => (content instanceof Uint8Array ? [[path, content]] : [])),
+      from.planned.flatMap(({ path, content }) => (content instanceof Uint8Array ? [[path, content]] : [])),
     )
     return { paths: [...inMemory.keys()], read: (path) => Promise.resolve(inMemory.get(path) ?? new Uint8Array()) }
   }

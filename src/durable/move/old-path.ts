@@ -4,6 +4,7 @@ import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../er
 import type { FileSystem } from '../file-system.js'
 import { readTarget, type PublishedContent } from '../look/index.js'
 import { namesFor, pathWithin, atPlace } from '../path/index.js'
+import { requestAsRecorded } from '../publish/index.js'
 import type { HoldOptions } from '../types.js'
 import { isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
 import { describeHold, describePin, holdOf, refuseHeld, refuseOtherPublisher } from '../target/index.js'
@@ -65,24 +66,15 @@ export function requestFor(
   to: string,
   { from, publication, lockTimeout = 0, log }: RelocationOptions,
 ): DirectoryRequest & PublicationOptions {
-  const [root] = old.entries
-  const ofFiles = [...record.entries, ...old.entries].filter(({ type }) => type === 'file')
-  const modes = new Map(ofFiles.map(({ path, mode }) => [path, mode]))
-  const empty = record.entries.filter(({ type, path }) => type === 'directory' && path !== '')
+  const modes = new Map(old.entries.flatMap(({ path, type, mode }) => (type === 'file' ? [[path, mode]] : [])))
+  const entries = record.entries.map((entry) => ({ ...entry, mode: modes.get(entry.path) ?? entry.mode }))
   return {
     ...publication,
-    target: from,
-    files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
-    contentStays: true,
-    mode: root?.mode,
-    owner: root,
-    ...(old.keepsAttributes === true && { attributes: 'keep' }),
+    ...requestAsRecorded(from, old, [...old.entries.slice(0, 1), ...entries.slice(1)], files),
     objects: [...record.objects],
     // Its own keys are the new path's now, and so are their copies.
     history: { keep: 0, maxAge: null },
-    ...(old.kind === 'symlink'
-      ? { publish: 'symlink', retire: 'immediately' }
-      : { emptyDirectories: empty.map(({ path }) => path) }),
+    ...(old.kind === 'symlink' && { retire: 'immediately' }),
     // Whoever has published or removed it since, for its own sake, has not done so for this.
     confirm({ record }) {
       if (record?.movedTo !== to) throw new NotNow(from, {})

@@ -20,6 +20,7 @@ import {
   directoryPublication,
   only,
   planFor,
+  requestAsRecorded,
   type DirectoryPublicationOptions,
 } from '../publish/index.js'
 import { type Tree, checkTarget, isUnicode } from '../path/index.js'
@@ -187,23 +188,15 @@ function refuseMovedOn(
 /** As whoever published the present content would do it. */
 function requestFor(
   target: string,
-  { kind, publisher, history, keepsAttributes, onDrop, ...record }: StoredRecord,
+  record: StoredRecord,
   { objects }: Generation,
   { entries, files }: EarlierContent,
   { pin, release = false, lockTimeout = 0, requireProven = false, check, log }: RollbackOptions,
 ): Request {
-  const [root] = entries
-  const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
+  const { publisher, history, onDrop } = record
   return {
-    target,
-    files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
-    emptyDirectories: entries.filter(({ type, path }) => type === 'directory' && path !== '').map(({ path }) => path),
-    ...(kind === 'symlink' && { publish: kind }),
-    contentStays: true,
-    mode: root?.mode,
-    owner: root,
+    ...requestAsRecorded(target, record, entries, files),
     ...(publisher && { publisher, agent: agentOf(record) }),
-    ...(keepsAttributes === true && { attributes: 'keep' as const }),
     ...(history?.hooks && { hooks: history.hooks }),
     objects: [...objects],
     pin,

@@ -131,7 +131,7 @@ export class DirectoryPublication extends TargetPublication {
   protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { directory } = this
     const name = this.names.staging(this.random)
-    await this.fs.createDirectory(directory, name, stagingMode(this.planned.attributesOf('').mode))
+    await this.fs.createDirectory(directory, name, stagingMode(this.planned.root.mode))
     this.#made = true
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
     const { entries, inPlaceOf } = this.plan

@@ -76,7 +76,7 @@ export class FilePublication extends TargetPublication {
     await writeContent(this.fs, file, this.plan.content)
     const metadata = new OldMetadata(this.found?.tree, await disinheritFile(this.fs, file, this.directory))
     this.stagedAttributes = metadata.digest(this.desired)
-    const { mode, owner } = this.planned.attributesOf('')
+    const { mode, owner } = this.planned.root
     await setMetadata(this.fs, file, { target: this.path, mode, owner, ...metadata.of('', 'file', mode) })
     this.#staged = await this.fs.attributes(file)
     staged.add(this.scope, file, this)

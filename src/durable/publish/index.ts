@@ -18,6 +18,7 @@ export {
 } from './replace.js'
 export {
   planFor,
+  requestAsRecorded,
   type Adoption,
   type DirectoryPublicationOptions,
   type AdoptionScene,

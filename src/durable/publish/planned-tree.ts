@@ -1,20 +1,16 @@
 import { hash } from 'node:crypto'
 import type { PlannedContent } from './content.js'
-import { Digest, type EntryHead, compareBytes, type Tree, type TreeEntry } from '../path/index.js'
+import { Digest, type EntryHead, type Tree, type TreeEntry } from '../path/index.js'
 import { unfit } from '../errors.js'
-import { type DirectoryPlan } from './request.js'
+import type { DirectoryPlan, PlannedEntry } from './request.js'
 import type { Owner } from '../types.js'
 
-interface Item {
-  readonly path: string
-  /** undefined: a directory. */
-  readonly content?: PlannedContent
-  readonly mode: number
+interface Item extends PlannedEntry {
   readonly owner: Owner
 }
 
 /** Mode and owner of an entry. */
-export type EntryAttributes = Pick<Item, 'mode' | 'owner'>
+type EntryAttributes = Pick<Item, 'mode' | 'owner'>
 
 /** What a kept mode may hold: no new content runs as another user. */
 const mostKept = { file: 0o777, directory: 0o3777 } as const
@@ -23,24 +19,21 @@ const mostKept = { file: 0o777, directory: 0o3777 } as const
 export class PlannedTree {
   #tree: Tree | undefined
   #items: readonly Item[]
-  #byPath: ReadonlyMap<string, Item>
   /** Bytes, of what was read: some content can be asked for its size only once. */
   readonly #sizes = new Map<PlannedContent, number>()
 
+  /** `items`: in byte order of their paths. */
   private constructor(items: readonly Item[]) {
     this.#items = items
-    this.#byPath = byPath(items)
   }
 
   static ofDirectory(plan: DirectoryPlan, user: Owner): PlannedTree {
     const owner = plan.owner ?? user
-    const directories = ['', ...plan.directories].map((path): Item => ({ path, mode: plan.mode, owner }))
-    const files = plan.files.map((file): Item => ({ ...file, owner }))
-    const items = [...directories, ...files].map((item): Item => {
-      const own = plan.entries?.get(item.path)
-      return own === undefined ? item : { ...item, mode: own.mode, owner: own.owner }
+    const items = plan.planned.map((entry): Item => {
+      const own = plan.entries?.get(entry.path)
+      return own === undefined ? { ...entry, owner } : { ...entry, mode: own.mode, owner: own.owner }
     })
-    return new PlannedTree(items.sort((a, b) => compareBytes(a.path, b.path)))
+    return new PlannedTree(items)
   }
 
   static ofFile(content: PlannedContent, mode: number, owner: Owner): PlannedTree {
@@ -52,10 +45,20 @@ export class PlannedTree {
     return this.#tree
   }
 
-  attributesOf(path: string): EntryAttributes {
-    const item = this.#byPath.get(path)
-    if (item === undefined) throw new Error('nothing is planned at this path')
-    return item
+  /** The target itself. */
+  get root(): Item {
+    const [root] = this.#items
+    if (root === undefined) throw new Error('a plan has no target')
+    return root
+  }
+
+  get files(): (Item & { readonly content: PlannedContent })[] {
+    return this.#items.flatMap((item) => (item.content === undefined ? [] : [{ ...item, content: item.content }]))
+  }
+
+  /** Subdirectories, parents before children. */
+  get directories(): Item[] {
+    return this.#items.filter(({ path, content }) => path !== '' && content === undefined)
   }
 
   /**
@@ -66,8 +69,7 @@ export class PlannedTree {
   async keep(path: string, found: Tree | undefined): Promise<void> {
     const old = new Map(found?.entries.map((entry) => [entry.path, entry]))
     const root = old.get('')
-    const [target] = this.#items
-    if (root === undefined || target === undefined || root.type !== typeOf(target)) return
+    if (root?.type !== typeOf(this.root)) return
     const inherited = attributesIn(root)
     const items = this.#items.map((item): Item => {
       const now = old.get(item.path)
@@ -76,7 +78,6 @@ export class PlannedTree {
     })
     if (items.every((item, index) => isSame(item, this.#items[index]))) return
     this.#items = items
-    this.#byPath = byPath(items)
     await this.read()
   }
 
@@ -109,10 +110,6 @@ export class PlannedTree {
     for await (const piece of content.pieces()) digest.content(piece)
     return content.sha256
   }
-}
-
-function byPath(items: readonly Item[]): ReadonlyMap<string, Item> {
-  return new Map(items.map((item) => [item.path, item]))
 }
 
 function typeOf({ content }: Pick<Item, 'content'>): 'directory' | 'file' {

@@ -4,6 +4,7 @@ import {
   type FileReadingOptions,
   type TargetNames,
   type Tree,
+  type TreeEntry,
   checkPublishedTarget,
   compareBytes,
   isUnicode,
@@ -11,22 +12,23 @@ import {
   type CopyOptions,
 } from '../path/index.js'
 import type { FileSystem } from '../file-system.js'
+import type { StoredRecord } from '../record/index.js'
 import type { Site } from '../target/index.js'
-import type { Adopting, Owner, PublicationOptions, ReplaceDirectoryOptions } from '../types.js'
+import type { Adopting, DirectoryRequest, Owner, PublicationOptions, ReplaceDirectoryOptions } from '../types.js'
 
-/** One file of a publication. */
-interface PlannedFile {
+/** An entry of a publication; the target itself has the empty path. */
+export interface PlannedEntry {
   readonly path: string
-  readonly content: PlannedContent
+  /** Absent: a directory. */
+  readonly content?: PlannedContent
   readonly mode: number
 }
 
-/** What a directory is to hold: checked, complete, in byte order of the paths. */
+/** What a directory is to hold: checked, complete. */
 export interface DirectoryPlan extends CopyOptions {
   readonly target: string
-  readonly files: readonly PlannedFile[]
-  /** Subdirectories, parents before children. */
-  readonly directories: readonly string[]
+  /** The target itself, its files and its subdirectories, in byte order of their paths: parents come before children. */
+  readonly planned: readonly PlannedEntry[]
   readonly mode: number
   readonly owner: Owner | undefined
 }
@@ -64,6 +66,27 @@ export interface DirectoryPublicationOptions extends PublicationOptions {
   adopt?: Adoption
 }
 
+/** The request for content as it was recorded: with the modes and for the owner of its entries, the target first, in the record's form. */
+export function requestAsRecorded(
+  target: string,
+  { kind, keepsAttributes }: Pick<StoredRecord, 'kind' | 'keepsAttributes'>,
+  entries: readonly Pick<TreeEntry, 'path' | 'type' | 'mode' | 'uid' | 'gid'>[],
+  files: ReadonlyMap<string, Uint8Array>,
+): DirectoryRequest & PublicationOptions {
+  const [root] = entries
+  const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
+  const below = entries.filter(({ type, path }) => type === 'directory' && path !== '').map(({ path }) => path)
+  return {
+    target,
+    files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
+    contentStays: true,
+    mode: root?.mode,
+    owner: root,
+    ...(kind === 'symlink' ? { publish: kind } : { emptyDirectories: below }),
+    ...(keepsAttributes === true && { attributes: 'keep' }),
+  }
+}
+
 const maximumMode = 0o7777
 
 /** Checks the request and completes it. Throws TypeError or RangeError, which name the place; nothing was touched. */
@@ -77,7 +100,7 @@ export function planFor(
   const mode = checkMode('mode', options.mode ?? 0o755)
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)
   if (typeof options.files !== 'object') throw new TypeError('files must be an object: relative path to content')
-  const files: PlannedFile[] = []
+  const files: PlannedEntry[] = []
   for (const [path, value] of Object.entries(options.files)) {
     checkRelativePath(path)
     const isEntry = typeof value === 'object' && !(value instanceof Uint8Array) && !isReadLater(value)
@@ -96,10 +119,10 @@ export function planFor(
   const directories = new Set([...files.map(({ path }) => path), ...empty].flatMap(directoriesAbove))
   const clash = files.find((file) => directories.has(file.path))
   if (clash) throw new TypeError(`files: ${JSON.stringify(clash.path)} is both a file and a directory`)
+  const planned = [...files, ...['', ...directories].map((path) => ({ path, mode }))]
   return {
     target: checkPublishedTarget(target),
-    files: files.sort((a, b) => compareBytes(a.path, b.path)),
-    directories: [...directories].sort(compareBytes),
+    planned: planned.sort((a, b) => compareBytes(a.path, b.path)),
     mode,
     owner: options.owner === undefined ? undefined : checkOwner(options.owner),
     ...(options.entries && { entries: options.entries }),

@@ -83,36 +83,34 @@ export async function stageTree<T>(
   root: Descriptor,
   metadata: OldMetadata,
   staged: StagedEntries<T>,
-  owner: T & { readonly plan: DirectoryPlan; readonly planned: Pick<PlannedTree, 'attributesOf'> },
+  owner: T & { readonly plan: DirectoryPlan; readonly planned: Pick<PlannedTree, 'root' | 'files' | 'directories'> },
 ): Promise<Attributes> {
   const { fs } = scope
   const { plan, planned } = owner
   const directories = new OpenDirectories(fs, root)
-  const metadataOf = (path: string, type: 'file' | 'directory'): Metadata => {
-    const { mode, owner } = planned.attributesOf(path)
+  const metadataOf = ({ path, mode, owner }: PlannedTree['root'], type: 'file' | 'directory'): Metadata => {
     return { target: plan.inPlaceOf ?? plan.target, mode, owner, ...metadata.of(path, type, mode) }
   }
   try {
-    for (const path of plan.directories) {
-      const make = (parent: Descriptor): Promise<void> =>
-        fs.createDirectory(parent, nameOf(path), stagingMode(planned.attributesOf(path).mode))
+    for (const { path, mode } of planned.directories) {
+      const make = (parent: Descriptor): Promise<void> => fs.createDirectory(parent, nameOf(path), stagingMode(mode))
       await directories.use(parentOf(path), make)
     }
     // What is being written is open beside what is staged.
-    await inParallel(plan.files, Math.min(fs.callsAtATime, fs.stagedFiles), async (file) => {
+    await inParallel(planned.files, Math.min(fs.callsAtATime, fs.stagedFiles), async (file) => {
       const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
       const descriptor = await directories.use(parentOf(file.path), create)
       await writeContent(fs, descriptor, file.content)
-      await setMetadata(fs, descriptor, metadataOf(file.path, 'file'))
+      await setMetadata(fs, descriptor, metadataOf(file, 'file'))
       staged.add(scope, descriptor, owner)
     })
     // Last, so that a mode without write permission is no obstacle to the files; the deepest first, since they are reached through the others.
-    for (const path of [...plan.directories].reverse()) {
-      const descriptor = await scope.keep(directories.take(path))
-      await setMetadata(fs, descriptor, metadataOf(path, 'directory'))
+    for (const directory of planned.directories.reverse()) {
+      const descriptor = await scope.keep(directories.take(directory.path))
+      await setMetadata(fs, descriptor, metadataOf(directory, 'directory'))
       await staged.addDirectory(scope, descriptor, owner)
     }
-    await setMetadata(fs, root, metadataOf('', 'directory'))
+    await setMetadata(fs, root, metadataOf(planned.root, 'directory'))
     return await fs.attributes(root)
   } finally {
     await directories.closeAll()

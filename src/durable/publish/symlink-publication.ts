@@ -60,7 +60,7 @@ export class SymlinkPublication extends TargetPublication {
   ) {
     super(fs, plan.target, options)
     this.planned = PlannedTree.ofDirectory(plan, fs.user)
-    this.#names = topNames(plan.files.map(({ path }) => path))
+    this.#names = topNames(this.planned.files.map(({ path }) => path))
     const reserved = [...this.#names].find((name) => name.startsWith('..'))
     if (reserved !== undefined) {
       throw new TypeError(
@@ -134,7 +134,7 @@ export class SymlinkPublication extends TargetPublication {
     let inherited: Uint8Array | undefined
     if (target === undefined) {
       holder = this.names.staging(this.random)
-      await this.fs.createDirectory(directory, holder, stagingMode(this.planned.attributesOf('').mode))
+      await this.fs.createDirectory(directory, holder, stagingMode(this.planned.root.mode))
       this.#generation = generation
       target = await this.scope.keep(this.fs.openDirectory(directory, holder))
       inherited = await disinherit(this.fs, target)
@@ -143,7 +143,7 @@ export class SymlinkPublication extends TargetPublication {
       // Our own name, under the lock: what a predecessor left.
       await remove(this.fs, target, nextDataLink)
     }
-    await this.fs.createDirectory(target, generation, stagingMode(this.planned.attributesOf('').mode))
+    await this.fs.createDirectory(target, generation, stagingMode(this.planned.root.mode))
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)

@@ -66,7 +66,7 @@ export const ofPublishing = [
   },
   {
     reason: 'a copy of bytes that nobody else has: a matter of memory',
-    mutants: [`rollback.ts: requestFor inverted contentStays: true`],
+    mutants: [`request.ts: requestAsRecorded inverted contentStays: true`],
   },
   {
     reason: 'what stands for an outcome that `publish()` always has, for the compiler',

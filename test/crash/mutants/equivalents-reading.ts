@@ -30,7 +30,6 @@ export const ofReading = [
       `tree.ts: addContent swapped digest.content(first.value)`,
       `tree.ts: addContent swapped if (first?.done === false && first.value.length === size) { digest.content(first.value) c…`,
       `tree.ts: addContent swapped digest.content(piece.value)`,
-      `planned-tree.ts: PlannedTree.keep swapped this.#byPath = byPath(items)`,
       `planned-tree.ts: PlannedTree.#addTo swapped this.#sizes.set(content, size)`,
       `${stream}.#received swapped if (signal?.aborted || error instanceof DurableWriteError) throw error`,
       `show-in-place.ts: showNewName swapped for (const name of names) showAgain(\`\${uncovered}/\${name}\`, \`\${parent}/\${name}\`)`,
@@ -95,7 +94,6 @@ export const ofReading = [
       'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
       `target-content.ts: entriesOf counted size = 0`,
-      `planned-tree.ts: PlannedTree.keep shortened root === undefined || target === undefined`,
       `${file}.#readable shortened error instanceof DurableWriteError || !isSystemError(error)`,
       `content.ts: isFilePath shortened typeof content === 'object' && content !== null && 'path' in content`,
     ],

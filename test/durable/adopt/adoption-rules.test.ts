@@ -245,7 +245,7 @@ await t.test('just enough space is enough', async (t) => {
   t.equal(await says('space', { fs: free(12_287, 3) }), 'pending: 12287 bytes are free, 12288 are needed')
   t.equal(await says('space', { fs: free(12_288, 2) }), 'pending: 2 inodes are free, 3 are needed')
   t.match(await says('space', { fs: free(12_288, undefined) }), /^passed/)
-  const deeper = { ...plan, directories: ['sub'] }
+  const deeper = { ...plan, planned: [...plan.planned, { path: 'sub', mode: 0o755 }] }
   t.equal(await says('space', { plan: deeper, fs: free(0, 0) }), 'pending: 0 bytes are free, 16384 are needed')
 })
 

@@ -15,9 +15,7 @@ function planned(files: Parameters<typeof planFor>[1]['files'], emptyDirectories
   return typeof plan === 'object' ? (plan as ReturnType<typeof planFor>) : { ...nothing, refused: true }
 }
 
-const nothing = { target: '', files: [], directories: [], mode: 0, owner: undefined } satisfies ReturnType<
-  typeof planFor
->
+const nothing = { target: '', planned: [], mode: 0, owner: undefined } satisfies ReturnType<typeof planFor>
 
 /** What it answers, or the message of what it throws. */
 function answer(ask: (() => unknown) | undefined): unknown {
@@ -136,7 +134,7 @@ await t.test('the limits themselves are allowed', (t) => {
   )
   t.match(
     answer(() => planFor(`/${name}`, { files: { [name]: '' } })),
-    { target: `/${name}`, files: [{ path: name }] },
+    { target: `/${name}`, planned: [{ path: '' }, { path: name }] },
   )
   t.end()
 })
@@ -151,19 +149,31 @@ await t.test('a plan is complete, in byte order, with all directories above a fi
   }
   const plan = planned(files, ['e/f', 'b'])
   t.strictSame(
-    plan.files.map(({ path, content, mode }) => [path, Buffer.from(unsafe(content)).toString('latin1'), mode]),
+    plan.planned.map(({ path, content, mode }) => [
+      path,
+      content && Buffer.from(unsafe(content)).toString('latin1'),
+      mode,
+    ]),
     [
+      ['', undefined, 0o755],
       ['a', '\x01', 0o600],
+      ['b', undefined, 0o755],
+      ['b/c', undefined, 0o755],
       ['b/c/d', 'y', 0],
       ['b/\uffff', '\x01', 0o600],
       ['b/\u{10000}', 'x', 0o600],
+      ['e', undefined, 0o755],
+      ['e/f', undefined, 0o755],
     ],
   )
-  t.match(plan, { target: '/t', mode: 0o755, owner: undefined, directories: ['b', 'b/c', 'e', 'e/f'] })
+  t.match(plan, { target: '/t', mode: 0o755, owner: undefined })
   t.match(planFor('/t', { files: { a: '' }, mode: 0o700, fileMode: 0o640, owner: { uid: 1, gid: 2 } }), {
     mode: 0o700,
     owner: { uid: 1, gid: 2 },
-    files: [{ mode: 0o640 }],
+    planned: [
+      { path: '', mode: 0o700 },
+      { path: 'a', mode: 0o640 },
+    ],
   })
   t.end()
 })
@@ -174,7 +184,7 @@ await t.test('a file is its content, or content with a mode: of bytes, of a path
   for (const content of ['text', Uint8Array.of(1), path, stream]) {
     t.match(
       answer(() => planFor('/t', { files: { a: content, b: { content, mode: 0o640 } } })),
-      { files: [{ mode: 0o600 }, { mode: 0o640 }] },
+      { planned: [{ path: '' }, { mode: 0o600 }, { mode: 0o640 }] },
     )
   }
   t.end()
