@@ -194,13 +194,15 @@ export interface PublicationOptions {
   requireProven?: boolean
   /** Make the directories above the target that are missing; default true. Else they are refused, each by its path. */
   parents?: boolean
-  /** Called with how many bytes more of the content have been read from paths and streams: each is read twice. */
+  /** Called with how many bytes more of the content have been read from paths and streams: each counts twice, be it read once or twice. */
   progress?: (bytes: number) => void
   /**
    * Called with what the content was read as, before anything is looked at or made. Throws what refuses it: the cause of the error then.
    * Default: nobody refuses it.
    */
   accept?: (entries: readonly { readonly path: string; readonly sha256: string }[]) => void
+  /** The same, asked with the bytes of all content, which is enough where that is read once, as it is staged. Default: `accept` is asked. */
+  acceptSize?: (bytes: number) => void
   /** Asked before new content is published; for directories only. Default: nobody. */
   check?: ContentCheck
   /** Abandons before the exchange, never after it. */

@@ -37,6 +37,8 @@ export interface WantedContent {
   readonly content: Uint8Array | AsyncIterable<Uint8Array> | { readonly path: string }
   /** Looks at the digest of a content that was not read here. @throws NotPublished */
   readonly accept?: (files: readonly { readonly sha256: string }[]) => void
+  /** Looks at the size alone. @throws NotPublished */
+  readonly acceptSize?: (size: number) => void
 }
 
 /**
@@ -67,13 +69,14 @@ export async function contentOf(
 async function fileAt(from: string, target: string, checks: ContentChecks): Promise<WantedContent> {
   const { examineFrom } = await import('./read-file.js')
   const { size } = examineFrom(from, true)
-  return {
-    content: { path: from },
-    accept: ([file]) => {
-      const sha256 = file?.sha256 ?? emptyDigest
-      refuse(target, { sha256, size: sha256 === emptyDigest ? 0 : size }, checks)
-    },
+  const accept: WantedContent['accept'] = ([file]) => {
+    const sha256 = file?.sha256 ?? emptyDigest
+    refuse(target, { sha256, size: sha256 === emptyDigest ? 0 : size }, checks)
   }
+  const acceptSize = (size: number): void => {
+    refuse(target, { sha256: emptyDigest, size }, checks)
+  }
+  return { content: { path: from }, accept, ...(checks.expect === undefined && { acceptSize }) }
 }
 
 async function* received(

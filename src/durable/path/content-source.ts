@@ -11,9 +11,9 @@ export type ReadingOptions = Pick<PublicationOptions, 'signal' | 'progress'>
 export type FileReadingOptions = ReadingOptions & { readonly fs: ContentReader }
 
 /**
- * Content that is not in memory. It is read twice in pieces, for the digest and to be staged: what is staged under a digest is what
- * was read for it, or the publication fails. The digest has each length before its content, and a target that is as desired already
- * must not be written: so one reading is not enough.
+ * Content that is not in memory. Where a target is there already, it is read twice in pieces, for the digest and to be staged: what is staged
+ * under a digest is what was read for it, or the publication fails. A target that is as desired already must not be written: so one
+ * reading is not enough there.
  */
 export abstract class ContentSource {
   #sha256: string | undefined
@@ -24,6 +24,8 @@ export abstract class ContentSource {
     private readonly options: ReadingOptions,
   ) {}
 
+  /** It need not be read before it is staged: the digest has each length before its content, and size() reads nothing. */
+  abstract readonly canWait: boolean
   /** Bytes. Comes before pieces(). */
   abstract size(): Promise<number>
   /** As many bytes as size() said, from the first on; each piece is valid until the next. */
@@ -37,14 +39,17 @@ export abstract class ContentSource {
     return this.#sha256
   }
 
-  /** @throws DurableWriteError, after the last piece, where they are not those of the first time */
-  async *pieces(): AsyncIterable<Uint8Array> {
+  /**
+   * `readings`: how many there are; each piece of the only one counts twice.
+   * @throws DurableWriteError, after the last piece, where they are not those of the first time
+   */
+  async *pieces(readings: 1 | 2 = 2): AsyncIterable<Uint8Array> {
     const hash = createHash('sha256')
     for await (const piece of this.read()) {
       this.options.signal?.throwIfAborted()
       hash.update(piece)
       yield piece
-      this.options.progress?.(piece.length)
+      this.options.progress?.((piece.length * 2) / readings)
     }
     const sha256 = hash.digest('hex')
     if (this.#sha256 !== undefined && this.#sha256 !== sha256) throw this.changed()

@@ -6,6 +6,7 @@ import { errorAt } from './calls.js'
 
 /** A regular file, which nobody may write to until the publication has read it. */
 export class FileSource extends ContentSource {
+  readonly canWait = true
   #found: { size: number; fingerprint: string } | undefined
   readonly #fs: ContentReader
 

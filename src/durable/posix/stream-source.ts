@@ -27,6 +27,7 @@ const begun = new WeakSet<object>()
  * crash frees it.
  */
 export class StreamSource extends ContentSource {
+  readonly canWait = false
   protected readonly origin = 'the stream'
   readonly #chunks: Uint8Array[] = []
   #size = 0

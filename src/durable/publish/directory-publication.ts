@@ -137,7 +137,7 @@ export class DirectoryPublication extends TargetPublication {
     const { entries, inPlaceOf } = this.plan
     const old = inPlaceOf === undefined ? this.found?.tree : await this.#readBeside(inPlaceOf)
     const metadata = new OldMetadata(old, await disinherit(this.fs, root), entries)
-    this.stagedAttributes = metadata.digest(this.desired)
+    this.stagedAttributes = metadata.digest(this.planned.heads)
     this.#staged = await stageTree(this.scope, root, metadata, staged, this)
     this.#stagedDirectory = root
     return [root, ...(await this.#stageGeneration(staged))]

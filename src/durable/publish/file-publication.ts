@@ -16,7 +16,7 @@ import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { TargetPublication } from './publication.js'
 import { PlannedTree } from './planned-tree.js'
 import { mountedFileError } from '../target/index.js'
-import { OldMetadata, writeContent } from './stage.js'
+import { OldMetadata, stageFiles } from './stage.js'
 import type { Owner, PublicationOptions } from '../types.js'
 
 export interface FilePlan {
@@ -73,9 +73,9 @@ export class FilePublication extends TargetPublication {
   protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
-    await writeContent(this.fs, file, this.plan.content)
+    await stageFiles(this.fs, this.planned, (_, write) => write(file))
     const metadata = new OldMetadata(this.found?.tree, await disinheritFile(this.fs, file, this.directory))
-    this.stagedAttributes = metadata.digest(this.desired)
+    this.stagedAttributes = metadata.digest(this.planned.heads)
     const { mode, owner } = this.planned.root
     await setMetadata(this.fs, file, { target: this.path, mode, owner, ...metadata.of('', 'file', mode) })
     this.#staged = await this.fs.attributes(file)

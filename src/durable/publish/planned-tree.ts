@@ -1,12 +1,22 @@
 import { hash } from 'node:crypto'
 import type { PlannedContent } from './content.js'
-import { Digest, type EntryHead, type Tree, type TreeEntry } from '../path/index.js'
+import { type ContentSource, Digest, type EntryHead, type Tree, type TreeEntry } from '../path/index.js'
 import { unfit } from '../errors.js'
 import type { DirectoryPlan, PlannedEntry } from './request.js'
 import type { Owner } from '../types.js'
 
 interface Item extends PlannedEntry {
   readonly owner: Owner
+}
+
+/** Appends bytes to a file. */
+type Write = (bytes: Uint8Array) => Promise<void>
+
+/** Makes a file, and reads its content into it. */
+type Staging = (file: PlannedFile, read: (write: Write) => Promise<void>) => Promise<void>
+
+export interface PlannedFile extends Item {
+  readonly content: PlannedContent
 }
 
 /** Mode and owner of an entry. */
@@ -52,7 +62,7 @@ export class PlannedTree {
     return root
   }
 
-  get files(): (Item & { readonly content: PlannedContent })[] {
+  get files(): PlannedFile[] {
     return this.#items.flatMap((item) => (item.content === undefined ? [] : [{ ...item, content: item.content }]))
   }
 
@@ -81,14 +91,42 @@ export class PlannedTree {
     await this.read()
   }
 
-  /** Reads all content, for its digest. */
-  async read(): Promise<void> {
+  get isRead(): boolean {
+    return this.#tree !== undefined
+  }
+
+  /** Whether some of it is not in memory, and all of that can be read for the first time when it is staged. */
+  get canWait(): boolean {
+    const later = this.files.flatMap(({ content }) => (content instanceof Uint8Array ? [] : [content]))
+    return later.length > 0 && later.every(({ canWait }) => canWait)
+  }
+
+  /** The entries without their content: known before it is read. */
+  get heads(): EntryHead[] {
+    return this.#items.map((item) => headOf(item))
+  }
+
+  /** How many bytes its content has. Refuses what cannot be opened, before anything is made. */
+  async measure(): Promise<number> {
+    let bytes = 0
+    for (const { content } of this.files)
+      bytes += content instanceof Uint8Array ? content.length : await this.#sizeOf(content)
+    return bytes
+  }
+
+  /** Reads all content, for its digest; `stage` makes each file, one after the other, and hands `read` what writes its pieces. */
+  async read(stage?: Staging): Promise<void> {
     const digest = new Digest()
     const entries: TreeEntry[] = []
     for (const item of this.#items) {
-      const { path, content, mode, owner } = item
-      const head: EntryHead = { type: typeOf(item), path, mode, uid: owner.uid, gid: owner.gid }
-      entries.push({ ...head, sha256: await this.#addTo(digest, head, content) })
+      const head = headOf(item)
+      const { content } = item
+      let sha256 = ''
+      const read = async (write?: Write): Promise<void> => {
+        sha256 = await this.#addTo(digest, head, content, write)
+      }
+      await (stage && content ? stage({ ...item, content }, read) : read())
+      entries.push({ ...head, sha256 })
     }
     this.#tree = { entries, digest: digest.text() }
   }
@@ -98,18 +136,36 @@ export class PlannedTree {
   }
 
   /** Answers the content's own digest: empty for a directory. */
-  async #addTo(digest: Digest, head: EntryHead, content: PlannedContent | undefined): Promise<string> {
+  async #addTo(
+    digest: Digest,
+    head: EntryHead,
+    content: PlannedContent | undefined,
+    write: Write | undefined,
+  ): Promise<string> {
     if (content === undefined || content instanceof Uint8Array) {
       digest.entry(head, content?.length ?? 0)
       if (content) digest.content(content)
+      if (content) await write?.(content)
       return content ? hash('sha256', content) : ''
     }
-    const size = this.#sizes.get(content) ?? (await content.size())
-    this.#sizes.set(content, size)
-    digest.entry(head, size)
-    for await (const piece of content.pieces()) digest.content(piece)
+    digest.entry(head, await this.#sizeOf(content))
+    for await (const piece of content.pieces(write ? 1 : 2)) {
+      digest.content(piece)
+      await write?.(piece)
+    }
     return content.sha256
   }
+
+  async #sizeOf(content: ContentSource): Promise<number> {
+    const size = this.#sizes.get(content) ?? (await content.size())
+    this.#sizes.set(content, size)
+    return size
+  }
+}
+
+function headOf(item: Item): EntryHead {
+  const { path, mode, owner } = item
+  return { type: typeOf(item), path, mode, uid: owner.uid, gid: owner.gid }
 }
 
 function typeOf({ content }: Pick<Item, 'content'>): 'directory' | 'file' {

@@ -153,10 +153,17 @@ export abstract class TargetPublication {
     return this.planned.tree
   }
 
-  /** Step 1, first part. */
+  /** Step 1, first part. Where nothing is that the content may be compared with, it is read once, when it is staged. */
   async read(): Promise<void> {
+    const { accept, acceptSize, adopt, check } = this.options
+    if (this.planned.canWait && (acceptSize || !accept) && !adopt && !check) {
+      const bytes = await this.planned.measure()
+      acceptSize?.(bytes)
+      // What cannot be looked at is refused later, in other words.
+      if ((await this.fs.lookPath(this.path).catch(() => null)) === undefined) return
+    }
     await this.planned.read()
-    this.options.accept?.(this.planned.tree.entries)
+    accept?.(this.planned.tree.entries)
   }
 
   /** Step 1, last part: refuses what is there of another kind, and locks. */
@@ -168,6 +175,8 @@ export abstract class TargetPublication {
   /** Steps 2 and 3, under the locks of the whole batch: refuses, then cleans up, and answers whether there is nothing to do. */
   async prepare(parents: Parents): Promise<ReplaceResult | undefined> {
     const seen = await this.#look(parents)
+    // A target came meanwhile, or was there before.
+    if (!this.planned.isRead && (seen.found.exists || seen.found.newest)) await this.planned.read()
     const isDone = await this.#decide(seen).catch((error: unknown) => clearRefused(seen, error))
     if (!isDone) return void (this.#seen = { ...seen, staying: await makeRoom(seen) })
     if (seen.found.moved) await this.#recordPlace()
@@ -227,6 +236,8 @@ export abstract class TargetPublication {
     if (target) refuseOtherPublisher(path, names, options.publisher, found)
     refuseOtherForm(path, this.kind, found)
     options.confirm?.(found, generations)
+    // There is nothing to compare with.
+    if (!this.planned.isRead) return false
     if (isSettled(found, this.desired, options) && (await this.isComplete())) return true
     if (options.release !== true) refuseHeld(path, holdOf(found, fs.now()))
     if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, options, fs.now())

@@ -2,6 +2,7 @@ import { nameOf, parentOf } from '../../relative-path.js'
 import {
   type StagedEntries,
   attributesDigest,
+  type EntryHead,
   KeptAttributes,
   upwards,
   withLists,
@@ -14,7 +15,7 @@ import {
 import type { PlannedContent } from './content.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from '../file-system.js'
 import { inParallel } from '../../parallel.js'
-import type { PlannedTree } from './planned-tree.js'
+import type { PlannedFile, PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 
 /** The labels that staged entries get: the same path's in the old target, else its directory's. */
@@ -58,7 +59,7 @@ export class OldMetadata {
   }
 
   /** Of the ACLs and user attributes that the entries of new content get; null where none gets any. */
-  digest({ entries }: Tree): string | null {
+  digest(entries: readonly EntryHead[]): string | null {
     return attributesDigest(
       entries.map(({ path, type, mode }) => ({
         path,
@@ -83,7 +84,7 @@ export async function stageTree<T>(
   root: Descriptor,
   metadata: OldMetadata,
   staged: StagedEntries<T>,
-  owner: T & { readonly plan: DirectoryPlan; readonly planned: Pick<PlannedTree, 'root' | 'files' | 'directories'> },
+  owner: T & { readonly plan: DirectoryPlan; readonly planned: PlannedTree },
 ): Promise<Attributes> {
   const { fs } = scope
   const { plan, planned } = owner
@@ -96,11 +97,10 @@ export async function stageTree<T>(
       const make = (parent: Descriptor): Promise<void> => fs.createDirectory(parent, nameOf(path), stagingMode(mode))
       await directories.use(parentOf(path), make)
     }
-    // What is being written is open beside what is staged.
-    await inParallel(planned.files, Math.min(fs.callsAtATime, fs.stagedFiles), async (file) => {
+    await stageFiles(fs, planned, async (file, write) => {
       const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
       const descriptor = await directories.use(parentOf(file.path), create)
-      await writeContent(fs, descriptor, file.content)
+      await write(descriptor)
       await setMetadata(fs, descriptor, metadataOf(file, 'file'))
       staged.add(scope, descriptor, owner)
     })
@@ -117,8 +117,24 @@ export async function stageTree<T>(
   }
 }
 
-/** Writes the content of what is new and empty. */
-export async function writeContent(fs: FileSystem, file: Descriptor, content: PlannedContent): Promise<void> {
+/**
+ * Calls `stage` for each file; that makes it, new and empty, and calls `write`. Where the plan is not read yet, this reads it: in its order,
+ * which the digest has.
+ */
+export async function stageFiles(
+  fs: FileSystem,
+  planned: PlannedTree,
+  stage: (file: PlannedFile, write: (file: Descriptor) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  // What is being written is open beside what is staged.
+  if (planned.isRead)
+    await inParallel(planned.files, Math.min(fs.callsAtATime, fs.stagedFiles), (file) =>
+      stage(file, (descriptor) => writeContent(fs, descriptor, file.content)),
+    )
+  else await planned.read((file, read) => stage(file, (descriptor) => read((bytes) => fs.write(descriptor, bytes))))
+}
+
+async function writeContent(fs: FileSystem, file: Descriptor, content: PlannedContent): Promise<void> {
   if (content instanceof Uint8Array) return fs.write(file, content)
   for await (const piece of content.pieces()) await fs.write(file, piece)
 }

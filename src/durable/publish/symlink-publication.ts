@@ -147,7 +147,7 @@ export class SymlinkPublication extends TargetPublication {
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
-    this.stagedAttributes = metadata.digest(this.desired)
+    this.stagedAttributes = metadata.digest(this.planned.heads)
     this.stagedDirectory = { path: `${holder}/${generation}`, descriptor: root }
     this.#generationIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)

@@ -6,6 +6,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -23,8 +24,10 @@ import t from 'tap'
 import { ContentSource } from '../../../src/durable/path/content-source.js'
 import { replaceDirectory, replaceFile } from '../../../src/durable/index.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
+import { replaceDirectory as replaceInCore } from '../../../src/durable/publish/replace.js'
 import type { FileContent } from '../../../src/durable/types.js'
-import { scratch } from '../scratch.js'
+import { intercepted } from '../intercepted.js'
+import { contents, scratch } from '../scratch.js'
 
 /** More than one piece, and more than a stream keeps in memory. */
 const size = 3 * 1024 * 1024 + 1
@@ -181,8 +184,10 @@ await t.test(
       if (read < 50) appendFileSync(source, 'x')
     }
     t.match(await failure(replaceFile(join(root, 'file'), { path: source }, { progress: grow })), changed)
-    t.equal(read, 1)
+    t.equal(read, 2, 'its only reading counts twice')
+    t.strictSame(readdirSync(root), ['.holdfast-3b9c358f36f0a31b.lock', 'other', 'source'])
     writeFileSync(source, 'x')
+    await replaceDirectory(join(root, 'target'), { files: { a: 'before' } })
     read = 0
     const remove = (bytes: number): void => {
       read += bytes
@@ -194,11 +199,42 @@ await t.test(
   },
 )
 
+await t.test('a file is read once for a target that was never there, and else compared first', async (t) => {
+  const root = scratch(t)
+  const [target, aside, source] = [join(root, 'target'), join(root, 'aside'), join(root, 'source')]
+  writeFileSync(source, 'x')
+  let opened = 0
+  let looked = false
+  let meanwhile: (() => void) | undefined
+  const { fs } = intercepted((call, [path]) => {
+    if (looked) meanwhile?.()
+    if (looked) meanwhile = undefined
+    if (call === 'openContent') opened += 1
+    if (call === 'lookPath' && path === target) looked = true
+  })
+  const replace = async () => {
+    opened = 0
+    looked = false
+    const { outcome, digest } = await replaceInCore(target, { files: { a: { path: source } } }, fs)
+    return { outcome, digest, opened }
+  }
+  const first = await replace()
+  t.match(first, { outcome: 'created', opened: 2 }, 'its size is asked for, and it is read')
+  t.match(await replace(), { outcome: 'unchanged', digest: first.digest, opened: 2 })
+  renameSync(target, aside)
+  meanwhile = () => renameSync(aside, target)
+  t.match(await replace(), { outcome: 'unchanged', digest: first.digest, opened: 2 }, 'it came meanwhile')
+  rmSync(target, { recursive: true })
+  t.match(await replace(), { outcome: 'created', digest: first.digest, opened: 3 }, 'its record is there')
+  t.strictSame(contents(target), { a: 'x' })
+})
+
 await t.test('what is staged under a digest is what was read for it', async (t) => {
   const seen: string[] = []
   /** A disk that gives other bytes the second time, though nobody wrote. */
   class Unsteady extends ContentSource {
     protected readonly origin = '/source'
+    readonly canWait = true
     #times = 0
     size = (): Promise<number> => Promise.resolve(1)
     protected async *read(): AsyncIterable<Uint8Array> {
