@@ -1,6 +1,6 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import { mountTable, namesFor, atPlace, usageOf, standing } from '../durable/index.js'
+import { mountTable, namesFor, atPlace, fitness, standing } from '../durable/index.js'
 import type { TargetNames, Place } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
@@ -8,7 +8,6 @@ import type { Scope } from '../durable/path/index.js'
 import { checkAccessLists } from './access-lists.js'
 import type { Identity, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'
-import { probeExchange } from './exchange-probe.js'
 import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 import { checkLabel, type SecurityModule } from './label.js'
 import { diskUnder, checkFlushes, checkMount, checkFileSystem } from './mount.js'
@@ -86,8 +85,8 @@ class DirectoryCheck {
       results.push(checkMount(details), checkFileSystem(details, mount.proven, context.requireProven))
       if (flushes !== undefined) results.push(flushes)
     }
-    const parent = { ...place, anchor: this.#anchorPath }
-    results.push(await checkParent(fs, parent, attributes, context.identity))
+    const parent = { ...place, anchor: this.#anchorPath, entry: await fitness.parentEntry(fs, anchor, attributes) }
+    results.push(await checkParent(fs, parent, context.identity, configuration.owner))
     const { found, ownership } = await this.#lockedLook(attributes)
     results.push(...found)
     const clock = await checkPublished(configuration.path, context.now)
@@ -130,31 +129,9 @@ class DirectoryCheck {
   }
 
   async #probe(parent: Descriptor): Promise<CheckResult> {
-    const { failure, step, left } = await probeExchange(this.context.fs, parent, this.#names)
     const { path } = this.configuration
-    if (failure !== undefined) {
-      const code = codeOf(failure) ?? ''
-      const cannot = step === 'exchange' && ['EINVAL', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'].includes(code)
-      if (cannot) {
-        return fault(
-          'exchange',
-          `this file system cannot exchange two names in one step (RENAME_EXCHANGE: ${code})`,
-          `put ${path} on ext4, xfs or btrfs`,
-        )
-      }
-      const doing =
-        step === 'create'
-          ? 'could not create a directory beside the target'
-          : 'could not exchange two directories beside the target'
-      return fault('exchange', `${doing}: ${failure.message}`, adviceOn(code))
-    }
-    if (left.length > 0) {
-      return fault(
-        'exchange',
-        `the exchange worked, but its two test directories could not be removed: ${left.join(', ')}`,
-        `remove them from ${this.#anchorPath}; the next publication also removes them`,
-      )
-    }
+    const found = await fitness.exchangeProblem(this.context.fs, path, parent, this.#names)
+    if (found) return fault('exchange', found.problem, found.advice)
     return ok('exchange', 'two directories beside the target changed places in one step')
   }
 
@@ -162,7 +139,7 @@ class DirectoryCheck {
     const { fs } = this.context
     try {
       const free = await fs.free(this.place.anchor)
-      const used = target === undefined ? undefined : await usageOf(fs, target, free.blockSize)
+      const used = target === undefined ? undefined : await fitness.usageOf(fs, target, free.blockSize)
       return checkSpace(free, used)
     } catch (error) {
       return [warn('space', `could not measure it: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))]

@@ -1,5 +1,8 @@
 import { dirname } from 'node:path'
+import { fitness } from '../durable/index.js'
 import type { Attributes, FileSystem } from '../durable/file-system.js'
+import type { Place } from '../durable/path/index.js'
+import type { Owner } from '../durable/types.js'
 import type { Identity } from './capabilities.js'
 import { listed } from '../listed.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
@@ -7,20 +10,22 @@ import { fault, ok, warn, type CheckResult } from './findings.js'
 /** What holds the target, and what holds that: whoever may write there can put something else in its place. */
 export async function checkParent(
   fs: FileSystem,
-  place: { readonly realParent: string; readonly anchor: string; readonly missing: readonly string[] },
-  attributes: Attributes,
-  { uid }: Identity,
+  place: Pick<Place, 'realParent' | 'missing'> & {
+    readonly anchor: string
+    readonly entry: Awaited<ReturnType<typeof fitness.parentEntry>>
+  },
+  { uid, groups: [gid = 0] }: Identity,
+  owner: Owner | undefined,
 ): Promise<CheckResult> {
-  const { anchor, missing, realParent } = place
-  const shown = describe(attributes)
+  const { anchor, missing, realParent, entry } = place
+  const shown = describe(entry)
   const found =
     missing.length === 0
       ? `${anchor} has ${shown}`
       : `${realParent} does not exist: holdfast will create it in ${anchor}, which has ${shown}`
-  const sticky = (attributes.mode & 0o1000) !== 0
-  if (writableByWorld(attributes) && !sticky) {
-    return fault('parent', `${found}: everybody may write to it, and could replace the target`, `chmod o-w ${anchor}`)
-  }
+  const writer = fitness.writerOf(anchor, entry, { self: { uid, gid }, owner, holds: true })
+  const by = writer && `${found}: ${writer.problem}, and so replace the target`
+  if (by !== undefined && writer?.isEverybody) return fault('parent', by, writer.advice)
   const open = await openAncestors(fs, anchor)
   if (open.length > 0) {
     return warn(
@@ -29,20 +34,14 @@ export async function checkParent(
       `chmod o-w ${open[0] ?? ''}`,
     )
   }
-  if (writableByWorld(attributes)) {
+  if (writableByWorld(entry)) {
     return warn(
       'parent',
       `${found}: everybody may create files beside the target, such as its lock, and so block publications`,
       'choose a parent that only root may write to',
     )
   }
-  if (attributes.uid !== 0 && attributes.uid !== uid) {
-    return warn('parent', `${found}: user ${attributes.uid} may replace the target`, `chown ${uid} ${anchor}`)
-  }
-  if ((attributes.mode & 0o020) !== 0 && attributes.gid !== 0 && !sticky) {
-    return warn('parent', `${found}: group ${attributes.gid} may replace the target`, `chmod g-w ${anchor}`)
-  }
-  return ok('parent', found)
+  return by === undefined ? ok('parent', found) : warn('parent', by, writer?.advice ?? '')
 }
 
 /** Whether it can be written to only past its permission bits: with CAP_DAC_OVERRIDE. */
@@ -64,10 +63,10 @@ async function openAncestors(fs: FileSystem, path: string): Promise<string[]> {
   return open
 }
 
-function writableByWorld({ mode }: Attributes): boolean {
+function writableByWorld({ mode }: Pick<Attributes, 'mode'>): boolean {
   return (mode & 0o002) !== 0
 }
 
-function describe({ uid, gid, mode }: Attributes): string {
+function describe({ uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>): string {
   return `mode 0${mode.toString(8)}, owner ${uid}:${gid}`
 }

@@ -1,4 +1,4 @@
-import type { Usage } from '../durable/look/index.js'
+import type { fitness } from '../durable/index.js'
 import type { Free } from '../durable/file-system.js'
 import { fault, inBytes, ok, warn, type CheckResult } from './findings.js'
 
@@ -7,7 +7,7 @@ const lowBytes = 16 * 1024 * 1024
 const lowInodes = 128
 
 /** Old and new are on the disk together until the old content is removed; while a second publication waits, twice as much. */
-export function checkSpace(free: Pick<Free, 'bytes' | 'inodes'>, used: Usage | undefined): CheckResult[] {
+export function checkSpace(free: Pick<Free, 'bytes' | 'inodes'>, used: fitness.Usage | undefined): CheckResult[] {
   return [
     amountResult('space', free.bytes, used?.bytes ?? 0, lowBytes, inBytes),
     free.inodes === undefined

@@ -62,7 +62,7 @@ export { mountTable, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
 /** Not by the door of its room: what publishes need not load it. */
 export * as standing from './look/standing.js'
-export { usesOf, usageOf } from './look/index.js'
+export { fitness, usesOf } from './look/index.js'
 
 const system: FileSystem = new NodeFileSystem()
 
@@ -174,7 +174,7 @@ export async function sameTarget(target: string, others: readonly string[]): Pro
 }
 
 /**
- * What the seven checks of an adoption find of a directory that is to hold what `request` says: see adoption.ts. Changes nothing. `own`:
+ * What the seven checks of an adoption find of a directory that is to hold what `request` says: see adoption.ts. Nothing stays of what they make. `own`:
  * holdfast publishes there already, and nothing is checked.
  * @throws DurableWriteError where it cannot be looked at
  */

@@ -147,7 +147,7 @@ await t.test('a link on the way that somebody else could have made', async (t) =
 
 await t.test('parents that others may write to', async (t) => {
   const cases: [number, string, RegExp][] = [
-    [0o777, 'FAULT', /everybody may write to it, and could replace the target$/],
+    [0o777, 'FAULT', /everybody may write to \S+, and so replace the target$/],
     [0o1777, 'WARN', /everybody may create files beside the target/],
     [0o700, 'OK', /^.*parent has mode 0700, owner \d+:\d+$/],
   ]
@@ -168,12 +168,15 @@ await t.test('parents that others may write to', async (t) => {
 await t.test('parents of other users and groups', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   chownSync(scene.parent, 1234, 0)
-  t.match((await scene.check(t)).one('parent'), { status: 'WARN', found: /user 1234 may replace the target/ })
+  t.match((await scene.check(t)).one('parent'), {
+    status: 'WARN',
+    found: /user 1234 owns \S+, and may write to it, and so replace the target/,
+  })
   chownSync(scene.parent, 0, 1234)
   chmodSync(scene.parent, 0o775)
   t.match((await scene.check(t)).one('parent'), {
     status: 'WARN',
-    found: /group 1234 may replace the target/,
+    found: /group 1234 may write to \S+, and so replace the target/,
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { refusePinned } from '../../src/durable/target/refusals.js'
-import { usageBy, usageOf } from '../../src/durable/look/space.js'
+import { usageBy, usageOf } from '../../src/durable/look/fitness.js'
 import {
   isSameContent,
   isTakenOver,

@@ -34,7 +34,7 @@ export function adoptCommand(io: Io): Command {
     .summary("take over another program's directory")
     .description(
       `Takes over a directory that holdfast did not publish: puts what the source says in its place, once seven checks have passed. Changes nothing
-before that. What was there stays as content 0 of its history (see "holdfast history PATH") until the next publication. Where the
+before that, but for two empty directories beside PATH, which it exchanges and removes. What was there stays as content 0 of its history (see "holdfast history PATH") until the next publication. Where the
 content is equal, no hook runs; else the agent runs them.
 
 The directory needs no "adopt" in its configuration: the command is its own consent. With "adopt: replace", it is taken over even if

@@ -1,21 +1,11 @@
 import { nameOf, parentOf } from '../../relative-path.js'
-import { codeOf, failureOf } from '../../errors.js'
 import { listed } from '../../listed.js'
 import type { AdoptedFiles, Adopting, AdoptionCheck, AdoptionResult } from '../types.js'
-import {
-  writersBy,
-  dataLink,
-  accessAttribute,
-  defaultAttribute,
-  modeOf,
-  OpenDirectories,
-  readWhole,
-  type Tree,
-} from '../path/index.js'
-import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from '../file-system.js'
+import { dataLink, OpenDirectories, readWhole, type Tree, type TreeEntry } from '../path/index.js'
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { refuseTargetBelow } from '../target/index.js'
 import type { AdoptionScene, DirectoryPlan } from '../publish/index.js'
-import { usageBy, usageOf } from '../look/index.js'
+import { fitness } from '../look/index.js'
 import { relationOf } from '../record/index.js'
 
 /** What the checks look at. A publication holds the lock; `holdfast adopt` may find that another process holds it. */
@@ -118,105 +108,46 @@ async function checkDirectory({ target }: AdoptionLook): Promise<Verdict> {
   return passed("a directory on its parent's mount")
 }
 
-/** None of them takes RENAME_EXCHANGE (fs/nfs, fs/9p, fs/smb, fs/exfat, fs/ntfs3, fs/ceph). */
-const cannotExchange: ReadonlySet<string> = new Set(['nfs', 'nfs4', '9p', 'cifs', 'smb3', 'exfat', 'ntfs3', 'ceph'])
-const canExchange: ReadonlySet<string> = new Set([
-  'ext4',
-  'xfs',
-  'btrfs',
-  'f2fs',
-  'tmpfs',
-  'overlay',
-  'bcachefs',
-  'gfs2',
-  'ubifs',
-])
-
-async function checkFileSystem({ fs, site, names }: AdoptionLook): Promise<Verdict> {
+async function checkFileSystem({ fs, path, site, names }: AdoptionLook): Promise<Verdict> {
   const { directory: parent } = site.parent
+  const problem = await fitness.exchangeProblem(fs, path, parent, names)
+  if (problem) return (problem.lasting ? refused : pending)(problem.problem, problem.advice)
   const { type, proven } = await fs.mount(parent)
-  const other = 'put it on ext4, xfs or btrfs'
-  if (cannotExchange.has(type)) return refused(`${type} cannot exchange two names in one step`, other)
-  // Two names that nobody has: the kernel says ENOENT, unless the mount is read-only or the call is not to be had.
-  const [one, two] = [names.staging(fs.random()), names.staging(fs.random())]
-  const exchanging = codeOf(await failureOf(fs.rename(parent, one, parent, two, 'exchange')))
-  if (exchanging === 'EROFS')
-    return pending(`${type} is mounted read-only`, 'look for a disk error (dmesg), then mount it read-write')
-  if (exchanging !== 'ENOENT') return refused(`${type} does not exchange names: ${exchanging ?? 'no answer'}`, other)
-  const syncing = codeOf((await fs.sync([parent]))[0])
-  if (syncing === 'EINVAL' || syncing === 'ENOSYS')
-    return refused(`${type} does not sync a directory: ${syncing}`, other)
-  if (syncing !== undefined)
-    return pending(`its parent could not be synced: ${syncing}`, 'look for a disk error (dmesg)')
-  const known = canExchange.has(type)
-    ? 'exchanges and syncs'
-    : 'syncs; only the exchange itself will tell whether it can do that'
-  return passed(`${type} ${known}${proven ? '' : '; durability is not proven here'}`)
+  return passed(`${type} exchanges and syncs${proven ? '' : '; durability is not proven here'}`)
 }
 
 /** Who may write there, now or later, apart from root, this user and the owner that is configured, or kept. */
 async function checkOwners({ fs, path, plan, site, target, keepsOwners }: AdoptionLook): Promise<Verdict> {
-  const { mode, uid, gid } = site.parent.attributes
   const { tree } = await target()
   const owner = keepsOwners ? tree.entries[0] : plan.owner
-  const users = new Set([0, fs.user.uid, owner?.uid])
-  const groups = new Set([0, fs.user.gid, owner?.gid])
-  const extended = await fs.extendedAttributes(site.parent.directory)
-  const parent = { path: '..', type: 'directory' as const, mode: modeOf(mode, extended), uid, gid, extended }
-  for (const entry of [parent, ...tree.entries]) {
-    if (entry.type === 'symlink') continue
-    const isParent = entry === parent
-    const shown = isParent
-      ? path.slice(0, path.lastIndexOf('/')) || '/'
-      : entry.path === ''
-        ? path
-        : `${path}/${entry.path}`
-    // Who may only make files in a sticky directory can replace none of others.
-    const sticky = isParent && (entry.mode & 0o1000) !== 0
-    if ((entry.mode & 0o002) !== 0 && !sticky) return refused(`everybody may write to ${shown}`, `chmod o-w ${shown}`)
-    if ((entry.mode & 0o020) !== 0 && !groups.has(entry.gid) && !sticky)
-      return refused(`group ${entry.gid} may write to ${shown}`, `chmod g-w ${shown}`)
-    if (!users.has(entry.uid))
-      return refused(
-        `user ${entry.uid} owns ${shown}, and may write to it`,
-        `chown ${fs.user.uid} ${shown}, or set owner`,
-      )
-    const byList = sticky ? undefined : writerByList(entry.extended, !isParent, { user: users, group: groups })
-    if (byList !== undefined) return refused(`${byList.who} ${shown}`, `${byList.command} ${shown}`)
-  }
+  const above = path.slice(0, path.lastIndexOf('/')) || '/'
+  const parent = await fitness.parentEntry(fs, site.parent.directory, site.parent.attributes)
+  const inside = tree.entries.find((entry) => entry.type !== 'symlink' && writerIn(entry))
+  const writer = fitness.writerOf(above, parent, { self: fs.user, owner, holds: true }) ?? (inside && writerIn(inside))
+  if (writer) return refused(writer.problem, writer.advice)
   const open = keepsOwners ? tree.entries.filter(({ path, mode }) => path.endsWith('.key') && (mode & 0o004) !== 0) : []
   if (open.length === 0) return passed('nobody else may write to it')
   const keys = open.map(({ path }) => path)
   return passed(`nobody else may write to it; everybody may read ${listed(keys, 3)}, which attributes: keep leaves so`)
-}
 
-/** New content gets the lists of the old, and what is made in a directory gets its default list. */
-function writerByList(
-  extended: ExtendedAttributes | undefined,
-  withDefault: boolean,
-  known: Readonly<Record<'user' | 'group', ReadonlySet<number | undefined>>>,
-): { readonly who: string; readonly command: string } | undefined {
-  const strangerIn = (attribute: string) => {
-    const list = extended?.get(attribute)
-    return list && writersBy(list).find(({ kind, id }) => !known[kind].has(id))
+  function writerIn(entry: TreeEntry): fitness.Writer | undefined {
+    return fitness.writerOf(entry.path === '' ? path : `${path}/${entry.path}`, entry, {
+      self: fs.user,
+      owner,
+      holds: false,
+    })
   }
-  const now = strangerIn(accessAttribute)
-  if (now) return { who: `an ACL lets ${now.kind} ${now.id} write to`, command: `setfacl -x ${now.kind}:${now.id}` }
-  const later = withDefault ? strangerIn(defaultAttribute) : undefined
-  if (later === undefined) return undefined
-  const who = `the default ACL lets ${later.kind} ${later.id} write to what is made in`
-  return { who, command: `setfacl -d -x ${later.kind}:${later.id}` }
 }
 
 /** The new content, and a copy of the old. */
 async function checkSpace({ fs, site, plan, target }: AdoptionLook): Promise<Verdict> {
   const free = await fs.free(site.parent.directory)
   const { blockSize } = free
-  const old = await usageOf(fs, (await target()).opened, blockSize)
+  const old = await fitness.usageOf(fs, (await target()).opened, blockSize)
   const sizes: number[] = []
   for (const { content } of plan.planned)
     if (content) sizes.push(content instanceof Uint8Array ? content.length : await content.size())
-  const coming = usageBy(sizes, plan.planned.length - sizes.length, blockSize)
+  const coming = fitness.usageBy(sizes, plan.planned.length - sizes.length, blockSize)
   const bytes = old.bytes + coming.bytes
   const inodes = old.inodes + coming.inodes
   const advice = 'free up space on this file system'

@@ -4,9 +4,6 @@ export const ofKeeping = [
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
       `relocation.ts: Move.drain.confirm swapped if (movedTo !== to) throw new NotNow(from, { next: 'staged' })`,
-      `adoption-rules.ts: checkFileSystem swapped if (cannotExchange.has(type)) return refused(\`\${type} cannot exchange two names in one st…`,
-      `adoption-rules.ts: checkOwners swapped for (const entry of [parent, ...tree.entries]) { if (entry.type === 'symlink') continue c…`,
-      `adoption-rules.ts: checkOwners swapped if (!users.has(entry.uid)) return refused( \`user \${entry.uid} owns \${shown}, and may writ…`,
       `clean.ts: clean swapped left.push(entry)`,
       `clean.ts: clean swapped log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; t…`,
       `adoption.ts: examineAdoption swapped await planned.close()`,
