@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, type BigIntStats } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { codeOf } from './errors.js'
 
@@ -16,19 +16,32 @@ export class UnfitFileError extends Error {
   }
 }
 
+/** Another program wrote to the file while it was read: its content may be torn. */
+export class ChangedFileError extends UnfitFileError {
+  constructor(path: string) {
+    super(path, 'was changed by another program while holdfast read it')
+  }
+}
+
 /**
- * The bytes of a regular file of at most `limit` bytes. `follow`: also through a symbolic link in the path's last part. A pipe that
+ * The bytes of a regular file of at most `limit` bytes. `steady`: refuses one that changes meanwhile. `follow`: also through a symbolic link in the path's last part. A pipe that
  * took the file's place does not hold anybody up.
  * @throws UnfitFileError
  * @throws the errno of open(2), fstat(2) or read(2); ELOOP for a link that is not followed
  */
-export async function readRegularFile(path: string, limit: number, { follow = true } = {}): Promise<Buffer> {
+export async function readRegularFile(
+  path: string,
+  limit: number,
+  { follow = true, steady = false } = {},
+): Promise<Buffer> {
   const file = await open(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW))
   try {
-    const status = await file.stat()
+    const status = await file.stat({ bigint: true })
     if (!status.isFile()) throw new UnfitFileError(path, 'is not a regular file')
     if (status.size > limit) throw new UnfitFileError(path, `is larger than ${limit} bytes`)
     const bytes = await file.readFile()
+    if (steady && fingerprintOf(await file.stat({ bigint: true })) !== fingerprintOf(status))
+      throw new ChangedFileError(path)
     // It has grown meanwhile.
     if (bytes.length > limit) throw new UnfitFileError(path, `is larger than ${limit} bytes`)
     return bytes
@@ -40,9 +53,13 @@ export async function readRegularFile(path: string, limit: number, { follow = tr
 /** Differs where a file has been replaced or written since, without reading it. */
 export async function fingerprint(path: string): Promise<string> {
   try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
-    return [dev, ino, size, mtimeNs, ctimeNs].join(':')
+    return fingerprintOf(await stat(path, { bigint: true }))
   } catch (error) {
     return codeOf(error) ?? 'unknown'
   }
+}
+
+/** The same, of what was looked at. */
+export function fingerprintOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(':')
 }

@@ -86,7 +86,7 @@ async function* received(
 ): AsyncIterable<Uint8Array> {
   if (from !== undefined) {
     const { readFrom } = await import('./read-file.js')
-    yield* readFrom(from, path, most ?? Infinity)
+    yield await readFrom(from, path, most ?? Infinity)
   } else if (command.length === 0) {
     yield* readStandardInput(io, signal, most ?? mostToReceive)
   } else {

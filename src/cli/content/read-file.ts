@@ -1,9 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
 import { codeOf } from '../../errors.js'
+import { readRegularFile, UnfitFileError } from '../../regular-file.js'
 import { NotPublished, UsageError } from '../words/exit-codes.js'
-
-/** Bytes. */
-const pieceSize = 64 * 1024
 
 export interface FoundFile {
   readonly mode: number
@@ -40,39 +38,19 @@ export function examineFrom(path: string, follow = false): FoundFile {
  * @throws UsageError for what cannot be read, is no file, or is larger
  * @throws NotPublished, of `target`, where somebody wrote to the file meanwhile: its content may be torn
  */
-export async function* readFrom(path: string, target: string, most: number): AsyncIterable<Uint8Array> {
-  const { descriptor } = openFrom(path, true)
+export async function readFrom(path: string, target: string, most: number): Promise<Uint8Array> {
+  const { size } = examineFrom(path, true)
+  if (size > most) throw new UsageError(`--from: ${path} is larger than ${most / 1024 / 1024} MiB`)
   try {
-    const before = fstatSync(descriptor, { bigint: true })
-    if (Number(before.size) > most) throw new UsageError(`--from: ${path} is larger than ${most / 1024 / 1024} MiB`)
-    let size = 0n
-    for (;;) {
-      const chunk = await readPiece(descriptor, size)
-      if (chunk.length === 0) break
-      size += BigInt(chunk.length)
-      yield chunk
-    }
-    const after = fstatSync(descriptor, { bigint: true })
-    if (after.size !== size || after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs) {
-      throw new NotPublished(
-        `another program changed ${path} while holdfast read it: publish from a file that nobody writes to`,
-        target,
-      )
-    }
-  } finally {
-    closeSync(descriptor)
+    return await readRegularFile(path, most, { steady: true })
+  } catch (error) {
+    // It was a small regular file.
+    if (!(error instanceof UnfitFileError)) return refuseUnreadable(path, error)
+    throw new NotPublished(
+      `another program changed ${path} while holdfast read it: publish from a file that nobody writes to`,
+      target,
+    )
   }
-}
-
-/** On a thread: it may wait for a disk. */
-function readPiece(descriptor: number, position: bigint): Promise<Uint8Array> {
-  const buffer = Buffer.allocUnsafeSlow(pieceSize)
-  return new Promise((resolve, reject) => {
-    read(descriptor, buffer, 0, pieceSize, position, (error, length) => {
-      if (error) reject(error)
-      else resolve(buffer.subarray(0, length))
-    })
-  })
 }
 
 /** What a look at a path of `--from` answers. @throws UsageError where it fails */

@@ -7,7 +7,6 @@ import {
   refuseTargetBelow,
   encoded,
   nothingPublished,
-  isKnown,
   renamedMeanwhile,
   syncRecord,
   withLockedTarget,
@@ -40,35 +39,27 @@ export async function rewriteRecord(
   { log = silent, ...options }: HoldOptions,
 ): Promise<StoredRecord> {
   const target = checkTarget(path)
-  const absent = (): never => {
-    throw nothingPublished(target)
-  }
   const renamed = () => renamedMeanwhile(target, problem, verb)
   try {
-    return await withLockedTarget(
-      fs,
-      target,
-      { ...options, isNeeded: isKnown, absent },
-      async ({ site, records, found }) => {
-        const { name, names, parent } = site
-        const { directory } = parent
-        const [newest] = records.valid
-        if (newest === undefined) throw nothingPublished(target)
-        const tree = await readTarget(fs, target, directory, name, newest.kind)
-        await refuseTargetBelow({ fs, path: target, parent: directory, name }, tree)
-        const record = recordFor(newest, records.valid, tree)
-        const body = change(record, tree)
-        if (body === undefined) {
-          await syncRecord(site, found, names.record(record.sequence), renamed)
-          return record
-        }
-        await writeRecord(site, found, names.record(nextSequence(records)), encoded(body, record), log, renamed)
-        await attempt(log, target, 'could not remove the older record', () =>
-          remove(fs, directory, names.record(record.sequence)),
-        )
+    return await withLockedTarget(fs, target, options, async ({ site, records, found }) => {
+      const { name, names, parent } = site
+      const { directory } = parent
+      const [newest] = records.valid
+      if (newest === undefined) throw nothingPublished(target)
+      const tree = await readTarget(fs, target, directory, name, newest.kind)
+      await refuseTargetBelow({ fs, path: target, parent: directory, name }, tree)
+      const record = recordFor(newest, records.valid, tree)
+      const body = change(record, tree)
+      if (body === undefined) {
+        await syncRecord(site, found, names.record(record.sequence), renamed)
         return record
-      },
-    )
+      }
+      await writeRecord(site, found, names.record(nextSequence(records)), encoded(body, record), log, renamed)
+      await attempt(log, target, 'could not remove the older record', () =>
+        remove(fs, directory, names.record(record.sequence)),
+      )
+      return record
+    })
   } catch (error) {
     throw wrapError(target, error, false, problem)
   }

@@ -28,7 +28,6 @@ import type { Descriptor, FileSystem } from '../file-system.js'
 import {
   encoded,
   nothingPublished,
-  isKnown,
   renamedMeanwhile,
   writeRecord,
   refuseTargetBelow,
@@ -74,11 +73,8 @@ import type { RemovalOptions } from './removal-options.js'
  */
 export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
   const target = checkTarget(path)
-  const absent = (): never => {
-    throw nothingPublished(target)
-  }
   try {
-    await withLockedTarget(fs, target, { ...options, isNeeded: isKnown, absent }, async (locked) => {
+    await withLockedTarget(fs, target, options, async (locked) => {
       const removal = new Removal(fs, target, options, locked)
       const failure = await failureOf(removal.run(locked.records))
       if (failure !== undefined) throw removal.wrapError(failure)

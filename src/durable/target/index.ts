@@ -7,6 +7,7 @@ export {
   describePin,
   holdOf,
   mountedFileError,
+  nothingPublished,
   openOffMounts,
   openTarget,
   refuseForeign,
@@ -20,4 +21,4 @@ export {
   rolledBack,
 } from './refusals.js'
 export { type LockedTarget, Parents, sameTarget, Site, withLockedTarget } from './site.js'
-export { encoded, isKnown, nothingPublished, renamedMeanwhile, syncRecord, writeRecord } from './write-record.js'
+export { encoded, renamedMeanwhile, syncRecord, writeRecord } from './write-record.js'

@@ -281,3 +281,12 @@ export function renameError(path: string, { type }: Mount, mode: RenameMode, fai
   }
   return failure
 }
+
+export function nothingPublished(path: string): DurableWriteError {
+  return unfit(`holdfast has published nothing at ${path}: there is no record beside it`, {
+    code: 'ENOENT',
+    syscall: 'open',
+    path,
+    advice: 'name a directory or file that holdfast publishes (holdfast status lists them)',
+  })
+}

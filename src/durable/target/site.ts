@@ -16,7 +16,7 @@ import {
 } from '../path/index.js'
 import { readRecords, type Records } from '../record/index.js'
 import { type Above, insideAnother, targetAbove } from './nesting.js'
-import { refuseNewer } from './refusals.js'
+import { nothingPublished, refuseNewer } from './refusals.js'
 import type { HoldOptions, PublicationOptions } from '../types.js'
 
 /** Where a target is: its parent, open, and what is known of it. */
@@ -162,10 +162,13 @@ export interface LockedTarget {
 }
 
 interface Locking<T> extends Pick<HoldOptions, 'lockTimeout' | 'requireProven' | 'signal'> {
-  /** Whether the directory of the target holds anything that `use` is for. A lock stays for ever: it is made beside nothing else. */
-  readonly isNeeded: (site: Site) => Promise<boolean>
-  /** Answers, or throws, where it does not. */
-  readonly absent: () => T
+  /**
+   * Whether the directory of the target holds anything that `use` is for. A lock stays for ever: it is made beside nothing else. Default: a
+   * lock, or what a publication leaves.
+   */
+  readonly isNeeded?: (site: Site) => Promise<boolean>
+  /** Answers, or throws, where it does not. Default: refuses, since nothing was published there. */
+  readonly absent?: () => T
 }
 
 /**
@@ -176,7 +179,7 @@ interface Locking<T> extends Pick<HoldOptions, 'lockTimeout' | 'requireProven' |
 export async function withLockedTarget<T>(
   fs: FileSystem,
   path: string,
-  { lockTimeout = 0, requireProven = false, signal, isNeeded, absent }: Locking<T>,
+  { lockTimeout = 0, requireProven = false, signal, isNeeded = isKnown, absent }: Locking<T>,
   use: (target: LockedTarget) => Promise<T>,
 ): Promise<T> {
   const scope = new Scope(fs)
@@ -184,10 +187,14 @@ export async function withLockedTarget<T>(
   const found = new Parents(fs)
   const site = new Site(scope, path)
   let leave: (() => void) | undefined
+  const none = (): T => {
+    if (absent) return absent()
+    throw nothingPublished(path)
+  }
   try {
-    if ((await site.resolve(parents)).missing.length > 0) return absent()
+    if ((await site.resolve(parents)).missing.length > 0) return none()
     await site.open({ requireProven })
-    if (!(await isNeeded(site))) return absent()
+    if (!(await isNeeded(site))) return none()
     leave = await site.lock(lockTimeout, signal)
     const records = await readRecords(fs, site.parent.directory, site.name, site.names)
     refuseNewer(path, records)
@@ -199,6 +206,17 @@ export async function withLockedTarget<T>(
     // The last: whoever waits for it in this process would find the lock still held.
     leave?.()
   }
+}
+
+/**
+ * Whether there is a lock, or anything that a publication leaves. A lock that is made beside a mistyped path, or in a bare mount point,
+ * would say that a target was there.
+ */
+async function isKnown({ scope: { fs }, name, names, parent }: Site): Promise<boolean> {
+  const { directory } = parent
+  if ((await fs.look(directory, names.lock)) !== undefined) return true
+  const { valid, torn, newer, staging, generations } = await readRecords(fs, directory, name, names)
+  return [valid, torn, newer, staging, generations].some(({ length }) => length > 0)
 }
 
 /**

@@ -1,8 +1,8 @@
 import { type Log } from '../../log.js'
 import { probeJournal, fsyncAll, attempt, remove, setMetadata } from '../path/index.js'
-import { DurableWriteError, unfit } from '../errors.js'
+import { DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
-import { encodeAppendix, encodeRecord, type RecordBody, type StoredRecord, readRecords } from '../record/index.js'
+import { encodeAppendix, encodeRecord, type RecordBody, type StoredRecord } from '../record/index.js'
 import type { Parents, Site } from './site.js'
 
 /* A new record of what is published already, in the place of the one that is there. */
@@ -74,24 +74,4 @@ export function renamedMeanwhile(path: string, doing: string, verb: string): Dur
     state: 'its record in that directory, wherever it is now, is what it was',
     advice: `${verb} it again`,
   })
-}
-
-export function nothingPublished(path: string): DurableWriteError {
-  return unfit(`holdfast has published nothing at ${path}: there is no record beside it`, {
-    code: 'ENOENT',
-    syscall: 'open',
-    path,
-    advice: 'name a directory or file that holdfast publishes (holdfast status lists them)',
-  })
-}
-
-/**
- * Whether there is a lock, or anything that a publication leaves. A lock that is made beside a mistyped path, or in a bare mount point,
- * would say that a target was there.
- */
-export async function isKnown({ scope: { fs }, name, names, parent }: Site): Promise<boolean> {
-  const { directory } = parent
-  if ((await fs.look(directory, names.lock)) !== undefined) return true
-  const { valid, torn, newer, staging, generations } = await readRecords(fs, directory, name, names)
-  return [valid, torn, newer, staging, generations].some(({ length }) => length > 0)
 }

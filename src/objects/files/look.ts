@@ -4,6 +4,7 @@ import type { BigIntStats } from 'node:fs'
 import { readdir, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../../errors.js'
+import { fingerprintOf } from '../../regular-file.js'
 
 /** Files of one directory. More would be a mistake in the path. */
 const maximumFiles = 10_000
@@ -84,9 +85,9 @@ export function versionOf(name: string, { size, modifiedAt }: Stamp): string {
 }
 
 export function stampFrom(stats: BigIntStats): Stamp {
-  const { dev, ino, size, mtimeNs, ctimeNs } = stats
+  const { size, mtimeNs, ctimeNs } = stats
   return {
-    id: `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`,
+    id: fingerprintOf(stats),
     changedAt: Number(ctimeNs / 1_000_000n),
     size: Number(size),
     modifiedAt: String(mtimeNs),
