@@ -102,12 +102,12 @@ for (const { agents, objects, watch } of runs) {
     await all.complete()
     t.comment(
       JSON.stringify({
-        ...{ watches: start.watches, seconds: start.seconds.toFixed(1), requests: start.requests },
-        ...{
-          refused: start.refused,
-          serverMiB: grown.toFixed(0),
-          KiBForEach: ((1024 * grown) / start.watches).toFixed(0),
-        },
+        watches: start.watches,
+        seconds: start.seconds.toFixed(1),
+        requests: start.requests,
+        refused: start.refused,
+        serverMiB: grown.toFixed(0),
+        KiBForEach: ((1024 * grown) / start.watches).toFixed(0),
         restart: {
           seconds: ((performance.now() - back) / 1000).toFixed(1),
           requests: all.state.requests,

@@ -185,7 +185,10 @@ await t.test('a pass after which the disk cannot be compared has an outcome, whi
   const ended: string[] = []
   const pass = (barrier: () => void) =>
     reconcile(new Map([['one', { causes: ['one'], since: 0 }]]), {
-      ...{ log: silent, metrics: { ...noMetrics, barrier }, events: noEvents, lockTimeout: 0 },
+      log: silent,
+      metrics: { ...noMetrics, barrier },
+      events: noEvents,
+      lockTimeout: 0,
       signal: new AbortController().signal,
       requireProven: () => false,
       source: { latest, load: (reference) => Promise.resolve(latest(reference)), published() {} },

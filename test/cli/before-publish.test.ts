@@ -153,7 +153,9 @@ for (const [cause, publish] of Object.entries(causes)) {
     const beforePublish = [{ exec: ['sh', '-c', '! grep -q bad "$1/v"', 'sh', '{dir}'] }]
     const before = { v: node.read('disk/checked/v'), beside: [] as string[] }
     const ended = await publish({
-      ...{ node, path, put: (v) => put('checked', v) },
+      node,
+      path,
+      put: (v) => put('checked', v),
       unchecked: async (v) => {
         node.configure([directory])
         put('checked', v)

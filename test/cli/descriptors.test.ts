@@ -74,7 +74,9 @@ await t.test('a credential plugin that cannot be started for lack of them is tri
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: node.path('plugin'), interactiveMode: 'Never' }
   const names = { context: { cluster: 'one', user: 'one' } }
   const text = {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'one' },
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'one',
     clusters: [{ name: 'one', cluster: { server: 'https://127.0.0.1:1' } }],
     contexts: [{ name: 'one', ...names }],
     users: [{ name: 'one', user: { exec } }],

@@ -45,13 +45,12 @@ const places = { resourceDirectory: at('resources'), manifestDirectory: at('mani
 function configure(prefix: string, directory: object): void {
   for (const requireProven of [false, true]) {
     const document = {
-      ...{
-        apiVersion: 'holdfast.dev/v1alpha1',
-        kind: 'AgentConfiguration',
-        stateDirectory: at('state'),
-        requireProven,
-      },
-      ...{ source: { namespace: 'demo', files: { path: at('objects') } }, directories: [directory] },
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'AgentConfiguration',
+      stateDirectory: at('state'),
+      requireProven,
+      source: { namespace: 'demo', files: { path: at('objects') } },
+      directories: [directory],
     }
     writeFileSync(at(`${prefix}${requireProven ? 'strict' : 'holdfast'}.yaml`), JSON.stringify(document))
   }

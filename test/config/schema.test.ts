@@ -163,8 +163,13 @@ await t.test('no value elsewhere that holdfast takes is refused by the schema', 
   const files = { source: { namespace: 'a', files: { path: '/objects' } } }
   const kubernetes = { kubeconfig: '/k', context: 'c', watch: 'objects', qps: 1, burst: 1 }
   const whole = {
-    ...{ stateDirectory: '/a', requireProven: true, driftInterval: '1m', operationTimeout: '1m', reload: 'auto' },
-    ...{ server: { address: 'localhost:0' }, source: { namespace: 'a', kubernetes } },
+    stateDirectory: '/a',
+    requireProven: true,
+    driftInterval: '1m',
+    operationTimeout: '1m',
+    reload: 'auto',
+    server: { address: 'localhost:0' },
+    source: { namespace: 'a', kubernetes },
   }
   const known = new Set(fieldsIn([whole, files, head, 'directories'], 'data'))
   const top = Object.entries(properties).filter(([name]) => name !== 'directories')

@@ -136,7 +136,9 @@ await t.test('the bundle is the program', (t) => {
     const loads = (...command: string[]): { files: string[]; modules: string[] } => {
       // What goes to /dev/null, as in many a script, asks for no terminal.
       const { stderr } = spawnSync(process.execPath, ['--require', hook, ...command], {
-        ...{ cwd: directory, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] },
+        cwd: directory,
+        encoding: 'utf8',
+        stdio: ['ignore', 'ignore', 'pipe'],
       })
       return JSON.parse(stderr) as { files: string[]; modules: string[] }
     }

@@ -64,8 +64,14 @@ await t.test('an installer is bundled without koffi, runs, and is as small as th
   writeFileSync(join(root, 'installer.ts'), installer.replaceAll(place, root))
   const outfile = join(root, 'out/installer.mjs')
   await build({
-    ...{ entryPoints: [join(root, 'installer.ts')], outfile, bundle: true, minify: true },
-    ...{ platform: 'node', format: 'esm', external: ['koffi'], logLevel: 'error' },
+    entryPoints: [join(root, 'installer.ts')],
+    outfile,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    format: 'esm',
+    external: ['koffi'],
+    logLevel: 'error',
     alias: { holdfast: join(project, 'src/index.ts') },
   })
   const size = readFileSync(outfile).length / 1024

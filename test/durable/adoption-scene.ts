@@ -24,7 +24,12 @@ export function scene(t: Test, there: Record<string, string> = before, fs: NodeF
   mkdirSync(target, { recursive: true })
   for (const [path, text] of Object.entries(there)) writeFileSync(join(target, path), text, { mode: 0o640 })
   const requestFor = (options: Partial<DirectoryPublicationOptions>, asked: Record<string, string> = files) => ({
-    ...{ target, files: asked, history: none, adopt: takeOver(adopt), hooks: ['reload'], ...options },
+    target,
+    files: asked,
+    history: none,
+    adopt: takeOver(adopt),
+    hooks: ['reload'],
+    ...options,
   })
   const publishBy = async (
     by: FileSystem,

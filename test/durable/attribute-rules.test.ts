@@ -152,7 +152,10 @@ await t.test(
       for (code of ['EPERM', 'ENOSPC']) {
         const refused = setExtended(fs, 0, of(name), name.startsWith('user.') ? 'before' : 'after', '/t/sub')
         await t.rejects(refused, {
-          ...{ code, syscall: 'fsetxattr', path: '/t/sub', published: false },
+          code,
+          syscall: 'fsetxattr',
+          path: '/t/sub',
+          published: false,
           message: `could not keep ${what} of /t/sub: fsetxattr: ${code}`,
           advice: code === 'EPERM' ? `take it away (${remove}), or publish as root` : /space/,
         })

@@ -11,8 +11,13 @@ const pin = { reason: '', until: 'released' } as const
 
 /** An earlier content, by the name of its copy; replaced so long ago. */
 const past = (sequence: number, ago = 100, objects: string[] = []): Generation => ({
-  ...{ name: `copy ${sequence}`, sequence, digest: `${sequence}`, publishedAt: 0, replacedAt: now - ago },
-  ...{ why: sequence === 0 ? 'adopted' : 'published', objects: objects.map(objectOf) },
+  name: `copy ${sequence}`,
+  sequence,
+  digest: `${sequence}`,
+  publishedAt: 0,
+  replacedAt: now - ago,
+  why: sequence === 0 ? 'adopted' : 'published',
+  objects: objects.map(objectOf),
 })
 
 const sequences = (some: readonly Generation[]) => some.map(({ sequence }) => sequence)
@@ -135,7 +140,7 @@ void t.test('a content that is replaced becomes an earlier one, if it was publis
   const objects = [objectOf('web')]
   const becomes = (seen: Judgement | undefined, limits = forever(1), desired = 'new') =>
     valueOf(() => generationFor(seen, treeOf(desired), limits, (sequence) => `copy ${sequence}`, now))
-  const content = { ...{ name: 'copy 1', sequence: 1, digest: 'a', publishedAt: 5, replacedAt: now }, objects }
+  const content = { name: 'copy 1', sequence: 1, digest: 'a', publishedAt: 5, replacedAt: now, objects }
   const published = found({ publishedAt: 5, objects })
   t.strictSame(becomes(published), { ...content, why: 'published' })
   t.strictSame(becomes(found({ publishedAt: 5, objects, why: 'rolledBack' })), { ...content, why: 'rolledBack' })

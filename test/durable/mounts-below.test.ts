@@ -160,7 +160,9 @@ await t.test(
     writeFileSync(join(root, 'objects/ca.yaml'), JSON.stringify(object))
     const configure = (name: string, directory: object): void => {
       const configuration = {
-        ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', stateDirectory: join(root, 'state') },
+        apiVersion: 'holdfast.dev/v1alpha1',
+        kind: 'AgentConfiguration',
+        stateDirectory: join(root, 'state'),
         source: { namespace: 'demo', files: { path: join(root, 'objects') } },
         directories: [{ ...directory, contents: [{ configMap: 'ca' }] }],
       }

@@ -107,7 +107,10 @@ await t.test('the old path is given only what still says where it moves to', (t)
   t.strictSame(asks({ record: {}, newest: { movedTo: to } }), {}, 'taken back')
   t.strictSame(asks({}), {}, 'removed')
   t.match(new NotNow(from, {}), {
-    ...{ code: 'EAGAIN', reason: 'Busy', published: false, problem: `${from} was published or removed meanwhile` },
+    code: 'EAGAIN',
+    reason: 'Busy',
+    published: false,
+    problem: `${from} was published or removed meanwhile`,
     message: `${from} was published or removed meanwhile; holdfast left ${from} as it was; try again`,
   })
   t.equal(new NotNow(from, { waits: 'it waits' }).problem, 'it waits')

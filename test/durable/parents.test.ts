@@ -103,7 +103,10 @@ await t.test(
       if (call === 'rename') renameSync(before, after)
     })
     t.match(await failed(fs, join(before, 'certs'), {}), {
-      ...{ code: 'ESTALE', syscall: 'openat2', path: join(before, 'certs'), published: true },
+      code: 'ESTALE',
+      syscall: 'openat2',
+      path: join(before, 'certs'),
+      published: true,
       message:
         /a directory above .*before\/certs was renamed or removed while it was published; the new content is in that/,
     })

@@ -60,8 +60,13 @@ await t.test('a publication of which nothing is known but its content says nothi
 await t.test('old content that stays is told of where it is there, and since when', async (t) => {
   const root = scratch(t)
   const generation = (sequence: number): Generation => ({
-    ...{ name: names.generation(sequence, random), sequence, digest: 'a', why: 'published', objects: [] },
-    ...{ publishedAt: sequence, replacedAt: 10 * sequence },
+    name: names.generation(sequence, random),
+    sequence,
+    digest: 'a',
+    why: 'published',
+    objects: [],
+    publishedAt: sequence,
+    replacedAt: 10 * sequence,
   })
   const history = { keep: 3, maxAge: null, generations: [3, 2, 1].map(generation) }
   const name = names.staging(random)

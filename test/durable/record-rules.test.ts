@@ -112,8 +112,13 @@ await t.test('a hold and a pin are in force until their end, or until somebody e
 })
 
 const generation: Generation = {
-  ...{ name: '.holdfast-0123456789abcdef.1-0123456789abcdef', sequence: 1, digest: 'a', why: 'published' },
-  ...{ publishedAt: 0, replacedAt: 1, objects: [] },
+  name: '.holdfast-0123456789abcdef.1-0123456789abcdef',
+  sequence: 1,
+  digest: 'a',
+  why: 'published',
+  publishedAt: 0,
+  replacedAt: 1,
+  objects: [],
 }
 const hold: Hold = { reason: '', since: 0, until: null }
 const pin: Pin = { reason: '', since: 0, until: 'newer', from: [], digest: 'a' }

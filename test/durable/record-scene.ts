@@ -15,7 +15,12 @@ export const names = namesFor('certs')
 const files = { a: '1' }
 export const hooks = Array.from({ length: 100 }, (_, index) => `hook ${index}`)
 const object = (resourceVersion: string): RecordedObject => ({
-  ...{ kind: 'Secret', namespace: 'n', name: 's', uid: 'u', resourceVersion, paths: ['a'] },
+  kind: 'Secret',
+  namespace: 'n',
+  name: 's',
+  uid: 'u',
+  resourceVersion,
+  paths: ['a'],
 })
 
 /** A target in a directory, and what is said of it. */
@@ -26,7 +31,10 @@ export async function scene(parent: string, fs: FileSystem = real, options: Publ
   const { digest } = await replace()
   const recordPath = () => join(parent, readdirSync(parent).find((name) => names.sequenceOf(name) !== undefined) ?? '')
   return {
-    ...{ target, digest, replace, recordPath },
+    target,
+    digest,
+    replace,
+    recordPath,
     complete: (hook: string, by = fs) => completeHook(by, target, digest, hook),
     version: (resourceVersion: string, by = fs) => recordObjects(by, target, digest, [object(resourceVersion)]),
     pending: async (by = fs) => (await readPublication(by, target))?.pendingHooks,

@@ -117,7 +117,9 @@ await t.test(
     await publishNew({ a: '2' })
     const usedBy = atRemoval(() => Promise.reject(failure('EIO', 'openat2')))
     t.match(await moved({ keep: 0, usedBy }), {
-      ...{ state: 'both', entered: 'both', result: { outcome: 'replaced' } },
+      state: 'both',
+      entered: 'both',
+      result: { outcome: 'replaced' },
       waits: /EIO/,
     })
     t.equal(await state(), 'both')
@@ -130,7 +132,8 @@ await t.test('what an operator keeps as it is does not go, whoever else would ha
   await moved({ keep: 0, usedBy: atRemoval(() => Promise.reject(new Killed())) })
   await replaceDirectory(from, { files: { a: '2' }, pin: { reason: 'INC-2', until: 'released' } })
   t.match(await moved({ keep: 0, usedBy: () => Promise.resolve('kubelet') }), {
-    ...{ state: 'both', entered: 'both' },
+    state: 'both',
+    entered: 'both',
     waits: /rolled back since .*INC-2/,
   })
   await publishNew({ a: '3' })
@@ -148,7 +151,8 @@ await t.test('it stops between two steps when it is told to', async (t) => {
 
 await t.test('a path that moves on, or that has come from elsewhere, stays one that does', async (t) => {
   const { root, from, to, publishNew, moved } = await scene(t, {
-    ...{ files: { a: '1' }, movedFrom: '/before' },
+    files: { a: '1' },
+    movedFrom: '/before',
   })
   await publishNew({ a: '2' }, { movedTo: join(root, 'third') })
   t.match(await moved(), { state: 'both' })

@@ -28,7 +28,9 @@ for (const form of ['exchange', 'symlink'] as const) {
     const { target, fs, replace, back } = scene(t, form)
     const recorded = () => withRecord(fs, target, (_, __, [newest]) => Promise.resolve(newest))
     const more: PublicationOptions = {
-      ...{ publisher: 'agent', onDrop: 'remove', hooks: ['reload'] },
+      publisher: 'agent',
+      onDrop: 'remove',
+      hooks: ['reload'],
       ...(form === 'exchange' && { attributes: 'keep', emptyDirectories: ['none/yet'] }),
     }
     await replace('1', more)
@@ -36,8 +38,13 @@ for (const form of ['exchange', 'symlink'] as const) {
     await replace('2', more)
     t.equal(await back(), 1)
     t.match(await recorded(), {
-      ...{ kind: form, why: 'rolledBack', publisher: 'agent', onDrop: 'remove', pendingHooks: ['reload'] },
-      ...{ history: { hooks: ['reload'] }, keepsAttributes: form === 'exchange' ? true : undefined },
+      kind: form,
+      why: 'rolledBack',
+      publisher: 'agent',
+      onDrop: 'remove',
+      pendingHooks: ['reload'],
+      history: { hooks: ['reload'] },
+      keepsAttributes: form === 'exchange' ? true : undefined,
     })
     if (form === 'exchange') {
       t.strictSame(contents(target), { 'tls.crt': '1', 'sub/tls.key': '1' })
@@ -108,11 +115,9 @@ await t.test('what cannot be read says what it was for, and that nothing was cha
     if (call === 'read') throw failure('EIO', 'read')
   }, fs)
   await t.rejects(rollBack(failing, target, { pin }), {
-    ...{
-      code: 'EIO',
-      published: false,
-      problem: `could not read the earlier contents of ${target}: read ${target}: EIO`,
-    },
+    code: 'EIO',
+    published: false,
+    problem: `could not read the earlier contents of ${target}: read ${target}: EIO`,
     state: `holdfast left ${target} as it was`,
   })
   const [copy = ''] = readdirSync(root).filter((name) => name.includes('.1-'))
@@ -143,8 +148,11 @@ for (const [what, [change, refused]] of Object.entries(changes)) {
     const path = join(root, readdirSync(root).find((name) => name.includes('.2-')) ?? '')
     const why = `cannot be published as it was: its entries have different owners or modes (${refused})`
     await t.rejects(rollBack(fs, target, { to: 2, pin }), {
-      ...{ code: 'ENOTSUP', problem: `the content 2 of ${target} ${why}`, path },
-      ...{ state: 'nothing was changed', advice: `copy what you need from ${path}` },
+      code: 'ENOTSUP',
+      problem: `the content 2 of ${target} ${why}`,
+      path,
+      state: 'nothing was changed',
+      advice: `copy what you need from ${path}`,
     })
   })
 }

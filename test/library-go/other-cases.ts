@@ -78,7 +78,10 @@ export const otherCases = {
   'monitor: falls back': {
     command: 'startup-monitor',
     before: {
-      ...{ ...revision(5), ...revision(6), ...live(7), ...own },
+      ...revision(5),
+      ...revision(6),
+      ...live(7),
+      ...own,
       'resources/web-last-known-good': { target: 'ROOT/resources/web-pod-5/web-pod.yaml' },
     },
     flags: late,

@@ -39,7 +39,9 @@ function configuration(scene: Scene): string {
   } = scene.given.compiledIn ?? {}
   const directory = (kind: 'secret' | 'configMap', optional: boolean) => (name: string) => ({
     path: join(scene.root, 'certs', `${kind.toLowerCase()}s`, name),
-    ...{ adopt: 'replace', onMissing: 'remove', fileMode: kind === 'secret' ? '0600' : '0644' },
+    adopt: 'replace',
+    onMissing: 'remove',
+    fileMode: kind === 'secret' ? '0600' : '0644',
     contents: [{ [kind]: name, optional }],
   })
   const names = (list: string): string[] => list.split(',').filter((name) => name !== '')

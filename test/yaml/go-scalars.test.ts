@@ -54,7 +54,12 @@ await t.test('what a merge brings takes the place of what stands before it', asy
   t.strictSame(await value('a: &a {b: 1}\nx: {<<: *a, "<<": 2}'), { a: { b: 1 }, x: { b: 1, '<<': 2 } })
   t.strictSame(await value('a: &x 1\nb: *x\nc: &x 2\nd: *x'), { a: 1, b: 1, c: 2, d: 2 })
   t.strictSame(await value('a: !!str 8\nb: !!int "8"\nc: !!float 8\nd: !!bool on\ne: !!null ""\nf: !!map {}'), {
-    ...{ a: '8', b: 8, c: 8, d: true, e: null, f: {} },
+    a: '8',
+    b: 8,
+    c: 8,
+    d: true,
+    e: null,
+    f: {},
   })
 })
 

@@ -33,7 +33,11 @@ async function moving(t: Test) {
       ({ publishOperation }) => [publishOperation, { causes: ['start'], since: 0 }] as const,
     )
     const results = await reconcile(new Map(batch), {
-      ...{ log: silent, metrics: noMetrics, events: noEvents, lockTimeout: 0, requireProven: () => false },
+      log: silent,
+      metrics: noMetrics,
+      events: noEvents,
+      lockTimeout: 0,
+      requireProven: () => false,
       signal: new AbortController().signal,
       source: {
         latest,

@@ -40,7 +40,9 @@ await t.test(
   'without an agent, status tells a hold, a rollback and an expired certificate, as JSON and as text',
   async (t) => {
     const directories = ['held', 'pinned', 'expired', 'drifted'].map((name) => ({
-      ...{ path: `disk/${name}`, contents: [{ secret: name }], history: 2 },
+      path: `disk/${name}`,
+      contents: [{ secret: name }],
+      history: 2,
     }))
     const node = new Node(t, directories)
     for (const name of ['held', 'pinned', 'drifted']) node.put('Secret', name, { key: '1' })

@@ -20,7 +20,11 @@ const verdict: Verdict = {
     machine: 'machine',
     directory: '/mnt/disk',
     disk: {
-      ...{ fileSystem: 'ext4', mountPoint: '/mnt/disk', root: '/', source: '/dev/sda1', options: ['rw', 'relatime'] },
+      fileSystem: 'ext4',
+      mountPoint: '/mnt/disk',
+      root: '/',
+      source: '/dev/sda1',
+      options: ['rw', 'relatime'],
       devices: [
         { name: 'sda', vendor: 'ATA', model: 'Disk 870', firmware: 'SVT02', bytes: 10 ** 12, writeCache: 'write back' },
       ],

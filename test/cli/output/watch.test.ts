@@ -25,7 +25,8 @@ function watching(t: Test, isTTY: boolean, ...flags: string[]) {
   const { io, written } = testIo({ events })
   const state = { closed: false }
   const stdout = {
-    ...{ isTTY, columns: undefined },
+    isTTY,
+    columns: undefined,
     write: io.stdout.write,
     get closed() {
       return state.closed
@@ -42,7 +43,9 @@ function watching(t: Test, isTTY: boolean, ...flags: string[]) {
           within: 9_000,
         },
       ),
-    ...{ events, written, state },
+    events,
+    written,
+    state,
   }
 }
 

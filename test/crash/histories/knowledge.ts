@@ -99,8 +99,9 @@ export class Knowledge {
     } else if (!('error' in outcome))
       this.#known.set(target, {
         // Which of them it was can be seen.
-        ...{ texts: new Set(possible.length > 1 ? [visibleText(after, target)] : possible) },
-        ...{ changed: [], changedDurably: [] },
+        texts: new Set(possible.length > 1 ? [visibleText(after, target)] : possible),
+        changed: [],
+        changedDurably: [],
         identity: identityAt(after, target),
       })
     // By another path it may be what has just been replaced.

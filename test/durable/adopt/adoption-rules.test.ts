@@ -20,8 +20,12 @@ const isRoot = process.getuid?.() === 0
 const real = new NodeFileSystem()
 
 const entry = (path: string, marks: Partial<TreeEntry> = {}): TreeEntry => ({
-  ...{ path, type: path === '' ? 'directory' : 'file', mode: path === '' ? 0o755 : 0o640 },
-  ...{ ...real.user, sha256: path, ...marks },
+  path,
+  type: path === '' ? 'directory' : 'file',
+  mode: path === '' ? 0o755 : 0o640,
+  ...real.user,
+  sha256: path,
+  ...marks,
 })
 const treeOf = (...entries: TreeEntry[]) => ({ digest: 'a', entries: [entry(''), ...entries] })
 
@@ -47,8 +51,16 @@ async function scene(t: Test) {
   let seen = await open()
   const plan = planFor(target, { files: { a: 'new' } })
   const look = (about: Partial<AdoptionLook>, entries?: readonly TreeEntry[]): AdoptionLook => ({
-    ...{ fs: new Quiet(), path: target, name: 'certs', names: namesFor('certs'), busy: false, plan, ...seen },
-    ...{ desired: treeOf(entry('a')), adopt: { replace: false }, keepsOwners: false },
+    fs: new Quiet(),
+    path: target,
+    name: 'certs',
+    names: namesFor('certs'),
+    busy: false,
+    plan,
+    ...seen,
+    desired: treeOf(entry('a')),
+    adopt: { replace: false },
+    keepsOwners: false,
     ...(entries && {
       target: async () => ({ ...(await seen.target()), tree: { digest: 'a', entries } }),
     }),

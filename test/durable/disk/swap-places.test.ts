@@ -201,7 +201,9 @@ await t.test('nothing goes of a directory in which another program has mounted s
     }
   }
   await t.rejects(removeTarget(new Mounted(), target, entries), {
-    ...{ code: 'EBUSY', published: false, cause: { message: /mount point of another/ } },
+    code: 'EBUSY',
+    published: false,
+    cause: { message: /mount point of another/ },
   })
   t.same(contents(target), { a: '1', 'sub/b': '2' })
 })

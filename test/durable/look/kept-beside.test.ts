@@ -32,14 +32,17 @@ await t.test('of each target, by its records: what is there, whose it is, and wh
   await replace('2', { publisher: 'agent', movedFrom: '/etc/old', movedTo: '/etc/new' })
   const since = fs.clock
   const certs = {
-    ...{
-      name: 'certs',
-      there: true,
-      records: [names.record(2)],
-      generations: generations().map((path) => basename(path)),
-    },
-    ...{ retired: [], leftovers: [], foreign: [], publishedAt: new Date(since), publisher: 'agent' },
-    ...{ movedTo: '/etc/new', movedFrom: { from: '/etc/old', as: 'removed', state: 'staged', since } },
+    name: 'certs',
+    there: true,
+    records: [names.record(2)],
+    generations: generations().map((path) => basename(path)),
+    retired: [],
+    leftovers: [],
+    foreign: [],
+    publishedAt: new Date(since),
+    publisher: 'agent',
+    movedTo: '/etc/new',
+    movedFrom: { from: '/etc/old', as: 'removed', state: 'staged', since },
   }
   t.strictSame(await listKept(fs, root), [certs])
 

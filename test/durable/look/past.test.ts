@@ -39,8 +39,13 @@ await t.test('each content says what it is, whence it came, and when', async (t)
   const { digest } = second
   const published = { sequence: 2, digest, publishedAt: new Date(fs.clock), why: 'published', objects: [objectOf('b')] }
   const earlier = {
-    ...{ sequence: 1, digest: first.digest, publishedAt: new Date(at), why: 'published', objects: [objectOf('a')] },
-    ...{ replacedAt: new Date(fs.clock), state: 'whole' },
+    sequence: 1,
+    digest: first.digest,
+    publishedAt: new Date(at),
+    why: 'published',
+    objects: [objectOf('a')],
+    replacedAt: new Date(fs.clock),
+    state: 'whole',
   }
   const present = { ...published, replacedAt: null, state: 'present' }
   t.strictSame(await readHistory(fs, target), [present, earlier])

@@ -19,7 +19,10 @@ await t.test('what is not proven is said, or refused on request, and nothing sta
     t.strictSame(await unprovenAt(unproven.fs, path, requireProven), { unproven: true })
   }
   await t.rejects(unprovenAt(unproven.fs, path, true), {
-    ...{ code: 'ENOTSUP', reason: 'TargetUnfit', published: false, path },
+    code: 'ENOTSUP',
+    reason: 'TargetUnfit',
+    published: false,
+    path,
     problem: /is on tmpfs, where durability is not proven/,
     advice: 'choose another file system, or leave out --require-proven',
   })

@@ -14,14 +14,36 @@ type Asked = Partial<Parameters<typeof newBody>[0]>
 
 const bodyOf = (asked: Asked) =>
   newBody({
-    ...{ name: 'certs', kind: 'exchange', boot: 'b', now, found: undefined, desired: treeOf('a'), options: {}, place },
-    ...{ staging: undefined, attributes: null, retired: [], history: undefined, ...asked },
+    name: 'certs',
+    kind: 'exchange',
+    boot: 'b',
+    now,
+    found: undefined,
+    desired: treeOf('a'),
+    options: {},
+    place,
+    staging: undefined,
+    attributes: null,
+    retired: [],
+    history: undefined,
+    ...asked,
   })
 
 void t.test('a first record says what is there, and nothing that nobody asked for', (t) => {
   const first = {
-    ...{ version: 1, name: 'certs', kind: 'exchange', boot: 'b', before: null, after: 'a', owned: false },
-    ...{ publishedAt: now, objects: [], hooks: [], entries: [], attributes: null, place },
+    version: 1,
+    name: 'certs',
+    kind: 'exchange',
+    boot: 'b',
+    before: null,
+    after: 'a',
+    owned: false,
+    publishedAt: now,
+    objects: [],
+    hooks: [],
+    entries: [],
+    attributes: null,
+    place,
   }
   t.strictSame(bodyOf({}), first)
   t.strictSame(bodyOf({ options: { onDrop: 'keep', attributes: 'set', movedFrom: null, movedTo: null } }), first)
@@ -95,7 +117,12 @@ void t.test(
   (t) => {
     const from = (asked: Parameters<typeof goneFrom>[0]): unknown => valueOf(() => goneFrom(asked, now))
     const generation = (name: string, objects: string[]) => ({
-      ...{ name, sequence: 1, digest: name, publishedAt: 0, replacedAt: 0, why: 'published' as const },
+      name,
+      sequence: 1,
+      digest: name,
+      publishedAt: 0,
+      replacedAt: 0,
+      why: 'published' as const,
       objects: objects.map(objectOf),
     })
     const past = {

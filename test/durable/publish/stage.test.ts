@@ -77,7 +77,12 @@ await t.test(
 
 await t.test('a label is that of the same path, else that of the nearest directory above it', (t) => {
   const entry = (path: string, label?: string): Tree['entries'][number] => ({
-    ...{ path, type: 'file', mode: 0, uid: 0, gid: 0, sha256: '' },
+    path,
+    type: 'file',
+    mode: 0,
+    uid: 0,
+    gid: 0,
+    sha256: '',
     ...(label !== undefined && { label: Buffer.from(label) }),
   })
   const entries = [entry('', 'root'), entry('sub', 'of sub'), entry('sub/a', 'of a'), entry('bare')]

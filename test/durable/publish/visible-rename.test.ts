@@ -19,7 +19,14 @@ async function exchange(t: Test, mode: 'exchange' | 'noreplace', before: (call: 
   const mount = await fs.mount(directory)
   const path = join(at, 'target')
   const answer = await makeVisible({
-    ...{ fs, directory, from: 'staged', to: 'target', mode, old, path, mount },
+    fs,
+    directory,
+    from: 'staged',
+    to: 'target',
+    mode,
+    old,
+    path,
+    mount,
     ...(staged && { staged }),
     blind: (error) => void seen.push(error),
   } as Parameters<typeof makeVisible>[0]).catch((error: unknown) => error)

@@ -56,8 +56,15 @@ const path: Rule = { right: ['/', '/a'], wrong: noPaths }
 const stagingName: Rule = { right: [staging], wrong: noStagingNames }
 const objects = listOf(
   objectOf({
-    ...{ kind: text, namespace: text, name: text, uid: text, resourceVersion: text },
-    ...{ paths: listOf(text), combined: optional(listOf(text)), others: optional(listOf(text)), gone: optional(flag) },
+    kind: text,
+    namespace: text,
+    name: text,
+    uid: text,
+    resourceVersion: text,
+    paths: listOf(text),
+    combined: optional(listOf(text)),
+    others: optional(listOf(text)),
+    gone: optional(flag),
   }),
 )
 const entries = listOf(objectOf({ path: text, type: text, sha256: text }))
@@ -101,15 +108,23 @@ const rules = {
       hooks: optional(listOf(text)),
       generations: listOf(
         objectOf({
-          ...{ name: generationName, digest: text, why: cause, sequence: number },
-          ...{ publishedAt: time, replacedAt: time, objects },
+          name: generationName,
+          digest: text,
+          why: cause,
+          sequence: number,
+          publishedAt: time,
+          replacedAt: time,
+          objects,
         }),
       ),
     }),
   ),
   pin: optional(
     objectOf({
-      ...{ reason: text, digest: text, since: time, from: objects },
+      reason: text,
+      digest: text,
+      since: time,
+      from: objects,
       until: { right: ['newer', 'released', 7], wrong: ['', 'other', null, undefined] },
     }),
   ),
@@ -118,7 +133,8 @@ const rules = {
   onDrop: optional({ right: ['keep', 'remove'], wrong: [...noTexts, 'other'] }),
   relocation: optional(
     objectOf({
-      ...{ from: path, since: time },
+      from: path,
+      since: time,
       state: { right: ['staged', 'both', 'draining', 'done'], wrong: [...noTexts, 'other'] },
       as: { right: ['removed', 'link'], wrong: [...noTexts, 'other'] },
     }),

@@ -10,7 +10,12 @@ import {
 } from '../../../src/durable/record/record.js'
 
 const object = (name: string, resourceVersion: string, more: object = {}) => ({
-  ...{ kind: 'Secret', namespace: 'n', name, uid: 'u', paths: ['a'], resourceVersion },
+  kind: 'Secret',
+  namespace: 'n',
+  name,
+  uid: 'u',
+  paths: ['a'],
+  resourceVersion,
   ...more,
 })
 const body: RecordBody = {

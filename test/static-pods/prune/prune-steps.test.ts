@@ -76,7 +76,11 @@ await t.test(
       t.same(visible(node.resources), ['web-pod-1'])
     }
     const unknown = {
-      ...{ name: 'DurableWriteError', code: 'EIO', path: node.resources, published: true, reason: 'DurabilityUnknown' },
+      name: 'DurableWriteError',
+      code: 'EIO',
+      path: node.resources,
+      published: true,
+      reason: 'DurabilityUnknown',
       message:
         `could not sync ${node.resources}: fsync: EIO; revisions that are gone from there may come back with a power cut; ` +
         'repeat the command: it completes the removal',

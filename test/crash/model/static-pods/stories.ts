@@ -196,7 +196,9 @@ export const stories: readonly Story[] = [
   ).map(([name, start, command, after]): Story => ({
     name: `static pod: ${name}, below a directory that another program has moved`,
     prepare: movedMeanwhile(start),
-    ...{ command, after, isForeign: true },
+    command,
+    after,
+    isForeign: true,
   })),
   {
     name: 'static pod: prune meets install',
