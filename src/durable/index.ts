@@ -55,7 +55,7 @@ import type {
 
 export * from './publishing.js'
 export { takeOver } from './adopt/index.js'
-export { namesFor, readWhole, recordPattern, unprovenRefused, atPlace } from './path/index.js'
+export { namesFor, readWhole, unprovenRefused, atPlace } from './path/index.js'
 export { agentOf, letGoSince, letGoText } from './record/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
 export { mountTable, showInPlace } from './posix/index.js'

@@ -3,13 +3,15 @@
  * was visible, and never tried again, or of a prune that was. A record that is whole says whose it is. One that is torn is
  * known by the digest in its name, for revisions near those that are known.
  */
-import { namesFor, readWhole, recordPattern } from '../../durable/index.js'
+import { namesFor, readWhole } from '../../durable/index.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { asMap, asText } from '../json.js'
 import { revisionName, revisionOf } from '../names.js'
 
 /** How far back a torn record is recognised. */
 const window = 1000
+
+const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
 
 /** Names of such records in the directory. To be called under the lock of the pod's operations. */
 export async function orphanedRecords(
