@@ -17,7 +17,7 @@ export class UnfitFileError extends Error {
 }
 
 /** Another program wrote to the file while it was read: its content may be torn. */
-export class ChangedFileError extends UnfitFileError {
+class ChangedFileError extends UnfitFileError {
   constructor(path: string) {
     super(path, 'was changed by another program while holdfast read it')
   }
