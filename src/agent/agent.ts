@@ -131,6 +131,7 @@ export class Agent {
 
   /** Puts a new configuration in force. Rejects, with the old one in force, where its source cannot be made. */
   async reconfigure(configuration: AgentConfiguration): Promise<void> {
+    this.#refuseChains(configuration)
     const change = configurationChange(this.#configuration, configuration)
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
     const { driftInterval, requireProven } = this.#configuration
@@ -180,6 +181,17 @@ export class Agent {
       if (state) this.#operations.publish(state, causes.configuration)
     }
     this.#options.changed()
+  }
+
+  /** The old path of a directory that moves on itself would stay as it is for ever. A move that is done has no state here any more. */
+  #refuseChains({ directories }: AgentConfiguration): void {
+    for (const { path: to, place, movedFrom } of directories) {
+      if (movedFrom === undefined) continue
+      const first = [...this.states].find(({ configuration }) => configuration.follows === movedFrom.path)
+      if (first === undefined) continue
+      const advice = `wait until that move is done, or first leave movedFrom out of ${movedFrom.path}, which leaves ${first.path} as it is`
+      throw new Error(`${place}: ${first.path} still moves to ${movedFrom.path}, which is to move to ${to}: ${advice}`)
+    }
   }
 
   /** Reports that a configuration was not put in force. */

@@ -110,3 +110,28 @@ await t.test('sync moves as far as it can, and says what is left; the way back h
   t.match(await node.run('sync'), { code: 0, stdout: /^unchanged [^\n]*\n$/ })
   t.ok(existsSync(join(node.path('disk/old'), 'key')))
 })
+
+await t.test('a reload does not move a path on while another one still moves to it', async (t) => {
+  const node = new Node(t, [old], { driftInterval: '1s' })
+  node.put('Secret', 'web', { key: '1' })
+  t.match(await node.run('sync'), { code: 0 })
+  node.configure([moved], { driftInterval: '1s' })
+  const agent = node.agent()
+  t.match(await agent.logged('Relocating'), { state: 'both' })
+  const third = { path: 'disk/third', contents, movedFrom: 'disk/sub/new', movedFromKeep: '1h' }
+  node.configure([third], { driftInterval: '1s' })
+  agent.signal('SIGHUP')
+  t.match((await agent.logged('ConfigurationInvalid')).msg, /disk\/old still moves to .*sub\/new.* stays in force$/)
+  node.put('Secret', 'web', { key: '2' })
+  await until('both paths follow', () => node.read('disk/old/key') === '2' && node.read('disk/sub/new/key') === '2')
+  t.notOk(existsSync(node.path('disk/third')))
+  t.equal(await agent.end('SIGTERM'), 0)
+
+  const run = await node.run('sync')
+  t.match(
+    run,
+    { code: 1, stdout: /TargetUnfit: .*disk\/old still moves to .*sub\/new \(both\)/ },
+    'a pass refuses it, too',
+  )
+  t.same([node.read('disk/old/key'), node.read('disk/sub/new/key')], ['2', '2'])
+})

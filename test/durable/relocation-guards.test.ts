@@ -139,3 +139,24 @@ await t.test('an old path that comes with its disk, or was published again, is f
   await replaceDirectory(from, { files: { a: '3' }, publisher: 'agent', movedTo: null })
   t.match(await move(), { state: 'both', entered: 'both', waits: /stays until/ })
 })
+
+await t.test('a path does not move on while another one still moves to it', async (t) => {
+  const { root, from, to, fs, publishNew, move, state } = await story(t)
+  await publishNew({ a: '2' })
+  await move()
+  const third = join(root, 'is/third')
+  const publishThird = (a: string) => replaceDirectory(third, { files: { a }, movedFrom: to })
+  const moveOn = () => relocate(fs, third, { from: to, keep })
+  await publishThird('3')
+  await t.rejects(moveOn(), {
+    reason: 'TargetUnfit',
+    message: /was\/certs still moves to .*is\/tls \(both\), which is to move to .*third; nothing was changed; /,
+  })
+  t.equal((await readPublication(to))?.movedTo, undefined)
+  fs.time += keep
+  t.match(await move(), { state: 'done' }, 'the first move goes on to its end')
+  t.equal(await state(), 'done')
+  t.notOk(existsSync(from))
+  t.match(await moveOn(), { state: 'both' })
+  t.same(contents(to), { a: '3' })
+})

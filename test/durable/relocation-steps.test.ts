@@ -150,14 +150,15 @@ await t.test('it stops between two steps when it is told to', async (t) => {
 })
 
 await t.test('a path that moves on, or that has come from elsewhere, stays one that does', async (t) => {
-  const { root, from, to, publishNew, moved } = await scene(t, {
+  const { root, from, to, fs, publishNew, moved } = await scene(t, {
     files: { a: '1' },
     movedFrom: '/before',
   })
   await publishNew({ a: '2' }, { movedTo: join(root, 'third') })
+  t.match(await relocate(fs, from, { from: '/before', keep: 0 }), { state: 'done' })
   t.match(await moved(), { state: 'both' })
   t.match(await readPublication(to), { movedTo: join(root, 'third'), relocation: { from, state: 'both' } })
-  t.match(await readPublication(from), { movedTo: to, relocation: { from: '/before', state: 'staged' } })
+  t.match(await readPublication(from), { movedTo: to, relocation: { from: '/before', state: 'done' } })
 })
 
 await t.test(

@@ -109,6 +109,21 @@ export function refuseClaim(found: StoredRecord, { from, publication }: Relocati
   refuseHeld(from, holdOf({ record: found }, now))
 }
 
+/**
+ * A path that goes away would leave the one that still moves to it as it is for ever: nothing would bring that up to date or remove it.
+ * @throws DurableWriteError
+ */
+export function refuseChain(from: string, { relocation }: StoredRecord, to: string): void {
+  if (relocation === undefined || relocation.state === 'done') return
+  const { from: first, state } = relocation
+  throw unfit(`${first} still moves to ${from} (${state}), which is to move to ${to}`, {
+    code: 'EBUSY',
+    syscall: 'none',
+    path: from,
+    advice: `configure ${from} with movedFrom: ${first} until that move is done, or without movedFrom, which leaves ${first} as it is`,
+  })
+}
+
 export function notWhole(to: string): string {
   return `${to} is not what was published there last`
 }

@@ -16,6 +16,7 @@ import {
   notOurs,
   notWhole,
   recordOf,
+  refuseChain,
   refuseClaim,
   refuseSame,
   type RelocationOptions,
@@ -163,6 +164,7 @@ class Move {
     if (record.kind === 'file') throw notDirectory(from)
     const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
       refuseClaim(found, options, fs.now())
+      refuseChain(from, found, to)
       return bodyWithMoves(claimed(from, found, tree, to, options.publication?.agent), {
         ...(found.relocation && { relocation: found.relocation }),
         movedTo: to,
@@ -201,10 +203,8 @@ class Move {
     if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }
     const lost = await this.#whereItWent()
     if (lost) return lost
-    const confirm = ({ movedTo, pin }: Pick<StoredRecord, 'movedTo' | 'pin'>): void => {
+    const confirm = ({ movedTo }: Pick<StoredRecord, 'movedTo'>): void => {
       if (movedTo !== to) throw new NotNow(from, { next: 'staged' })
-      const waits = wordOn(from, { pin }, fs.now())
-      if (waits !== undefined) throw new NotNow(from, { next: 'both', waits })
     }
     try {
       await removePublished(fs, from, { ...options, confirm })

@@ -3,7 +3,6 @@ export const ofKeeping = [
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
-      `relocation.ts: Move.drain.confirm swapped if (movedTo !== to) throw new NotNow(from, { next: 'staged' })`,
       `clean.ts: clean swapped left.push(entry)`,
       `clean.ts: clean swapped log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; t…`,
       `adoption.ts: examineAdoption swapped await planned.close()`,

@@ -9,7 +9,6 @@ export const survivors: readonly Listed[] = [
     reason: 'not looked at yet',
     mutants: [
       'target-content.ts: presentOnce shortened newest && recordFor(newest, records, tree)',
-      "relocation.ts: Move.drain.confirm swallowed throw new NotNow(from, { next: 'both', waits })",
       'rollback.ts: earlier.confirm shortened now.record ?? newest',
       "lock.ts: lockOnce swapped if (left <= 0 || request.signal?.aborted) throw busy(request, 'another process')",
       'file-system.ts: NodeFileSystem.rename swapped await atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mo…',
