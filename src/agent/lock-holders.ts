@@ -1,4 +1,5 @@
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
+import { flockHolders } from '../durable/index.js'
 import { fileSystemOf } from './file-systems.js'
 import { isDying } from './process-identity.js'
 
@@ -12,15 +13,9 @@ export async function dyingHolders(path: string): Promise<readonly number[]> {
   return dying.every(Boolean) ? holders : []
 }
 
-/** By proc_locks(5), which names a file by its file system, as mountinfo does, and its inode. Rejects where there is no such file. */
+/** Rejects where there is no such file. */
 async function holdersOf(path: string): Promise<number[]> {
   const real = await realpath(path)
   const { ino } = await stat(real, { bigint: true })
-  const [major = 0, minor = 0] = fileSystemOf(real).split(':').map(Number)
-  const hexadecimal = (number: number): string => number.toString(16).padStart(2, '0')
-  const file = `${hexadecimal(major)}:${hexadecimal(minor)}:${ino}`
-  const locks = await readFile('/proc/locks', 'latin1')
-  // `1: FLOCK  ADVISORY  WRITE 4711 08:02:131 0 EOF`; a line of a process that waits has `->` after the number.
-  const held = [...locks.matchAll(/^\d+: FLOCK +\S+ +\S+ +(\d+) (\S+) /gm)]
-  return [...new Set(held.filter(([, , where]) => where === file).map(([, pid]) => Number(pid)))]
+  return flockHolders(fileSystemOf(real), ino)
 }

@@ -74,6 +74,8 @@ export type RenameMode = 'replace' | 'noreplace' | 'exchange'
 /** One failure or undefined for each descriptor, in order. */
 export type Outcomes = (Error | undefined)[]
 
+export type LockHolder = 'another process' | 'another call of this process'
+
 export interface FileSystem {
   /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
   openPath(path: string): Promise<Descriptor>
@@ -130,6 +132,11 @@ export interface FileSystem {
   removeDirectory(parent: Descriptor, name: string): Promise<void>
   /** An exclusive lock for as long as the descriptor is open; false when somebody else holds it. Never waits. */
   tryLock(lock: Descriptor): boolean
+  /**
+   * Who holds a lock: another process, or this one, maybe by another thread or another copy of this program. undefined: no process that
+   * this one sees.
+   */
+  lockHolder(lock: Descriptor): Promise<LockHolder | undefined>
   mount(descriptor: Descriptor): Promise<Mount>
   /** Relative paths of what is mounted below a directory, as far as this mount namespace knows. */
   mountsBelow(directory: Descriptor): Promise<string[]>

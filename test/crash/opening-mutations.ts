@@ -62,8 +62,8 @@ export const openings: readonly Mutation[] = [
   mutation(
     'links are followed in paths, without openat2',
     'posix/open-path.ts',
-    'O_RDONLY | O_DIRECTORY | O_NOFOLLOW)',
-    'O_RDONLY | O_DIRECTORY)',
+    'O_RDONLY : O_PATH) | O_DIRECTORY | O_NOFOLLOW',
+    'O_RDONLY : O_PATH) | O_DIRECTORY',
     ownTest('durable/open-path'),
   ),
   compound('no O_CLOEXEC', [['/native/open.ts', ' | closeOnExec)', ')']], opening),

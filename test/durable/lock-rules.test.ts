@@ -2,7 +2,7 @@
 import { getEventListeners } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Attributes, Descriptor } from '../../src/durable/file-system.js'
+import type { Attributes, Descriptor, LockHolder } from '../../src/durable/file-system.js'
 import { Disk } from '../../src/durable/index.js'
 import { lock } from '../../src/durable/path/lock.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
@@ -13,6 +13,8 @@ import { scratch } from './scratch.js'
 /** What the kernel answers about locks: each list is used up in order, and then the truth is told. */
 interface Answers {
   readonly had?: boolean[]
+  /** Who holds it, at each look; afterwards it is another process. */
+  readonly holders?: (LockHolder | undefined)[]
   /** Of the first file that is opened, of the second, … */
   readonly links?: readonly number[]
   readonly owner?: number
@@ -42,6 +44,12 @@ class Locks extends NodeFileSystem {
     this.did.push('try')
     this.answers.beforeTry?.()
     return this.answers.had?.shift() ?? super.tryLock(file)
+  }
+
+  override lockHolder(): Promise<LockHolder | undefined> {
+    this.did.push('look')
+    const { holders = [] } = this.answers
+    return Promise.resolve(holders.length > 0 ? holders.shift() : 'another process')
   }
 
   override async attributes(descriptor: Descriptor): Promise<Attributes> {
@@ -96,9 +104,33 @@ await t.test('a lock that somebody holds is asked for once, where there is no ti
   for (const timeout of [undefined, 0]) {
     const fs = new Locks({ had: [false, true] })
     t.equal(await locked(t, fs, timeout), 'EAGAIN', `${timeout}`)
-    t.same(fs.did, ['open', 'try', 'end', 'close'])
+    t.same(fs.did, ['open', 'try', 'look', 'end', 'close'])
   }
 })
+
+await t.test('another call of this process is waited for, unless the request has a limit', async (t) => {
+  const own = 'another call of this process'
+  const patient = new Locks({ had: [false, false, false, true], holders: [own, undefined, own] })
+  t.equal(await locked(t, patient, undefined), 'had')
+  t.same(patient.did, ['open', 'try', 'look', 'try', 'look', 'try', 'look', 'try', 'end', 'close'])
+  const limited = new Locks({ had: [false, true], holders: [own] })
+  t.equal(await locked(t, limited, 0), 'EAGAIN')
+  const aborted = new Locks({ had: [false, true], holders: [own] })
+  t.equal(await locked(t, aborted, undefined, AbortSignal.abort()), 'EAGAIN')
+  const taken = new Locks({ had: [false, false, true], holders: [own, 'another process'] })
+  t.equal(await locked(t, taken, undefined), 'EAGAIN')
+})
+
+await t.test(
+  'a holder that no look shows may have let go meanwhile; or it is a process that this one does not see',
+  async (t) => {
+    const unseen = (looks: number) => Array.from({ length: looks }, () => undefined)
+    const gone = new Locks({ had: [...unseen(7).map(() => false), true], holders: unseen(7) })
+    t.equal(await locked(t, gone, 0), 'had')
+    const hidden = new Locks({ had: [...unseen(8).map(() => false), true], holders: unseen(8) })
+    t.equal(await locked(t, hidden, undefined), 'EAGAIN')
+  },
+)
 
 await t.test('it is asked for again until the time is over, or the caller aborts', async (t) => {
   const patient = new Locks({ had: [false, false, true] })
@@ -107,7 +139,7 @@ await t.test('it is asked for again until the time is over, or the caller aborts
   const controller = new AbortController()
   const aborted = new Locks({ had: [false, true], beforeTry: () => controller.abort() })
   t.equal(await locked(t, aborted, 60_000, controller.signal), 'EAGAIN')
-  t.same(aborted.did, ['open', 'try', 'end', 'close'])
+  t.same(aborted.did, ['open', 'try', 'look', 'end', 'close'])
 })
 
 await t.test('a lock counts that belongs to root or to this user, and no other', async (t) => {
@@ -161,5 +193,5 @@ await t.test('nothing is left of a wait for another call of this process', async
 await t.test('a lock that is not had stays open nowhere', async (t) => {
   const fs = new Locks({ had: [false] })
   t.equal(await new Disk(fs).lock(join(scratch(t), 'lock'), 0, undefined).catch(codeOf), 'EAGAIN')
-  t.same(fs.did, ['open', 'try', 'close'])
+  t.same(fs.did, ['open', 'try', 'look', 'close'])
 })

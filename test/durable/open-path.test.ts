@@ -1,4 +1,5 @@
-import { closeSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, closeSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
@@ -27,6 +28,21 @@ for (const [name, openPath] of [
     await t.rejects(openPath(join(root, 'file', 'x')), { code: 'ENOTDIR' })
   })
 }
+
+await t.test('a directory on the way needs no right to be read', (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'a', 'b'), { recursive: true })
+  chmodSync(join(root, 'a'), 0o311)
+  const source = new URL('../../src/durable/posix/open-path.js', import.meta.url).href
+  const opens = `const ways = await import('${source}')
+    for (const way of ['openPathNoSymlinks', 'walkNoSymlinks']) console.log(await ways[way](process.argv[1]) > 0)`
+  // Without its capabilities, root has the rights of the directories' owner.
+  const bare = process.geteuid?.() === 0 ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : []
+  const args = [...bare, process.execPath, '--input-type=module', '-e', opens, join(root, 'a/b')]
+  t.equal(execFileSync('env', args, { encoding: 'utf8' }), 'true\ntrue\n')
+  chmodSync(join(root, 'a'), 0o700)
+  t.end()
+})
 
 await t.test('what has a name that is no text is opened, and a link of such a name is not followed', async (t) => {
   const root = scratch(t)

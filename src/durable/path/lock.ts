@@ -3,19 +3,22 @@ import { clock } from '../../clock.js'
 import { Deadline, pause, unlessAborted } from '../../deadline.js'
 import { codeOf, isSystemError, messageOf } from '../../errors.js'
 import { DurableWriteError, leftAsItWas, unfit, wrapError } from '../errors.js'
-import type { Descriptor, FileSystem } from '../file-system.js'
+import type { Descriptor, FileSystem, LockHolder } from '../file-system.js'
 import { checkTarget } from './target-path.js'
 import { openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 
-/** Callers in this process wait for one another in order; only then does flock speak for other processes. */
+/**
+ * The calls that this copy of the program makes in this thread wait for one another in order. Then flock speaks for other processes, and for other
+ * threads and copies of this one.
+ */
 const queues = new Map<string, Promise<void>>()
 
-/** Who holds a lock that was not had in time. */
-type Holder = 'another process' | 'another call of this process'
-
-/** How often a lock that another process holds is tried again, in milliseconds. */
+/** How often a lock that is held is tried again, in milliseconds. */
 const pollInterval = 20
+
+/** A holder that no look shows has let go between the try and the look, at so many in a row; or it is in a PID namespace beyond this one. */
+const mostLooks = 8
 
 export interface LockRequest {
   readonly parent: Descriptor
@@ -27,7 +30,7 @@ export interface LockRequest {
   readonly timeout: number | undefined
   readonly signal: AbortSignal | undefined
   /** What is wrong where somebody else holds it, and what is true of the disk then. Default: its target is being published. */
-  readonly refusal?: (holder: Holder) => { readonly problem: string; readonly state: string }
+  readonly refusal?: (holder: LockHolder) => { readonly problem: string; readonly state: string }
 }
 
 /**
@@ -63,14 +66,26 @@ async function lockOnce(scope: Scope, request: LockRequest, deadline: number): P
       advice: 'remove it: holdfast creates the lock itself',
     })
   }
+  let looks = 0
   while (!scope.fs.tryLock(file)) {
     const left = deadline - clock.now()
-    if (left <= 0 || request.signal?.aborted) throw busy(request, 'another process')
-    await pause(Math.min(pollInterval, left))
+    if (left > 0 && !request.signal?.aborted) await pause(Math.min(pollInterval, left))
+    else looks = (await waitForOwn(scope.fs, file, request)) ? 0 : looks + 1
+    if (looks === mostLooks) throw busy(request, 'another process')
   }
   if ((await scope.fs.attributes(file)).links > 0) return true
   await scope.close(file)
   return false
+}
+
+/** At the end of a wait, which has none for calls of this process unless the request says so; false where no holder is seen. */
+async function waitForOwn(fs: FileSystem, file: Descriptor, request: LockRequest): Promise<boolean> {
+  const holder = await fs.lockHolder(file)
+  if (holder === undefined) return false
+  if (holder === 'another process' || request.timeout !== undefined || request.signal?.aborted)
+    throw busy(request, holder)
+  await pause(pollInterval)
+  return true
 }
 
 /** Where it is denied: either the lock is another user's, or there is none, and nobody may make one here. */
@@ -105,7 +120,7 @@ function pathOf({ target, name }: LockRequest): string {
   return join(dirname(target), name)
 }
 
-function busy({ target, refusal }: LockRequest, holder: Holder): DurableWriteError {
+function busy({ target, refusal }: LockRequest, holder: LockHolder): DurableWriteError {
   const { problem, state } = refusal?.(holder) ?? {
     problem: `${holder} is publishing ${target} and holds its lock`,
     state: 'nothing was changed',

@@ -9,6 +9,7 @@ import type {
   ExtendedAttributes,
   FileSystem,
   Free,
+  LockHolder,
   Mount,
   Outcomes,
   Writers,
@@ -27,6 +28,7 @@ import {
   listNames,
 } from './calls.js'
 import * as calls from './node-calls.js'
+import { lockHolder } from './flock-holders.js'
 import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { forgetMounts, mountPointsBelow } from './mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
@@ -219,6 +221,11 @@ export class NodeFileSystem implements FileSystem {
 
   tryLock(lock: Descriptor): boolean {
     return native.tryLock(lock)
+  }
+
+  async lockHolder(lock: Descriptor): Promise<LockHolder | undefined> {
+    const { inode } = await this.attributes(lock)
+    return lockHolder(mountOf(lock).device, inode)
   }
 
   mount(descriptor: Descriptor): Promise<Mount> {

@@ -3,6 +3,7 @@
 export { AtOnceFileSystem } from './at-once.js'
 export { modeAt } from './attributes.js'
 export { FileSource } from './file-source.js'
+export { flockHolders } from './flock-holders.js'
 export { NodeFileSystem } from './file-system.js'
 export {
   commandOf,

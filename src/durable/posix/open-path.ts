@@ -1,13 +1,25 @@
 import * as fs from 'node:fs'
 import { constants } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
 import * as native from '../../../native/index.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
 import { atPath, call, errorAt, isText, lookAt } from './calls.js'
+import * as calls from './node-calls.js'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
+/** Not among Node's constants. A directory on the way needs no right but to search it. */
+const O_PATH = 0o10000000
+
+/**
+ * Node closes the descriptors of a worker thread that ends, and of one that is terminated, where node:fs has opened them; it warns of each
+ * other one that node:fs is to close. So a worker thread opens nothing by openat2.
+ */
+const mayOpenBySystemCall = isMainThread
+
 /** Opens a directory by an absolute path, no part of which is a symbolic link: ELOOP. */
 export async function openPathNoSymlinks(path: string): Promise<number> {
+  if (!mayOpenBySystemCall) return walkNoSymlinks(path)
   try {
     return await native.openNoSymlinks(native.workingDirectory, path, native.directoryFlags)
   } catch (error) {
@@ -22,7 +34,7 @@ export async function openPathNoSymlinks(path: string): Promise<number> {
  * profile or a name that is no text leaves that to be found out another way. `flags`: O_NOFOLLOW need not be one of them.
  */
 export async function openOnMount(parent: number, name: string, flags: number): Promise<number | undefined> {
-  if (!isText(name)) return undefined
+  if (!isText(name) || !mayOpenBySystemCall) return undefined
   try {
     return await atPath(() => pathOf(parent, name), native.openOnSameMount(parent, name, flags))
   } catch (error) {
@@ -38,10 +50,12 @@ export function otherMount(path: string): native.SystemError {
 
 /** What openat2 does with RESOLVE_NO_SYMLINKS, by O_NOFOLLOW: ELOOP or ENOTDIR at a symbolic link. @internal */
 export async function walkNoSymlinks(path: string): Promise<number> {
-  let current = await open('/', O_RDONLY | O_DIRECTORY)
-  for (const part of path.split('/').filter((text) => text !== '')) {
+  const parts = path.split('/').filter((text) => text !== '')
+  const flagsAt = (depth: number): number => (depth === parts.length ? O_RDONLY : O_PATH) | O_DIRECTORY | O_NOFOLLOW
+  let current = await open('/', flagsAt(0))
+  for (const [index, part] of parts.entries()) {
     try {
-      const next = await open(`/proc/self/fd/${current}/${part}`, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+      const next = await open(`/proc/self/fd/${current}/${part}`, flagsAt(index + 1))
       await closeDescriptor(current)
       current = next
     } catch (error) {
@@ -72,7 +86,7 @@ function linkOf(descriptor: number): string {
 function open(path: string, flags: number): Promise<number> {
   return call<number>(
     () => path,
-    (done) => fs.open(path, flags, done),
+    (done) => calls.open(path, flags, done),
   )
 }
 

@@ -1,4 +1,5 @@
 import * as fs from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
 import * as native from '../../../native/index.js'
 import { isSystemError, toError } from '../../errors.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
@@ -15,8 +16,11 @@ export function fsync(descriptor: Descriptor): Promise<void> {
 
 /** Contexts that no barrier uses now. Each that was made is kept: one barrier of each lane at a time may need one. */
 const contexts: native.AioContext[] = []
-/** What the barrier is made with in this process: found out at the first one. */
-let refused = false
+/**
+ * Whether threads make the barrier: the first one finds out whether the kernel refuses AIO. A worker thread makes no context: Node tells
+ * nobody that it terminates one, and a context that nobody destroys counts towards the machine's fs.aio-max-nr until the process ends.
+ */
+let refused = !isMainThread
 /** One barrier at a time in each lane, so that one which waits for a dead disk holds no other up; and one without a lane. */
 const turns = new WeakMap<native.Lane, native.Semaphore>()
 const turnWithoutLane = new native.Semaphore(1)

@@ -161,6 +161,10 @@ export class ModelProcess extends ModelReader implements FileSystem {
     return this.disk.tryLock(this.open.of(lock).inode, this)
   }
 
+  lockHolder(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
   async #setMetadata(
     descriptor: Descriptor,
     call: string,

@@ -20,8 +20,6 @@ export const equivalents: readonly Listed[] = [
       `open.ts: directoryFlags unflagged constants.O_RDONLY of constants.O_RDONLY | constants.O_DIRECTORY`,
       `file-system.ts: NodeFileSystem.openDirectory unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
       `file-system.ts: NodeFileSystem.openFile unflagged O_RDONLY of O_RDONLY | O_NOFOLLOW`,
-      `open-path.ts: walkNoSymlinks unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
-      `open-path.ts: walkNoSymlinks unflagged O_RDONLY of O_RDONLY | O_DIRECTORY (2)`,
     ],
   },
   {
@@ -146,8 +144,8 @@ export const equivalents: readonly Listed[] = [
   {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
     mutants: [
-      `lock.ts: lockOnce compared left <= 0`,
-      `lock.ts: lockOnce counted left <= 0`,
+      `lock.ts: lockOnce compared left > 0`,
+      `lock.ts: lockOnce counted left > 0`,
       `lead-commit.ts: headStart counted headStart = 1`,
       `mount.ts: kindOf compared clock.now() - readAt > freshness`,
       `lock.ts: pollInterval counted pollInterval = 20`,
@@ -270,11 +268,8 @@ export const equivalents: readonly Listed[] = [
     ],
   },
   {
-    reason: 'every mount point has a character, and `/` is a directory however it is opened',
-    mutants: [
-      `mountinfo.ts: mountAbove counted found?.mountPoint.length ?? 0`,
-      `open-path.ts: walkNoSymlinks unflagged O_DIRECTORY of O_RDONLY | O_DIRECTORY`,
-    ],
+    reason: 'every mount point has a character',
+    mutants: [`mountinfo.ts: mountAbove counted found?.mountPoint.length ?? 0`],
   },
   ...ofReading,
   ...ofKeeping,

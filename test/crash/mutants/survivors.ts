@@ -10,7 +10,6 @@ export const survivors: readonly Listed[] = [
     mutants: [
       'target-content.ts: presentOnce shortened newest && recordFor(newest, records, tree)',
       'rollback.ts: earlier.confirm shortened now.record ?? newest',
-      "lock.ts: lockOnce swapped if (left <= 0 || request.signal?.aborted) throw busy(request, 'another process')",
       'file-system.ts: NodeFileSystem.rename swapped await atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mo…',
       "directory-publication.ts: DirectoryPublication.#open swapped if (codeOf(error) === 'ENOENT') return undefined",
       'publication.ts: TargetPublication.#decide swapped if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, opti…',

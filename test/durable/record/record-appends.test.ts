@@ -174,7 +174,7 @@ await t.test('a record that is written anew is whole at every instant, before an
   t.equal(seen.size, 2, 'the record before, and the one after')
 })
 
-await t.test('while another process publishes, a record that must be written anew stays as it is', async (t) => {
+await t.test('while another call publishes, a record that must be written anew stays as it is', async (t) => {
   const parent = scratch(t)
   const { target, recordPath, complete, pending } = await scene(parent)
   appendFileSync(recordPath(), torn)
@@ -183,7 +183,7 @@ await t.test('while another process publishes, a record that must be written ane
   t.ok(real.tryLock(held))
   t.equal(
     await complete('hook 1').catch(messageOf),
-    `another process is publishing ${target} and holds its lock; nothing was changed; try again when the lock is free`,
+    `another call of this process is publishing ${target} and holds its lock; nothing was changed; try again when the lock is free`,
   )
   for (const descriptor of [held, directory]) await real.close(descriptor)
   t.equal(readFileSync(recordPath(), 'utf8'), before)
