@@ -9,6 +9,7 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
 import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from 'holdfast'
 
 const [, , directory, executable] = process.argv
@@ -34,6 +35,13 @@ const many = Array.from({ length: 20 }, (_, index) => ({
 assert.ok((await replaceDirectories(many)).every((result) => result.outcome === 'created'))
 assert.equal((await replaceFile(join(directory, 'file'), 'content')).outcome, 'created')
 await assert.rejects(replaceDirectory(join(directory, 'file'), { files: {} }), DurableWriteError)
+
+const inThread = `import(${JSON.stringify(import.meta.resolve('holdfast'))}).then(({ replaceDirectory }) =>
+  replaceDirectory(${JSON.stringify(join(directory, 'thread'))}, { files: { a: '1' } }))`
+const thread = new Worker(inThread, { eval: true, stderr: true })
+thread.stderr.on('data', (said) => assert.fail(`a thread says: ${said}`))
+assert.deepEqual(await once(thread, 'exit'), [0])
+assert.equal(readFileSync(join(directory, 'thread', 'a'), 'utf8'), '1')
 
 const run = (...args) => execFileSync(process.execPath, [program, ...args], { encoding: 'utf8' })
 const result = JSON.parse(run('replace', join(directory, 'command'), '--from', target, '--output', 'json'))
