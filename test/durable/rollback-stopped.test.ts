@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { inParallel } from '../../src/parallel.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { readHold, readPublication } from '../../src/durable/look/inspect.js'
+import { listKept } from '../../src/durable/look/kept-beside.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { byItself, scene } from './rollback-story.js'
 import { kept } from './scratch.js'
@@ -13,6 +15,13 @@ class Rebooted extends NodeFileSystem {
   override bootId(): Promise<string> {
     return Promise.resolve('another boot')
   }
+}
+
+/** Since when a target is pinned, by each of those who tell. */
+async function pinsAt(fs: NodeFileSystem, root: string, target: string): Promise<(number | undefined)[]> {
+  const [kept] = await listKept(fs, root)
+  const said = [await readPublication(fs, target).then((found) => found?.pin), await readHold(fs, target), kept?.pin]
+  return said.map((pin) => pin?.since)
 }
 
 const rule = 'killed or failed at any call: whole, pinned if it was acknowledged, and not if nothing was rolled back'
@@ -36,7 +45,7 @@ for (const [what, drifts, next] of [
     await trial((call) => calls.push(call))
     const wrong: string[] = []
     const stopped = async (n: number, kill: boolean): Promise<void> => {
-      const { root, replace, holds, past, answer } = await trial((call, index) => {
+      const { root, target, replace, holds, past, answer } = await trial((call, index) => {
         if (kill && index >= n) throw new Killed()
         if (!kill && index === n) throw failure('EIO', call)
       })
@@ -45,6 +54,9 @@ for (const [what, drifts, next] of [
       const was = drifts ? 'drift' : '2'
       if (found !== '1' && found !== was) wrong.push(`${when}: it holds ${String(found)}`)
       if (answer && found !== '1') wrong.push(`${when}: says that it is rolled back`)
+      const pins = await pinsAt(next, root, target)
+      if (new Set(pins).size > 1)
+        wrong.push(`${when}: its pin is since ${pins.map((since) => since ?? 'never').join(', ')}`)
       const [, ...before] = await past()
       if (before.some((line) => !line.endsWith('whole'))) wrong.push(`${when}: ${before.join()}`)
       const refused = await replace('3', byItself('2'), next).then(

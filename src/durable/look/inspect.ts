@@ -241,13 +241,34 @@ export function compare(
   return differences
 }
 
-/** The hold of the newest record that is in force, or its pin: what it says, whatever the target holds. */
+/**
+ * Of these records, newest first, the one that speaks of a target. The target is read only where its inode and content tell: a publication
+ * that was killed before its exchange leaves a record that says nothing.
+ */
+export async function speakingRecord(
+  fs: FileSystem,
+  target: string,
+  parent: Descriptor,
+  name: string,
+  records: readonly StoredRecord[],
+): Promise<StoredRecord | undefined> {
+  const [newest] = records
+  if (newest === undefined || newest.committed || records.length === 1) return newest
+  return recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind))
+}
+
+/** The hold that is in force, or the pin. */
 export async function readHold(fs: FileSystem, target: string): Promise<Hold | Pin | undefined> {
-  return withRecord(fs, target, (_, __, [newest]) => {
-    const { hold, pin } = newest ?? {}
-    const pinned = isPinned(pin, fs.now()) ? pin : undefined
-    return Promise.resolve(isInForce(hold, fs.now()) ? hold : pinned)
-  })
+  const found = await lookUntilQuiet(() =>
+    withRecord(fs, target, async (parent, name, records, missed) => {
+      refuseMissed(target, records, missed)
+      const state = await speakingRecord(fs, target, parent, name, records)
+      return state && { state, sequence: state.sequence, quiet: true }
+    }),
+  )
+  const { hold, pin } = found ?? {}
+  const pinned = isPinned(pin, fs.now()) ? pin : undefined
+  return isInForce(hold, fs.now()) ? hold : pinned
 }
 
 /** The named files of a published directory, as they are on the disk; those that are gone are left out. */

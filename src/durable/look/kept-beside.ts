@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { letGoSince, isInForce, isPinned, readAllRecords, readRecords } from '../record/index.js'
 import {
@@ -11,6 +12,7 @@ import {
 } from '../path/index.js'
 import { findRetired } from '../keep/index.js'
 import type { Hold, Pin, Publisher, Relocation } from '../types.js'
+import { speakingRecord } from './inspect.js'
 
 /* What holdfast keeps in a directory, for each target there is or was. Nothing is locked, made or removed. */
 
@@ -52,7 +54,7 @@ export async function listKept(fs: FileSystem, directory: string): Promise<KeptB
     if (listing.length === 0) return []
     const names = [...new Set((await readAllRecords(fs, parent)).map(({ name }) => name))].sort()
     const named: KeptBeside[] = []
-    for (const name of names) named.push(await keptFor(fs, parent, name, listing))
+    for (const name of names) named.push(await keptFor(fs, directory, parent, name, listing))
     const known = new Set(names.map((name) => idOf(namesFor(name).lock)))
     return [...named, ...unnamed(listing.filter((entry) => !known.has(idOf(entry))))]
   })
@@ -60,6 +62,7 @@ export async function listKept(fs: FileSystem, directory: string): Promise<KeptB
 
 async function keptFor(
   fs: FileSystem,
+  directory: string,
   parent: Descriptor,
   name: string,
   listing: readonly string[],
@@ -67,8 +70,9 @@ async function keptFor(
   const names = namesFor(name)
   const { valid, torn, newer, staging, quarantined, generations } = await readRecords(fs, parent, name, names, listing)
   const retired = (await findRetired({ fs, parent }, valid)).map((tree) => tree.name)
-  const [newest] = valid
-  const letGo = newest && letGoSince(newest)
+  // What cannot be read, as beside a publication in the same instant, is what its newest record says.
+  const record = await speakingRecord(fs, join(directory, name), parent, name, valid).catch(() => valid[0])
+  const letGo = record && letGoSince(record)
   return {
     name,
     there: (await fs.look(parent, name)) !== undefined,
@@ -77,13 +81,13 @@ async function keptFor(
     retired,
     leftovers: staging.map(names.staging).filter((entry) => !retired.includes(entry)),
     foreign: quarantined.map(names.quarantine),
-    ...(newest && { publishedAt: new Date(newest.publishedAt) }),
-    ...(newest?.publisher && { publisher: newest.publisher }),
+    ...(record && { publishedAt: new Date(record.publishedAt) }),
+    ...(record?.publisher && { publisher: record.publisher }),
     ...(letGo !== undefined && { letGo: new Date(letGo) }),
-    ...(newest?.movedTo !== undefined && { movedTo: newest.movedTo }),
-    ...(newest?.relocation && { movedFrom: newest.relocation }),
-    ...(isInForce(newest?.hold, fs.now()) && { hold: newest.hold }),
-    ...(isPinned(newest?.pin, fs.now()) && { pin: newest.pin }),
+    ...(record?.movedTo !== undefined && { movedTo: record.movedTo }),
+    ...(record?.relocation && { movedFrom: record.relocation }),
+    ...(isInForce(record?.hold, fs.now()) && { hold: record.hold }),
+    ...(isPinned(record?.pin, fs.now()) && { pin: record.pin }),
   }
 }
 

@@ -17,7 +17,7 @@ export const ofKeeping = [
       `removal.ts: Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
       `swap-places.ts: removeKnown swapped if (found.type === 'directory') { const opened = await scope.keep(fs.openDirectory(parent…`,
       `history.ts: copyTree swapped for (const { path } of directories) { await to.use(parentOf(path), (parent) => fs.createD…`,
-      `kept-beside.ts: listKept swapped for (const name of names) named.push(await keptFor(fs, parent, name, listing))`,
+      `kept-beside.ts: listKept swapped for (const name of names) named.push(await keptFor(fs, directory, parent, name, listing))`,
     ],
   },
   {
