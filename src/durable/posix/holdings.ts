@@ -34,6 +34,8 @@ export interface Holding {
   readonly inode?: string
   /** Of `inode`; undefined where the mount is in no table, as after `umount --lazy`. */
   readonly device?: string
+  /** Of a file that is open: its number. */
+  readonly descriptor?: string
   /** It can change the file's content by what it holds; default false. */
   readonly writes?: boolean
 }
@@ -207,7 +209,7 @@ class Scan {
         const locations = mount ? locationsIn([mount], path) : locationsIn(mounts, path)
         // O_WRONLY is 1, O_RDWR is 2; the number is octal.
         const writes = /^flags:\s*\d*[12]$/m.test(information)
-        this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device, writes })
+        this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device, descriptor: name, writes })
       } catch (error) {
         if (!gone.has(codeOf(error) ?? '')) throw error
       }

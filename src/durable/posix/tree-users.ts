@@ -1,3 +1,6 @@
+import * as native from '../../../native/index.js'
+import { endsWithin } from '../../deadline.js'
+import { failureOf } from '../../errors.js'
 import { nameOf, parentOf } from '../../relative-path.js'
 import type { Descriptor, FileSystem, Writers } from '../file-system.js'
 import { entriesBelow, OpenDirectories, pathWithin } from '../path/index.js'
@@ -50,8 +53,34 @@ async function holdingsOf(
   const within = pathWithin(mount, pathOf(parent, name))
   const inodes = await inodesOf(fs, parent, name)
   const { holdings, unseen } = await holdingsOn(new Set([device]))
-  return { holdings: holdings.filter((holding) => isOf(holding, device, within, inodes)), unseen }
+  const found: Holding[] = []
+  for (const holding of holdings) {
+    if (isOf(holding, device, within, inodes) && !(await isElsewhere(holding, inodes))) found.push(holding)
+  }
+  return { holdings: found, unseen }
 }
+
+/** Milliseconds: a file on a network file system may wait for its server. */
+const patience = 2_000
+
+/** Descriptors that are still waited for, each by a thread of libuv: none is asked for again meanwhile. */
+const silent = new Set<string>()
+
+/** Whether a file by a mount that is in no table is for certain one of another file system: only its number is known otherwise. */
+async function isElsewhere({ pid, descriptor, device }: Holding, inodes: Inodes): Promise<boolean> {
+  const path = `/proc/${pid}/fd/${descriptor}`
+  if (descriptor === undefined || device !== undefined || silent.size > 0) return false
+  const asking = native.identityAt(path)
+  silent.add(path)
+  const answered = failureOf(asking).finally(() => silent.delete(path))
+  if (!(await endsWithin(answered, patience)) || (await answered) !== undefined) return false
+  const { device: where, inode } = await asking
+  const own = inodes.get(inode.toString())
+  return own !== undefined && own !== where
+}
+
+/** The devices of files, as stat(2) has them, by the numbers of the files. */
+type Inodes = ReadonlyMap<string, number>
 
 const kinds = {
   fd: 'an open file',
@@ -61,7 +90,7 @@ const kinds = {
   mount: 'a mount',
 } satisfies Record<HoldingKind, string>
 
-function isOf(holding: Holding, device: string, within: string, inodes: ReadonlySet<string>): boolean {
+function isOf(holding: Holding, device: string, within: string, inodes: Inodes): boolean {
   const { locations, inode } = holding
   if (locations.some((at) => at.device === device && `${at.within}/`.startsWith(`${within}/`))) return true
   // A mount that is in no table may be of this file system.
@@ -69,16 +98,17 @@ function isOf(holding: Holding, device: string, within: string, inodes: Readonly
 }
 
 /** The directory's, and of all that is in it; links are not followed. */
-async function inodesOf(fs: FileSystem, parent: Descriptor, name: string): Promise<Set<string>> {
+async function inodesOf(fs: FileSystem, parent: Descriptor, name: string): Promise<Inodes> {
   const top = await fs.look(parent, name)
-  if (top && top.type !== 'directory') return new Set([top.inode.toString()])
+  if (top && top.type !== 'directory') return new Map([[top.inode.toString(), top.device]])
   const root = await fs.openDirectory(parent, name)
   const directories = new OpenDirectories(fs, root)
   try {
-    const found = new Set([(await fs.attributes(root)).inode.toString()])
+    const { inode, device } = await fs.attributes(root)
+    const found = new Map([[inode.toString(), device]])
     for await (const { path } of entriesBelow(directories)) {
       const attributes = await directories.use(parentOf(path), (directory) => fs.look(directory, nameOf(path)))
-      if (attributes !== undefined) found.add(attributes.inode.toString())
+      if (attributes !== undefined) found.set(attributes.inode.toString(), attributes.device)
     }
     return found
   } finally {

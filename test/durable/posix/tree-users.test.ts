@@ -1,4 +1,6 @@
 /** Who uses a tree, and who can write to it, by the texts of procfs: real files, other processes as they would be told. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   closeSync,
   linkSync,
@@ -139,3 +141,38 @@ await t.test('who can write to it: by what is open for writing, and has not been
     })
   }
 })
+
+await t.test(
+  'a file of another file system that was unmounted, with the number of a file in it, is no part of it',
+  { skip: process.geteuid?.() === 0 ? false : 'mounting needs root: run by CI' },
+  async (t) => {
+    const root = realpathSync(scratch(t))
+    for (const name of ['ours', 'theirs', 'bound']) mkdirSync(join(root, name))
+    for (const name of ['ours', 'theirs']) execFileSync('mount', ['-t', 'tmpfs', 'none', join(root, name)])
+    t.teardown(() => execFileSync('umount', [join(root, 'ours')]))
+    const file = join(root, 'ours/tree/file')
+    mkdirSync(join(root, 'ours/tree'))
+    writeFileSync(file, '')
+    // Each tmpfs counts for itself.
+    const theirs = Array.from({ length: 20 }, (_, index) => join(root, 'theirs', String(index)))
+    for (const path of theirs) writeFileSync(path, '')
+    const same = theirs.find((path) => inode(path) === inode(file)) ?? ''
+    const parent = openSync(join(root, 'ours'), 'r')
+    t.teardown(() => closeSync(parent))
+    const uses = async (path: string, meanwhile: () => void): Promise<string | undefined> => {
+      const user = spawn('sh', ['-c', 'exec 3<"$0"; echo; exec cat', path], { stdio: ['pipe', 'pipe', 'inherit'] })
+      await once(user.stdout, 'data')
+      meanwhile()
+      const found = await userOfTree(fs, parent, 'tree', true)
+      user.kill()
+      await once(user, 'close')
+      return found
+    }
+    const isUsed = /^process \d+ \(cat\) has it as an open file/
+    t.match(await uses(file, () => undefined), isUsed)
+    const unmount = (name: string) => () => void execFileSync('umount', ['--lazy', join(root, name)])
+    t.equal(await uses(same, unmount('theirs')), undefined)
+    execFileSync('mount', ['--bind', join(root, 'ours'), join(root, 'bound')])
+    t.match(await uses(join(root, 'bound/tree/file'), unmount('bound')), isUsed, 'by another mount of its own')
+  },
+)
