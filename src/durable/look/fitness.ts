@@ -33,7 +33,7 @@ export async function exchangeProblem(
   const other = `put ${path} on ext4, xfs or btrfs`
   const { failure, step, left } = await probeExchange(fs, parent, names)
   const code = codeOf(failure) ?? ''
-  if (step === 'exchange' && ['EINVAL', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'].includes(code)) {
+  if (step === 'exchange' && ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP'].includes(code)) {
     const problem = `this file system cannot exchange two names in one step (RENAME_EXCHANGE: ${code})`
     return { problem, advice: other, lasting: true }
   }

@@ -265,8 +265,9 @@ export function renameError(path: string, { type }: Mount, mode: RenameMode, fai
       cause: failure,
     })
   }
-  // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)).
-  if ((code === 'EINVAL' || code === 'ENOSYS') && mode !== 'replace') {
+  // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)). ENOSYS is the answer of a
+  // seccomp profile, or of a kernel before 3.15, whatever the file system: its advice is that of the errno.
+  if (code === 'EINVAL' && mode !== 'replace') {
     return unfit(
       `a file system of type ${type} cannot ${mode === 'exchange' ? 'exchange two names in one step (RENAME_EXCHANGE)' : 'rename without replacing (RENAME_NOREPLACE)'}`,
       {
