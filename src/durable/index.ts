@@ -58,7 +58,7 @@ export { takeOver } from './adopt/index.js'
 export { namesFor, readWhole, unprovenRefused, atPlace } from './path/index.js'
 export { agentOf, letGoSince, letGoText } from './record/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
-export { flockHolders, mountTable, showInPlace } from './posix/index.js'
+export { endTogether, flockHolders, mountTable, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
 /** Not by the door of its room: what publishes need not load it. */
 export * as standing from './look/standing.js'

@@ -2,8 +2,11 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Cause } from '../../src/durable/types.js'
+import { stateOf } from '../processes.js'
 import { until } from '../until.js'
 import { type Ended, Node } from './holdfast.js'
+
+const isRoot = process.getuid?.() === 0
 
 interface Status {
   readonly directories: {
@@ -16,7 +19,7 @@ interface Status {
 function site(t: Test, more: object = {}) {
   const node = new Node(t, [])
   // The first argument is the new content; each look at it is counted, and waits where `wait` says so.
-  const script = `echo >> ${node.path('looks')}; while [ -e ${node.path('wait')} ]; do sleep 0.02; done; ! grep -q bad "$1/v"`
+  const script = `read pid rest < /proc/self/stat; echo $pid > ${node.path('pid')}; echo >> ${node.path('looks')}; while [ -e ${node.path('wait')} ]; do sleep 0.02; done; ! grep -q bad "$1/v"`
   const directories = [
     {
       path: 'disk/checked',
@@ -49,6 +52,8 @@ await t.test(
     await until('and again', () => node.read('disk/other/v') === '2')
     t.notOk(existsSync(node.path('disk/checked')))
     await agent.end('SIGKILL')
+    const look = `/proc/${(node.read('pid') ?? '').trim()}`
+    if (isRoot) await until('the command ends with a killed agent', () => ['Z', undefined].includes(stateOf(look)))
     rmSync(wait)
     const again = node.agent()
     await until('it is published', () => node.read('disk/checked/v') === 'good')
@@ -178,7 +183,7 @@ for (const [cause, publish] of Object.entries(causes)) {
   })
 }
 
-const skip = process.getuid?.() === 0 ? false : 'needs root'
+const skip = isRoot ? false : 'needs root'
 
 await t.test('without the right to a mount namespace, the new content is at {dir} alone', { skip }, async (t) => {
   const { node } = site(t)

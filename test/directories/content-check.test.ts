@@ -15,7 +15,7 @@ import t, { type Test } from 'tap'
 import { checkContent } from '../../src/directories/content-check.js'
 import { HookError } from '../../src/directories/hook-error.js'
 import { silent } from '../../src/log.js'
-import { stateOf } from '../processes.js'
+import { signalRunning, stateOf } from '../processes.js'
 import { until } from '../until.js'
 import { canary, policy } from './hook-outcome.js'
 
@@ -108,7 +108,8 @@ await t.test(
 
 await t.test('a command that is over its time is ended, and so is what it has started', async (t) => {
   const scene = new Scene(t)
-  const start = '(trap "" TERM; exec sleep 60) > /dev/null 2>&1 & echo $! > "$2/pid";'
+  const start =
+    '(trap "" TERM; read pid rest < /proc/self/stat; echo $pid > "$2/pid"; exec sleep 60) > /dev/null 2>&1 & while [ ! -s "$2/pid" ]; do sleep 0.02; done;'
   const gone = () => {
     const pid = scene.read('pid').trim()
     rmSync(join(scene.root, 'pid'))
@@ -117,13 +118,40 @@ await t.test('a command that is over its time is ended, and so is what it has st
     })
   }
   t.equal(
-    await scene.run(`${start} sleep 60`, { timeout: 500 }),
-    'exec sh: still running after 500 ms: holdfast ended it',
+    await scene.run(`${start} sleep 60`, { timeout: 2000 }),
+    'exec sh: still running after 2000 ms: holdfast ended it',
   )
   await gone()
   t.equal(await scene.run(start), '')
   await gone()
 })
+
+await t.test(
+  'as root, what a command has started ends with it, in a session of its own, too',
+  { skip: !isRoot && 'needs root' },
+  async (t) => {
+    const scene = new Scene(t)
+    // procfs tells the number that a process has outside.
+    const daemon = 'read pid rest < /proc/self/stat; echo $pid > "$0/daemon"; exec sleep 60'
+    const start = `setsid sh -c '${daemon}' "$2" > /dev/null 2>&1 & while [ ! -s "$2/daemon" ]; do sleep 0.02; done;`
+    for (const { how, script, timeout, said } of [
+      { how: 'accepts', script: start, timeout: policy.timeout, said: '' },
+      {
+        how: 'is over its time',
+        script: `${start} sleep 60`,
+        timeout: 2000,
+        said: 'exec sh: still running after 2000 ms: holdfast ended it',
+      },
+    ]) {
+      t.equal(await scene.run(script, { timeout }), said, how)
+      const pid = Number(scene.read('daemon'))
+      rmSync(join(scene.root, 'daemon'))
+      t.ok(pid > 0)
+      t.ok(['Z', undefined].includes(stateOf(`/proc/${pid}`)), `the daemon of a command that ${how} has ended`)
+      signalRunning(pid, 'SIGKILL')
+    }
+  },
+)
 
 await t.test('a check that is abandoned ends with the reason, and says nothing about the content', async (t) => {
   const scene = new Scene(t)
@@ -139,7 +167,7 @@ await t.test('a check that is abandoned ends with the reason, and says nothing a
 await t.test('two run at a time; one that waits for its turn is abandoned like any other', async (t) => {
   const scene = new Scene(t)
   mkdirSync(join(scene.root, 'running'))
-  const script = 'echo > "$2/running/$$"; ls "$2/running" | wc -l >> "$2/counts"; sleep 0.2; rm "$2/running/$$"'
+  const script = 'me=$(mktemp "$2/running/XXXXXX"); ls "$2/running" | wc -l >> "$2/counts"; sleep 0.2; rm "$me"'
   const said = await Promise.all(Array.from({ length: 5 }, () => scene.run(script)))
   t.strictSame(said, ['', '', '', '', ''])
   const counts = scene.read('counts').trim().split('\n').map(Number)

@@ -42,6 +42,7 @@ await t.test('a failure names the call and its errno, and each call is handed wh
     [() => native.bindMount('/a', '/b'), 'mount EACCES', ['/a', '/b', null, 0x1000, null]],
     [() => native.mountMemory('/a'), 'mount EACCES', ['none', '/a', 'tmpfs', 0, 'mode=0755,size=1m']],
     [() => native.enterOwnMountNamespace(), 'unshare EPERM', [0x20000]],
+    [() => native.startInOwnPidNamespace(), 'unshare EPERM', [0x20000000]],
   ]
   for (const [call, failure, ...handed] of calls) {
     t.equal(await failureOf(call), failure)

@@ -2,6 +2,7 @@
 
 export { AtOnceFileSystem } from './at-once.js'
 export { modeAt } from './attributes.js'
+export { endTogether } from './end-together.js'
 export { FileSource } from './file-source.js'
 export { flockHolders } from './flock-holders.js'
 export { NodeFileSystem } from './file-system.js'

@@ -213,7 +213,7 @@ export const equivalents: readonly Listed[] = [
   },
   {
     reason: 'flags that mount(2) says it ignores at a bind mount',
-    mutants: ['mount-namespace.ts: bind counted bind = 0x1000'],
+    mutants: ['namespaces.ts: bind counted bind = 0x1000'],
   },
   {
     reason: 'the latest of some times, each of which is long after 1970: of two that are equal either will do',

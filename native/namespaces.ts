@@ -8,6 +8,7 @@ const mount = declare('mount', 'int', ['const char *', 'const char *', 'const ch
 
 // Source: Linux, include/uapi/linux/sched.h and include/uapi/linux/mount.h.
 const newMountNamespace = 0x20000
+const newPidNamespace = 0x20000000
 const bind = 0x1000
 const recursive = 0x4000
 const slave = 0x80000
@@ -21,6 +22,15 @@ const detach = 2
 export function enterOwnMountNamespace(): void {
   call('unshare', '/', unshare, newMountNamespace)
   call('mount', '/', mount, 'none', '/', null, slave | recursive, null)
+}
+
+/**
+ * Gives what the calling thread starts from now on a PID namespace of its own: the first of these processes is number 1 there, and the
+ * kernel ends all others with it (pid_namespaces(7)). The thread itself stays where it is, and can start no threads any more. Throws
+ * SystemError: EPERM without CAP_SYS_ADMIN, ENOSPC where the machine allows no more of them.
+ */
+export function startInOwnPidNamespace(): void {
+  call('unshare', '/', unshare, newPidNamespace)
 }
 
 /** Makes a directory or a file show under another path, too, for this thread's namespace. Throws SystemError. */
