@@ -152,9 +152,19 @@ export function generationFor(
   const { current, tree } = found ?? {}
   if (limits.keep === 0 || !current || !tree || isRepeated(found, desired)) return undefined
   const { sequence, publishedAt, why = 'published', objects } = current
-  const said = { sequence, digest: tree.digest, publishedAt, replacedAt: now, why, objects: [...objects] }
+  const replacedAt = Math.max(now, publishedAt, ...replacements(found))
+  const said = { sequence, digest: tree.digest, publishedAt, replacedAt, why, objects: [...objects] }
   const generation = { name: nameOf(sequence), ...said }
   return within(limits, [generation], now).length === 0 ? undefined : generation
+}
+
+/**
+ * When earlier contents were replaced. A content is replaced after it was published, and after all that came before it: a clock that says
+ * otherwise is behind, as after a boot without a battery, and what it says would be old as soon as it is set. The newest time that
+ * is known keeps the copy too long rather than not at all.
+ */
+function replacements(found: Found): number[] {
+  return (recordedHistory(found)?.generations ?? []).map(({ replacedAt }) => replacedAt)
 }
 
 /** An old content that is to be copied. */

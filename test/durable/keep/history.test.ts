@@ -81,6 +81,25 @@ await t.test('fewer, or a shorter time: what is too much goes at once, where not
   t.ok(calls.lastIndexOf('sync') > calls.lastIndexOf('removeDirectory'), 'durably')
 })
 
+await t.test(
+  'historyMaxAge counts what a clock in the past has replaced from the newest time that is known',
+  async (t) => {
+    const { fs, replace, past } = scene(t)
+    const [minute, hour, month] = [60_000, 3_600_000, 30 * 24 * 3_600_000]
+    const history = { keep: 3, maxAge: hour }
+    await replace('1', { history })
+    fs.clock -= month
+    await replace('2', { history })
+    await replace('3', { history })
+    fs.clock += month + minute
+    t.match(await replace('3', { history }), { outcome: 'unchanged' })
+    t.strictSame(await past(), ['3 present', '2 whole', '1 whole'])
+    fs.clock += hour
+    await replace('3', { history })
+    t.strictSame(await past(), ['3 present'])
+  },
+)
+
 await t.test('what was made from an object that is gone goes, and is not kept either', async (t) => {
   const { target, fs, replace, past } = scene(t)
   await replace('1', { objects: [objectOf('a'), objectOf('b')] })
