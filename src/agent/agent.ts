@@ -63,7 +63,10 @@ export class Agent {
       source: () => this.#source,
       events: () => this.#events,
       refresh: (state) => this.refresh(state),
-      moved: (state) => this.#forget(state),
+      moved: (state) => {
+        this.#forget(state)
+        void this.#drops.moved(state.path)
+      },
     })
     for (const directory of withOldPaths(configuration.directories)) this.states.add(directory)
   }

@@ -213,7 +213,7 @@ export interface PublicationOptions {
 /** What whoever moves a directory says of the publications of its old path. */
 export type OldPathOptions = Pick<
   PublicationOptions,
-  'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'requireProven'
+  'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'onDrop' | 'requireProven'
 >
 
 export interface DirectoryRequest extends ReplaceDirectoryOptions {

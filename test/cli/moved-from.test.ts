@@ -1,8 +1,9 @@
 /** `movedFrom`: a directory gets another path while programs use it. */
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { holder } from '../check/holders.js'
+import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
 import { holdfast, Node } from './holdfast.js'
 
@@ -135,3 +136,66 @@ await t.test('a reload does not move a path on while another one still moves to 
   )
   t.same([node.read('disk/old/key'), node.read('disk/sub/new/key')], ['2', '2'])
 })
+
+const prefix = await seeingAll()
+
+/** The ten minutes of each absence are over. */
+function endAbsences(file: string): void {
+  const drops = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object | null>
+  const due = Object.entries(drops).map(([path, absence]) => [path, absence && { ...absence, due: true }])
+  writeFileSync(file, JSON.stringify(Object.fromEntries(due)))
+}
+
+await t.test(
+  'both paths of a move that leave the configuration midway go as its onDrop says',
+  { skip: prefix === undefined && 'not all processes can be seen here' },
+  async (t) => {
+    const onDrop = 'remove'
+    const node = new Node(t, [{ ...old, onDrop }])
+    node.put('Secret', 'web', { key: '1' })
+    let agent = node.agent([], prefix)
+    await agent.logged('Published')
+    const hold = await holder(t, 'hold', [], node.path('disk/old'))
+    node.configure([{ ...moved, onDrop }])
+    agent.signal('SIGHUP')
+    await agent.logged('Relocating')
+    await until('the new path is there', () => node.read('disk/sub/new/key') === '1')
+    node.configure([{ path: 'disk/other', contents }])
+    agent.signal('SIGHUP')
+    const paths = ['disk/old', 'disk/sub/new'].map((name) => node.path(name))
+    const pending = () => agent.log().filter(({ reason }) => reason === 'DropPending')
+    await until('each waits', () => new Set(pending().map(({ directory }) => directory)).size === 2)
+    t.match((await node.run('status')).stdout, /old +Unknown +Unknown +DropPending/)
+    t.equal(await agent.end('SIGTERM'), 0)
+    process.kill(hold, 'SIGKILL')
+    t.strictSame(Object.keys(JSON.parse(node.read('state/drops.json') ?? '{}') as object).sort(), paths)
+    endAbsences(node.path('state/drops.json'))
+    agent = node.agent([], prefix)
+    await agent.logged('Dropped', 2)
+    for (const path of paths) t.notOk(existsSync(path), path)
+    t.equal(node.read('disk/other/key'), '1')
+    t.equal(node.read('state/drops.json'), '{}')
+  },
+)
+
+await t.test(
+  'an old path that has moved is waited for no more',
+  { skip: prefix === undefined && 'not all processes can be seen here' },
+  async (t) => {
+    const onDrop = 'remove'
+    const node = new Node(t, [{ ...old, onDrop }], { driftInterval: '1s' })
+    node.put('Secret', 'web', { key: '1' })
+    const agent = node.agent([], prefix)
+    await agent.logged('Published')
+    node.configure([{ ...moved, movedFromKeep: '1s', onDrop }], { driftInterval: '1s' })
+    agent.signal('SIGHUP')
+    await agent.logged('Relocated')
+    t.notOk(existsSync(node.path('disk/old')))
+    await until('its entry goes', () => !node.read('state/drops.json')?.includes('disk/old'))
+    node.configure([{ path: 'disk/other', contents }])
+    agent.signal('SIGHUP')
+    t.match(await agent.logged('DropPending'), { directory: node.path('disk/sub/new') })
+    await until('the other is there', () => node.read('disk/other/key') === '1')
+    t.equal(agent.log().filter(({ reason }) => reason === 'DropPending').length, 1)
+  },
+)

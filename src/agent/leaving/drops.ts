@@ -68,6 +68,8 @@ export class Drops {
   readonly #remove: (path: string, signal: AbortSignal) => Promise<void>
   #known: Known | undefined
   #configured: readonly DirectoryConfiguration[] = []
+  /** Old paths among them that are done. */
+  readonly #moved = new Set<string>()
   /** As the file has it. */
   #saved = '{}'
   /** What is said of each that is absent, and since when. */
@@ -88,9 +90,17 @@ export class Drops {
   /** These are configured from now on. Resolves when that is on the disk; never rejects. */
   configure(directories: readonly DirectoryConfiguration[]): Promise<void> {
     this.#configured = directories
+    const oldPaths = new Set(directories.flatMap(({ path, follows }) => (follows === undefined ? [] : path)))
+    for (const path of this.#moved) if (!oldPaths.has(path)) this.#moved.delete(path)
     // The same name may be the same directory, by another way: the next pass finds that out.
     const names = new Set(directories.map(({ path }) => basename(path)))
     for (const [path, controller] of this.#removing) if (names.has(basename(path))) controller.abort()
+    return this.#next()
+  }
+
+  /** Nothing is left at this old path: it needs no removal. Never rejects. */
+  moved(path: string): Promise<void> {
+    this.#moved.add(path)
     return this.#next()
   }
 
@@ -159,7 +169,7 @@ export class Drops {
   #compare(known: Known, { boot, milliseconds: uptime }: Uptime): void {
     for (const { path, onDrop } of this.#configured) {
       if (known.get(path)) this.#cancel(path)
-      if (onDrop === 'remove') known.set(path, null)
+      if (onDrop === 'remove' && !this.#moved.has(path)) known.set(path, null)
       else known.delete(path)
     }
     const configured = new Set(this.#configured.map(({ path }) => path))

@@ -18,7 +18,8 @@ export function withOldPaths(directories: readonly DirectoryConfiguration[]): Di
   return directories.flatMap((directory) => {
     const { movedFrom, path, place } = directory
     if (movedFrom === undefined) return [directory]
-    const none = { beforePublish: [], validate: [], history: { keep: 0, maxAge: null }, onDrop: 'keep' } as const
+    // What becomes of it without the configuration is said with its move: onDrop stays.
+    const none = { beforePublish: [], validate: [], history: { keep: 0, maxAge: null } } as const
     return [directory, { ...directory, ...none, path: movedFrom.path, place: `${place}.movedFrom`, follows: path }]
   })
 }
@@ -33,7 +34,7 @@ interface MoveOptions {
 
 /** One pass over an old path: brings it up to what the new one holds, and takes it away once nobody needs it. Never rejects. */
 export async function follow(
-  { movedFrom, follows: to, afterPublish, retire, retireTimeout }: DirectoryConfiguration,
+  { movedFrom, follows: to, afterPublish, retire, retireTimeout, onDrop }: DirectoryConfiguration,
   { lockTimeout, signal, log, requireProven, agent }: MoveOptions,
 ): Promise<Outcome> {
   try {
@@ -46,6 +47,7 @@ export async function follow(
       agent,
       retire,
       retireTimeout,
+      onDrop,
       requireProven: requireProven(),
     } as const
     const usedBy = () => describeHostPathUser(from)

@@ -23,6 +23,7 @@ import {
   requestFor,
   shown,
   userOf,
+  withDropRule,
   wordOn,
 } from './old-path.js'
 import { type PublishedContent, readPublishedContent } from '../look/index.js'
@@ -165,7 +166,9 @@ class Move {
     const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
       refuseClaim(found, options, fs.now())
       refuseChain(from, found, to)
-      return bodyWithMoves(claimed(from, found, tree, to, options.publication?.agent), {
+      const { agent, onDrop } = options.publication ?? {}
+      const said = withDropRule(claimed(from, found, tree, to, agent), onDrop)
+      return bodyWithMoves(said, {
         ...(found.relocation && { relocation: found.relocation }),
         movedTo: to,
       })
