@@ -202,3 +202,17 @@ for (const by of ['sync', 'restart'] as const) {
     t.strictSame(keptIn(path), { 'ca.crt': 'theirs', 'ca.key': 'their key' })
   })
 }
+
+await t.test('a directory that was never published comes back to an empty parent', async (t) => {
+  const web = { path: 'empty/web', contents: [{ secret: 'web' }] }
+  const node = new Node(t, [web, other])
+  node.put('Secret', 'other', { a: '1' })
+  mkdirSync(node.path('empty'))
+  t.match(await node.run('sync'), { code: 1, stdout: /web .*ObjectMissing/ })
+  node.configure([other])
+  t.match(await node.run('sync'), { code: 0 })
+  node.put('Secret', 'web', { key: '1' })
+  node.configure([web, other])
+  t.match(await node.run('sync'), { code: 0, stdout: /^created .*web/ })
+  t.equal(node.read('empty/web/key'), '1')
+})

@@ -99,7 +99,7 @@ export class Departures {
     const marking = paths.map(async (path) => {
       this.#trying.add(path)
       const isConfigured = pathsOf(configuration).includes(path)
-      if (await this.#isMarked(path, configuration)) {
+      if (await this.#isMarked(path, configuration, isConfigured)) {
         if (isConfigured) this.#known?.set(path, { file: configuration.file })
         else this.#known?.delete(path)
       }
@@ -122,15 +122,16 @@ export class Departures {
   }
 
   /** Whether the record of a path says that it has left, or need not. */
-  async #isMarked(path: string, configuration: AgentConfiguration): Promise<boolean> {
+  async #isMarked(path: string, configuration: AgentConfiguration, isConfigured: boolean): Promise<boolean> {
     const { log, identity } = this.#options
     try {
       return await beside(path, async () => {
         const others = pathsOf(configuration).filter((one) => one !== path)
         if ((await sameTarget(path, others)) !== undefined) return true
         if (await letGo(path, { agent: identity(), lockTimeout, log })) return true
-        // Its disk may come later.
-        return (await readPublication(path)) !== undefined || !(await isBare(path))
+        // Its disk may come later. One that is configured again is published here all the same, as one that never was: its parent may
+        // just be empty, and would stay so for ever.
+        return isConfigured || (await readPublication(path)) !== undefined || !(await isBare(path))
       })
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return true
