@@ -165,7 +165,9 @@ await t.test(
     const paths = ['disk/old', 'disk/sub/new'].map((name) => node.path(name))
     const pending = () => agent.log().filter(({ reason }) => reason === 'DropPending')
     await until('each waits', () => new Set(pending().map(({ directory }) => directory)).size === 2)
-    t.match((await node.run('status')).stdout, /old +Unknown +Unknown +DropPending/)
+    await until('status tells', async () =>
+      /old +Unknown +Unknown +DropPending/.test((await node.run('status')).stdout),
+    )
     t.equal(await agent.end('SIGTERM'), 0)
     process.kill(hold, 'SIGKILL')
     t.strictSame(Object.keys(JSON.parse(node.read('state/drops.json') ?? '{}') as object).sort(), paths)
