@@ -46,6 +46,8 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   state.drift = undefined
   state.digest = digest
   state.objects = objects.map(withoutPaths)
+  state.desired = { digest, objects: state.objects }
+  state.isAhead = false
   if (change === 'unchanged') await recordVersions(state, objects, log)
   else state.recordedObjects = state.objects
   state.certificates = certificates

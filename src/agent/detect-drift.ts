@@ -1,8 +1,11 @@
+import { objectName } from '../object-name.js'
 import { describeDifferences } from '../directories/verify.js'
 import { letGoText, readPublication } from '../durable/index.js'
 import type { Publication } from '../durable/types.js'
 import { messageOf } from '../errors.js'
+import { listed } from '../listed.js'
 import type { Log } from '../log.js'
+import { compareResourceVersions } from '../objects/resource-version.js'
 import type { DirectoryState } from './directory-state.js'
 import type { Metrics } from './report/report-metrics.js'
 
@@ -67,18 +70,54 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
 }
 
 /**
- * Compares a directory with its record. Answers what differs from what was published, as a person reads it; undefined where the
- * disk holds just that, or where nothing was published yet. Rejects where it cannot be read; the state then stays
- * what it was.
+ * Compares a directory with its record, and its record with what the directory must hold. Answers what differs from what was published, as
+ * a person reads it; undefined where the disk holds just that, or where nothing was published yet. Rejects where it cannot be read; the
+ * state then stays what it was.
  */
 export async function compareWithRecord(state: DirectoryState): Promise<string | undefined> {
   const hadRecord = state.digest !== undefined
   const publication = await readPublication(state.path)
   state.adopt(publication)
+  state.isAhead = false
   if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined
   // What others have made of it meanwhile is theirs.
   if (publication.letGo !== undefined) return undefined
-  return publication.differences.length === 0 ? undefined : summary(publication)
+  // An operator's word, and still what is there once its time is over.
+  if (publication.pin !== undefined) state.desired = { digest: publication.digest, objects: state.objects }
+  const other = otherContent(state, publication)
+  const differences = publication.differences.length === 0 ? [] : [summary(publication)]
+  if (other === undefined) return differences[0]
+  state.isAhead = other === 'newer'
+  if (state.isAhead) return differences[0]
+  state.intact = false
+  return [other, ...differences].join('; ')
+}
+
+/**
+ * Why the record is not of what the directory must hold: its disk was mounted over for a time, a backup was restored, another program has
+ * published there. An old path gets its content from the new one. `newer`: nothing older may take the place of it, so the source has to say
+ * first what is newest.
+ */
+function otherContent(
+  { desired, configuration }: DirectoryState,
+  { digest, publishedAt, objects }: Publication,
+): string | undefined {
+  if (desired === undefined || desired.digest === digest || configuration.follows !== undefined) return undefined
+  const wanted = new Map(desired.objects.map((object) => [objectName(object), object]))
+  const others = objects.flatMap((object) => {
+    const { uid, resourceVersion } = object
+    const known = wanted.get(objectName(object))
+    return known?.uid === uid && known.resourceVersion === resourceVersion ? [] : [{ object, known }]
+  })
+  const isNewer = ({ object, known }: (typeof others)[number]): boolean =>
+    known?.uid === object.uid && (compareResourceVersions(object.resourceVersion, known.resourceVersion) ?? 0) > 0
+  if (others.some(isNewer)) return 'newer'
+  const versions = others.map(({ object, known }) => {
+    const instead = known === undefined ? '' : ` instead of ${known.resourceVersion}`
+    return `${objectName(object)} ${object.resourceVersion}${instead}`
+  })
+  const from = objects.length === 0 ? 'no object' : versions.length === 0 ? 'the same objects' : listed(versions, shown)
+  return `its content was published at ${publishedAt.toISOString()}, from ${from}`
 }
 
 function summary(publication: Publication): string {

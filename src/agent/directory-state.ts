@@ -50,6 +50,12 @@ export interface Rejection {
   readonly error: Error
 }
 
+/** A content, and what gave it. */
+interface Desired {
+  readonly digest: string
+  readonly objects: readonly PublishedObject[]
+}
+
 /** What an earlier run has left in its status. */
 interface EarlierStatus {
   readonly conditions: readonly Condition[]
@@ -89,6 +95,13 @@ export class DirectoryState {
   /** What `beforePublish` has rejected last; undefined once something is published. */
   rejection: Rejection | undefined
   digest: string | undefined
+  /**
+   * What the directory must hold, as the last pass that succeeded found or made it: the disk is compared with this, whatever record lies
+   * there. undefined: no source has said it yet, and the record decides.
+   */
+  desired: Desired | undefined
+  /** The record is of newer versions than those: the same source told them to another program first, as `holdfast sync`. */
+  isAhead = false
   publishedAt: Date | undefined
   objects: readonly PublishedObject[] = []
   /** The objects in the versions that the record on the disk names: after a restart, no older ones are accepted. */

@@ -103,9 +103,10 @@ function isForObjects({ causes: why }: Work): boolean {
 }
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */
-async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOptions): Promise<boolean> {
+async function isDue({ state, causes: why }: Work, { log, metrics, source }: ReconcileOptions): Promise<boolean> {
   if (!why.includes(causes.driftCheck)) return true
   await detectDrift(state, { log, metrics })
+  if (state.isAhead) setFloor(state, source)
   const onlyCompare = why.every((cause) => cause === causes.driftCheck)
   const due = !(
     onlyCompare &&

@@ -97,6 +97,43 @@ await t.test(
   },
 )
 
+await t.test('the record of other content is drift once it is known what the directory must hold', async (t) => {
+  const object = { kind: 'Secret', namespace: 'n', name: 'a', uid: 'u', resourceVersion: '7', paths: ['a'] }
+  const published = async (version: string, more = {}) => {
+    const found = scene(t)
+    const objects = [{ ...object, resourceVersion: version, ...more }]
+    const { digest } = await replaceDirectory(found.state.path, { files: { a: version }, objects })
+    return { ...found, digest }
+  }
+  const older = await published('7')
+  t.equal(await compareWithRecord(older.state), undefined, 'no source has said anything')
+  t.equal(older.state.intact, true)
+  const wanted = { digest: 'sha256:0', objects: [{ ...object, resourceVersion: '10' }] }
+  older.state.desired = wanted
+  t.match(await compareWithRecord(older.state), /^its content was published at \S+Z, from Secret n\/a 7 instead of 10$/)
+  t.match(older.state, { intact: false, isAhead: false })
+  older.state.desired = { ...wanted, digest: older.digest }
+  t.equal(await compareWithRecord(older.state), undefined, 'the same content of older versions')
+  t.equal(older.state.intact, true)
+
+  const newer = await published('11')
+  newer.state.desired = wanted
+  t.equal(await compareWithRecord(newer.state), undefined, 'nothing older takes its place')
+  t.match(newer.state, { intact: true, isAhead: true })
+
+  const another = await published('11', { uid: 'another' })
+  another.state.desired = wanted
+  t.match(await compareWithRecord(another.state), /from Secret n\/a 11 instead of 10$/)
+  appendFileSync(join(another.state.path, 'a'), 'x')
+  t.match(await compareWithRecord(another.state), /instead of 10; a /, 'and what else differs')
+
+  const same = await published('10')
+  same.state.desired = wanted
+  t.match(await compareWithRecord(same.state), /, from the same objects$/)
+  same.state.configuration = { ...same.state.configuration, follows: '/srv/new' }
+  t.equal(await compareWithRecord(same.state), undefined, 'an old path gets its content from the new one')
+})
+
 await t.test('a record that cannot be read is reported, and the state stays what it was', async (t) => {
   const { state, lines, reports } = scene(t)
   await replaceDirectory(state.path, { files: { a: '1' } })

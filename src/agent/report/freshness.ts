@@ -53,6 +53,9 @@ export function freshness(
   if (state.published?.status !== 'True') {
     return unconfirmed(state.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
   }
+  if (state.isAhead) {
+    return unconfirmed('NotConfirmed', 'what is published is newer than what the source has reported')
+  }
   if (state.reports !== state.publishedReports) {
     return unconfirmed('NotConfirmed', 'the source has something newer, which is not published yet')
   }

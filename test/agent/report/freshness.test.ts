@@ -54,6 +54,15 @@ await t.test('one object that the source has not reported, or that cannot be rea
   t.match(found.condition, { status: 'False', reason: 'AccessDenied', message: '403' })
 })
 
+await t.test('what is published is newer than what the source has reported: not confirmed', async (t) => {
+  const heartbeats = new Heartbeats()
+  for (const reference of [secret, configMap]) heartbeats.confirmed(reference, at(0))
+  const state = await stateOf('True')
+  state.isAhead = true
+  const { condition } = freshness(state, () => absent, at(1), heartbeats)
+  t.match(condition, { status: 'False', reason: 'NotConfirmed', message: /newer than what the source has reported/ })
+})
+
 await t.test('a lost watch is reported after a while, unless it comes back', async (t) => {
   const state = await stateOf('True')
   const heartbeats = new Heartbeats()
