@@ -46,7 +46,7 @@ export async function startDirectory(state: DirectoryState, reports: DriftReport
   }
   if (!state.fresh) {
     const message = 'the source has not reported yet'
-    state.setFresh({ status: 'False', reason: 'SourceUnavailable', message }, now)
+    state.setFresh({ status: 'False', reason: 'NotConfirmed', message }, now)
   }
 }
 

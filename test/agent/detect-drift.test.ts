@@ -31,7 +31,7 @@ await t.test('nothing is published yet', async (t) => {
   const { state, counted, lines, reports } = scene(t)
   await startDirectory(state, reports)
   t.match(state.published, { status: 'False', reason: 'SourceUnavailable', message: 'nothing is published yet' })
-  t.match(state.fresh, { status: 'False', reason: 'SourceUnavailable' })
+  t.match(state.fresh, { status: 'False', reason: 'NotConfirmed' })
   t.strictSame(counted, [['ready', state.path, false]])
   t.strictSame(lines, [])
 })

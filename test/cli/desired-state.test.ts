@@ -1,10 +1,21 @@
 /** The disk goes back to older or other content that has a valid record: an agent and `sync` go by what the source says, not by that record. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { renameSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { replaceDirectory, setHold } from '../../src/durable/index.js'
 import { until } from '../until.js'
 import { type Agent, holdfast, Node } from './holdfast.js'
+
+interface Shown {
+  readonly directories?: readonly {
+    readonly conditions: readonly {
+      readonly type: string
+      readonly status: string
+      readonly reason: string
+      readonly message: string
+    }[]
+  }[]
+}
 
 const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
 const often = { driftInterval: '1s' }
@@ -128,4 +139,31 @@ await t.test('while it is held, other content is told and stays; what was rolled
   t.equal((await agent.get('/readyz')).status, 200)
   t.equal(await counted(agent), 1, 'a rollback is an operator’s word')
   t.equal(node.read('disk/web/password'), 'two')
+})
+
+await t.test('a boot with no API server: the record decides what is ready, and nothing is confirmed', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { password: 'one' })
+  t.match(await node.run('sync', ...quiet), { code: 0 })
+  const kubeconfig = node.path('kubeconfig')
+  const named = {
+    clusters: [{ name: 'c', cluster: { server: 'http://127.0.0.1:1' } }],
+    users: [{ name: 'u', user: {} }],
+  }
+  const contexts = [{ name: 'x', context: { cluster: 'c', user: 'u' } }]
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...named, contexts }),
+  )
+  node.configure([web], { ...often, source: { namespace: 'demo', kubernetes: { kubeconfig } } })
+  const agent = node.agent()
+  await agent.logged('SourceUnavailable')
+  t.equal((await agent.get('/readyz')).status, 200)
+  const fresh = await until('its status says why', () => {
+    const { directories } = JSON.parse(node.read('state/status.json') ?? '{}') as Shown
+    return directories?.[0]?.conditions.find(({ type, message }) => type === 'Fresh' && message.includes('127.0.0.1:1'))
+  })
+  t.match(fresh, { status: 'False', reason: 'NotConfirmed' })
+  rmSync(node.path('disk/web'), { recursive: true })
+  await until('it is not ready', async () => (await agent.get('/readyz')).status === 503)
 })

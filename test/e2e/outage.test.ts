@@ -76,7 +76,7 @@ await t.test('the API server is away when the agent starts on what it published 
   await cluster.api.kill()
   agent.start()
   await agent.ready()
-  const status = await agent.condition(target, 'Fresh', 'False', 'SourceUnavailable')
+  const status = await agent.condition(target, 'Fresh', 'False', 'NotConfirmed')
   t.equal(status.conditions.find(({ type }) => type === 'Published')?.status, 'True')
   t.strictSame(readTree(target), { key: '1' })
   t.equal(agent.logged('Published').length, 1, 'nothing was published again')

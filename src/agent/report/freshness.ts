@@ -37,16 +37,21 @@ export function freshness(
   for (const reference of referencesOf(expand(state.configuration, latest))) {
     const name = objectName(reference)
     const observation = latest(reference)
-    if (observation?.state === 'unknown') return unconfirmed(observation.reason, observation.message)
     const confirmation = heartbeats.lastConfirmed(reference)
+    // Since the start, as after a boot without an API server: nothing was lost, and the record alone tells what is published.
+    const isFirst = confirmation === undefined
+    if (observation?.state === 'unknown') {
+      const { reason, message } = observation
+      return unconfirmed(isFirst && reason === 'SourceUnavailable' ? 'NotConfirmed' : reason, message)
+    }
     const loss = heartbeats.lossOf(reference, moment)
     if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
       const since = loss.since.wall.toISOString()
       const last = loss.message === undefined ? '' : `: ${loss.message}`
       return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered${last}`)
     }
-    if (observation === undefined || confirmation === undefined) {
-      return unconfirmed('SourceUnavailable', `the source has not reported ${name} yet`)
+    if (observation === undefined || isFirst) {
+      return unconfirmed('NotConfirmed', `the source has not reported ${name} yet`)
     }
     if (oldest === undefined || confirmation.monotonic < oldest.monotonic) oldest = confirmation
   }
@@ -59,7 +64,7 @@ export function freshness(
   if (state.reports !== state.publishedReports) {
     return unconfirmed('NotConfirmed', 'the source has something newer, which is not published yet')
   }
-  if (oldest === undefined) return unconfirmed('SourceUnavailable', 'the source has not confirmed anything yet')
+  if (oldest === undefined) return unconfirmed('NotConfirmed', 'the source has not confirmed anything yet')
   if (moment.monotonic - oldest.monotonic > longestSilence) {
     const message = `the source has confirmed nothing for ${Math.round(longestSilence / 60_000)} minutes`
     return { condition: { status: 'False', reason: 'SourceUnavailable', message }, confirmedAt: oldest.wall }

@@ -25,7 +25,7 @@ function scene() {
 await t.test('a confirmation makes a directory fresh, shows when, and is reported as a change once', (t) => {
   const { state, tracker, seen } = scene()
   tracker.refresh(state)
-  t.match(state.fresh, { status: 'False', reason: 'SourceUnavailable' })
+  t.match(state.fresh, { status: 'False', reason: 'NotConfirmed' })
   t.strictSame(seen, { changes: 1, confirmed: [], open: true })
   tracker.confirmed(reference)
   tracker.refresh(state)

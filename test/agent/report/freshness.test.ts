@@ -47,8 +47,14 @@ await t.test('one object that the source has not reported, or that cannot be rea
   heartbeats.confirmed(secret, at(1000))
   const state = await stateOf('True')
   const unconfirmed = freshness(state, () => absent, at(1000), heartbeats)
-  t.match(unconfirmed.condition, { status: 'False', reason: 'SourceUnavailable', message: /ConfigMap n\/b/ })
+  t.match(unconfirmed.condition, { status: 'False', reason: 'NotConfirmed', message: /ConfigMap n\/b/ })
+  const away: ObservedState = { state: 'unknown', reason: 'SourceUnavailable', message: 'connection refused' }
+  const unread = (reference: ObjectReference) => (reference.kind === 'ConfigMap' ? away : absent)
+  const boot = freshness(state, unread, at(1000), heartbeats)
+  t.match(boot.condition, { reason: 'NotConfirmed', message: 'connection refused' }, 'it has said nothing since the start')
   heartbeats.confirmed(configMap, at(1000))
+  const lost = freshness(state, unread, at(1000), heartbeats)
+  t.match(lost.condition, { reason: 'SourceUnavailable', message: 'connection refused' })
   const denied: ObservedState = { state: 'unknown', reason: 'AccessDenied', message: '403' }
   const found = freshness(state, (reference) => (reference.kind === 'Secret' ? denied : absent), at(1), heartbeats)
   t.match(found.condition, { status: 'False', reason: 'AccessDenied', message: '403' })
