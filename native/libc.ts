@@ -82,18 +82,26 @@ export async function callOnThread(
   if (lane === undefined) await queue.acquire()
   else await new Promise<void>((resolve) => lane.enter(resolve))
   try {
-    return await new Promise<CallResult>((resolve, reject) => {
-      fn.async(...args, (error: Error | null, result: number) => {
-        // Must stay the first statement: one microtask later koffi's errno is another call's.
-        const errno = koffi.errno()
-        if (error) reject(error)
-        else resolve({ result, errno })
-      })
-    })
+    return await callWithoutLimit(fn, ...args)
   } finally {
     if (lane === undefined) queue.release()
     else lane.leave()
   }
+}
+
+/** The same for a call that waits for as long as the process lives: it takes its thread from no lane. */
+export function callWithoutLimit(
+  fn: LibcFunction,
+  ...args: (number | bigint | string | Uint8Array | null)[]
+): Promise<CallResult> {
+  return new Promise<CallResult>((resolve, reject) => {
+    fn.async(...args, (error: Error | null, result: number) => {
+      // Must stay the first statement: one microtask later koffi's errno is another call's.
+      const errno = koffi.errno()
+      if (error) reject(error)
+      else resolve({ result, errno })
+    })
+  })
 }
 
 /** Calls at once, on this thread: only for calls that cannot wait for a disk. */

@@ -100,6 +100,7 @@ export class Agent {
     this.#follow()
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
+    this.#operations.watchMounts()
     void this.#drops.configure(withOldPaths(this.#configuration.directories))
   }
 

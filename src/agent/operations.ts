@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin, longestTimeout } from '../deadline.js'
-import { readHold } from '../durable/index.js'
+import { isGone, readHold } from '../durable/index.js'
 import { inParallel } from '../parallel.js'
 import { adviceFor, isSystemError } from '../errors.js'
 import type { Source } from '../objects/types.js'
@@ -17,7 +17,8 @@ import { PendingRemovals } from './leaving/pending-removals.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
 import { RunningOperations } from './running-operations.js'
-import { RecordWatch } from './watch-records.js'
+import { DirectoryWatch } from './watch-directories.js'
+import { MountWatch } from './watch-mounts.js'
 import { Workqueue, type Batch, type Pending, type QueueResult } from './workqueue.js'
 
 interface OperationsOptions extends Omit<AgentOptions, 'openSource'> {
@@ -61,7 +62,8 @@ export class Operations {
   readonly #running: RunningOperations
   /** Directories that have not been compared with their records yet. */
   readonly #comparing = new Set<DirectoryState>()
-  readonly #records = new RecordWatch((path) => this.#lookForHold(path))
+  readonly #watch = new DirectoryWatch((path) => this.#look(path))
+  readonly #mounts: MountWatch
   /** When a timed word of a directory ends: it is compared then. */
   readonly #ends = new Map<DirectoryState, NodeJS.Timeout>()
   /** Directories that a batch has published, until all of it is: hooks that several of them have run once, after all of them. */
@@ -73,6 +75,14 @@ export class Operations {
     this.#options = options
     const { log, states } = options
     this.#removals = new PendingRemovals(log)
+    this.#mounts = new MountWatch(
+      () => [...states].map(({ path }) => path),
+      (path) => {
+        const state = states.byPath(path)
+        if (state) this.publish(state, causes.driftCheck)
+      },
+      log,
+    )
     this.#running = new RunningOperations({
       timeout: () => options.configuration().operationTimeout,
       stalled: (state, milliseconds) => this.#stalled(state, milliseconds),
@@ -143,7 +153,7 @@ export class Operations {
   forget(state: DirectoryState): void {
     clearTimeout(this.#ends.get(state))
     this.#ends.delete(state)
-    this.#records.forget(state.path)
+    this.#watch.forget(state.path)
     this.#publications.forget(state.publishOperation)
     this.#hooks.forget(state.hooksOperation)
   }
@@ -164,7 +174,7 @@ export class Operations {
     const compare = async (state: DirectoryState): Promise<void> => {
       await this.#onDisk(state, () => startDirectory(state, this.#options))
       this.#comparing.delete(state)
-      this.#records.follow(state.path)
+      this.#watch.follow(state.path)
       if (this.#options.states.byPath(state.path) !== state || this.#abort.signal.aborted) return
       this.#awaitEnd(state)
       compared(state)
@@ -173,9 +183,15 @@ export class Operations {
     await endsWithin(Promise.all(comparisons), startGrace)
   }
 
+  /** From now on, what is mounted over a directory is noticed at once. */
+  watchMounts(): void {
+    this.#mounts.start()
+  }
+
   /** Finishes or aborts what is in flight, at a point where every target is intact. What does not end in time is reported. */
   async stop(): Promise<void> {
-    this.#records.close()
+    this.#mounts.close()
+    this.#watch.close()
     for (const timer of this.#ends.values()) clearTimeout(timer)
     this.#running.close()
     this.#abort.abort()
@@ -208,16 +224,17 @@ export class Operations {
   }
 
   /**
-   * Each publication changes the record, too: only a hold that came or went is worth a pass. A pass that found nothing to do would take
-   * the place of one that waits to be tried again.
+   * Each publication changes the record and the directory, too: only a hold that came or went, and a directory that has disappeared, are
+   * worth a pass. A pass that found nothing to do would take the place of one that waits to be tried again.
    */
-  async #lookForHold(path: string): Promise<void> {
+  async #look(path: string): Promise<void> {
     const state = this.#options.states.byPath(path)
     if (state === undefined) return
-    // A record that cannot be read is left to the next comparison, which says so.
+    // What cannot be read is left to the comparison, which says so.
     const known = state.hold ?? state.pin
     const hold = await beside(path, () => readHold(path)).catch(() => known)
-    if (hold?.since !== known?.since) this.publish(state, causes.driftCheck)
+    const hasGone = state.intact && (await beside(path, () => isGone(path)).catch(() => true))
+    if (hold?.since !== known?.since || (hasGone && state.intact)) this.publish(state, causes.driftCheck)
   }
 
   /** Runs work on a directory's file system as an operation of it. */
@@ -246,6 +263,10 @@ export class Operations {
         },
         source,
         state: (operation) => states.byOperation(operation),
+        drifted: (state) => {
+          this.#options.refresh(state)
+          this.#options.changed()
+        },
         applied: (state, outcome) => this.#applied(state, outcome),
       })
     } finally {
@@ -277,7 +298,7 @@ export class Operations {
 
   #applied(state: DirectoryState, outcome: Outcome): void {
     const change = 'change' in outcome ? outcome.change : undefined
-    if (outcome.kind === 'published') this.#records.follow(state.path)
+    if (outcome.kind === 'published') this.#watch.follow(state.path)
     // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
     if (change !== undefined && change !== 'unchanged') {
       this.#removals.add(state.path)

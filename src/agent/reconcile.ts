@@ -40,6 +40,8 @@ interface ReconcileOptions {
   readonly release?: boolean
   /** By operation name; undefined for what was dropped meanwhile. */
   state(operation: string): DirectoryState | undefined
+  /** A comparison has found that the disk is not as it must be, and its repair has not begun yet. */
+  drifted?(state: DirectoryState): void
   /** A pass has ended, and the state says what came of it. */
   applied(state: DirectoryState, outcome: Outcome): void
 }
@@ -103,10 +105,17 @@ function isForObjects({ causes: why }: Work): boolean {
 }
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */
-async function isDue({ state, causes: why }: Work, { log, metrics, source }: ReconcileOptions): Promise<boolean> {
+async function isDue({ state, causes: why }: Work, options: ReconcileOptions): Promise<boolean> {
+  const { log, metrics, source } = options
   if (!why.includes(causes.driftCheck)) return true
   await detectDrift(state, { log, metrics })
   if (state.isAhead) setFloor(state, source)
+  if (state.drift !== undefined && state.published?.status === 'True') {
+    // Its repair may take its time, or be refused.
+    const message = `the disk differs from what was published: ${state.drift}`
+    state.setPublished({ status: 'False', reason: 'PublishFailed', message }, new Date())
+    options.drifted?.(state)
+  }
   const onlyCompare = why.every((cause) => cause === causes.driftCheck)
   const due = !(
     onlyCompare &&

@@ -12,6 +12,7 @@ import {
 } from './operator/index.js'
 import type { HoldOptions } from './types.js'
 import {
+  isGone as goneFrom,
   readForm as formIn,
   readHold as holdIn,
   readPublication as look,
@@ -69,6 +70,11 @@ const system: FileSystem = new NodeFileSystem()
 /** What the newest record says of a target, compared with the disk. */
 export async function readPublication(target: string): Promise<Publication | undefined> {
   return readable(target, look(system, target))
+}
+
+/** Whether a published directory has disappeared with all that was published in it, or its record has. No content is read. */
+export async function isGone(target: string): Promise<boolean> {
+  return readable(target, goneFrom(system, target))
 }
 
 /** In which form a directory was published; undefined where none was. The target itself is not read. */

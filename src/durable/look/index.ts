@@ -1,6 +1,7 @@
 /* What is at a target, compared with its record; nothing is changed. The door of this room: other rooms import nothing else of it. */
 
 export { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
+export { isGone } from './gone.js'
 export { usesOf } from './in-use.js'
 export {
   compare,

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { UrgentEvents } from '../../../native/index.js'
 import { clock } from '../../clock.js'
 
 /** A line of /proc/self/mountinfo (proc(5)), as far as it matters here. */
@@ -80,6 +81,27 @@ export function rootMount(): MountDetails | undefined {
 /** All mounts of another process, as it sees them. @throws what the kernel answers, ENOENT or ESRCH where it has gone */
 export function mountsOf(pid: number): MountDetails[] {
   return linesOf(textOf(String(pid))).map(parseMount)
+}
+
+/** Calls back after each change of the mounts of this process, until it is closed: no timer looks. @throws what the kernel answers */
+export function watchMounts(changed: () => Promise<void>): { close(): void } {
+  const table = openSync('/proc/self/mountinfo', 'r')
+  let events: UrgentEvents
+  try {
+    events = new UrgentEvents(table)
+  } catch (error) {
+    closeSync(table)
+    throw error
+  }
+  const follow = async (): Promise<void> => {
+    try {
+      while (await events.next()) await changed()
+    } finally {
+      closeSync(table)
+    }
+  }
+  void follow()
+  return events
 }
 
 function textOf(process: string): string {

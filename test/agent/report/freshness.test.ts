@@ -51,7 +51,11 @@ await t.test('one object that the source has not reported, or that cannot be rea
   const away: ObservedState = { state: 'unknown', reason: 'SourceUnavailable', message: 'connection refused' }
   const unread = (reference: ObjectReference) => (reference.kind === 'ConfigMap' ? away : absent)
   const boot = freshness(state, unread, at(1000), heartbeats)
-  t.match(boot.condition, { reason: 'NotConfirmed', message: 'connection refused' }, 'it has said nothing since the start')
+  t.match(
+    boot.condition,
+    { reason: 'NotConfirmed', message: 'connection refused' },
+    'it has said nothing since the start',
+  )
   heartbeats.confirmed(configMap, at(1000))
   const lost = freshness(state, unread, at(1000), heartbeats)
   t.match(lost.condition, { reason: 'SourceUnavailable', message: 'connection refused' })

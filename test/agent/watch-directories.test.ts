@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { RecordWatch } from '../../src/agent/watch-records.js'
+import { DirectoryWatch } from '../../src/agent/watch-directories.js'
 import { namesFor } from '../../src/durable/index.js'
 import { scratch } from '../durable/scratch.js'
 import { until } from '../until.js'
@@ -12,7 +12,7 @@ function scene(t: Parameters<typeof scratch>[0]) {
   const path = join(parent, 'certs')
   mkdirSync(parent)
   const reports: string[] = []
-  const watch = new RecordWatch((path) => Promise.resolve(void reports.push(path)))
+  const watch = new DirectoryWatch((path) => Promise.resolve(void reports.push(path)))
   t.teardown(() => watch.close())
   let sequence = 0
   /** Makes records until the watch has reported one: it begins some time after it was asked for. */
@@ -78,7 +78,7 @@ await t.test('a record that changes again while it is looked at is looked at aga
   const reports: string[] = []
   let answer = (): void => undefined
   let first = true
-  const watch = new RecordWatch(async (changed) => {
+  const watch = new DirectoryWatch(async (changed) => {
     reports.push(changed)
     if (!first) return
     first = false

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { mountTable } from '../durable/index.js'
+import { messageOf } from '../errors.js'
+import type { Log } from '../log.js'
+
+/** Milliseconds in which several changes of the mounts count as one: a pod that starts makes dozens. */
+const quiet = 500
+
+/**
+ * Notices when another mount covers a directory than before, or the one that covered it is gone: no inotify watch tells that. The kernel
+ * says when the mounts of this process change, so that an agent at rest does not wake up for it. Symbolic links are not followed.
+ */
+export class MountWatch {
+  readonly #covers = new Map<string, string>()
+  #events: { close(): void } | undefined
+
+  constructor(
+    /** Of the directories that are kept now. */
+    private readonly paths: () => readonly string[],
+    private readonly changed: (path: string) => void,
+    private readonly log: Log,
+  ) {}
+
+  /** Where the kernel does not let it, the regular comparison sees the same. */
+  start(): void {
+    this.#look(() => undefined)
+    try {
+      this.#events = mountTable.watchMounts(async () => {
+        await sleep(quiet, undefined, { ref: false })
+        if (this.#events) this.#look(this.changed)
+      })
+    } catch (error) {
+      this.log.warn(
+        {},
+        `a disk that is mounted over a directory is noticed with the next comparison only: ${messageOf(error)}`,
+      )
+    }
+  }
+
+  close(): void {
+    const events = this.#events
+    this.#events = undefined
+    events?.close()
+  }
+
+  #look(changed: (path: string) => void): void {
+    let table: ReturnType<typeof mountTable.mounts>
+    try {
+      table = mountTable.mounts()
+    } catch {
+      // No descriptor is left for it now.
+      return
+    }
+    const paths = this.paths()
+    for (const path of paths) {
+      const mount = mountTable.mountAbove(path, table)
+      const cover = mount === undefined ? '' : `${mount.id} ${mount.device} ${mount.root} ${mount.mountPoint}`
+      if (this.#covers.get(path) !== cover) changed(path)
+      this.#covers.set(path, cover)
+    }
+    if (this.#covers.size > paths.length) {
+      for (const path of this.#covers.keys()) if (!paths.includes(path)) this.#covers.delete(path)
+    }
+  }
+}

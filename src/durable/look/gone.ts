@@ -1,0 +1,51 @@
+import type { FileSystem } from '../file-system.js'
+import { DurableWriteError } from '../errors.js'
+import { currentGeneration, keyLinks, topNames } from '../path/index.js'
+import { type StoredRecord, withRecord } from '../record/index.js'
+import { openOffMounts } from '../target/index.js'
+import type { Descriptor } from '../file-system.js'
+
+/*
+ * Whether what was published has disappeared: the cheapest look that sees a target which was removed or emptied, whose parent was replaced,
+ * or over which something is mounted. Names alone count: another program that changes one of several files is left to the comparison.
+ */
+
+/** Whether nothing is left of a published directory, or of its record: no content is read, no lock taken. */
+export async function isGone(fs: FileSystem, target: string): Promise<boolean> {
+  const isThere = await withRecord(fs, target, async (parent, name, [newest]) =>
+    newest === undefined ? false : holdsAny(fs, target, parent, name, newest),
+  )
+  return isThere !== true
+}
+
+async function holdsAny(
+  fs: FileSystem,
+  target: string,
+  parent: Descriptor,
+  name: string,
+  record: StoredRecord,
+): Promise<boolean> {
+  if ((await fs.look(parent, name))?.type !== 'directory') return false
+  let opened: Descriptor
+  try {
+    opened = await openOffMounts(fs, target, parent, name)
+  } catch (error) {
+    if (error instanceof DurableWriteError) return false
+    throw error
+  }
+  try {
+    const names = topNames(record.entries.map(({ path }) => path))
+    if (names.size === 0) return true
+    const found = record.kind === 'symlink' ? await shownNames(fs, opened) : await fs.list(opened)
+    return found.some((one) => names.has(one))
+  } finally {
+    await fs.close(opened)
+  }
+}
+
+/** What consumers find in the form `symlink`: the links, while they lead anywhere. */
+async function shownNames(fs: FileSystem, target: Descriptor): Promise<string[]> {
+  const generation = await currentGeneration(fs, target)
+  if (generation === undefined || (await fs.look(target, generation)) === undefined) return []
+  return [...(await keyLinks(fs, target))]
+}

@@ -1,0 +1,58 @@
+/** Mounts that come and go over directories: the kernel says so, and a process that waits for it does not wake up. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { MountWatch } from '../../src/agent/watch-mounts.js'
+import { silent } from '../../src/log.js'
+import { scratch } from '../durable/scratch.js'
+import { wakeups } from '../e2e/process-figures.js'
+import { until } from '../until.js'
+
+const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
+
+await t.test(
+  'what is mounted over a directory is reported, and when it is gone again; other directories are not',
+  { skip: !mayMount && 'needs root to mount' },
+  async (t) => {
+    const root = scratch(t)
+    const [disk, other] = [join(root, 'disk'), join(root, 'other')]
+    for (const path of [disk, other]) mkdirSync(path)
+    const umount = () => spawnSync('umount', [disk]).status
+    t.teardown(umount)
+    const reports: string[] = []
+    const paths = [join(disk, 'certs'), join(other, 'certs')]
+    const watch = new MountWatch(
+      () => paths,
+      (path) => void reports.push(path),
+      silent,
+    )
+    t.teardown(() => watch.close())
+    watch.start()
+    t.strictSame(reports, [], 'what is mounted already is no news')
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', disk])
+    await until('the mount is reported', () => reports.length === 1)
+    t.equal(umount(), 0)
+    await until('its end is reported', () => reports.length === 2)
+    t.strictSame(reports, [paths[0], paths[0]])
+  },
+)
+
+await t.test('a process that only waits does not wake up, and what waits ends with its watch', async (t) => {
+  let failed = 0
+  const log = { ...silent, warn: () => void (failed += 1) }
+  const watch = new MountWatch(
+    () => ['/srv/certs'],
+    () => undefined,
+    log,
+  )
+  watch.start()
+  t.equal(failed, 0)
+  // All that this process does for two seconds is to wait.
+  const before = wakeups(process.pid)
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  const woken = wakeups(process.pid) - before
+  t.ok(woken < 10, `${woken} times`)
+  watch.close()
+  watch.close()
+})

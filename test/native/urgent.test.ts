@@ -1,0 +1,58 @@
+/** What waits for the kernel waits on a thread, and keeps neither its process nor a descriptor once it is closed. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, openSync, readdirSync } from 'node:fs'
+import t from 'tap'
+import { UrgentEvents } from '../../native/urgent.js'
+
+const open = () => readdirSync('/proc/self/fd').length
+const module = new URL('../../native/urgent.js', import.meta.url).href
+const waiting = `import { openSync } from 'node:fs'
+import { UrgentEvents } from ${JSON.stringify(module)}
+const events = new UrgentEvents(openSync('/proc/self/mountinfo'))
+void events.next()
+`
+
+await t.test('it ends when it is closed, whether or not a call waits; its descriptor is closed', async (t) => {
+  const table = openSync('/proc/self/mountinfo', 'r')
+  const before = open()
+  const events = new UrgentEvents(table)
+  const next = events.next()
+  await t.rejects(events.next(), { message: 'one call waits already' })
+  events.close()
+  events.close()
+  t.equal(await next, false)
+  t.equal(await events.next(), false)
+  new UrgentEvents(table).close()
+  t.equal(open(), before)
+  closeSync(table)
+  t.throws(() => new UrgentEvents(-1), TypeError)
+})
+
+await t.test('a process that exits, or fails, ends at once', (t) => {
+  for (const [end, code] of [
+    ['setTimeout(() => process.exit(7), 200)', 7],
+    ['setTimeout(() => { throw new Error() }, 200)', 1],
+  ] as const) {
+    const { status, signal } = spawnSync(process.execPath, ['--input-type=module', '-e', waiting + end], {
+      timeout: 30_000,
+    })
+    t.strictSame([status, signal], [code, null])
+  }
+  t.end()
+})
+
+const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
+
+await t.test('a change of the mounts is an event', { skip: !mayMount && 'needs root to mount' }, (t) => {
+  const changed = `console.log(await events.next()); events.close()`
+  const script =
+    waiting.replace('void events.next()', '') +
+    `setTimeout(() => execFileSync('mount', ['-t', 'tmpfs', 'none', '/mnt']), 200); ${changed}`
+  const args = ['--mount', '--propagation', 'private', process.execPath, '--input-type=module', '-e']
+  const out = execFileSync('unshare', [...args, `import { execFileSync } from 'node:child_process'\n${script}`], {
+    encoding: 'utf8',
+    timeout: 30_000,
+  })
+  t.equal(out, 'true\n')
+  t.end()
+})
