@@ -3,6 +3,7 @@ import { expand, needs, referencesOf, selectionsOf } from '../config/references.
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
 import type { Hold, Pin, Publication, Relocation } from '../durable/types.js'
+import { compareResourceVersions } from '../objects/resource-version.js'
 import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
@@ -60,6 +61,8 @@ interface Desired {
 interface EarlierStatus {
   readonly conditions: readonly Condition[]
   readonly confirmedAt: string | null
+  readonly digest?: string | null
+  readonly objects?: readonly PublishedObject[]
 }
 
 /** Milliseconds for which a word that is over is looked at again at once. */
@@ -108,6 +111,10 @@ export class DirectoryState {
   recordedObjects: readonly PublishedObject[] = []
   /** When `recordedObjects` were last brought up by themselves, by performance.now(). */
   recordedAt = -Infinity
+  /** When newer versions that are held back may be recorded, in milliseconds since the epoch; undefined: there are none. */
+  recordDue: number | undefined
+  /** What an earlier run knew of that content: it may have been killed before it recorded all of it. */
+  #earlier: Pick<EarlierStatus, 'digest' | 'objects'> = {}
   /** Grows each time that the source reports something about one of its objects. */
   reports = 0
   /** What `reports` was when what is published was taken from the source: more has come since where they differ. */
@@ -174,6 +181,8 @@ export class DirectoryState {
     const recorded = (publication?.objects ?? []).map(withoutPaths)
     // For the same content, newer versions may be known than were recorded yet.
     if (!this.compared || this.digest !== publication?.digest) this.objects = recorded
+    const { digest, objects = [] } = this.#earlier
+    if (!this.compared && digest === publication?.digest) this.objects = newestOf(recorded, objects)
     this.recordedObjects = recorded
     this.compared = true
     this.intact = publication !== undefined && publication.settled && publication.differences.length === 0
@@ -196,20 +205,23 @@ export class DirectoryState {
   }
 
   /**
-   * When the next of its timed words ends, in milliseconds since the epoch: a hold, a pin, the stay of an earlier content. It may have ended
-   * a moment ago, while a pass still found it in force.
+   * When the next of its timed words ends, in milliseconds since the epoch: a hold, a pin, the stay of an earlier content, the time for which
+   * versions are held back. It may have ended a moment ago, while a pass still found it in force.
    */
   get nextEnd(): number | undefined {
     const { maxAge } = this.configuration.history
     const past = maxAge === null || this.pastSince === undefined ? undefined : this.pastSince.getTime() + maxAge
     const earliest = Date.now() - overdue
     // What could not be done about one that is over is done with the next comparison.
-    const ends = [this.hold?.until, this.pin?.until, past].filter((end) => typeof end === 'number' && end > earliest)
+    const ends = [this.hold?.until, this.pin?.until, past, this.recordDue].filter(
+      (end) => typeof end === 'number' && end > earliest,
+    )
     return ends.length === 0 ? undefined : Math.min(...(ends as number[]))
   }
 
   /** What the last run said: where it still holds, conditions keep their transition times. */
-  restore({ conditions, confirmedAt }: EarlierStatus): void {
+  restore({ conditions, confirmedAt, digest, objects }: EarlierStatus): void {
+    this.#earlier = { ...(digest !== undefined && { digest }), ...(objects && { objects }) }
     this.published = conditions.find(({ type }) => type === 'Published')
     this.fresh = conditions.find(({ type }) => type === 'Fresh')
     const date = new Date(confirmedAt ?? NaN)
@@ -228,6 +240,18 @@ export class DirectoryState {
     this.fresh = transition('Fresh', previous, state, now)
     return previous !== this.fresh
   }
+}
+
+/** Each of these objects in its newest version that is known of that very object. Where versions have no order, `later` knew the last one. */
+function newestOf(objects: readonly PublishedObject[], later: readonly PublishedObject[]): readonly PublishedObject[] {
+  const known = new Map(later.map((object) => [objectName(object), object]))
+  return objects.map((object) => {
+    const other = known.get(objectName(object))
+    if (other?.uid !== object.uid) return object
+    return (compareResourceVersions(other.resourceVersion, object.resourceVersion) ?? 1) > 0
+      ? withoutPaths(other)
+      : object
+  })
 }
 
 /** The directories that the agent keeps, found by path, by operation, and by the objects that they need. */

@@ -25,11 +25,16 @@ export async function recordVersions(
   const { path, digest } = state
   const known = new Map(state.recordedObjects.map((object) => [objectName(object), object]))
   const newer = objects.filter((object) => !isSameVersion(object, known.get(objectName(object))))
+  state.recordDue = undefined
   if (digest === undefined || newer.length === 0) return
   const now = performance.now()
   // What is there is another object's from now on, and no earlier content of the one that was deleted.
   const isOther = newer.some((object) => known.get(objectName(object))?.uid !== object.uid)
-  if (!urgent && !isOther && now - state.recordedAt < shortestInterval) return
+  const wait = state.recordedAt + shortestInterval - now
+  if (!urgent && !isOther && wait > 0) {
+    state.recordDue = Date.now() + wait
+    return
+  }
   try {
     if (!(await recordObjects(path, digest, newer))) return
     const names = new Set(newer.map(objectName))
@@ -51,7 +56,10 @@ export async function recordHeldBack(
   const latest = new Map(state.objects.map((object) => [objectName(object), object]))
   const isKnown = (one: PublishedObject, now: PublishedObject | undefined) =>
     now === undefined || isSameVersion(one, now)
-  if (state.recordedObjects.every((one) => isKnown(one, latest.get(objectName(one))))) return
+  if (state.recordedObjects.every((one) => isKnown(one, latest.get(objectName(one))))) {
+    state.recordDue = undefined
+    return
+  }
   const publication = await readPublication(state.path).catch(() => undefined)
   if (publication === undefined || publication.digest !== state.digest) return
   const objects = publication.objects.map((object) => {

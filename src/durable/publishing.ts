@@ -15,5 +15,6 @@ export {
   replaceFile,
 } from './publish/index.js'
 export { checkTarget } from './path/index.js'
+export { refuseKeptByAgent } from './target/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
 export { disableCoreDumps } from '../../native/index.js'

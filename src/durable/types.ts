@@ -114,7 +114,9 @@ export interface Confirmed {
   readonly sequence: number
   readonly objects: readonly RecordedObject[]
   readonly after: string
-  readonly publisher?: Publisher | undefined
+  readonly publisher?: Publisher
+  readonly publishedAt: number
+  readonly letGo?: LetGoMark
   /** Present once its removal has begun. */
   readonly removing?: object | undefined
   readonly movedTo?: string | undefined
@@ -144,6 +146,8 @@ export interface PublicationOptions {
   agent?: string | undefined
   /** Publish even where the target is held, and let it go with that; default false. */
   release?: boolean
+  /** Publish even where the target is held, which it is afterwards, too; default false. */
+  keepHold?: boolean
   /**
    * What becomes of the old content, in the form `exchange`: it goes `immediately` (default), or stays under its staging name until no
    * process has it open, mapped or mounted, or works in it.

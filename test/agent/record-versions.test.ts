@@ -8,6 +8,7 @@ import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
 import type { Outcome } from '../../src/agent/outcome.js'
 import { recordHeldBack } from '../../src/agent/record-versions.js'
+import { directoryStatus } from '../../src/agent/report/status-file.js'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
 import type { RecordedObject } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
@@ -79,6 +80,43 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   const last = recordIn(root)
   await recordHeldBack(state, silent, { urgent: true })
   t.equal(recordIn(root), last)
+})
+
+await t.test('what was held back is recorded as soon as ten minutes are over', async (t) => {
+  const { state, publish } = published(join(directory(t), 'target'))
+  await publish(objects(1))
+  t.equal(state.nextEnd, undefined)
+  await publish(objects(2))
+  t.equal(state.nextEnd, undefined, 'it is recorded at once')
+  await publish(objects(3))
+  const wait = (state.nextEnd ?? NaN) - Date.now()
+  t.ok(wait > 590_000 && wait <= 600_000, String(wait))
+  state.recordedAt -= 600_000
+  await recordHeldBack(state, silent)
+  t.strictSame(await versionsOf(state.path), [3])
+  t.equal(state.nextEnd, undefined)
+})
+
+await t.test('a restart reports no older versions than before, also after SIGKILL', async (t) => {
+  const path = join(directory(t), 'target')
+  const { state, publish } = published(path)
+  for (const version of [7, 8, 10]) await publish(objects(version, 1))
+  const restarted = async (more: object = {}) => {
+    const next = new DirectoryState(directoryOf([], { path }))
+    next.restore({ ...directoryStatus(state), ...more })
+    await compareWithRecord(next)
+    return next
+  }
+  const versions = ({ objects: found }: DirectoryState) => found.map(({ resourceVersion }) => Number(resourceVersion))
+  t.strictSame(await versionsOf(path), [8, 1], 'the last one is held back')
+  const next = await restarted()
+  t.strictSame(versions(next), [10, 1])
+  await recordHeldBack(next, silent)
+  t.strictSame(await versionsOf(path), [10, 1], 'and it is recorded')
+  t.strictSame(versions(await restarted({ digest: 'sha256:0' })), [10, 1], 'of other content the record says it')
+  t.strictSame(versions(await restarted({ objects: objects(9, 1) })), [10, 1], 'the newer of the two')
+  const another = objects(11, 1).map((object) => ({ ...object, uid: 'another' }))
+  t.strictSame(versions(await restarted({ objects: another })), [10, 1], 'another object says nothing of this one')
 })
 
 await t.test('that the content is another object’s is recorded at once', async (t) => {

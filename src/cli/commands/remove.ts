@@ -8,6 +8,7 @@ import { parseDuration } from '../words/option-values.js'
 import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { refuseConfigured, refuseOthers } from '../content/refuse-configured.js'
+import { NotPublished } from '../words/exit-codes.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 
@@ -41,7 +42,7 @@ configured to publish, stays, too.`,
     .argument('<path>', 'a directory or file that holdfast has published')
     .option(
       '--force',
-      'even if PATH is not as it was published, an agent with its state elsewhere has published it, or not all processes can be looked at; what is seen to be in use stays',
+      'even if PATH is not as it was published, an agent or sync has published it and it has not left their configuration, or not all processes can be looked at; what is seen to be in use stays',
       false,
     )
     .option('--release', 'even if PATH is held or rolled back', false)
@@ -88,7 +89,9 @@ async function removeOnceUnused(
   // The configuration may change while this waits.
   const confirm = async (record: KeptRecord) => {
     await refuseConfigured(target, options, removeItFirst)
-    if (!force && letGoSince(record) === undefined) await refuseOthers(target, agentOf(record), options.stateDirectory)
+    if (force || letGoSince(record) !== undefined) return
+    await refuseOthers(target, agentOf(record), options.stateDirectory)
+    if (record.publisher === 'agent') throw keptByAgent(target)
   }
   // Before: what fails then has changed nothing.
   const proof = await unprovenAt(target, requireProven)
@@ -106,4 +109,12 @@ async function removeOnceUnused(
       await sleep(Math.min(lookInterval, left), undefined, { signal })
     }
   }
+}
+
+function keptByAgent(target: string): NotPublished {
+  return new NotPublished(
+    `an agent or "holdfast sync" publishes ${target}, and would publish it again`,
+    target,
+    `holdfast left ${target} as it was; take it out of the configuration, and have the agent or sync read that, which lets it go; or, if neither publishes it any more, use --force`,
+  )
 }

@@ -94,7 +94,7 @@ async function publishTree(
   tree: FoundTree,
   { io, command, options, signal, own }: ReplaceContext,
 ): Promise<ReplaceResult> {
-  const { AtOnceFileSystem, replaceDirectory } = await import('../../durable/publishing.js')
+  const { AtOnceFileSystem, refuseKeptByAgent, replaceDirectory } = await import('../../durable/publishing.js')
   const found = await findAttributes(path, Object.keys(tree.files))
   const fileModeNamed = isNamed(command, 'fileMode')
   const modeOf = async ({ path: at, mode }: FoundTree['files'][string]): Promise<number> => {
@@ -118,6 +118,7 @@ async function publishTree(
         owner,
         ...(own?.form === 'symlink' && takesLinks(path) && { publish: own.form }),
         ...publicationOptions(options),
+        ...(options.force !== true && { confirm: (found) => refuseKeptByAgent(path, found) }),
         // Whoever publishes here for its own sake takes a move back.
         movedTo: null,
         progress: reading.add,

@@ -2,6 +2,7 @@ import { Command, Option } from '../words/option.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
 import { contentOf, type ContentChecks, throwReason } from '../content/content.js'
 import { contentKinds } from '../content/content-kinds.js'
+import type { Confirmed } from '../../durable/types.js'
 import type { Io } from '../output/io.js'
 import { parseDigest } from '../words/option-values.js'
 import {
@@ -95,10 +96,10 @@ to be durable, 75 another process holds FILE's lock.`,
       write.checkCommand(command, from)
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(file)
-        const { AtOnceFileSystem, checkFile, disableCoreDumps, replaceFile } =
+        const { AtOnceFileSystem, checkFile, disableCoreDumps, refuseKeptByAgent, replaceFile } =
           await import('../../durable/publishing.js')
         disableCoreDumps()
-        const asked = { mode: options.mode, owner: options.owner, ...publicationOptions(options) }
+        const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
         // Before a command runs, whose effects nobody could take back.
         if (command.length > 0) await checkFile(path, asked)
         const { content, ...checks } = await contentOf({ from, command }, options, { io, signal, path })
@@ -122,4 +123,13 @@ to be durable, 75 another process holds FILE's lock.`,
       })
       await printPublished(io, result, options)
     })
+}
+
+/** What was found under the target's lock. */
+type Found = Partial<Record<'record', Confirmed | undefined>>
+
+/** `kept`: refuses, without --force, what an agent keeps. */
+function askedFor(options: WriteOptions, kept: (found: Found) => void) {
+  const { mode, owner, force } = options
+  return { mode, owner, ...publicationOptions(options), ...(force !== true && { confirm: kept }) }
 }

@@ -91,11 +91,16 @@ export interface PublishingOptions extends OutputOptions {
   readonly parents?: true
   readonly requireProven?: true
   readonly release?: true
+  readonly force?: true
   readonly lockTimeout: number
   readonly keepAttributes?: true
 }
 
 export const publishingOptions = () => [
+  new Option(
+    '--force',
+    'publish even what an agent keeps, which undoes it unless it is held: run "holdfast hold" first; a hold stays',
+  ),
   new Option('--parents', 'make the directories above the target that are missing'),
   requireProvenOption(),
   releaseOption(),
@@ -104,12 +109,13 @@ export const publishingOptions = () => [
 ]
 
 export function publicationOptions(options: PublishingOptions) {
-  const { parents, requireProven, release, lockTimeout, keepAttributes } = options
+  const { parents, requireProven, release, force, lockTimeout, keepAttributes } = options
   return {
     attributes: keepAttributes ? ('keep' as const) : ('set' as const),
     parents: parents ?? false,
     requireProven: requireProven ?? false,
     release: release ?? false,
+    keepHold: force ?? false,
     lockTimeout,
   }
 }

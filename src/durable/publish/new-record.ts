@@ -6,6 +6,7 @@ import {
   letGoSince,
   demanding,
   describes,
+  isInForce,
   isPinned,
   type RecordBody,
   type RetiredTree,
@@ -33,6 +34,8 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
     | 'movedFrom'
     | 'movedTo'
     | 'agent'
+    | 'release'
+    | 'keepHold'
   >
   readonly place: Standing
   readonly staging: StagedInodes | undefined
@@ -45,6 +48,8 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
 export function newBody(publishing: Publishing): RecordBody {
   const { name, kind, boot, now, found, desired, options, place, staging, attributes, retired, history } = publishing
   const pin = pinAfter(publishing)
+  const held = found?.record?.hold
+  const hold = options.keepHold === true && options.release !== true && isInForce(held, now) ? held : undefined
   const why = history === undefined ? 'published' : options.pin ? 'rolledBack' : causeOf(found, desired)
   return {
     ...found?.newest?.unknown,
@@ -64,7 +69,7 @@ export function newBody(publishing: Publishing): RecordBody {
     attributes,
     ...(options.attributes === 'keep' && { keepsAttributes: true }),
     ...(staging && { staging }),
-    ...demanding({ retired, history, pin }),
+    ...demanding({ hold, retired, history, pin }),
     ...movesAfter(publishing),
     ...(why !== 'published' && { why }),
     ...(options.onDrop === 'remove' && { onDrop: options.onDrop }),

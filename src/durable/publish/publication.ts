@@ -239,7 +239,7 @@ export abstract class TargetPublication {
     // There is nothing to compare with.
     if (!this.planned.isRead) return false
     if (isSettled(found, this.desired, options) && (await this.isComplete())) return true
-    if (options.release !== true) refuseHeld(path, holdOf(found, fs.now()))
+    if (options.release !== true && options.keepHold !== true) refuseHeld(path, holdOf(found, fs.now()))
     if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, options, fs.now())
     await this.refuseForeign(found)
     return false

@@ -6,7 +6,7 @@ import type { RecordBody } from './record.js'
  */
 
 /** What a record says of that. */
-export type KeptRecord = Partial<Pick<RecordBody, 'agent' | 'letGo' | 'publishedAt'>>
+export type KeptRecord = Partial<Pick<RecordBody, 'agent' | 'letGo' | 'publishedAt' | 'publisher'>>
 
 /** undefined: no agent keeps it, or its record does not say which. */
 export function agentOf({ agent, publishedAt }: KeptRecord): string | undefined {

@@ -12,6 +12,7 @@ export {
   openTarget,
   refuseForeign,
   refuseHeld,
+  refuseKeptByAgent,
   refuseNewer,
   refuseOtherForm,
   refuseOtherPublisher,

@@ -11,7 +11,7 @@ import {
   type Judgement,
 } from '../record/index.js'
 import type { TargetNames, Tree } from '../path/index.js'
-import type { Hold, Pin, PublicationOptions, Publisher } from '../types.js'
+import type { Confirmed, Hold, Pin, PublicationOptions, Publisher } from '../types.js'
 
 /*
  * Targets that are left alone, with what is said of them. Nothing was changed where one of these throws.
@@ -207,6 +207,18 @@ export function refuseOtherPublisher(
   throw foreign(`holdfast ${owner} published ${path}, and holdfast ${publisher} is now asked to publish it too`, path, {
     state: leftAsItWas(path),
     advice: `${givingUp[publisher]}; to hand it over, ${givingUp[owner]}, and remove its record ${record}`,
+  })
+}
+
+/**
+ * For a person's command: an agent, or `sync`, whose record is there and has not been let go, would undo it at its next comparison. Whether
+ * one runs cannot be told here.
+ */
+export function refuseKeptByAgent(path: string, { record }: { readonly record?: Confirmed | undefined }): void {
+  if (record?.publisher !== 'agent' || letGoSince(record) !== undefined) return
+  throw foreign(`an agent or "holdfast sync" publishes ${path}, and would undo this`, path, {
+    state: 'nothing was changed',
+    advice: `change the objects that it is made from, or run "holdfast hold ${path}" and then this with --force: it stays until "holdfast release ${path}"`,
   })
 }
 
