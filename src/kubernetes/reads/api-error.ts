@@ -108,12 +108,12 @@ export function protocolError(reference: ObjectReference, problem: string): ApiE
 
 /**
  * The one rule of absence: the API server itself says of this one object that it does not exist, in a 404 with a metav1.Status of
- * reason NotFound. The 404 of a proxy, or of a server that does not serve the path, says nothing about the object.
+ * reason NotFound, whose details name it (apimachinery, NewNotFound). The 404 of a proxy, or of a server that does not serve the path,
+ * says nothing about the object.
  */
-export function isAbsent({ status, body }: Pick<ApiResponse, 'status' | 'body'>, name?: string): boolean {
-  if (status !== 404 || field(body, 'reason') !== 'NotFound') return false
-  const named = field(field(body, 'details'), 'name')
-  return name === undefined || named === undefined || named === name
+export function isAbsent({ status, body }: Pick<ApiResponse, 'status' | 'body'>, name: string | undefined): boolean {
+  if (status !== 404 || name === undefined || field(body, 'reason') !== 'NotFound') return false
+  return field(field(body, 'details'), 'name') === name
 }
 
 /** The message of a metav1.Status: on one line, and not endless. Empty where there is none. */

@@ -11,7 +11,7 @@ import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
 import { InvalidObjectError } from './decode.js'
 import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query, type Right } from './requests.js'
-import { observeObject } from './observed-version.js'
+import { itemsOf, observeObject } from './observed-version.js'
 
 /** Milliseconds; tests make them smaller. */
 export interface ReadTiming {
@@ -81,11 +81,7 @@ export class ApiReader {
    */
   list(target: ApiTarget, query: Query, signal: AbortSignal): Promise<readonly unknown[]> {
     return this.#untilAnswered(signal, Infinity, async () => {
-      const { items } = this.#document(target, 'list', await this.#ask(target, query, signal, 'list'))
-      // Go prints an empty list as null.
-      if (items === null) return []
-      if (Array.isArray(items)) return items as readonly unknown[]
-      throw new ApiError('protocol', `${describeTarget(target)}: the API server's answer is not a list`)
+      return itemsOf(this.#document(target, 'list', await this.#ask(target, query, signal, 'list')), target)
     })
   }
 

@@ -4,6 +4,7 @@ import type { ObservedVersion } from '../../objects/stored-object.js'
 import type { ObjectReference } from '../../objects/types.js'
 import { decodeObject, InvalidObjectError } from './decode.js'
 import { field, ApiError } from './api-error.js'
+import { describeTarget, objectTarget, type ApiTarget } from './requests.js'
 import { labelsOf } from './selections.js'
 
 /**
@@ -45,16 +46,31 @@ export function observeAbsence(resourceVersion: string | undefined): ObservedVer
 }
 
 /**
- * What a list of this one object says.
- * @throws ApiError if it is no list
+ * The items of a list. Each list of an API server has a resourceVersion: one without it comes from a proxy or another program, and
+ * proves that nothing is absent.
+ * @throws ApiError
  */
-export function observeList(reference: ObjectReference, json: unknown): ObservedVersion {
+export function itemsOf(json: unknown, target: ApiTarget): readonly unknown[] {
   const items = field(json, 'items')
   // Go prints an empty list as null.
   if (items !== null && !Array.isArray(items)) {
-    throw new ApiError('protocol', `${objectName(reference)}: the API server's answer is not a list`)
+    throw new ApiError('protocol', `${describeTarget(target)}: the API server's answer is not a list`)
   }
-  const [item, ...others] = (items ?? []) as unknown[]
+  if (resourceVersionOf(json) === undefined) {
+    throw new ApiError(
+      'protocol',
+      `${describeTarget(target)}: the list has no resourceVersion: a proxy, or another program, has answered`,
+    )
+  }
+  return (items ?? []) as readonly unknown[]
+}
+
+/**
+ * What a list of this one object says.
+ * @throws ApiError if it is no list of an API server
+ */
+export function observeList(reference: ObjectReference, json: unknown): ObservedVersion {
+  const [item, ...others] = itemsOf(json, objectTarget(reference))
   if (item === undefined) return observeAbsence(resourceVersionOf(json))
   // More than the one: the selector was dropped on the way, and any of them may be meant.
   return observeObject(reference, others.length === 0 ? item : undefined)

@@ -11,9 +11,9 @@ import { hasObject } from '../same-state.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
 import { ApiError, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
-import { observeAbsence, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
+import { itemsOf, observeAbsence, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { readFresh } from './reads.js'
-import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
+import { objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
 import type { WatchContext } from './reflector.js'
 import { labelsOf, Selections } from '../../kubernetes/reads/selections.js'
 import type { WatchTiming } from './timing.js'
@@ -267,12 +267,4 @@ function isSelection({ reference }: StoredObject): boolean {
 function nameOf(object: unknown): string | undefined {
   const name = field(field(object, 'metadata'), 'name')
   return typeof name === 'string' ? name : undefined
-}
-
-function itemsOf(list: unknown, target: ApiTarget): readonly unknown[] {
-  const items = field(list, 'items')
-  // Go prints an empty list as null.
-  if (items === null) return []
-  if (Array.isArray(items)) return items
-  throw new ApiError('protocol', `${describeTarget(target)}: the API server's answer is not a list`)
 }

@@ -11,6 +11,7 @@ export class Recovery {
   #open = 0
   #failing: string | undefined
   #scouting = false
+  #endsEarly = false
   /** Each is called with the milliseconds within which it may follow. */
   readonly #waiting = new Set<(spread: number) => void>()
 
@@ -32,6 +33,13 @@ export class Recovery {
   failed(cause: string): boolean {
     const first = this.#failing !== cause
     this.#failing = cause
+    return first
+  }
+
+  /** @returns whether it is the first watch that ended in order before its time: the one that is worth a line in the log */
+  endedEarly(): boolean {
+    const first = !this.#endsEarly
+    this.#endsEarly = true
     return first
   }
 

@@ -3,7 +3,7 @@
  *
  * Every start is a consistent read, and so is every restart after a failure: an API server that comes back may stand on an etcd
  * that was restored from a backup, and a watch that is resumed there from a version of the lost history is silent for ever. Only a
- * watch that ended in order, when its own time was over, and that had something to say, is resumed.
+ * watch that ended in order is resumed, and only if it, or one that it resumed, has said something within the time of one watch.
  */
 import type { Log } from '../../log.js'
 import type { SourceListener, WatchRestartReason } from '../types.js'
@@ -67,6 +67,8 @@ export class Reflector {
   #listFirst = false
   /** The server sends bookmarks: it is not silent for long unless it has forgotten the watch. */
   #bookmarked = false
+  /** performance.now() of the last list, event or bookmark that came before the watch under way. */
+  #heardAt = 0
   /** performance.now() of the first denial in a row. */
   #deniedSince: number | undefined
 
@@ -111,6 +113,7 @@ export class Reflector {
     this.#listFirst = false
     const attempt = this.#newAttempt()
     const resourceVersion = await this.subject.list(() => this.#request(attempt))
+    this.#heardAt = performance.now()
     this.#answered()
     if (resourceVersion === undefined)
       throw new ApiError('protocol', `${describeTarget(target)}: the list has no resourceVersion`)
@@ -119,7 +122,7 @@ export class Reflector {
 
   /** One stream to its end, started with the initial events where `from` is undefined. */
   async #watch(from: string | undefined): Promise<string | undefined> {
-    const { client, timing, recovery, random, listener, streamingLists } = this.context
+    const { client, timing, recovery, random, streamingLists } = this.context
     const { target, path, accept } = this.subject
     const [shortest, longest] = timing.watchSeconds
     const seconds = Math.round(shortest + random() * (longest - shortest))
@@ -148,14 +151,34 @@ export class Reflector {
       if (performance.now() - startedAt >= timing.healthyAfter) this.#backoff.reset()
     }
     if (this.#isStopped()) return undefined
-    const lasted = (performance.now() - startedAt) / 1000
+    return this.#endedInOrder(session, seconds, (performance.now() - startedAt) / 1000)
+  }
+
+  /**
+   * A load balancer may end each watch long before its time: it is resumed, and nothing was missed.
+   * @returns from where to go on
+   */
+  async #endedInOrder(session: WatchSession, seconds: number, lasted: number): Promise<string | undefined> {
+    const { timing, recovery, random, listener, log } = this.context
     // Timers and clocks differ by a little; ten seconds less than five minutes is not little.
-    if (lasted < seconds * 0.95 - 1) {
-      const lived = `${lasted.toFixed(1)} s of ${seconds} s`
-      throw new ApiError('connection', `${describeTarget(target)}: the server ended the watch after ${lived}`)
+    const early = lasted < seconds * 0.95 - 1
+    if (early) {
+      const ended = `ended the watch after ${lasted.toFixed(1)} s of ${seconds} s`
+      const what = describeTarget(this.subject.target)
+      const isShort = session.heardAt === undefined && lasted * 1000 < timing.shortWatch
+      if (isShort || session.initialEventsPending) throw new ApiError('connection', `${what}: the server ${ended}`)
+      log[recovery.endedEarly() ? 'info' : 'debug'](
+        { object: describeObjects(this.subject), restart: 'timeout' },
+        `${what}: the server, or a load balancer before it, ${ended}, in order: it is resumed, as all others will be`,
+      )
     }
     listener.watchRestarted('timeout', this.#references())
-    return session.resumeFrom
+    this.#heardAt = session.heardAt ?? this.#heardAt
+    const isSilent = !early || performance.now() - this.#heardAt >= seconds * 1000
+    if (session.heardAt === undefined && isSilent) return undefined
+    // All watches of a connection end together.
+    if (early) await recovery.wait(random() * timing.wakeSpread, this.#newAttempt().signal)
+    return session.position
   }
 
   async #recover(failure: ApiError): Promise<void> {

@@ -26,6 +26,8 @@ export interface WatchTiming {
    * (k8s.io/apiserver, storage/cacher, defaultBookmarkFrequency).
    */
   readonly silence: number
+  /** A watch that the server ends before this, and that has said nothing, has failed; client-go calls it very short. */
+  readonly shortWatch: number
   /** A watch that outlives what it asked for by this is cut: the server, or something between, has forgotten it. */
   readonly overrun: number
   /**
@@ -48,6 +50,7 @@ export const defaultTiming: WatchTiming = {
   streamingRetry: 600_000,
   silence: 180_000,
   watchSeconds: [300, 600],
+  shortWatch: 1_000,
   overrun: 30_000,
   denialGrace: 5_000,
 }

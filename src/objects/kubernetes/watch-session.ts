@@ -14,7 +14,7 @@ const initialEventsEnd = 'k8s.io/initial-events-end'
 export class WatchSession {
   /** From where the next watch can go on. Undefined while the initial events are not complete. */
   #position: string | undefined
-  #heard = false
+  #heardAt: number | undefined
   #bookmarked = false
   #seen = false
 
@@ -36,12 +36,14 @@ export class WatchSession {
     return this.#bookmarked
   }
 
-  /**
-   * From where the next watch can go on, once this one has ended in order. Undefined if it never said anything: a watch from a
-   * version that the server's etcd has not reached (it was restored from a backup) is silent for ever, so a list must follow.
-   */
-  get resumeFrom(): string | undefined {
-    return this.#heard ? this.#position : undefined
+  /** performance.now() of the last event or bookmark; undefined if there was none. */
+  get heardAt(): number | undefined {
+    return this.#heardAt
+  }
+
+  /** From where the next watch can go on, once this one has ended in order. */
+  get position(): string | undefined {
+    return this.#position
   }
 
   /** @throws ApiError for an ERROR event, and for what is no event */
@@ -68,7 +70,7 @@ export class WatchSession {
         // A type that a later Kubernetes may bring: nothing that we asked for.
         return
     }
-    this.#heard = true
+    this.#heardAt = performance.now()
   }
 
   async #takeBookmark(object: unknown): Promise<void> {
@@ -90,10 +92,13 @@ export class WatchSession {
     await this.events.complete(this.#seen, version)
   }
 
-  /** Initial events come in no order of versions: only the bookmark at their end is a position. */
+  /**
+   * Initial events come in no order of versions: only the bookmark at their end is a position. Of versions that cannot be compared, the
+   * last that came is the newest.
+   */
   #advance(version: string | undefined): void {
     if (version === undefined || this.#position === undefined) return
-    if (isBelow(this.#position, version)) this.#position = version
+    if (!isBelow(version, this.#position)) this.#position = version
   }
 }
 

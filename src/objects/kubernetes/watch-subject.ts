@@ -112,7 +112,8 @@ export class ObjectEvents implements WatchEvents {
   async #offer(observed: ObservedVersion): Promise<void> {
     const { resourceVersion } = observed
     if (resourceVersion !== undefined && this.#readUpTo !== undefined) {
-      if (!isBelow(this.#readUpTo, resourceVersion)) return
+      // Versions that cannot be compared may be newer.
+      if (resourceVersion === this.#readUpTo || isBelow(resourceVersion, this.#readUpTo)) return
     }
     if (this.stored.offer(observed) === 'accepted') return
     const fresh = await takeFresh(this.stored, this.readFresh)

@@ -70,7 +70,7 @@ export class OperatorStatus {
   #refusal(answer: ApiResponse, verb: string): StaticPodError {
     const { resource, group, name } = this.operator
     const what = `${resource}.${group}/${name}`
-    if (isAbsent(answer)) return new StaticPodError(`${what} does not exist`)
+    if (isAbsent(answer, name)) return new StaticPodError(`${what} does not exist`)
     const said = statusMessage(answer.body)
     const subresource = verb === 'patch' ? `${resource}/status` : resource
     const advice =

@@ -75,7 +75,7 @@ async function askBy(
     if (answer.status === 200) {
       return { result: resultOf(answer.body, manifest, revision?.toString() ?? manifest.revision), isRefused: false }
     }
-    if (isAbsent(answer)) {
+    if (isAbsent(answer, name)) {
       return { result: { state: 'not-ready', message: `${namespace}/${name} does not exist` }, isRefused: false }
     }
     const { status } = answer

@@ -151,18 +151,20 @@ void t.test('a Retry-After is waited for', async (t) => {
 })
 
 void t.test('a list is its items, also where there are none', async (t) => {
+  const metadata = { resourceVersion: '7' }
   const { reader, running } = await reading(
     t,
-    (reply) => json(reply, 200, { kind: 'PodList', items: [{ a: 1 }] }),
+    (reply) => json(reply, 200, { kind: 'PodList', metadata, items: [{ a: 1 }] }),
+    (reply) => json(reply, 200, { kind: 'PodList', metadata, items: null }),
+    (reply) => json(reply, 200, { kind: 'Pod', metadata }),
     (reply) => json(reply, 200, { kind: 'PodList', items: null }),
-    (reply) => json(reply, 200, { kind: 'Pod' }),
-    (reply) => json(reply, 200, { kind: 'PodList', items: [] }),
+    (reply) => json(reply, 200, { kind: 'PodList', metadata, items: [] }),
   )
   t.strictSame(await reader.list(podTarget('ns'), { labelSelector: 'app=installer' }, signal), [{ a: 1 }])
   t.equal(running.requests[0]?.path, '/api/v1/namespaces/ns/pods?labelSelector=app%3Dinstaller')
   t.strictSame(await reader.list(podTarget('ns'), {}, signal), [])
-  t.strictSame(await reader.list(podTarget('ns'), {}, signal), [], 'what is no list is retried')
-  t.equal(running.requests.length, 4)
+  t.strictSame(await reader.list(podTarget('ns'), {}, signal), [], 'what is no list, or has no resourceVersion, is retried')
+  t.equal(running.requests.length, 5)
 })
 
 void t.test('a list that answers 404 is never an empty one', async (t) => {

@@ -133,7 +133,7 @@ await t.test('a list or an event that is older than what is known is settled by 
     t,
     [object('a', 40), object('b', 41, web)],
     (name, reply) => {
-      if (name === 'c') json(reply, 404, { kind: 'Status', reason: 'NotFound' })
+      if (name === 'c') json(reply, 404, { kind: 'Status', reason: 'NotFound', details: { name } })
       else json(reply, 200, object(name, 100, name === 'a' ? web : undefined))
     },
     published,

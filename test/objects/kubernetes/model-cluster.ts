@@ -114,7 +114,10 @@ export class ModelCluster {
 
   /** Ends the object's watches in order. */
   endWatches(name: string): void {
-    for (const watcher of this.#watchers) if (watcher.name === name) watcher.reply.end()
+    for (const watcher of [...this.#watchers].filter((each) => each.name === name)) {
+      this.#watchers.delete(watcher)
+      watcher.reply.end()
+    }
   }
 
   put(name: string, content: string, metadata: Record<string, unknown> = {}): ModelObject {
@@ -207,7 +210,10 @@ export class ModelCluster {
     }
     const object = this.#at(name, this.revision)
     if (object) json(reply, 200, { kind: 'Secret', ...object })
-    else json(reply, 404, { kind: 'Status', code: 404, reason: 'NotFound', message: `"${name}" not found` })
+    else {
+      const details = { name, kind: 'secrets' }
+      json(reply, 404, { kind: 'Status', code: 404, reason: 'NotFound', details, message: `"${name}" not found` })
+    }
   }
 
   #list(name: string, reply: Reply): void {

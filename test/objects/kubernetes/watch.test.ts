@@ -194,17 +194,6 @@ void t.test('a watch that outlives its time is cut', async (t) => {
   t.equal(cluster.watching, 1, 'one stream is open')
 })
 
-void t.test('a watch that ends before its time begins again with a consistent read', async (t) => {
-  const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
-  source.follow([{ reference: cert }])
-  await recorder.untilState(cert, 'present', 'one')
-  cluster.endWatches('serving-cert')
-  await recorder.until('second confirmation', () => cluster.requests.length === 2 && cluster.watching === 1)
-  t.equal(cluster.requests[1]?.query.get('resourceVersion'), null)
-  t.strictSame(recorder.restarts, ['connection'])
-  t.equal(recorder.reported.length, 1)
-})
-
 void t.test('forgotten objects are not reported of any more, kept ones go on', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   const other = reference('other')

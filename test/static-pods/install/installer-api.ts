@@ -96,13 +96,14 @@ export class InstallerApi extends NodeDisk {
     }
     const object = this.objects.get(path)
     if (object) json(reply, 200, object)
-    else notFound(reply)
+    else notFound(seen, reply)
   }
 }
 
 /** As the API server answers for an object that does not exist. */
-export function notFound(reply: Reply): void {
-  json(reply, 404, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 })
+export function notFound({ path }: Pick<Seen, 'path'>, reply: Reply): void {
+  const details = { name: path.split('?', 1)[0]?.split('/').at(-1) }
+  json(reply, 404, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', details, code: 404 })
 }
 
 /** As a proxy before the API server answers for a path that it does not know. */

@@ -103,7 +103,7 @@ await t.test('an API server that cannot be reached, and a mirror pod that does n
   const refused = await watch(gone, [`--kubeconfig=${gone.kubeconfig}`])
   t.match(JSON.parse(refused.stdout), { outcome: 'fell-back', to: 6, message: /ECONNREFUSED/ }, refused.stderr)
   const api = install(await InstallerApi.start(t))
-  api.override = (_, reply) => (notFound(reply), true)
+  api.override = (seen, reply) => (notFound(seen, reply), true)
   const absent = await watch(api, [`--kubeconfig=${api.kubeconfig}`])
   t.match(JSON.parse(absent.stdout), { outcome: 'fell-back', to: 6, message: /does not exist/ }, absent.stderr)
 })
