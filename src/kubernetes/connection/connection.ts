@@ -46,13 +46,14 @@ class Connection implements ApiClient {
   readonly #pool: TransportPool
   readonly #userAgent: string
   readonly #checks: NodeJS.Timeout
+  readonly #looks: NodeJS.Timeout
   readonly #access: ClusterAccess
   readonly #largeReads = new LargeReads(8, 128 * 1024)
   readonly #renewal = new Renewal(() => this.#differs())
   readonly #bucket: TokenBucket | undefined
   readonly #observer: ApiObserver
   #rejected: AccessSnapshot | undefined
-  #connectionId: string | undefined
+  #adopted: AccessSnapshot | undefined
   /** Of the server that is asked, for messages. */
   #origin = ''
   #notAfter: Date | undefined
@@ -67,6 +68,7 @@ class Connection implements ApiClient {
     this.#access = typeof access === 'function' ? lazyAccess(access) : access
     // Credentials may rotate while nothing but silent watches goes on.
     this.#checks = setInterval(() => this.#check(), this.#limits.ping).unref()
+    this.#looks = setInterval(() => void this.#look(), this.#limits.look).unref()
   }
 
   get defaultNamespace(): string | undefined {
@@ -141,6 +143,7 @@ class Connection implements ApiClient {
 
   close(): Promise<void> {
     clearInterval(this.#checks)
+    clearInterval(this.#looks)
     this.#closed ??= new ConnectionError('the client was closed', 'connection')
     this.#pool.destroy(this.#closed)
     this.#bucket?.close()
@@ -250,20 +253,27 @@ class Connection implements ApiClient {
   #adopt(access: AccessSnapshot): void {
     // A client that was closed while the credentials were read must not open anything.
     if (this.#closed) throw this.#closed
-    if (access.connectionId === this.#connectionId) return
-    this.#connectionId = access.connectionId
+    const before = this.#adopted
+    this.#adopted = access
+    if (access.connectionId === before?.connectionId) return
     this.#origin = `${access.server.origin}${basePath(access.server)}`
     this.#notAfter = access.certificate && notAfter(access.certificate.chain)
-    this.#pool.adopt(access.connectionId)
+    this.#pool.adopt(access)
   }
 
   async #differs(): Promise<boolean> {
     return this.#rejected !== undefined && this.#access.differs(this.#rejected)
   }
 
+  /** A look at the files costs no more than a stat of each: a kubeconfig that leads elsewhere is soon followed, and no plugin is run for it. */
+  async #look(): Promise<void> {
+    const adopted = this.#adopted
+    if (adopted !== undefined && (await this.#access.differs(adopted).catch(() => false))) this.#check()
+  }
+
   #check(): void {
     // Without a first request there is nothing to keep up; a failure shows itself to the next request.
-    if (this.#connectionId === undefined) return
+    if (this.#adopted === undefined) return
     this.#access.current().then(
       (access) => {
         if (!this.#closed) this.#adopt(access)

@@ -50,11 +50,20 @@ export class TransportPool {
     }
   }
 
-  /** From now on, this access is in force: drains every connection that was made with another. */
-  adopt(connectionId: string): void {
-    this.#inForce = connectionId
+  /**
+   * From now on, this access is in force. Connections that were made with other credentials drain; what another server says counts no
+   * more.
+   */
+  adopt(access: AccessSnapshot): void {
+    this.#inForce = access.connectionId
     for (const line of this.#lines) {
-      if (line.access.connectionId !== connectionId) line.drain(this.limits.drain)
+      const { server, connectionId } = line.access
+      if (connectionId === access.connectionId) continue
+      if (server.href === access.server.href) line.drain(this.limits.drain)
+      else
+        line.destroy(
+          new ConnectionError(`${server.origin}: the kubeconfig leads to ${access.server.origin} now`, 'rotation'),
+        )
     }
   }
 

@@ -5,8 +5,10 @@ import type { ConnectionError } from './client.js'
 export interface TransportLimits {
   /** From the first packet until the server's settings are known. */
   readonly connect: number
-  /** Between two pings of a connection, and between two looks at the credentials of an idle client. */
+  /** Between two pings of a connection, and between two renewals of the credentials of an idle client. */
   readonly ping: number
+  /** Between two looks whether a file has changed that the server's address or the credentials come from. */
+  readonly look: number
   /** Until a ping must be answered. */
   readonly pong: number
   /** How long the streams of a connection with outdated credentials may go on. */
@@ -26,6 +28,7 @@ export interface TransportLimits {
 export const transportLimits: TransportLimits = {
   connect: 15_000,
   ping: 30_000,
+  look: 2_000,
   pong: 15_000,
   drain: 30_000,
   idle: 300_000,

@@ -73,3 +73,35 @@ void t.test('a denial names the right that is missing, and a refused connection 
   await recorder.until('refused', () => /ECONNREFUSED/.test(recorder.losses.at(-1)?.message ?? ''))
   t.match(recorder.losses.at(-1), { reason: 'SourceUnavailable' })
 })
+
+void t.test('a kubeconfig that moves to another server is followed within five seconds', async (t) => {
+  const directory = temporaryDirectory()
+  t.teardown(directory.remove)
+  writeFileSync(join(directory.path, 'ca'), authority.certificate)
+  const clusters = [new ModelCluster(), new ModelCluster()] as const
+  const [from, to] = clusters
+  for (const cluster of clusters) {
+    await cluster.start()
+    t.teardown(() => cluster.stop())
+  }
+  from.put('serving-cert', 'here')
+  to.put('serving-cert', 'older')
+  to.put('serving-cert', 'there')
+  const settings = ({ url }: ModelCluster) =>
+    kubeconfig({ server: url, 'certificate-authority': 'ca' }, {}, 'kube-system')
+  const client = connect(await loadKubeconfig(directory.path, settings(from)), { version: '1' })
+  const recorder = new Recorder()
+  const source = new KubernetesSource(client, recorder)
+  t.teardown(() => source.close())
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'here')
+  const moved = performance.now()
+  writeFileSync(join(directory.path, 'kubeconfig.new'), settings(to))
+  renameSync(join(directory.path, 'kubeconfig.new'), join(directory.path, 'kubeconfig'))
+  await recorder.until('followed', () => recorder.last(cert)?.observation.state === 'present' && to.watching === 1)
+  await recorder.untilState(cert, 'present', 'there')
+  const took = performance.now() - moved
+  t.comment(`${Math.round(took)} ms`)
+  t.ok(took <= 5_000, `${took} ms`)
+  t.strictSame(recorder.restarts, ['rotation'])
+})
