@@ -14,10 +14,17 @@ export class PausableTimer implements Pausable {
   #left: number
 
   constructor(
-    milliseconds: number,
+    private readonly milliseconds: number,
     private readonly over: () => void,
   ) {
     this.#left = Math.min(milliseconds, longestTimeout)
+    this.resume()
+  }
+
+  /** Counts the whole time again. */
+  restart(): void {
+    this.pause()
+    this.#left = Math.min(this.milliseconds, longestTimeout)
     this.resume()
   }
 
@@ -37,7 +44,7 @@ export class PausableTimer implements Pausable {
 
 /**
  * One signal for a piece of work: it aborts when the caller's signal does, with the caller's reason, or with `error()` after
- * `milliseconds`, unless `met` or `dispose` was called before. A caller that hands over its controller instead has it aborted then, and
+ * `milliseconds`, unless `met` or `dispose` was called before; `goesOn`, asked then, may have the time counted again. A caller that hands over its controller instead has it aborted then, and
  * there is no other signal.
  *
  * The timer holds the controller. A signal made by `AbortSignal.any([signal, AbortSignal.timeout(n)])` does not: on Node 20 the
@@ -55,6 +62,7 @@ export class Deadline implements Pausable {
     readonly milliseconds: number,
     caller: AbortSignal | AbortController | undefined,
     error: () => Error = () => new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
+    goesOn: () => boolean = () => false,
   ) {
     this.#controller = caller instanceof AbortController ? caller : new AbortController()
     const outer = caller instanceof AbortController ? undefined : caller
@@ -62,6 +70,10 @@ export class Deadline implements Pausable {
     this.#forward = () => this.#controller.abort(outer?.reason)
     this.#timer = new PausableTimer(milliseconds, () => {
       if (this.#controller.signal.aborted) return
+      if (goesOn()) {
+        this.#timer.restart()
+        return
+      }
       this.#expired = true
       this.#controller.abort(error())
     })

@@ -141,7 +141,8 @@ export class StoredObject {
   }
 }
 
-function sizeOf(data: ReadonlyMap<string, Uint8Array>): number {
+/** Bytes of content. */
+export function sizeOf(data: ReadonlyMap<string, Uint8Array>): number {
   let size = 0
   for (const bytes of data.values()) size += bytes.length
   return size

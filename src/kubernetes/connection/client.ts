@@ -1,4 +1,5 @@
 import type { Pausable } from '../../deadline.js'
+import type { Progress } from './progress.js'
 import type { StreamLine } from './stream-line.js'
 
 /** The few things that holdfast asks of an API server. connection.ts is the real one. */
@@ -25,7 +26,7 @@ export interface ApiClient {
 
 export interface RequestOptions {
   readonly signal?: AbortSignal
-  /** Milliseconds until the answer's head (stream) or whole (get, send) must be there. */
+  /** Milliseconds without anything of the answer: of its head (stream), or until it is whole (get, send). See progress.ts for a slow link. */
   readonly timeout: number
   /** What a `get` is to the API server, for its observer; default `get`. */
   readonly verb?: 'list'
@@ -64,6 +65,11 @@ export interface ApiResponse {
   readonly foreign?: string
 }
 
+export interface LinePatience extends Pausable {
+  /** More of the stream came. `unfinished`: it ends within a line. */
+  came(unfinished: boolean): void
+}
+
 export interface ApiStream {
   readonly status: number
   readonly retryAfter: number | undefined
@@ -76,7 +82,9 @@ export interface ApiStream {
    * has ended the stream in order; rejects with what `take` threw, too. `patience` with the server does not run while a line waits for its
    * place among the large ones.
    */
-  readonly takeLines: (take: (line: StreamLine) => Promise<void>, patience?: Pausable) => Promise<void>
+  readonly takeLines: (take: (line: StreamLine) => Promise<void>, patience?: LinePatience) => Promise<void>
+  /** What tells a slow link from silence. */
+  readonly progress: Progress
 }
 
 /** No answer came from the API server, or one that can only be another program's. `reason` says what kind of restart this is. */

@@ -6,6 +6,7 @@ import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { LargeReads } from './large-reads.js'
 import { notAfter } from '../credentials/pem.js'
+import { Progress } from './progress.js'
 import { foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
 import { Renewal } from './renewal.js'
 import { transportLimits, type Answer, type TransportLimits } from './transport.js'
@@ -36,6 +37,12 @@ const MAX_STATUS_BODY = 1024 * 1024
 
 /** How often one request is refused unprocessed before it fails. */
 const MAX_REFUSED = 3
+
+interface Called {
+  readonly answer: Answer
+  readonly deadline: Deadline
+  readonly progress: Progress
+}
 
 type Limits = Pick<RequestOptions, 'timeout' | 'signal'> & Pick<StreamOptions, 'attempt'>
 
@@ -101,19 +108,20 @@ class Connection implements ApiClient {
 
   async stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream> {
     const call = { method: 'GET', verb: 'watch', path, query, body: undefined, accept: options.accept } as const
-    const { answer, deadline } = await this.#call(call, options)
+    const { answer, deadline, progress } = await this.#call(call, options)
     const { signal } = deadline
     const what = describeCall(call)
     try {
       const head = { status: answer.status, retryAfter: retryAfter(answer.headers['retry-after']) }
       if (answer.status !== 200) {
-        const bytes = await this.#readBody(answer, MAX_STATUS_BODY, what, deadline)
+        const bytes = await this.#readBody(answer, MAX_STATUS_BODY, what, deadline, progress)
         deadline.dispose()
         return {
           ...head,
           body: parseJson(bytes),
           ...this.#foreign(call, answer, bytes),
           takeLines: () => Promise.resolve(),
+          progress,
         }
       }
       const { foreign } = this.#foreign(call, answer)
@@ -129,11 +137,12 @@ class Connection implements ApiClient {
         this.#observer.watches(-1)
         deadline.dispose()
       })
-      const lines = { limit: this.#limits.line, what, signal, largeReads: this.#largeReads }
+      const lines = { limit: this.#limits.line, what, signal, largeReads: this.#largeReads, progress }
       return {
         ...head,
         body: undefined,
         takeLines: (take, patience) => takeLines({ body, broken }, { ...lines, patience }, take),
+        progress,
       }
     } catch (error) {
       deadline.dispose()
@@ -151,9 +160,9 @@ class Connection implements ApiClient {
   }
 
   async #send(call: Call, options: RequestOptions): Promise<ApiResponse> {
-    const { answer, deadline } = await this.#call(call, options)
+    const { answer, deadline, progress } = await this.#call(call, options)
     try {
-      const bytes = await this.#readBody(answer, this.#limits.body, describeCall(call), deadline)
+      const bytes = await this.#readBody(answer, this.#limits.body, describeCall(call), deadline, progress)
       const after = retryAfter(answer.headers['retry-after'])
       const foreign = this.#foreign(call, answer, bytes)
       if (answer.status === 200 && foreign.foreign !== undefined) throw new ConnectionError(foreign.foreign, 'protocol')
@@ -163,9 +172,9 @@ class Connection implements ApiClient {
     }
   }
 
-  #readBody(answer: Answer, limit: number, what: string, deadline: Deadline): Promise<Buffer> {
+  #readBody(answer: Answer, limit: number, what: string, deadline: Deadline, progress: Progress): Promise<Buffer> {
     const { signal } = deadline
-    return readBody(answer, { limit, what, signal, place: this.#largeReads.place(signal, deadline) })
+    return readBody(answer, { limit, what, signal, place: this.#largeReads.place(signal, deadline), progress })
   }
 
   #foreign({ path }: Call, answer: Answer, bytes?: Buffer): { foreign?: string } {
@@ -174,12 +183,13 @@ class Connection implements ApiClient {
   }
 
   /** Sends a request; again if it was refused unprocessed. Its time starts when it may be sent. */
-  async #call(call: Call, { timeout, signal, attempt }: Limits): Promise<{ answer: Answer; deadline: Deadline }> {
+  async #call(call: Call, { timeout, signal, attempt }: Limits): Promise<Called> {
     for (let refused = 0; ;) {
       this.#observer.throttled((await this.#bucket?.take(attempt?.signal ?? signal)) ?? 0)
-      const deadline = deadlineOf(describeCall(call), attempt ?? signal, timeout)
+      const progress = new Progress(() => this.#pool.received)
+      const deadline = deadlineOf(describeCall(call), attempt ?? signal, timeout, progress)
       try {
-        return { answer: await this.#authorized(call, deadline.signal), deadline }
+        return { answer: await this.#authorized(call, deadline.signal), deadline, progress }
       } catch (error) {
         deadline.dispose()
         if (!(error instanceof NotProcessed)) throw error
@@ -283,6 +293,12 @@ class Connection implements ApiClient {
   }
 }
 
-function deadlineOf(what: string, caller: AbortSignal | AbortController | undefined, timeout: number): Deadline {
-  return new Deadline(timeout, caller, () => new ConnectionError(`${what}: no answer within ${timeout} ms`, 'timeout'))
+function deadlineOf(
+  what: string,
+  caller: AbortSignal | AbortController | undefined,
+  timeout: number,
+  progress: Progress,
+): Deadline {
+  const late = () => new ConnectionError(`${what}: ${progress.problem(timeout)}`, 'timeout')
+  return new Deadline(timeout, caller, late, () => progress.moved())
 }

@@ -31,6 +31,8 @@ class Http1Transport implements Transport {
   readonly #sockets = new Set<Socket>()
   readonly #agent: Http.Agent
   #draining = false
+  /** Bytes that have come over sockets that are closed. */
+  #past = 0
   #failure: ConnectionError | undefined
 
   constructor(
@@ -66,6 +68,12 @@ class Http1Transport implements Transport {
   }
 
   /** Closed once its last socket is, so that the next request asks again which protocol the server speaks. */
+  get received(): number {
+    let sum = this.#past
+    for (const { bytesRead } of this.#sockets) sum += bytesRead
+    return sum
+  }
+
   get open(): boolean {
     return !this.#draining && this.#sockets.size > 0
   }
@@ -133,7 +141,10 @@ class Http1Transport implements Transport {
 
   #track(socket: Socket): void {
     this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+    socket.once('close', () => {
+      this.#past += socket.bytesRead
+      this.#sockets.delete(socket)
+    })
   }
 
   #explain(error: Error, sent: Http.ClientRequest, { method, signal }: Request): Error {

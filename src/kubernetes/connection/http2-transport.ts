@@ -22,7 +22,7 @@ export async function openHttp2(socket: TLSSocket, server: URL, limits: Transpor
     createConnection: () => socket,
     settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
   })
-  const transport = new Http2Transport(session, http2, server.origin, limits)
+  const transport = new Http2Transport(session, http2, server.origin, limits, socket)
   // After a TLS alert the session is destroyed without an event, and the socket stays open (Node 20 to 24).
   socket.on('error', (error) => {
     transport.destroy(wrapConnectionError(server.origin, error))
@@ -39,6 +39,8 @@ export class Http2Transport implements Transport {
   #failReady: (() => void) | undefined
   #failure: ConnectionError | undefined
   #pinging = false
+  /** Bytes that had come when the last ping was due. */
+  #heard = 0
   readonly #pings: NodeJS.Timeout
 
   constructor(
@@ -46,8 +48,9 @@ export class Http2Transport implements Transport {
     private readonly http2: typeof Http2,
     private readonly server: string,
     private readonly limits: TransportLimits,
+    private readonly socket: Pick<TLSSocket, 'bytesRead'>,
   ) {
-    this.#pings = setInterval(() => this.probe(), limits.ping).unref()
+    this.#pings = setInterval(() => this.#pingAfterSilence(), limits.ping).unref()
     session.on('goaway', (code: number) => {
       const detail = code === 0 ? '' : `, code ${code}`
       this.#failure ??= this.#error(`the server is closing the connection (GOAWAY${detail})`, 'goaway')
@@ -89,6 +92,10 @@ export class Http2Transport implements Transport {
     return this.session.destroyed ? 0 : 1
   }
 
+  get received(): number {
+    return this.socket.bytesRead
+  }
+
   get open(): boolean {
     return !this.#draining && !this.session.closed && !this.session.destroyed
   }
@@ -127,15 +134,30 @@ export class Http2Transport implements Transport {
     })
   }
 
+  /** As client-go does: a connection over which anything comes is alive. */
+  #pingAfterSilence(): void {
+    const { received } = this
+    if (received === this.#heard) this.probe()
+    this.#heard = received
+  }
+
   probe(): void {
     if (this.#pinging || this.session.destroyed) return
     this.#pinging = true
-    const timer = setTimeout(() => {
+    let before = this.received
+    const timer = setInterval(() => {
+      const { received } = this
+      // On a slow link the answer waits behind what is on its way already.
+      if (received !== before) {
+        before = received
+        return
+      }
+      clearInterval(timer)
       this.destroy(this.#error(`no answer to a ping within ${this.limits.pong} ms`, 'timeout'))
     }, this.limits.pong).unref()
     const answered = (): void => {
       this.#pinging = false
-      clearTimeout(timer)
+      clearInterval(timer)
     }
     try {
       this.session.ping(answered)

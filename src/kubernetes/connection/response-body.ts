@@ -1,6 +1,7 @@
 import { ConnectionError } from './client.js'
 import { wantsTls, wrapConnectionError } from './connection-error.js'
 import type { ReadPlace } from './large-reads.js'
+import type { Progress } from './progress.js'
 import type { Answer } from './transport.js'
 
 interface BodyOptions {
@@ -10,15 +11,17 @@ interface BodyOptions {
   readonly what: string
   readonly signal: AbortSignal
   readonly place: ReadPlace
+  readonly progress: Progress
 }
 
 /** Reads a body. Rejects with ConnectionError, or the signal's reason. */
-export async function readBody(answer: Answer, { limit, what, signal, place }: BodyOptions): Promise<Buffer> {
+export async function readBody(answer: Answer, { limit, what, signal, place, progress }: BodyOptions): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of chunksOf(answer)) {
       size += chunk.length
+      progress.came(chunk.length)
       if (size > limit) throw bodyError(what, `the response is larger than ${limit} bytes`)
       chunks.push(chunk)
       await place.grown(size)

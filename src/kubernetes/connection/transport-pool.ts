@@ -17,6 +17,8 @@ export class TransportPool {
   /** Streams that a connection still being opened is thought to take: what the last one took. */
   #expected = Infinity
   readonly #sweep: NodeJS.Timeout
+  /** Bytes that have come over connections which are forgotten. */
+  #past = 0
 
   constructor(private readonly limits: TransportLimits) {
     this.#sweep = setInterval(() => this.#closeIdle(), Math.min(limits.ping, limits.idle)).unref()
@@ -24,6 +26,11 @@ export class TransportPool {
 
   get connections(): number {
     return this.#lines.reduce((sum, { transport }) => sum + (transport?.sockets ?? 0), 0)
+  }
+
+  /** Bytes that have come over all connections, closed ones too. */
+  get received(): number {
+    return this.#lines.reduce((sum, { transport }) => sum + (transport?.received ?? 0), this.#past)
   }
 
   /**
@@ -85,6 +92,7 @@ export class TransportPool {
   }
 
   #forgetClosed(): void {
+    for (const { over, transport } of this.#lines) if (over) this.#past += transport?.received ?? 0
     this.#lines = this.#lines.filter((line) => !line.over)
   }
 

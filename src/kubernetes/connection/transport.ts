@@ -64,6 +64,8 @@ export interface Transport {
   readonly limit: number
   /** Sockets that are open. */
   readonly sockets: number
+  /** Bytes that have come over all of its sockets. */
+  readonly received: number
   /** Whether it takes new requests. */
   readonly open: boolean
   /** Rejects with ConnectionError, NotProcessed, or the signal's reason. `done` is called when the stream is over. */

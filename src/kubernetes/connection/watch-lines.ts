@@ -1,6 +1,7 @@
 /** The lines of a watch, as its stream brings them. */
 import type { LargeReads, ReadPlace } from './large-reads.js'
-import type { Pausable } from '../../deadline.js'
+import type { LinePatience } from './client.js'
+import type { Progress } from './progress.js'
 import { bodyError, explain, refuseBroken } from './response-body.js'
 import { StreamLine } from './stream-line.js'
 import type { Answer } from './transport.js'
@@ -15,7 +16,8 @@ interface LineOptions {
   readonly signal: AbortSignal
   readonly largeReads: LargeReads
   /** The reader's with the server: it does not run while a line waits for its place. */
-  readonly patience?: Pausable | undefined
+  readonly patience?: LinePatience | undefined
+  readonly progress: Progress
 }
 
 /**
@@ -27,11 +29,21 @@ interface LineOptions {
  */
 export async function takeLines(
   { body, broken }: Pick<Answer, 'body' | 'broken'>,
-  { limit, what, signal, largeReads, patience }: LineOptions,
+  { limit, what, signal, largeReads, patience, progress }: LineOptions,
   take: TakeLine,
 ): Promise<void> {
   const lines = new Lines(limit, what, largeReads.place(signal, patience), take)
   let taking: Promise<void> | undefined
+  let isTaking = false
+  const takeAll = async (): Promise<void> => {
+    // All that has come since, in one piece: frames of one byte each would keep everything else waiting.
+    for (let chunk = read(body); chunk !== null; chunk = read(body)) {
+      progress.came(chunk.length)
+      await lines.add(chunk)
+      patience?.came(lines.unfinished)
+      await new Promise(setImmediate)
+    }
+  }
   try {
     await new Promise<void>((resolve, reject) => {
       const fail = (error: unknown): void => reject(explain({ broken }, what, signal, error))
@@ -40,10 +52,11 @@ export async function takeLines(
       body.once('end', () => resolve(taking))
       body.once('error', fail)
       body.once('close', cut)
-      body.on('data', (chunk: Buffer) => {
-        body.pause()
-        taking = lines.add(chunk)
-        taking.then(() => body.resume(), reject)
+      body.on('readable', () => {
+        if (isTaking) return
+        isTaking = true
+        taking = takeAll().finally(() => (isTaking = false))
+        taking.catch(reject)
       })
       // What has happened before is told no more.
       if (body.readableEnded) resolve()
@@ -60,7 +73,12 @@ export async function takeLines(
   }
 }
 
+const read = (body: Answer['body']): Buffer | null => body.read() as Buffer | null
+
 const newline = 10
+
+/** Pieces of fewer bytes are joined as they come: each costs more than it holds. */
+const smallPiece = 4096
 
 class Lines {
   /** Pieces of the line that has not ended yet. */
@@ -93,7 +111,14 @@ class Lines {
   #grow(piece: Buffer): void {
     this.#size += piece.length
     if (this.#size > this.limit) throw bodyError(this.what, `a line is longer than ${this.limit} bytes`)
-    this.#started.push(piece)
+    const last = this.#started.at(-1)
+    if (last !== undefined && last.length + piece.length < smallPiece) {
+      this.#started[this.#started.length - 1] = Buffer.concat([last, piece])
+    } else this.#started.push(piece)
+  }
+
+  get unfinished(): boolean {
+    return this.#size > 0
   }
 
   /** The stream has ended. */

@@ -69,7 +69,7 @@ export function listQuery(reference: ObjectReference): Query {
 
 /** A watch that goes on after this resource version. */
 export function watchQuery(reference: ObjectReference, from: string, seconds: number): Query {
-  return { ...streamQuery(reference, seconds), resourceVersion: from }
+  return { ...streamQuery(listQuery(reference), seconds), resourceVersion: from }
 }
 
 /**
@@ -77,16 +77,21 @@ export function watchQuery(reference: ObjectReference, from: string, seconds: nu
  * that is not among them when they end is absent for certain.
  */
 export function streamingListQuery(reference: ObjectReference, seconds: number): Query {
-  return {
-    ...streamQuery(reference, seconds),
-    sendInitialEvents: 'true',
-    resourceVersionMatch: 'NotOlderThan',
-  }
+  return initialEvents(listQuery(reference), seconds)
 }
 
-function streamQuery(reference: ObjectReference, seconds: number): Query {
+/** The same of all objects that a label selector matches. */
+export function selectedStreamQuery(labelSelector: string, seconds: number): Query {
+  return initialEvents({ labelSelector }, seconds)
+}
+
+function initialEvents(selector: Query, seconds: number): Query {
+  return { ...streamQuery(selector, seconds), sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
+}
+
+function streamQuery(selector: Query, seconds: number): Query {
   return {
-    ...listQuery(reference),
+    ...selector,
     watch: '1',
     allowWatchBookmarks: 'true',
     timeoutSeconds: String(seconds),

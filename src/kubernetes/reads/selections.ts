@@ -23,6 +23,11 @@ export class Selections {
     return this.#matches.some(({ names }) => names.has(name))
   }
 
+  /** Each selector, with the names that match it. */
+  get matches(): readonly { readonly selector: string; readonly names: ReadonlySet<string> }[] {
+    return this.#matches.map(({ selection, names }) => ({ selector: selection.reference.selector ?? '', names }))
+  }
+
   /** A list starts: what it does not bring does not match. */
   clear(): void {
     for (const { names } of this.#matches) names.clear()

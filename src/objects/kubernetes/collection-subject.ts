@@ -8,15 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../parallel.js'
 import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
-import type { ObservedVersion, StoredObject } from '../stored-object.js'
+import { sizeOf, type ObservedVersion, type StoredObject } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
 import { ApiError, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
-import { itemsOf, observeAbsence, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
+import { itemsOf, observeAbsence, observeObject, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
+import { continueOf, readSelected, type ReadContext } from './read-selected.js'
 import { readFresh } from './reads.js'
 import { objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
-import type { WatchContext } from './reflector.js'
 import { labelsOf, Selections } from '../../kubernetes/reads/selections.js'
-import type { WatchTiming } from './timing.js'
 import { isBelow, isKnown, takeFresh, type Ask, type EventType } from './watch-subject.js'
 import type { WatchEvents, WatchSubject } from './watch-subject.js'
 
@@ -25,6 +24,9 @@ const pageSize = 500
 
 /** Objects that are read by name at a time. */
 const readAtATime = 4
+
+/** Objects to read of what a selector matches from which on they are read together, if they are half of it. */
+const manyReads = 16
 
 /** Milliseconds after which an object that could not be read is read again. */
 const readAgainAfter = 30_000
@@ -50,9 +52,7 @@ export class CollectionSubject implements WatchSubject {
   constructor(
     { kind, namespace }: Pick<ObjectReference, 'kind' | 'namespace'>,
     private readonly followed: ReadonlyMap<string, StoredObject>,
-    private readonly context: Pick<WatchContext, 'client' | 'log'> & {
-      readonly timing: Pick<WatchTiming, 'denialGrace'>
-    },
+    private readonly context: ReadContext,
     private readonly again = readAgainAfter,
   ) {
     this.target = { ...objectTarget({ kind, namespace, name: '' }), name: undefined }
@@ -98,22 +98,44 @@ export class CollectionSubject implements WatchSubject {
         if (this.followed.has(name)) found.set(name, item)
       }
       version ??= resourceVersionOf(answer.body)
-      const next: unknown = field(field(answer.body, 'metadata'), 'continue')
-      token = typeof next === 'string' && next !== '' ? next : undefined
+      token = continueOf(answer.body)
     }
     const before = this.#followedObjects()
     const newcomers = this.#selections.any ? await this.#select(before, found, version, ask) : []
     const kept = before.filter((stored) => this.#follows(stored))
-    await inParallel(newcomers, readAtATime, async (stored) => {
-      await this.#read(stored, ask)
-    })
+    const unread = new Set(newcomers)
     await inParallel(kept, readAtATime, async (stored) => {
       const item = found.get(stored.reference.name)
       if (item === undefined) await this.#gone(stored, version, ask)
       else if (this.#isKnown(stored, item)) stored.current()
-      else await this.#read(stored, ask)
+      else unread.add(stored)
+    })
+    await this.#readTogether(unread, ask)
+    await inParallel([...unread], readAtATime, async (stored) => {
+      await this.#read(stored, ask)
     })
     return version
+  }
+
+  /** Reads what most of a selection is, without a request for each; what was read is unread no more. */
+  async #readTogether(unread: Set<StoredObject>, ask: Ask): Promise<void> {
+    for (const { selector, names } of this.#selections.matches) {
+      const wanted = new Map(
+        [...unread].flatMap((stored) => (names.has(stored.reference.name) ? [[stored.reference.name, stored]] : [])),
+      )
+      if (wanted.size < manyReads || wanted.size < names.size / 2) continue
+      const newcomers: StoredObject[] = []
+      await readSelected(this.context, this, selector, ask, async (object) => {
+        const stored = wanted.get(nameOf(object) ?? '')
+        if (stored === undefined || !unread.delete(stored)) return 0
+        const observed = observeObject(stored.reference, object)
+        this.#settle(stored, observed, newcomers)
+        if (stored.offer(observed) === 'stale') await this.#read(stored, ask)
+        const { observation } = observed
+        return observation.state === 'present' ? sizeOf(observation.object.data) : 0
+      })
+      for (const newcomer of newcomers) unread.add(newcomer)
+    }
   }
 
   events(ask: Ask): WatchEvents {

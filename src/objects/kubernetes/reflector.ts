@@ -142,7 +142,7 @@ export class Reflector {
     const startedAt = performance.now()
     recovery.streamOpened()
     try {
-      await readEvents(stream.takeLines, session, { target, seconds, timing, attempt, bookmarked: this.#bookmarked })
+      await readEvents(stream, session, { target, seconds, timing, attempt, bookmarked: this.#bookmarked })
     } finally {
       recovery.streamClosed()
       this.#bookmarked = (this.#bookmarked || session.bookmarked) && !attempt.signal.aborted

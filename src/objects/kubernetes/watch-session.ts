@@ -1,6 +1,6 @@
 /** One watch stream, event by event, and the limits of its time: what each event says goes to the stored object. */
-import { PausableTimer, type Pausable } from '../../deadline.js'
-import type { ApiStream } from '../../kubernetes/connection/client.js'
+import { PausableTimer } from '../../deadline.js'
+import type { ApiStream, LinePatience } from '../../kubernetes/connection/client.js'
 import { field, refusedRequest, statusMessage, ApiError } from '../../kubernetes/reads/api-error.js'
 import { describeTarget, type ApiTarget } from '../../kubernetes/reads/requests.js'
 import type { StreamLine } from '../../kubernetes/connection/stream-line.js'
@@ -106,7 +106,7 @@ interface StreamLimits {
   readonly target: ApiTarget
   /** What the watch asked for. */
   readonly seconds: number
-  readonly timing: Pick<WatchTiming, 'initialEventsTimeout' | 'overrun' | 'silence'>
+  readonly timing: Pick<WatchTiming, 'initialEventsTimeout' | 'requestTimeout' | 'overrun' | 'silence'>
   /** Aborts the stream. */
   readonly attempt: AbortController
   /** An earlier watch of the same has got bookmarks. */
@@ -122,7 +122,7 @@ export class InitialEventsLate extends Error {}
  * @throws InitialEventsLate, ApiError, ConnectionError, and whatever the stream was aborted with
  */
 export async function readEvents(
-  takeLines: ApiStream['takeLines'],
+  { takeLines, progress }: Pick<ApiStream, 'takeLines' | 'progress'>,
   session: WatchSession,
   { target, seconds, timing, attempt, bookmarked }: StreamLimits,
 ): Promise<void> {
@@ -132,18 +132,42 @@ export async function readEvents(
     forgotten(`the server did not end the watch after the agreed ${seconds} s`),
     seconds * 1000 + timing.overrun,
   )
-  const initial = new PausableTimer(timing.initialEventsTimeout, () => attempt.abort(new InitialEventsLate()))
-  initial.pause()
+  // On a slow link, initial events wait for their turn, and one event may take minutes: no limit is over while the link moves.
+  const whileStill = (milliseconds: number, over: () => void): PausableTimer => {
+    const timer: PausableTimer = new PausableTimer(milliseconds, () => {
+      if (progress.moved()) timer.restart()
+      else over()
+    })
+    timer.pause()
+    return timer
+  }
+  const initial = whileStill(timing.initialEventsTimeout, () => attempt.abort(new InitialEventsLate()))
+  const line = whileStill(timing.requestTimeout, () =>
+    forgotten(`an event of the watch stopped halfway: too little came within ${timing.requestTimeout / 1000} s`)(),
+  )
   let silence: NodeJS.Timeout | undefined
-  const patience: Pausable = {
+  let unfinished = false
+  const patience: LinePatience = {
     resume: () => {
       if (session.initialEventsPending) initial.resume()
+      else if (unfinished) line.resume()
       else if (bookmarked || session.bookmarked)
-        silence = setTimeout(forgotten(`the watch was silent for ${timing.silence / 1000} s`), timing.silence)
+        silence ??= setTimeout(forgotten(`the watch was silent for ${timing.silence / 1000} s`), timing.silence)
     },
     pause: () => {
       initial.pause()
+      line.pause()
       clearTimeout(silence)
+      silence = undefined
+    },
+    came: (isUnfinished) => {
+      if (unfinished === isUnfinished) return
+      unfinished = isUnfinished
+      if (isUnfinished) progress.begin()
+      patience.pause()
+      line.restart()
+      line.pause()
+      patience.resume()
     },
   }
   patience.resume()

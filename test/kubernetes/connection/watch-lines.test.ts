@@ -6,6 +6,7 @@ import t from 'tap'
 import { ConnectionError } from '../../../src/kubernetes/connection/client.js'
 import { ApiError } from '../../../src/kubernetes/reads/api-error.js'
 import { LargeReads } from '../../../src/kubernetes/connection/large-reads.js'
+import { Progress } from '../../../src/kubernetes/connection/progress.js'
 import { StreamLine } from '../../../src/kubernetes/connection/stream-line.js'
 import { WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
 import { objectTarget } from '../../../src/kubernetes/reads/requests.js'
@@ -20,7 +21,8 @@ import { Recorder, reference } from '../../objects/recorder.js'
 const limit = 40
 
 const options = () => {
-  return { limit, what: 'GET /x', signal: new AbortController().signal, largeReads: new LargeReads(1, 10) }
+  const progress = new Progress(() => 0)
+  return { limit, what: 'GET /x', signal: new AbortController().signal, largeReads: new LargeReads(1, 10), progress }
 }
 
 /** What comes of a body in these chunks: its lines, and what ended them. */

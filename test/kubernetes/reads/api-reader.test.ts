@@ -163,7 +163,11 @@ void t.test('a list is its items, also where there are none', async (t) => {
   t.strictSame(await reader.list(podTarget('ns'), { labelSelector: 'app=installer' }, signal), [{ a: 1 }])
   t.equal(running.requests[0]?.path, '/api/v1/namespaces/ns/pods?labelSelector=app%3Dinstaller')
   t.strictSame(await reader.list(podTarget('ns'), {}, signal), [])
-  t.strictSame(await reader.list(podTarget('ns'), {}, signal), [], 'what is no list, or has no resourceVersion, is retried')
+  t.strictSame(
+    await reader.list(podTarget('ns'), {}, signal),
+    [],
+    'what is no list, or has no resourceVersion, is retried',
+  )
   t.equal(running.requests.length, 5)
 })
 

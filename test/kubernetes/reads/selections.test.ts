@@ -4,6 +4,8 @@ import { silent } from '../../../src/log.js'
 import { CollectionSubject } from '../../../src/objects/kubernetes/collection-subject.js'
 import { observeObject } from '../../../src/kubernetes/reads/observed-version.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
+import { StreamingLists } from '../../../src/objects/kubernetes/streaming-lists.js'
+import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { selectionReference, type ObjectReference, type ObservedState } from '../../../src/objects/types.js'
 import { Recorder, reference } from '../../objects/recorder.js'
@@ -80,7 +82,9 @@ async function scene(
   for (const one of published) follower.follow(one)
   const abort = new AbortController()
   t.teardown(() => abort.abort())
-  const context = { client: await connectTo(t, server.url), log: silent, timing: { denialGrace: 0 } }
+  const timing = { ...defaultTiming, denialGrace: 0 }
+  const streamingLists = new StreamingLists(silent, 0)
+  const context = { client: await connectTo(t, server.url), log: silent, timing, streamingLists }
   follower.subject = new CollectionSubject(selection, follower.followed, context)
   const ask = () => ({ signal: abort.signal, timeout: 60_000 })
   return { follower, subject: follower.subject, ask, asked }

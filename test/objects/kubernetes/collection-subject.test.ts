@@ -3,6 +3,8 @@ import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { CollectionSubject } from '../../../src/objects/kubernetes/collection-subject.js'
 import { observeObject } from '../../../src/kubernetes/reads/observed-version.js'
+import { StreamingLists } from '../../../src/objects/kubernetes/streaming-lists.js'
+import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
 import { ObjectEvents } from '../../../src/objects/kubernetes/watch-subject.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { Recorder, reference } from '../recorder.js'
@@ -32,7 +34,9 @@ async function scene(t: Test, items: readonly object[], get: (name: string, repl
   const stored = new Map([one, two].map((each) => [each.name, new StoredObject(each, recorder)]))
   const abort = new AbortController()
   t.teardown(() => abort.abort())
-  const context = { client: await connectTo(t, server.url), log: silent, timing: { denialGrace: 0 } }
+  const timing = { ...defaultTiming, denialGrace: 0 }
+  const streamingLists = new StreamingLists(silent, 0)
+  const context = { client: await connectTo(t, server.url), log: silent, timing, streamingLists }
   const subject = new CollectionSubject(one, stored, context, 20)
   const ask = () => ({ signal: abort.signal, timeout: 60_000 })
   const get1 = stored.get('one')

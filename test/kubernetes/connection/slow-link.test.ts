@@ -1,0 +1,117 @@
+/** Limits are of silence: a slow answer is waited for, a trickle is not, and small frames keep nobody else waiting. */
+import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { beginWatch, type Reply } from './api-server.js'
+import { collect, connectTo, failure, once, start } from './connected.js'
+import { startRawServer } from './raw-http2.js'
+
+/** The longest time, in milliseconds, that the event loop stood still while the work went on. */
+async function standstill(work: Promise<unknown>): Promise<number> {
+  let longest = 0
+  let at = performance.now()
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - at - 5)
+    at = performance.now()
+  }, 5)
+  await work
+  clearInterval(timer)
+  return longest
+}
+
+await t.test('a line in HTTP/2 frames of one byte lets others have their turn', async (t) => {
+  const length = 900_000
+  const api = await connectTo(t, await startRawServer(t, { length, size: 1, pause: 0 }))
+  const watch = async (): Promise<number> => {
+    const { takeLines } = await api.stream('/watch', {}, once)
+    return new Promise((resolve, reject) => {
+      takeLines((line) => {
+        resolve(line.take().length)
+        return Promise.resolve()
+      }).catch(reject)
+    })
+  }
+  const all = Promise.all([1, 2, 3, 4].map(watch))
+  const longest = await standstill(all)
+  t.strictSame(await all, Array(4).fill(length))
+  t.comment(`${Math.round(longest)} ms`)
+  t.ok(longest < 1_000, `${Math.round(longest)} ms`)
+})
+
+/** Writes the text in pieces, so many milliseconds apart. */
+async function writeSlowly(reply: Reply, text: string, pieces: number, pause: number): Promise<void> {
+  const response = reply as ServerResponse
+  const size = Math.ceil(text.length / pieces)
+  for (let at = 0; at < text.length && !response.destroyed; at += size) {
+    response.write(text.slice(at, at + size))
+    await delay(pause)
+  }
+  response.end()
+}
+
+for (const protocol of ['h2', 'https'] as const) {
+  await t.test(`over ${protocol} an answer that takes longer than its limit is whole while it comes`, async (t) => {
+    const text = JSON.stringify({ data: 'x'.repeat(100_000) })
+    const { api } = await start(t, {
+      protocol,
+      handler: (_, reply) => {
+        ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
+        void writeSlowly(reply, text, 20, 100)
+      },
+    })
+    t.match(await api.get('/x', {}, { timeout: 600 }), { status: 200, body: { data: /^x{100000}$/ } })
+  })
+
+  await t.test(`over ${protocol} a trickle is no answer, and the message says how much came`, async (t) => {
+    const { api } = await start(t, {
+      protocol,
+      handler: (_, reply) => {
+        ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
+        void writeSlowly(reply, '"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', 50, 300)
+      },
+    })
+    const started = performance.now()
+    const error = await failure(api.get('/x', {}, { timeout: 1_000 }))
+    t.match(error, {
+      reason: 'timeout',
+      message: /^GET \/x: the answer stopped after \d+ bytes: too little came within 1000 ms$/,
+    })
+    t.ok(performance.now() - started < 8_000)
+  })
+}
+
+await t.test('an answer whose turn comes late on a busy connection is waited for', async (t) => {
+  const { api } = await start(t, {
+    handler: ({ path }, reply) => {
+      const body = path === '/long' ? JSON.stringify('x'.repeat(200_000)) : '"small"'
+      ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
+      if (path === '/long') void writeSlowly(reply, body, 40, 100)
+      else void delay(2_500).then(() => (reply as ServerResponse).end(body))
+    },
+  })
+  const [long, small] = await Promise.all([
+    api.get('/long', {}, { timeout: 500 }),
+    api.get('/small', {}, { timeout: 500 }),
+  ])
+  t.equal((long.body as string).length, 200_000)
+  t.equal(small.body, 'small')
+})
+
+await t.test('a connection over which bytes come is owed no ping', async (t) => {
+  let pings = 0
+  const { api, running } = await start(t, { handler: (_, reply) => beginWatch(reply, 1) }, {}, { ping: 300, pong: 200 })
+  const watch = await api.stream('/watch', {}, once)
+  const ended = failure(collect(watch))
+  for (const session of running.sessions) session.on('ping', () => pings++)
+  const talking = setInterval(() => {
+    for (const session of running.sessions) session.settings({ maxConcurrentStreams: 50 + (pings % 2) })
+  }, 50)
+  await delay(1_500)
+  t.equal(pings, 0)
+  clearInterval(talking)
+  const quiet = performance.now()
+  while (pings === 0 && performance.now() - quiet < 30_000) await delay(20)
+  t.ok(pings > 0, 'silence is asked')
+  await api.close()
+  await ended
+})

@@ -1,0 +1,76 @@
+/** Events that come slowly: what moves is waited for, and what stops halfway is not. */
+import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import type { Reply } from '../../kubernetes/connection/api-server.js'
+import { contentOf, reference } from '../recorder.js'
+import { startWatching } from './watching.js'
+
+const cert = reference('serving-cert')
+
+const large = (version: number, content: string): string => {
+  const metadata = { name: 'serving-cert', namespace: 'kube-system', uid: 'uid-1', resourceVersion: String(version) }
+  const data = { a: Buffer.from(content).toString('base64'), b: Buffer.alloc(60_000, 'b').toString('base64') }
+  return `${JSON.stringify({ type: version === 1001 ? 'ADDED' : 'MODIFIED', object: { metadata, data } })}\n`
+}
+
+const end = `${JSON.stringify({
+  type: 'BOOKMARK',
+  object: { metadata: { resourceVersion: '1001', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+})}\n`
+
+async function writeIn(reply: Reply, text: string, pieces: number, pause: number): Promise<void> {
+  const size = Math.ceil(text.length / pieces)
+  for (let at = 0; at < text.length; at += size) {
+    ;(reply as ServerResponse).write(text.slice(at, at + size))
+    await delay(pause)
+  }
+}
+
+function open(reply: Reply): Reply {
+  ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
+  ;(reply as ServerResponse).flushHeaders()
+  return reply
+}
+
+await t.test('initial events, and an event long after them, take longer than any limit', async (t) => {
+  const limits = { initialEventsTimeout: 500, requestTimeout: 500 }
+  let stream: Reply | undefined
+  const { cluster, recorder, source } = await startWatching(t, limits, (c) => {
+    c.intercept = ({ verb }, reply) => {
+      if (verb !== 'watch') return false
+      stream = open(reply)
+      void writeIn(reply, large(1001, 'one') + end, 20, 100)
+      return true
+    }
+  })
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  // So long that what comes is little in all of the time.
+  await delay(3_000)
+  if (stream) await writeIn(stream, large(1002, 'two'), 20, 100)
+  await recorder.untilState(cert, 'present', 'two')
+  t.strictSame(recorder.restarts, [])
+  t.equal(cluster.requests.length, 1, 'what was received is kept')
+})
+
+await t.test('an event that stops halfway loses the watch, and the log says so', async (t) => {
+  let watches = 0
+  const { cluster, recorder, source, logged } = await startWatching(t, { requestTimeout: 1_000 }, (c) => {
+    c.put('serving-cert', 'one')
+    c.intercept = ({ verb }, reply) => {
+      if (verb !== 'watch' || watches++ > 0) return false
+      open(reply)
+      void writeIn(reply, large(1001, 'one') + end, 1, 0).then(() =>
+        writeIn(reply, large(1002, 'two').slice(0, 9), 9, 400),
+      )
+      return true
+    }
+  })
+  source.follow([{ reference: cert }])
+  await recorder.until('given up', () => recorder.restarts.length > 0)
+  t.strictSame(recorder.restarts, ['silence'])
+  t.match(logged.join('\n'), /an event of the watch stopped halfway: too little came within 1 s/)
+  await recorder.until('begun again', () => cluster.requests.length === 2 && cluster.watching === 1)
+  t.equal(contentOf(source.latest(cert)), 'one')
+})
