@@ -58,14 +58,15 @@ export class Agent {
     private readonly port: number,
     readonly logFile: string,
     private readonly environment: Record<string, string>,
+    /** What runs the agent elsewhere: in a network namespace. */
+    private readonly prefix: readonly string[] = [],
   ) {}
 
   /** Begins it, and does not wait for anything. */
   start(): void {
     const log = openSync(this.logFile, 'a')
-    this.child = startProcess('env', this.commandLine('agent', '--config', this.configuration), {
-      stdio: ['ignore', log, log],
-    })
+    const line = [...this.prefix, 'env', ...this.commandLine('agent', '--config', this.configuration)]
+    this.child = startProcess(line[0] ?? '', line.slice(1), { stdio: ['ignore', log, log] })
   }
 
   /**

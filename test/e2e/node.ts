@@ -25,6 +25,8 @@ export interface NodeOptions {
   readonly rate?: { readonly qps: number; readonly burst: number }
   /** What it watches, if not each object. */
   readonly watch?: 'namespaces'
+  /** What runs the agent elsewhere, if not here. */
+  readonly prefix?: readonly string[]
   /** Further environment variables. */
   readonly environment?: Record<string, string>
 }
@@ -64,7 +66,7 @@ export class Node {
     }
     write(options.directories)
     const environment = { PATH: process.env['PATH'] ?? '', HOME: root, ...options.environment }
-    const agent = new Agent(configuration, port, join(root, 'agent.log'), environment)
+    const agent = new Agent(configuration, port, join(root, 'agent.log'), environment, options.prefix)
     t.teardown(async () => {
       await agent.kill()
       if (!t.passing()) t.comment(readFileSync(agent.logFile, 'utf8').split('\n').slice(-40).join('\n'))

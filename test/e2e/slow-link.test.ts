@@ -1,0 +1,75 @@
+/** What a node at a slow link sees, beside curl: the same content in about the same time, for about the same bytes. */
+import t, { type Test } from 'tap'
+import { Cluster } from './cluster.js'
+import { readTree } from './disk.js'
+import type { Namespace } from './namespace.js'
+import { Node } from './node.js'
+import { SlowLink, type LinkOptions } from './slow-link.js'
+import { until } from './until.js'
+
+t.setTimeout(900_000)
+
+const needsRoot = process.getuid?.() === 0 ? false : 'needs root: network namespaces'
+const atMost = { time: 1.5, bytes: 1.3 }
+
+const cluster = await Cluster.start()
+t.teardown(() => cluster.stop())
+
+/** Starts an agent at the slow end, and compares it with a GET of the same by curl. */
+async function compare(
+  t: Test,
+  namespace: Namespace,
+  options: LinkOptions,
+  names: readonly string[],
+  path: string,
+): Promise<void> {
+  const link = await SlowLink.open(t, cluster.api.port, options)
+  const curl = await link.curl(`/api/v1/namespaces/${namespace.name}/${path}`, cluster.api.adminPair)
+  await namespace.createAccount('agent', { secrets: names })
+  const user = { token: await namespace.token('agent') }
+  const node = await Node.create(t, namespace, {
+    allowed: {},
+    kubeconfig: namespace.kubeconfig(user, { server: link.url, cluster: { 'tls-server-name': 'localhost' } }),
+    prefix: link.prefix,
+    directories: [{ path: 'all', contents: names.map((secret) => ({ secret, into: secret })) }],
+  })
+  const before = link.bytes
+  const started = performance.now()
+  node.agent.start()
+  await until('all is on the disk', () => Object.keys(readTree(node.path('all')) ?? {}).length === names.length, {
+    within: 4 * curl.took + 30_000,
+    every: 200,
+  })
+  const took = performance.now() - started
+  const bytes = link.bytes - before
+  const figures = `curl ${Math.round(curl.took)} ms, ${curl.bytes} bytes; the agent ${Math.round(took)} ms, ${bytes} bytes`
+  t.comment(`${JSON.stringify(options)}: ${figures}`)
+  t.ok(took <= atMost.time * curl.took, 'time')
+  t.ok(bytes <= atMost.bytes * curl.bytes, 'bytes')
+  t.strictSame(
+    node.agent.log().filter(({ level, restart }) => level === 'warn' && restart !== undefined),
+    [],
+    'no watch was lost',
+  )
+  await node.agent.kill()
+}
+
+const links: readonly LinkOptions[] = [
+  { rate: 1024 },
+  { rate: 256, delay: 150, loss: 0.02 },
+  ...(process.env['HOLDFAST_SLOWEST_LINK'] === '1' ? [{ rate: 64 }] : []),
+]
+for (const options of links) {
+  await t.test(`a Secret of 900 kB over ${JSON.stringify(options)}`, { skip: needsRoot }, async (t) => {
+    const namespace = await cluster.namespace()
+    await namespace.putSecret('large', { data: 'x'.repeat(900_000) })
+    await compare(t, namespace, options, ['large'], 'secrets/large')
+  })
+}
+
+await t.test('100 Secrets of 8 kB over 256 kbit/s', { skip: needsRoot }, async (t) => {
+  const namespace = await cluster.namespace()
+  const names = Array.from({ length: 100 }, (_, index) => `secret-${index}`)
+  for (const name of names) await namespace.putSecret(name, { data: 'x'.repeat(8_000) })
+  await compare(t, namespace, { rate: 256 }, names, 'secrets')
+})
