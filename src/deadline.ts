@@ -44,8 +44,8 @@ export class PausableTimer implements Pausable {
 
 /**
  * One signal for a piece of work: it aborts when the caller's signal does, with the caller's reason, or with `error()` after
- * `milliseconds`, unless `met` or `dispose` was called before; `goesOn`, asked then, may have the time counted again. A caller that hands over its controller instead has it aborted then, and
- * there is no other signal.
+ * `milliseconds`, unless `met` or `dispose` was called before; if `goesOn` answers true then, the time counts again. A caller that hands
+ * over its controller instead has it aborted then, and there is no other signal.
  *
  * The timer holds the controller. A signal made by `AbortSignal.any([signal, AbortSignal.timeout(n)])` does not: on Node 20 the
  * anonymous timeout is lost at the next garbage collection, and the work then hangs for ever.
