@@ -1,7 +1,7 @@
 import { messageOf, type InvalidInput as DeclaredInvalid } from '../errors.js'
 import { DurableWriteError, extendError } from '../durable/errors.js'
 
-/** What was asked for could not be done; the message says what, on which object or path, and what to do. No secret is in it. */
+/** A static-pod command failed: the message says what failed, on which object or path, and what to do. It shows no secret. */
 export class StaticPodError extends Error {
   override readonly name: string = 'StaticPodError'
 }
@@ -11,13 +11,13 @@ export class Superseded extends StaticPodError {
   override readonly name = 'Superseded'
 }
 
-/** What was given cannot be right whatever the state of the node: nothing was started. */
+/** The arguments can be right on no node: the command started nothing. */
 export class InvalidInput extends StaticPodError implements DeclaredInvalid {
   override readonly name = 'InvalidInput'
   readonly invalid = 'argument'
 }
 
-/** The same failure, with what else is known of the disk: sentences without their full stops. */
+/** The same failure, with what else the caller knows of the disk: sentences without their full stops. */
 export function withState(error: unknown, state: readonly string[]): unknown {
   if (state.length === 0) return error
   if (!(error instanceof DurableWriteError)) {
@@ -26,7 +26,7 @@ export function withState(error: unknown, state: readonly string[]): unknown {
   return extendError(error, state)
 }
 
-/** The failure of what the deadline cut short, which says so; what it says of the disk stays. */
+/** The failure that the deadline caused, and names it; what the error says of the disk stays. */
 export function late(error: unknown, milliseconds: number): unknown {
   if (error instanceof Superseded) return error
   if (error instanceof DurableWriteError && error.code !== 'ECANCELED') return error

@@ -24,8 +24,8 @@ export interface HostPathUsers {
 }
 
 /**
- * Which static pods of a manifest directory mount these paths, by whatever name. A volume that holds a path from above does not count: it
- * shows what is published next as well. `look`: whether the way to a path may be looked at; else its text alone counts.
+ * Which static pods of a manifest directory mount these paths, under any name. A volume that holds a path from above does not count: it
+ * shows the next publication as well. `look`: holdfast may follow the way to a path on the disk; else it compares the text alone.
  * @throws Error where the way to one of `paths` cannot be known
  */
 export async function hostPathUsers(
@@ -71,8 +71,8 @@ async function manifests(
 }
 
 /**
- * Which static pod mounts a path by itself, or may do so, in a few words; undefined: none. Without a manifest directory, kubelet's usual one
- * is looked at, where it is there.
+ * Which static pod mounts a path by itself, or may do so, in a few words; undefined: none. Without a manifest directory, holdfast reads
+ * kubelet's usual one, where it exists.
  */
 export async function describeHostPathUser(
   path: string,

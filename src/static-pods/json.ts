@@ -1,4 +1,4 @@
-/* Looking into JSON that nobody has checked. */
+/* Accessors for unchecked JSON. */
 import { ExactNumber } from '../yaml/exact-number.js'
 
 export type JsonMap = Readonly<Record<string, unknown>>

@@ -9,7 +9,7 @@ import { asMap, asText } from './json.js'
 /** As often as library-go asks. */
 const tries = 4
 
-/** The node's kubelet, `v1.35.4`; undefined, with a warning, where nobody says. */
+/** The node's kubelet, `v1.35.4`; undefined, with a warning, where the API server does not tell. */
 export async function kubeletVersion(
   reader: ApiReader,
   nodeName: string,
@@ -33,8 +33,8 @@ export async function kubeletVersion(
 
 /**
  * Whether this kubelet needs a new metadata.uid for each installation, to tell a changed static pod from the old one:
- * those before 1.23.0 do; later ones make it from the content themselves, and a version that nobody can read is taken for
- * a later one. Pre-releases of 1.23.0 come before it (semver.org, 11).
+ * those before 1.23.0 do; later ones make it from the content themselves, and an unknown version counts as a later one.
+ * Pre-releases of 1.23.0 come before it (semver.org, 11).
  */
 export function needsOwnUid(kubeletVersion: string | undefined): boolean {
   const [, major, minor, patch, rest = ''] = /^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$/.exec(kubeletVersion ?? '') ?? []

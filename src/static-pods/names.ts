@@ -13,7 +13,7 @@ export const contentAnnotationPrefix = 'holdfast.dev/content-'
 /** int32, as the operator's counter is. */
 const largestRevision = 2_147_483_647
 
-/** undefined for what is not a revision in its one form: decimal digits without a sign or leading zeros. */
+/** undefined for a text that is no revision in its one form: decimal digits without a sign or leading zeros. */
 export function parseRevision(text: string): number | undefined {
   if (!/^(0|[1-9][0-9]{0,9})$/.test(text)) return undefined
   const revision = Number(text)

@@ -6,7 +6,7 @@ import { largestFile } from './read-file.js'
 
 /**
  * A small regular file; undefined where there is none. `follow`: through symbolic links in its last part.
- * @throws Error naming the path, for what is no regular file, too large, or cannot be read
+ * @throws Error naming the path, for a file that is not regular, is too large, or cannot be read
  */
 export async function readNodeFile(
   fs: FileSystem,

@@ -6,7 +6,7 @@ export const largestFile = 16 * 1024 * 1024
 
 /**
  * A small regular file; undefined where there is none. `follow`: through a symbolic link in its last part.
- * @throws Error naming the path, for what is no regular file, too large, or cannot be read
+ * @throws Error naming the path, for a file that is not regular, is too large, or cannot be read
  */
 export async function readSmallFile(path: string, { follow = false } = {}): Promise<Uint8Array | undefined> {
   try {

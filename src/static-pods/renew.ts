@@ -23,7 +23,7 @@ export interface Renewal {
   readonly manifestDirectory: string
   /** undefined: a lock of our own beside the manifests. */
   readonly lockFile: string | undefined
-  /** What was published: directories with the digests of their content. */
+  /** The published directories, with the digests of their content. */
   readonly published: readonly { readonly directory: string; readonly digest: string }[]
   /** Milliseconds to wait for another holder of a lock. */
   readonly lockTimeout: number
@@ -38,7 +38,7 @@ interface FoundManifest {
 }
 
 /**
- * By which the pod says what it runs with: each directory has one of its own.
+ * The key of the annotation that tells which content of this directory the pod runs with: each directory has its key.
  * @internal
  */
 export function contentAnnotation(directory: string): string {
@@ -51,8 +51,8 @@ const keyName = '.holdfast-content-key'
 const keyBytes = 32
 
 /**
- * What the annotation says of a content. Whoever may read pods reads it, so that it must tell nothing of the content to those who guess:
- * its key is on the node alone.
+ * The annotation's value for a content. Everyone with the right to read pods sees it, so it must not let them guess the content: its key
+ * is on the node alone.
  * @internal
  */
 export function contentMark(key: Uint8Array, directory: string, digest: string): string {
@@ -60,14 +60,14 @@ export function contentMark(key: Uint8Array, directory: string, digest: string):
 }
 
 /**
- * Has kubelet restart a static pod, once for one content: durable on return, and nothing is written where the manifest names this
- * content already, and is known to be durable. It waits for a rollout that is under way in this directory, and refuses one that was
- * interrupted: a rollout takes back only what it knows.
+ * Has kubelet restart a static pod, once for one content: durable on return. It writes nothing where the manifest names this content
+ * already, durably. It waits for a running rollout in this directory, and refuses an interrupted one: a rollout takes back only what it
+ * knows.
  * @throws DurableWriteError, StaticPodError, InvalidInput
  */
 export async function renewStaticPod(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
   const { pod, manifestDirectory, lockFile, lockTimeout, signal } = renewal
-  // Who made the manifest directory is to say what it holds: it is not made here.
+  // The program that makes the manifest directory decides what it holds: holdfast does not make it here.
   await findManifest(disk, manifestDirectory, pod)
   const untouched = 'the manifest is as it was'
   const noRollout = await disk.lock(rolloutLockPath(manifestDirectory), lockTimeout, signal, untouched)
@@ -99,7 +99,7 @@ async function renew(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchang
   )
   const text = await withAnnotations(found, annotations)
   const options = { ...(await ownershipOf(disk, found.path)), lockTimeout, log }
-  // The same text, too: what was made visible before may not be durable.
+  // Publishes the same text, too: an earlier renewal may have made it visible and not durable.
   const content = Buffer.from(text)
   const [result] = await disk.publishFiles([{ path: found.path, content, options }], signal)
   return result?.outcome === 'unchanged' || text === found.text ? 'unchanged' : 'renewed'
@@ -155,7 +155,7 @@ async function withAnnotations(
 ): Promise<string> {
   const missing = annotations.filter(([key, value]) => manifest.annotations[key] !== value)
   if (missing.length === 0) return text
-  // A pod with a uid of its own is another one only with another uid.
+  // kubelet tells a pod with a uid in its manifest from its predecessor only by another uid.
   const uid = manifest.uid === undefined ? undefined : newUid()
   const values = [
     ...missing.map(([key, value]) => [['metadata', 'annotations', key], value] as const),

@@ -3,7 +3,7 @@ import type { Log } from '../log.js'
 import { warnUnproven } from '../unproven.js'
 
 /**
- * Those of these places where durability is not proven. `directory`: what is looked at, which exists.
+ * Those of these places where durability is not proven. `directory`: an existing directory whose mount decides for `path`.
  * @throws DurableWriteError where `requireProven` refuses that
  */
 export async function unprovenPlaces(
@@ -20,7 +20,7 @@ export async function unprovenPlaces(
   return unproven
 }
 
-/** What is said of them, for people and in the document that is printed. */
+/** Warns of the unproven places; answers the field that tells of them in the printed document. */
 export function warnOfUnproven(places: readonly string[], log: Log): { unproven?: true } {
   for (const path of places) warnUnproven(log, path)
   return places.length === 0 ? {} : { unproven: true }

@@ -1,6 +1,6 @@
 /*
  * One revision from the API, as an operator's installer pod does it: wait for the others, read everything, write, tell. The deadline
- * covers all of it; at the deadline, and on SIGTERM, what is under way is given up before a manifest changes, or finished.
+ * covers all of it; at the deadline, and on SIGTERM, holdfast gives up before a manifest changes, or finishes.
  */
 import { messageOf } from '../../errors.js'
 import { Deadline } from '../../deadline.js'

@@ -1,4 +1,4 @@
-/* One manifest from a local file, and what else it needs from a local directory. No API server is asked. */
+/* Installs one manifest from a local file, and its other files from a local directory, without an API server. */
 import { basename, resolve } from 'node:path'
 import { Deadline } from '../../deadline.js'
 import { messageOf } from '../../errors.js'
@@ -124,7 +124,7 @@ export async function planFromFiles({
 
 /**
  * A local directory's files and directories, as a revision is to hold them, with the modes that library-go would give:
- * what is below `secrets/` counts as a Secret's, all else as a ConfigMap's.
+ * files below `secrets/` count as a Secret's, all others as a ConfigMap's.
  * @throws InvalidInput for what cannot be copied: links, special files, too much
  */
 async function readResources(

@@ -42,12 +42,12 @@ export interface InstallSettings {
   /** Aborts at the deadline and on SIGTERM: before a manifest is renamed, never in the middle. */
   readonly signal: AbortSignal
   readonly manifestDirectory: string
-  /** undefined: none is taken. */
+  /** undefined: the installation takes no manifest lock. */
   readonly manifestLock: string | undefined
-  /** Milliseconds that are left to wait for locks. */
+  /** Milliseconds that remain to wait for locks. */
   readonly timeLeft: () => number
   readonly requireProven: boolean
-  /** An older revision may take the place of a newer one that is live. */
+  /** An older revision may replace a newer live one. */
   readonly allowOlder: boolean
   /** Refuse host paths that do not exist; otherwise they are warned of, if `warnOfHostPaths`. */
   readonly checkHostPaths: boolean

@@ -1,8 +1,8 @@
 /*
  * Writes an installation to the disk, in the order that leaves the node whole at every instant: the revision's directory
- * becomes visible complete, in one rename after one barrier; directories that a running pod may mount are never exchanged
- * themselves, only what is in them; the manifests come last, each in one rename, so that kubelet never sees one that names
- * what is not there. Killed in between, the old manifest stands and the next run completes.
+ * becomes visible complete, in one rename after one barrier; a directory that a running pod may mount is never exchanged
+ * itself, only its entries are; the manifests come last, each in one rename, so that kubelet never sees a manifest that
+ * names a missing path. Killed in between, the old manifest stands and the next run completes.
  */
 import { messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
@@ -40,7 +40,7 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
       ...request,
       ...options,
       lockTimeout: timeLeft(),
-      // Whoever publishes here for its own sake takes a move back.
+      // An installer publishes here for its own sake, so it takes a move back.
       movedTo: null,
     }))
     signal.throwIfAborted()
@@ -72,7 +72,7 @@ async function publishManifests(plan: InstallPlan, settings: InstallSettings): P
   }
 }
 
-/** What is on the disk though the manifests could not be published: nobody runs from it yet, and a rerun goes on from there. */
+/** The directories that reached the disk though the manifests did not: no pod runs from them yet, and a rerun goes on from there. */
 function leftBehind(directories: readonly InstallLine[]): string[] {
   const written = directories
     .filter(({ outcome }) => outcome === 'created' || outcome === 'replaced')
@@ -81,8 +81,8 @@ function leftBehind(directories: readonly InstallLine[]): string[] {
 }
 
 /**
- * What installations that were killed left of revisions that never came. What is staged goes with the next publication of a
- * revision; where there is none now, it goes here.
+ * Removes what killed installations left of revisions that never came. The next publication of a revision clears its staging
+ * entries; without a publication in this run, they go here.
  */
 async function removeLeftovers(
   { directory, pod, revision }: InstallPlan,
@@ -97,7 +97,7 @@ async function removeLeftovers(
       ? await orphanedRecords(disk.fs, parent, pod, revision)
       : await leftoversOf(disk, parent, pod, revision, path, log)
     if (leftovers.length === 0) return
-    // A prune that was killed may have renamed what it was to remove, and not made that durable.
+    // A killed prune may have renamed a revision away without making the rename durable.
     await disk.syncDirectory(parent)
     for (const entry of leftovers) {
       try {
@@ -109,7 +109,7 @@ async function removeLeftovers(
   })
 }
 
-/** What is to be done about the revision's directory, which may be there. */
+/** Decides about the revision's directory, which may exist: publish it, keep it, or refuse. */
 async function revisionStep(
   { directory, revision, pod, manifests }: InstallPlan,
   { disk, manifestDirectory, log }: InstallSettings,
@@ -124,7 +124,7 @@ async function revisionStep(
   if (equal && (await disk.isCommitted(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
   const places = { manifestDirectory, resourceDirectory: dirname(path), pod }
   const naming = (await revisionsOfManifests(disk.fs, places, log)).naming(revision)
-  // Nobody runs from it: a leftover that is torn, or that is not known to be durable, gets fresh inodes.
+  // No pod runs from it: a torn leftover, or one without proof of durability, gets fresh inodes.
   if (naming === undefined) return { publish: [directory], kept: [] }
   if (!equal) {
     throw new StaticPodError(
@@ -138,8 +138,8 @@ async function revisionStep(
 }
 
 /**
- * What of the differences counts. A revision that library-go wrote holds its staging directory, and its copies of the manifests are
- * formatted by another program: the same pods are the same.
+ * The differences that count. A revision that library-go wrote holds its staging directory, and another program formatted its copies
+ * of the manifests: the same pods are the same.
  */
 async function realChanges(
   { fs }: Disk,

@@ -63,7 +63,7 @@ export async function readLocalTree(root: string): Promise<LocalTree> {
 
 /**
  * Mode, owner and ACLs of each entry, and of the directory itself, whose path is ''.
- * @throws InvalidInput for what has gone since it was read, or may not be looked at
+ * @throws InvalidInput for an entry that has gone since the walk, or whose attributes this process may not read
  */
 export async function readAttributes(
   root: string,

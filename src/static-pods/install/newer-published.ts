@@ -6,9 +6,9 @@ import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { InstallPlan } from './install-plan.js'
 
 /**
- * What of `plan.lasting` is to be published. An installer that was slower must not set them back to what it read
- * before: an object of which a newer version is published is read once more. If that is older still, the server's
- * history was rewound (an etcd restored from a backup), and what it says now is what counts.
+ * The requests of `plan.lasting` to publish. A slower installer must not set an object back to the version that it read
+ * before: where a newer version is on the disk, this reads the object once more. If that is older still, the server's
+ * history was rewound (an etcd restored from a backup), and the server's present answer counts.
  */
 export async function currentLasting(
   disk: Disk,

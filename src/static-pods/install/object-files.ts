@@ -10,7 +10,7 @@ export interface NeededObject {
 }
 
 export interface FetchedObject extends NeededObject {
-  /** What was asked for. */
+  /** The need that this object answers. */
   readonly needed: NeededObject
   readonly object: KubernetesObject
 }
@@ -42,7 +42,7 @@ export function fileMode(secret: boolean, name: string): number {
 /** What stands for the words that a template may hold. */
 export interface Substitutions {
   readonly revision: number
-  /** undefined: NODE_NAME and NODE_ENVVAR_NAME are left as they are. */
+  /** undefined: NODE_NAME and NODE_ENVVAR_NAME stay as they are. */
   readonly nodeName: string | undefined
 }
 

@@ -1,7 +1,7 @@
 /*
- * Publication records of revisions that are not there (any more): of an installation that was killed before its revision
- * was visible, and never tried again, or of a prune that was. A record that is whole says whose it is. One that is torn is
- * known by the digest in its name, for revisions near those that are known.
+ * Publication records without their revision: an installation was killed before its revision was visible, and never ran again, or
+ * a prune was killed. A whole record names its revision. The digest in its name tells which revision a torn one belongs to, for
+ * revisions near the present ones.
  */
 import { namesFor, readWhole } from '../../durable/index.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
@@ -18,7 +18,7 @@ export async function orphanedRecords(
   fs: FileSystem,
   directory: Descriptor,
   pod: string,
-  /** The newest revision that anybody could have begun. */
+  /** The newest revision that any installer could have begun. */
   newest: number,
 ): Promise<string[]> {
   const entries = await fs.list(directory)

@@ -13,7 +13,7 @@ import { readSmallFile } from '../read-file.js'
 import { isSamePod } from '../pod/same-pod.js'
 import { substitute, type Substitutions, type FetchedObject, type NeededObject } from './object-files.js'
 
-/** What one revision is made of, by the names that the operator's flags give: without the revision's suffix. */
+/** The objects of one revision, by the names that the operator's flags give: without the revision's suffix. */
 export interface RevisionObjects {
   readonly namespace: string
   readonly pod: string
@@ -78,7 +78,7 @@ export interface PlanSettings {
 }
 
 /**
- * Reads every object of the revision, and what is made of them; writes nothing.
+ * Reads every object of the revision, and plans the files that come of them; writes nothing.
  * @throws StaticPodError, InvalidInput
  */
 export async function planFromApi(
@@ -146,7 +146,7 @@ async function manifestsOf(
   return planned.sort((a, b) => Number(a.name === main) - Number(b.name === main) || (a.name < b.name ? -1 : 1))
 }
 
-/** Where the kubelet needs a uid, the one of an earlier try of this revision is kept: all else being equal, it is the same pod. */
+/** Where the kubelet needs a uid, an earlier try's uid stays if all else is equal: then it is the same pod. */
 async function encoded(manifest: Manifest, ownUid: boolean, copy: string): Promise<Uint8Array> {
   if (!ownUid) return encodeManifest(manifest, undefined)
   const bytes = await readSmallFile(copy).catch(() => undefined)

@@ -1,6 +1,6 @@
 /*
- * What can be known of the node before the first byte of an installation is written: that no place is one where it could not
- * end well. What is found wrong only later would leave a revision behind that no manifest names.
+ * Checks each place on the node before an installation writes its first byte, and refuses where it could not end well: a fault
+ * that shows only later would leave a revision behind that no manifest names.
  */
 import { codeOf, messageOf } from '../../errors.js'
 import { constants } from 'node:fs'
@@ -41,7 +41,7 @@ export async function preflight(
   return lines
 }
 
-/** Without the lock another program may be at work there: what is not unfit for good is looked at again when it is published. */
+/** Another program may be at work there, for there is no lock yet: publishing checks again all but a place that is unfit for good. */
 async function preview(
   request: FileRequest,
   { disk }: InstallSettings,
@@ -118,7 +118,7 @@ export async function refuseOlder(plan: InstallPlan, settings: InstallSettings, 
   if (revision === undefined || allowOlder) return
   const path = join(manifestDirectory, `${pod}.yaml`)
   const older = `revision ${revision} is older: holdfast did not make it live; --allow-older does`
-  // What is no file, or cannot be read, cannot be replaced either: publishing it says so.
+  // A manifest that is no file, or unreadable, cannot be replaced either: publishing it says so.
   const bytes = await readNodeFile(disk.fs, path).catch(() => undefined)
   if (bytes === undefined) return
   const manifest = await parseManifest(bytes, path).catch(messageOf)

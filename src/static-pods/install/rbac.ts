@@ -1,6 +1,6 @@
 /*
- * What an installer or a monitor may do, and nothing more. The installer: the named objects, the pods that it waits for, its
- * node's version, its events. A Role for what is in the namespace, a ClusterRole for nodes and operators, which are in none.
+ * The rights of an installer and of a monitor, and nothing more. The installer: the named objects, the pods that it waits for,
+ * its node's version, its events. A Role covers the namespace's objects, a ClusterRole nodes and operators, which have none.
  */
 import { certificateObjects, manifestObject, revisionedObjects, type RevisionObjects } from './plan-from-api.js'
 import type { OperatorResource } from '../monitor/operator-status.js'
@@ -105,7 +105,7 @@ function operatorRules({ resource, group, name }: OperatorResource): Rule[] {
   return [about(resource, 'get'), about(`${resource}/status`, 'patch')]
 }
 
-/** `clusterRules`: for what is in no namespace; without any, there is no ClusterRole. */
+/** `clusterRules`: for objects without a namespace; an empty list makes no ClusterRole. */
 function rolesAndBindings(
   { name, subjects }: Bound,
   namespace: string,

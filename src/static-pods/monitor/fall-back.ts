@@ -35,10 +35,10 @@ export interface Cause {
 }
 
 /**
- * Puts the manifest of the last known good revision in the place of one that did not become ready, or that of the newest
- * older revision that is whole, which then becomes the last known good one. Returns the revision; undefined where there is
- * none, and nothing was changed. To be called under the manifest lock. The manifest alone must be written: a resource directory
- * that is read-only, immutable or full takes neither the lock nor the link, and the pod needs its fallback all the same.
+ * Replaces the manifest of a revision that did not become ready by that of the last known good one, or of the newest older
+ * revision that is whole, which then becomes the last known good one. Returns the revision; undefined, with nothing changed,
+ * where there is none. Call it under the manifest lock. Only the manifest must be written: a resource directory that is
+ * read-only, immutable or full takes neither the lock nor the link, and the pod needs its fallback all the same.
  * @throws DurableWriteError; Busy while an installation or a prune is under way
  */
 export async function fallBack(
@@ -62,7 +62,7 @@ export async function fallBack(
       const request = liveRequest(places, manifest, from, cause, log)
       // Where an operator holds it, or it cannot be replaced, the link stays as well.
       await disk.previewFile(request)
-      // First the link: prune keeps what it leads to, and killed in between, the next run finds the same revision.
+      // First the link: prune keeps the revision that it leads to, and after a kill in between, the next run finds the same revision.
       await leadLink(places, revision, disk, log)
       await disk.publishFiles([request], undefined)
       return revision
@@ -94,7 +94,7 @@ async function lockOperations(path: string, disk: Disk, log: Log): Promise<HeldL
   }
 }
 
-/** Tells of a file that a fallback does without. @throws what is no failure to write */
+/** Warns of a file that a fallback does without. @throws `error` itself, unless a write failed */
 export function warnUnwritten(path: string, error: unknown, consequence: string, log: Log): void {
   if (!(error instanceof DurableWriteError)) throw error
   log.warn({ path, code: codeOf(error) }, `${consequence}: ${messageOf(error)}`)
@@ -108,7 +108,7 @@ function liveRequest(
   { reason, message }: Cause,
   log: Log,
 ): FileRequest {
-  // A uid of its own: kubelets before 1.23 would take it for the pod that ran before.
+  // A new uid: kubelets before 1.23 would take it for the pod that ran before.
   const content = encodeManifest(manifest, newUid(), {
     [fallbackForRevision]: String(from),
     [fallbackReason]: reason,

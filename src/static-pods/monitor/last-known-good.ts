@@ -56,8 +56,8 @@ export async function lastKnownGood(places: StaticPodPlaces, { fs }: Disk): Prom
 }
 
 /**
- * Makes the link lead to this revision: atomically, and durable on return, with what it leads to. Does the same where it leads there
- * already: a predecessor may have been killed before its sync.
+ * Makes the link lead to this revision: atomically, and durable on return, with the manifest that it leads to. Syncs also where the link
+ * leads there already: a predecessor may have died before its sync.
  * @throws DurableWriteError
  */
 export async function recordLastKnownGood(places: StaticPodPlaces, revision: number, disk: Disk): Promise<void> {
@@ -67,7 +67,7 @@ export async function recordLastKnownGood(places: StaticPodPlaces, revision: num
   await disk.replaceLink(lastKnownGoodPath(places), resolve(manifestCopyPath(places, revision)))
 }
 
-/** The manifest of a revision that is whole; undefined, with the reason in the log, for one that is not. */
+/** The manifest of a revision, if that is whole; else undefined, with the reason in the log. */
 export async function intactRevision(
   places: StaticPodPlaces,
   revision: number,

@@ -38,12 +38,12 @@ export interface MonitorRequest extends StaticPodPlaces {
   readonly revision: number
   /** Milliseconds. */
   readonly timeout: number
-  /** undefined: none is taken. */
+  /** undefined: the monitor takes no manifest lock. */
   readonly manifestLock: string | undefined
   readonly probes: readonly Probe[]
   /** Whether the monitor's own manifest stays. */
   readonly keepOwnManifest: boolean
-  /** Called when the revision is ready; undefined: there is nobody to call. */
+  /** Hears when the revision is ready; undefined: the monitor reports to no operator. */
   readonly operator?: OperatorStatus | undefined
 }
 
@@ -87,7 +87,7 @@ export async function monitor(request: MonitorRequest, means: Means): Promise<Mo
   }
 }
 
-/** Where the lock's own place takes no writes: its directory is read-only, immutable or full, or its disk fails. */
+/** Where the lock file's directory takes no writes: it is read-only, immutable or full, or its disk fails. */
 const unwritable = new Set(['EROFS', 'EPERM', 'EACCES', 'ENOSPC', 'EDQUOT', 'EIO', 'EUCLEAN'])
 
 class Watch {
@@ -144,7 +144,7 @@ class Watch {
     if (live.revision !== String(revision)) {
       return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
     }
-    // Killed after it was recorded: nothing is left but to go.
+    // An earlier run was killed after it recorded this revision: this one has only to go.
     if ((await lastKnownGood(request, this.means.disk)) === revision) return this.#ready()
     // The time runs from when this revision became live, however often the monitor is started.
     await this.#start.elapsed()
@@ -164,7 +164,7 @@ class Watch {
     return { outcome: 'unknown', revision, message }
   }
 
-  /** Another installation is not ours to undo, and one that is to come is not late yet. */
+  /** The monitor does not undo another installation, and one that is to come is not late yet. */
   async #notInstalled(message: string): Promise<MonitorOutcome | undefined> {
     const { revision, timeout } = this.request
     this.#inARow = 0

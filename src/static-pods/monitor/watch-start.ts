@@ -1,7 +1,7 @@
 /*
- * Since when a revision is being watched, kept across restarts of the monitor: one that is killed again and again would
- * otherwise never come to its timeout. The time is the kernel's, since boot, so that a clock that is set does not count; after
- * a reboot the pod starts again, and so does the watch. No sync: what a power cut takes is of another boot anyway.
+ * Keeps the start of a revision's watch across restarts of the monitor: a monitor that is killed again and again would otherwise
+ * never come to its timeout. The time is the kernel's, since boot, so that a clock that is set does not count; after a reboot the
+ * pod starts again, and so does the watch. No sync: a power cut takes only marks of a boot that has ended.
  */
 import { codeOf, messageOf } from '../../errors.js'
 import { createHash } from 'node:crypto'
@@ -93,7 +93,7 @@ async function identityOf(path: string): Promise<string | undefined> {
 
 async function readMark(path: string): Promise<Mark | undefined> {
   try {
-    // What is no object has none of these, and `null` throws.
+    // Any other JSON value lacks these fields, and `null` throws.
     const { revision, boot, since, live } = JSON.parse(await readFile(path, 'utf8')) as Partial<Mark>
     if (typeof revision !== 'number' || typeof boot !== 'string' || typeof since !== 'number') return undefined
     return { revision, boot, since, live }

@@ -24,7 +24,7 @@ export interface Manifest {
 
 /**
  * Reads a manifest, and takes what kubelet's decoder takes. `place` names it in messages.
- * @throws InvalidInput for what is not one Pod, or not whole; nothing of the text is quoted
+ * @throws InvalidInput unless the text is one whole Pod; the message quotes nothing of the text
  */
 export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
   const text = await readText(bytes, place)

@@ -1,8 +1,8 @@
 /*
  * What kubelet's validation would refuse in a Pod, as far as people get it wrong: names, and parts that do not fit together
  * (kubernetes: pkg/kubelet/config/common.go, tryDecodeSinglePod; pkg/apis/core/validation, ValidatePodCreate); a manifest that it
- * refuses counts as absent, and the pod that ran from the file before is ended. The types are right already (type-faults.ts). What
- * is not looked at here is left to kubelet.
+ * refuses counts as absent, and the pod that ran from the file before is ended. The types are right already (type-faults.ts). kubelet
+ * checks the rest.
  */
 import { isLabel, isObjectName } from '../../kubernetes-names.js'
 import { asList, asMap, asText, type JsonMap } from '../json.js'

@@ -47,7 +47,7 @@ function normal(value: unknown, key: string): unknown {
 const binary = { Ki: 1, Mi: 2, Gi: 3, Ti: 4, Pi: 5, Ei: 6 }
 const decimal = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
 
-/** A quantity as a number and a power of ten: `1000m` and `1` are equal. What is none stays as it is. */
+/** A quantity as a number and a power of ten: `1000m` and `1` are equal. Any other value stays as it is. */
 function quantity(value: unknown): unknown {
   const text = digitsOf(value) ?? value
   if (typeof text !== 'string') return normal(value, '')

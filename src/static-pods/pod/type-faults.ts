@@ -93,7 +93,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string'
 }
 
-/** Go's decoder takes no number with a point or an exponent for an integer, whatever its value. */
+/** Go's decoder refuses a number with a point or an exponent as an integer, even `1.0`. */
 function isInteger(value: unknown, bits: number): boolean {
   const digits = digitsOf(value) ?? ''
   return /^-?\d+$/.test(digits) && BigInt.asIntN(bits, BigInt(digits)) === BigInt(digits)

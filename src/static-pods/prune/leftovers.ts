@@ -5,15 +5,15 @@ import { revisionFamily } from '../names.js'
 import { orphanedRecords } from '../install/orphaned-records.js'
 
 /**
- * Names in the resource directory that commands which were killed have left: records of revisions that are not there, and what is
- * staged of revisions. What an exchange took out and is somebody else's gets another name first. To be called under the lock of
- * the pod's operations.
+ * Names in the resource directory that killed commands have left: records of missing revisions, and staging entries of
+ * revisions. An exchange may have taken out another program's files: these get another name first. Call it under the lock of the
+ * pod's operations.
  */
 export async function leftoversOf(
   disk: Disk,
   parent: Descriptor,
   pod: string,
-  /** The newest revision that anybody could have begun. */
+  /** The newest revision that any installer could have begun. */
   newest: number,
   /** Of the directory, for messages. */
   path: string,

@@ -1,7 +1,7 @@
 /*
- * Removes old revisions of a static pod. A revision that anything on the node still names stays, whatever the flags say. Each
- * one leaves by a rename to a name that nobody reads, made durable before the first of its files goes: a crash leaves it
- * whole or not at all, and the next run of prune or install removes what is left.
+ * Removes old revisions of a static pod. A revision that anything on the node still names stays, whichever flags prune gets. Each
+ * leaves by a rename to a name that no program reads, made durable before the first of its files goes: a crash leaves it whole or
+ * not at all, and the next run of prune or install removes the rest.
  */
 import { isSystemError, messageOf } from '../../errors.js'
 import { basename, join } from 'node:path'
@@ -19,7 +19,7 @@ import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
 export interface PruneRequest {
   readonly pod: string
   readonly resourceDirectory: string
-  /** Where manifests are that protect what they name. */
+  /** The manifests in it protect the revisions that they name. */
   readonly manifestDirectory: string
   /** Only revisions up to this one may go; undefined: any. */
   readonly maxEligible: number | undefined
@@ -38,15 +38,15 @@ export interface PruneLine {
   readonly path: string
   /** `removed` is `would be removed` for a dry run; `failed`: it is whole, under its name, or out of sight with files left. */
   readonly outcome: 'kept' | 'removed' | 'failed'
-  /** Why it is kept, or what failed. */
+  /** Why prune keeps it, or what failed. */
   readonly why?: string
   /** It is removed where durability is not proven. */
   readonly unproven?: true
 }
 
 /**
- * @throws DurableWriteError (Busy), StaticPodError where there is no resource directory, Error where it cannot be known what is
- * in use: nothing is removed then
+ * @throws DurableWriteError (Busy), StaticPodError where there is no resource directory, Error where prune cannot tell which
+ * revisions are in use: then it removes nothing
  */
 export async function prune(request: PruneRequest, disk: Disk, log: Log, signal: AbortSignal): Promise<PruneLine[]> {
   const { resourceDirectory, pod, dryRun, lockTimeout, requireProven = false } = request
@@ -68,7 +68,7 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
     const removed = await disk.inDirectory(resourceDirectory, (directory) =>
       removeAll(disk, directory, request, lines, log),
     )
-    // Somebody has moved it away meanwhile.
+    // Another program has moved it away meanwhile.
     if (removed === undefined) throw absent(resourceDirectory)
     if (!removed.some(({ outcome }) => outcome === 'removed')) return removed
     const proof = warnOfUnproven(unproven, log)
@@ -107,7 +107,7 @@ async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promis
   })
 }
 
-/** A power cut may bring back what another program has replaced and not synced, and that may name what goes: so that is made durable first. */
+/** A power cut may bring back a manifest that another program replaced without a sync, and that may name a revision to go: sync first. */
 async function syncVerdicts({ resourceDirectory, manifestDirectory }: PruneRequest, disk: Disk): Promise<void> {
   try {
     const manifests = await listManifests(disk.fs, manifestDirectory)
@@ -173,7 +173,7 @@ async function removeAll(
   return lines.map((line) => lineOf(line, failures.get(line)))
 }
 
-/** Names have changed by then, or a predecessor has changed them: the directory is not as it was, whatever a power cut makes of it. */
+/** This prune, or a killed predecessor, has renamed entries by now: `published` is true, even if a power cut undoes the renames. */
 async function syncRemovals(disk: Disk, directory: Descriptor, path: string): Promise<void> {
   try {
     await disk.syncDirectory(directory)

@@ -1,6 +1,6 @@
 /*
- * Which revisions must stay: those that a manifest on the node names, and the last known good one. Whatever cannot be read
- * is an error, never "names nothing".
+ * Which revisions must stay: those that a manifest on the node names, and the last known good one. An unreadable manifest is an
+ * error, never "names nothing".
  */
 import { nodeFiles } from '../../durable/index.js'
 import { stat } from 'node:fs/promises'
@@ -17,9 +17,9 @@ import { parseRevision, revisionOf, revisionsNamedIn } from '../names.js'
 import { listManifests, readNodeFile } from '../node-files.js'
 
 /**
- * Where the manifests are that say what is in use: the directory that was named; else `manifests` beside the resource
- * directory, as OpenShift has it; else the usual one. Where there is none of these, the first of them, with a warning: then no
- * revision counts as live.
+ * The directory whose manifests tell which revisions are in use: the named one; else `manifests` beside the resource directory, as
+ * OpenShift has it; else the usual one. Without any of these, the first of them, with a warning: then no revision counts as
+ * live.
  * @throws StaticPodError where the named one does not exist: a mistyped path must not make everything removable
  */
 export async function manifestDirectoryOf(
@@ -44,7 +44,7 @@ export async function manifestDirectoryOf(
   return beside
 }
 
-/** Whatever is there, or cannot be looked at: reading it tells. */
+/** True for an entry that stat refuses to show, too: reading it tells. */
 async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
@@ -52,7 +52,7 @@ async function exists(path: string): Promise<boolean> {
   )
 }
 
-/** A manifest that names a revision, or one that cannot be read as a pod and may name it. */
+/** A manifest that names a revision, or an unreadable one that may name it. */
 export interface NamingManifest {
   readonly path: string
   readonly isCertain: boolean
@@ -71,8 +71,8 @@ export interface NamedRevisions {
 }
 
 /**
- * The revisions that manifests in the directory name: by path, whatever its spelling, or by the pod's own label. What cannot be read as a pod may be one that
- * another program is about to write: it may name any revision.
+ * The revisions that manifests in the directory name: by path, in any spelling, or by the pod's own label. A file that cannot be read as a
+ * pod may be a manifest that another program is about to write: it may name any revision.
  * @throws Error where the directory, or a file in it, cannot be read
  */
 export async function revisionsOfManifests(
@@ -102,14 +102,14 @@ export async function revisionsOfManifests(
 
 function revisionsIn(bytes: Uint8Array, manifest: Manifest, pod: string, own: boolean): Set<number> {
   const found = revisionsNamedIn(pod, Buffer.from(bytes).toString('latin1'))
-  // Text that YAML or JSON may write with escapes is looked at as it is meant, too.
+  // YAML and JSON may write the name with escapes: search the decoded manifest, too.
   for (const revision of revisionsNamedIn(pod, encodeJson(manifest.pod))) found.add(revision)
   const label = own ? parseRevision(manifest.revision ?? '') : undefined
   if (label !== undefined) found.add(label)
   return found
 }
 
-/** Revisions that a volume leads to under a name of its own, by a symbolic link that lies anywhere. */
+/** Revisions that a volume mounts under another name, by a symbolic link that lies anywhere. */
 async function revisionsMountedBy(
   fs: FileSystem,
   { pod }: Manifest,

@@ -1,4 +1,4 @@
-/* The files of a probe: authorities and credentials, which are read at each try, since they may be renewed. */
+/* The authorities and credentials of a probe: each try reads the files again, for another program may renew them. */
 import { X509Certificate } from 'node:crypto'
 import { codeOf, messageOf } from '../../errors.js'
 import { authorityCodes } from '../../kubernetes/connection/connection-error.js'

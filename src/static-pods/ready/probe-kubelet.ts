@@ -1,6 +1,6 @@
 /*
- * What the node's own kubelet says of its pods (GET /pods): without an API server, and of this very pod, not of whoever answers at an
- * address. The secure port (10250) takes a client certificate or a token, the read-only one (10255) neither.
+ * Asks the node's own kubelet for its pods (GET /pods): it needs no API server, and tells of this very pod, not of any process that
+ * answers at an address. The secure port (10250) takes a client certificate or a token, the read-only one (10255) neither.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
@@ -18,7 +18,7 @@ const patience = 5_000
 /** Bytes of an answer: a node has a few hundred pods of some KiB. */
 const largest = 64 * 1024 * 1024
 
-/** Files are read at each try, since they may be renewed. */
+/** Each try reads the files again, for another program may renew them. */
 export interface KubeletAccess {
   /** `https://node-1:10250`. */
   readonly url: string
@@ -38,12 +38,12 @@ const noCredential =
 
 const noAuthority = "name with --kubelet-ca the authority that signed the kubelet's certificate"
 
-/** Failures of a connection that say that nobody listens; every other one says that the question cannot be asked so. */
+/** Failures of a connection that say that no process listens; every other code says that the probe cannot ask this way. */
 const nobody = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 /**
- * The static pod that the kubelet runs must be of this manifest and Ready. A kubelet that does not answer is no answer; one that
- * refuses, or whose certificate does not fit, says nothing of the pod.
+ * The static pod that the kubelet runs must be of this manifest and Ready. A silent kubelet gives no answer; a kubelet that refuses, or
+ * whose certificate does not fit, says nothing of the pod.
  */
 export function kubeletProbe(
   access: KubeletAccess,
@@ -80,7 +80,7 @@ export function kubeletProbe(
   }
 }
 
-/** Nothing of the text is quoted: pods hold what is nobody else's. */
+/** The error quotes nothing of the text, which describes every pod of the node. */
 function parsed(body: string): unknown {
   try {
     return JSON.parse(body)

@@ -13,7 +13,7 @@ const patience = 5_000
 /** A client with one version of the kubeconfig. */
 export interface ApiWay {
   readonly api: ApiClient
-  /** The one that the kubeconfig names now. @throws where it cannot be used */
+  /** The namespace that the kubeconfig names now. @throws where it cannot be used */
   namespace(): Promise<string | undefined>
 }
 
@@ -33,9 +33,9 @@ interface Asked {
 }
 
 /**
- * What kubelet reports of the static pod: its mirror pod, `NAME-NODE`, must be of this revision (default: the manifest's) and Ready. An API server that cannot
- * be reached gives no answer: the pod may be that server. One that refuses the question says nothing; then the next way is tried.
- * `namespace`: where the manifest names none; undefined: the kubeconfig's.
+ * kubelet reports the static pod as its mirror pod, `NAME-NODE`, which must be of this revision (default: the manifest's) and Ready. An
+ * unreachable API server gives no answer: the pod may be that server. A server that refuses the question says nothing; then the next
+ * way is tried. `namespace`: where the manifest names none; undefined: the kubeconfig's.
  */
 export function mirrorPodProbe(
   ways: readonly ApiWay[],

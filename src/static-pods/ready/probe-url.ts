@@ -70,7 +70,7 @@ export function urlProbe(url: URL, authority: string | undefined, files: ProbeFi
 }
 
 /**
- * Looks at a file of authorities before the watch begins: what is wrong with a flag must not count as a pod that is not ready.
+ * Checks a file of authorities before the watch begins: a mistaken flag must not count as a pod that is not ready.
  * @throws InvalidInput
  */
 export async function checkAuthority(path: string, flag = '--ready-ca'): Promise<void> {

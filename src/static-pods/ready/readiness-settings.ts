@@ -1,6 +1,6 @@
 import type { KubeletAccess } from './probe-kubelet.js'
 
-/** How readiness is asked for, as a file can keep it: who finishes a rollout after a crash has no flags. Paths are absolute. */
+/** The readiness probes as a file keeps them: the run that finishes a rollout after a crash has no flags. Paths are absolute. */
 export interface ReadinessSettings {
   readonly urls: readonly string[]
   /** PEM, for the URLs. */

@@ -1,8 +1,8 @@
 import type { Manifest } from '../pod/manifest.js'
 
 /**
- * What one probe answers. `no-answer`: nobody is there who could say; where no other probe is ready, the pod is not. `unknown`: the
- * question cannot be asked, or was refused, which says nothing of the pod.
+ * The answer of one probe. `no-answer`: no endpoint could say; where no other probe is ready, the pod is not. `unknown`: the probe
+ * cannot ask, or its endpoint refused, which says nothing of the pod.
  */
 export type ProbeResult =
   | { readonly state: 'ready' }
@@ -22,7 +22,7 @@ export type Readiness =
   | {
       readonly state: 'not-ready' | 'unknown'
       readonly message: string
-      /** No probe says so: one that could ask before cannot ask now. */
+      /** No probe says so: a probe that could ask before cannot ask now. */
       readonly isBlind?: true
     }
 

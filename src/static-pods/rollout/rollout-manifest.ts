@@ -1,4 +1,4 @@
-/* One manifest of a rollout, on its way forth and back: what another program has put in its place is left alone. */
+/* One manifest of a rollout, on its way forth and back: a file that another program has put in its place stays. */
 import { basename, dirname } from 'node:path'
 import type { Disk } from '../../durable/index.js'
 import type { Log } from '../../log.js'
@@ -23,7 +23,7 @@ export async function publishManifest(
   return result?.outcome === 'unchanged' ? 'unchanged' : 'published'
 }
 
-/** What was there before, in the same way. Says why not, where it stays. */
+/** Puts the previous manifest back, durably; answers why not, where the other program's file stays. */
 export async function restoreManifest(
   path: string,
   manifest: RolledManifest,
@@ -43,7 +43,7 @@ export async function restoreManifest(
   return undefined
 }
 
-/** The mode and the owner of what is at a path. */
+/** The mode and the owner of the file at a path. */
 export async function ownerAt(
   path: string,
   disk: Disk,

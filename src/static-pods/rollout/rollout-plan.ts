@@ -24,11 +24,11 @@ export interface RolloutRequest {
   readonly manifests: readonly NewManifest[]
   /** Swapped with the manifests; its target is where the pods read it. */
   readonly tree: DirectoryPublicationRequest | undefined
-  /** undefined: none is taken. */
+  /** undefined: the rollout takes no manifest lock. */
   readonly manifestLock: string | undefined
   /** Milliseconds for each pod to become ready. */
   readonly timeout: number
-  /** false: what is not ready stays. */
+  /** false: a pod that is not ready stays. */
   readonly fallback: boolean
   readonly allowOlder: boolean
   readonly requireProven: boolean
@@ -69,13 +69,13 @@ function withoutAnnotation(manifest: Manifest): Manifest {
 }
 
 /**
- * What is to be done, as the state keeps it; undefined where all is as asked for. Writes nothing.
+ * The plan, as the state file keeps it; undefined where the node has all of it already. Writes nothing.
  * @throws InvalidInput, StaticPodError, DurableWriteError: nothing was changed
  */
 export async function planRollout(request: RolloutRequest, disk: Disk, log: Log): Promise<RolloutState | undefined> {
   const { manifestDirectory, tree } = request
   const id = await identify(request, disk)
-  // Read before it is compared: whatever comes later is no part of it.
+  // Read before the comparison: an entry that comes later belongs to another program.
   const oldContent = tree ? await contentOf(tree.target, disk) : []
   const difference = tree && (await disk.difference({ ...tree, publisher: 'rollout' }))
   const isNewTree = difference !== undefined && (!difference.exists || difference.changes.length > 0)
@@ -87,7 +87,7 @@ export async function planRollout(request: RolloutRequest, disk: Disk, log: Log)
     const planned = rolled(place, manifest, live, request, { id, isNewTree })
     named.add(planned.manifest.name)
     isNewPod ||= planned.isNew
-    // Whatever reads a new tree has to start again.
+    // Every pod that reads a new tree has to start again.
     if (isNewTree || !planned.isSame) manifests.push(planned.manifest)
   }
   if (manifests.length === 0) return undefined
@@ -230,10 +230,10 @@ function rolled(
       `${current?.path ?? ''} is of revision ${before}, and revision ${after} is older: holdfast did not make it live; --allow-older does`,
     )
   }
-  // Other than what is live, also where the same was rolled out before: else kubelet would restart nothing.
+  // The mark depends on the live manifest, so that a repeated rollout differs from it: else kubelet would restart nothing.
   const mark = createHash('sha256').update(id)
   if (found) mark.update(found.bytes)
-  // A pod with a uid of its own is another one only with another uid.
+  // kubelet tells a pod with a uid in its manifest from its predecessor only by another uid.
   const uid = manifest.uid === undefined ? undefined : newUid()
   // The pod runs with the content that a hook has named, unless it is to read another directory: which ones lie there, no name tells.
   const annotations = isNewTree ? {} : contentAnnotations(current?.manifest)

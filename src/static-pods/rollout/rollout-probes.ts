@@ -1,6 +1,6 @@
 /*
- * How a rollout asks for pods while it exchanges the directory that may hold the files of its own probes: nothing begins that a probe
- * is refused, both directories' authorities are trusted, and a probe that goes blind on the way is no proof of a pod.
+ * How a rollout asks for pods while it exchanges the directory that may hold the files of its own probes: a refused probe stops the
+ * rollout before it begins, both directories' authorities are trusted, and a probe that goes blind on the way proves no pod ready.
  */
 import { nodeFiles } from '../../durable/index.js'
 import { readFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { keysOf, type Probe } from '../ready/readiness.js'
 import { bytesOf, type RolloutState, type RolledTree } from './rollout-state.js'
 import { oldTreeAt } from './rollout-tree.js'
 
-/** Before the exchange: what is there, then what the new directory brings. */
+/** Before the exchange: the files on the disk, then those that the new directory brings. */
 export function filesBefore(tree: DirectoryPublicationRequest | undefined, disk: Disk): ProbeFiles {
   if (tree === undefined) return presentFiles
   const brought = async (path: string): Promise<Buffer | undefined> => {
@@ -59,8 +59,8 @@ function bytesIn(brought: Brought): Buffer | undefined {
 }
 
 /**
- * From the exchange on: what is there, then what the old directory held. A file is read from this once; what a probe needs is so read
- * before the exchange, or at a resume.
+ * From the exchange on: the files on the disk, then those that the old directory held. This reads each of the old files once, so that a
+ * probe reads the files it needs before the exchange, or at a resume.
  */
 export async function filesAfter(
   tree: RolledTree | null,
@@ -69,7 +69,7 @@ export async function filesAfter(
 ): Promise<ProbeFiles> {
   if (tree === null) return presentFiles
   const kept = new Map<string, Buffer | undefined>()
-  // Found once: to look for it takes the directory's lock, which the exchange needs, and a try that was given up can go on beside it.
+  // Found once: the search takes the directory's lock, which the exchange needs, and an abandoned try can go on beside it.
   const old = await oldTreeAt(tree, disk.fs)
   const live = versionOf(async (path) => {
     if (kept.has(path)) return kept.get(path)
@@ -103,7 +103,7 @@ async function pathBelow(directory: string, path: string, disk: Disk): Promise<s
 
 /**
  * Asks each probe before anything changes; answers the keys of those that could ask. A pod that is down is no reason to refuse.
- * @throws StaticPodError where an endpoint answers that it refuses the probe, or no authority is known that signed its certificate
+ * @throws StaticPodError where an endpoint refuses the probe, or no known authority signed its certificate
  */
 export async function tryProbes(
   probes: readonly Probe[],
@@ -115,7 +115,7 @@ export async function tryProbes(
   const could: string[] = []
   const pods = await Promise.all(manifests.map(({ name, next }) => parseManifest(bytesOf(next), name)))
   for (const [index, probe] of probes.entries()) {
-    // One that only asks an address asks the same for each pod.
+    // A probe that only asks an address asks the same for each pod.
     const asked = probe.identifiesPod ? pods : pods.slice(0, 1)
     for (const pod of asked) {
       const result = await probe.ask(pod, signal)

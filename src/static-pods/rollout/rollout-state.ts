@@ -1,6 +1,6 @@
 /*
- * What a rollout is about to do, in a file of its own beside the manifests and their records: durable before the step it tells of. Who
- * finds it after a kill or a power cut knows what may be on the disk, how to prove it, and what was there before.
+ * A rollout writes its next step to this file, beside the manifests and their records, durably before the step. After a kill or a power
+ * cut, the next run reads in it what may be on the disk, how to prove it, and what stood there before.
  */
 import { join } from 'node:path'
 import type { Disk } from '../../durable/index.js'
@@ -20,7 +20,7 @@ export interface RolledManifest {
   readonly name: string
   /** Base64; null: there was none. */
   readonly previous: string | null
-  /** Of what was there. */
+  /** Of the previous manifest. */
   readonly mode: number
   readonly owner: { readonly uid: number; readonly gid: number } | null
   /** Base64. */
@@ -35,17 +35,17 @@ export interface RolledTree {
   readonly stagedContent: readonly KnownEntry[]
   /** null: there was none. */
   readonly old: Identity | null
-  /** What it held before it was compared with the new one: what comes later is another program's. */
+  /** Its entries, read before the comparison with the new one: an entry that comes later is another program's. */
   readonly oldContent: readonly KnownEntry[]
 }
 
 /**
- * `staging`: nothing that anybody reads has changed. `going`: the tree and the first `reached` manifests may be new. `back`: all goes
- * back. `proven`: every pod was ready; what is old may go.
+ * `staging`: nothing that a pod reads has changed. `going`: the tree and the first `reached` manifests may be new. `back`: all goes
+ * back. `proven`: every pod was ready; the old tree may go.
  */
 export interface RolloutState {
   readonly phase: 'staging' | 'going' | 'back' | 'proven'
-  /** Of what was asked for: the same manifests and the same tree have the same. */
+  /** Identifies the request: the same manifests and the same tree have the same. */
   readonly request: string
   readonly manifests: readonly RolledManifest[]
   readonly reached: number
@@ -70,20 +70,20 @@ export interface EndedRollout {
   readonly phase: 'ended'
   readonly outcome: string
   readonly request: string
-  /** What was taken out, and stays for those who use it: the next run removes it once it may. */
+  /** Directories that this rollout took out, and that processes still use: the next run removes each once it may. */
   readonly kept?: readonly RolledTree[]
 }
 
 export interface RolloutOutcome {
   /**
-   * `unchanged`: all was as asked for. `taken-back`: all is as it was before. `not-ready`, `unknown`: what is new stays, and `--resume`
-   * watches it again. `nothing-to-resume`: no rollout had been interrupted.
+   * `unchanged`: the node had all of it already. `taken-back`: all is as it was before. `not-ready`, `unknown`: the new pods stay, and
+   * `--resume` watches them again. `nothing-to-resume`: no rollout had been interrupted.
    */
   readonly outcome: 'ready' | 'unchanged' | 'taken-back' | 'not-ready' | 'unknown' | 'nothing-to-resume'
   /** File names of the manifests, as far as they were made live. */
   readonly manifests: readonly string[]
   readonly message?: string
-  /** What was taken out, and is still on the disk, since a process uses it, or may do so: where, why, and what to do. */
+  /** Directories that are out, and still on the disk, since a process uses them, or may do so: where, why, and what to do. */
   readonly kept?: readonly string[]
   /** Present and true where the manifests or the directory lie on a file system on which durability is not proven. */
   readonly unproven?: true

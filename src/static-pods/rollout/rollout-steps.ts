@@ -1,4 +1,4 @@
-/* The steps of one rollout, forth and back, and its end: each is written down before it is made. */
+/* The steps of one rollout, forth and back, and its end: the state file tells of each step before it happens. */
 import { join } from 'node:path'
 import type { Disk } from '../../durable/index.js'
 import { isPublicationError, messageOf } from '../../errors.js'
@@ -55,11 +55,11 @@ export class Rollout {
     private readonly means: RolloutMeans,
   ) {}
 
-  /** undefined: nothing that anybody reads had been changed, and what was staged is gone. */
+  /** undefined: nothing that a pod reads had changed, and the staged tree is gone. */
   async run(isWritten = true): Promise<RolloutOutcome | undefined> {
     switch (this.state.phase) {
       case 'staging':
-        // First of all what was staged is written down: a removal that is killed leaves a part of it, which no record tells of.
+        // The state file names the staged tree first: a killed removal leaves a part of it, which no record tells of.
         await this.#write({ tree: this.state.tree && (await findStaged(this.state.tree, this.means.disk)) })
         await this.end('abandoned', false)
         return undefined
@@ -72,7 +72,7 @@ export class Rollout {
     }
   }
 
-  /** Removes what was kept, unless it is in use, and closes the file. What is live stays. `wasLive`: pods may have found both trees. */
+  /** Removes kept directories, unless one is in use, and closes the file. What is live stays. `wasLive`: pods may have found both trees. */
   async end(outcome: string, wasLive = true): Promise<Pick<RolloutOutcome, 'kept'>> {
     const { disk, log } = this.means
     const { tree, kept: earlier = [], request } = this.state
@@ -110,7 +110,7 @@ export class Rollout {
     }
   }
 
-  /** Also where that cannot be written down (a full disk): whoever finds that it was going may go either way. */
+  /** Goes back also where a full disk takes no new state: the next run that finds `going` may go either way. */
   async #back(message: string): Promise<RolloutOutcome> {
     let isKnown = true
     await this.#write({ phase: 'back', message }).catch((error: unknown) => {
@@ -160,7 +160,7 @@ export class Rollout {
     return { outcome: 'ready', manifests, ...kept }
   }
 
-  /** The tree first: whatever starts again reads the old one. */
+  /** The tree first: a pod that starts again reads the old one. */
   async #takeBack(isKnown: boolean): Promise<RolloutOutcome> {
     const { disk, log } = this.means
     const { tree, manifests, reached, message, request, kept: earlier = [] } = this.state
@@ -176,9 +176,9 @@ export class Rollout {
       }
       return problem
     })
-    // Before the new tree goes: whoever found that it was going would exchange in what is left of it.
+    // Before the new tree goes: a run that found the phase `going` would exchange in the rest of it.
     if (!isKnown) await this.#write({ phase: 'back' })
-    // Where another program has replaced one of the trees, both are left for people.
+    // Where another program has replaced one of the trees, both stay for people to sort out.
     const outcome = 'taken-back'
     const kept =
       unreturned === undefined
@@ -207,7 +207,7 @@ export class Rollout {
     return watchPod({ ...watched, since: since?.uptime ?? 0 }, { disk, log, signal, timing })
   }
 
-  /** Makes a manifest live, unless another program has put one of its own there. */
+  /** Makes a manifest live, unless another program has put another file there. */
   async #publish(manifest: RolledManifest): Promise<{ state: 'replaced'; message: string } | undefined> {
     const path = this.#path(manifest)
     const outcome = await this.#locked(() => publishManifest(path, manifest, this.means))

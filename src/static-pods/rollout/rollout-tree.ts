@@ -1,5 +1,5 @@
 /*
- * The directory that changes with the manifests. The new one is staged under a name of its own and exchanged with the old one, which
+ * The directory that changes with the manifests. The new one is staged beside it under another name and exchanged with the old one, which
  * keeps that name until every pod is proven ready: pods that still run mount it, and the way back exchanges the two again.
  */
 import { basename, dirname, join } from 'node:path'
@@ -73,16 +73,16 @@ export async function stageTree(
   return { target, staged, stagedContent: await contentOf(beside, disk), old: old ?? null, oldContent }
 }
 
-/** What was staged before it could be written down: by its record, since another program may have put something else there. */
+/** Finds the tree that was staged before the state file named it: by its record, since another program may have put another there. */
 export async function findStaged(tree: RolledTree, disk: Disk): Promise<RolledTree> {
   const beside = besidePath(tree.target)
   const stagedContent = await contentOf(beside, disk)
-  // Looked at after it was read: what comes in between is no part of it.
+  // The identity comes after the content: an entry that comes in between is no part of it.
   if (tree.staged !== null || (await disk.isDrifted(beside)) !== false) return tree
   return { ...tree, staged: (await places.identityAt(disk.fs, beside)) ?? null, stagedContent }
 }
 
-/** Makes the new tree the one that is read; durable on return, also where a predecessor was killed before its sync. */
+/** Puts the new tree in the target's place; durable on return, also where a predecessor was killed before its sync. */
 export async function bringTree(tree: RolledTree, { fs }: Disk): Promise<void> {
   const { target } = tree
   const here = await whose(tree, fs)
@@ -118,9 +118,9 @@ export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Prom
 }
 
 /**
- * Removes what is beside the target, unless a process uses it: a pod goes on with what it has mounted, be it of the API or of a manifest that
- * leads here by a way that is not seen. Then it stays, and the answer says why, and what to do. What holds more than holdfast knows of is kept
- * under another name. `wasLive`: false for what was only staged, and no pod has found.
+ * Removes the directory beside the target, unless a process uses it: a pod goes on with what it has mounted, be it of the API or of a
+ * manifest that leads here by a way that holdfast cannot see. Then it stays, and the answer says why, and what to do. A directory with more
+ * entries than holdfast knows of gets another name. `wasLive`: false for a tree that was only staged, and no pod has found.
  */
 export async function removeKept(
   tree: RolledTree,

@@ -45,7 +45,7 @@ export async function watchPod(watched: Watched, { disk, log, signal, timing }: 
   const { path, bytes, since, timeout, probes, couldAsk } = watched
   const manifest = await parseManifest(bytes, path)
   const settle = Math.min(timing.settle, timeout / 2)
-  // What only asks an address has heard the new pod once it has failed; one that identifies pods may have failed for the old one.
+  // Once a probe that only asks an address fails, it has heard the new pod; a probe that identifies pods may have failed for the old one.
   const mayFail = !probes.some(({ identifiesPod }) => identifiesPod)
   let inARow = 0
   let hasFailed = false

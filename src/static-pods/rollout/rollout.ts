@@ -1,7 +1,7 @@
 /*
  * Changes static pods, one after the other, with the directory that they read: publishes, watches, and takes all of it back where one
- * does not become ready. Each step is written down before it is made; so a rollout that was killed, or whose power was cut, is finished
- * or taken back by whoever comes next.
+ * does not become ready. The state file tells of each step before it happens; so the next run finishes a rollout that was killed, or
+ * whose power was cut, or takes it back.
  */
 import { dirname } from 'node:path'
 import type { Disk } from '../../durable/index.js'
@@ -22,14 +22,14 @@ import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
 export type { RolloutMeans, RolloutOutcome }
 
 /**
- * One that was interrupted is finished, or taken back, first; if it was the same, that is all.
+ * First finishes an interrupted rollout, or takes it back; if that was the same one, that is all.
  * @throws InvalidInput, StaticPodError, DurableWriteError (Busy while another rollout is under way); the signal's reason: the next run,
  *   or `resume`, goes on
  */
 export async function rollout(request: RolloutRequest, means: RolloutMeans): Promise<RolloutOutcome> {
   const { disk, log } = means
   const { manifestDirectory } = request
-  // What is wrong with the request is said before anything is made, even a lock.
+  // A faulty request fails before anything exists, even a lock.
   await checkPlaces(request, disk)
   const before = await readState(manifestDirectory, disk)
   const asked = before === undefined || before.phase === 'ended' ? await planRollout(request, disk, log) : undefined
@@ -75,7 +75,7 @@ async function tryBefore(request: RolloutRequest, plan: RolloutState, means: Rol
   return tryProbes(probes, plan, means.signal, means.log)
 }
 
-/** Finishes, or takes back, what was interrupted: for a unit at boot. `takeBack`: only that, without a look at the pods. */
+/** Finishes an interrupted rollout, or takes it back: for a unit at boot. `takeBack`: only that, without a look at the pods. */
 export async function resume(
   manifestDirectory: string,
   means: RolloutMeans,
