@@ -1,6 +1,6 @@
 /**
- * What is known of two contents before any object is seen: files of the same path, and a path that would be a file and a
- * directory. Which keys an object has is not known here: that is checked again when the directory is rendered.
+ * Finds conflicts of contents before any object is seen: files of the same path, and a path that would be a file and a
+ * directory. The keys of an object are unknown here: rendering the directory checks them again.
  */
 import { objectName } from '../object-name.js'
 import type { PublishForm } from './publish-form.js'
@@ -37,7 +37,7 @@ export function reportContentConflicts(
           }))
     for (const file of named) paths.addFile(file.path, file.at)
     if (content.type === 'selector') {
-      // Whatever the names are, these directories hold them.
+      // These directories hold the files of every object, under any name.
       const below = content.items === undefined ? [{ path: content.into, at }] : named
       for (const one of below) all.addDirectory(aboveNames(one.path), one.at)
     }

@@ -10,7 +10,7 @@ import type { ObjectReference } from '../objects/types.js'
 import { boolean, listOf } from './value-types.js'
 import type { MappingValue, Value } from './value.js'
 
-/** A content is one of these, and each has fields of its own beside it. A new one starts here. */
+/** A content has one of these fields, beside the fields that belong to its kind. A new kind starts here. */
 const objects = {
   secret: { type: referenceTo('Secret'), description: 'a Secret, [NAMESPACE/]NAME' },
   configMap: { type: referenceTo('ConfigMap'), description: 'a ConfigMap, [NAMESPACE/]NAME' },

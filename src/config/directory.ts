@@ -13,7 +13,7 @@ import { validations } from './validation.js'
 import { booleanOr, integer, listOf, made, oneOf } from './value-types.js'
 import type { Value } from './value.js'
 
-/** What directories are read with. */
+/** The readers of a directory's fields need these values from outside it. */
 export interface DirectoryContext extends PathContext, NamespaceDefault {}
 
 /** Each of them is a copy of private keys. */

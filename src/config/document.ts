@@ -48,7 +48,7 @@ export const documentFields = {
   },
   source: { type: source, description: 'where Secrets and ConfigMaps come from', required: '{ kubernetes: {} }' },
   directories: {
-    // Names without a namespace are read with that of the source.
+    // A name without a namespace takes the source's, so the source comes first.
     type: later(listOf(directory)),
     description: 'what holdfast publishes, and where',
     required: '[{ path: /etc/x, contents: [{ secret: NAME }] }]',

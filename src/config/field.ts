@@ -1,6 +1,6 @@
 /**
- * Tables of fields: one entry says how a field is read, what a JSON Schema tells of it, and what users read about it. Whatever is
- * read is read by such a table, so that validation and schema cannot differ in what fields there are.
+ * Tables of fields: one entry says how to read a field, what a JSON Schema tells of it, and what users read about it. All reading goes by
+ * such a table, so that validation and schema cannot differ in what fields there are.
  */
 import type { TreeNode } from '../yaml/tree.js'
 import { Problems } from './problem.js'
@@ -14,7 +14,7 @@ export interface Schema {
 }
 
 /**
- * What a value may be: `read` reports what is wrong with it and answers undefined, `schema` refuses as much of it as a schema can
+ * The type of a value: `read` reports each fault of the value and answers undefined, `schema` refuses as much of it as a schema can
  * express, and never what `read` takes.
  */
 export interface ValueType<Read, Context = unknown> {
@@ -27,7 +27,7 @@ export interface Field<Read, Context = unknown> {
   readonly type: ValueType<Read, Context>
   /** One line for users, without a full stop. */
   readonly description: string
-  /** As users would write it; it counts where the field is not given, and where what is given cannot be read. */
+  /** As users would write it; it stands in for a missing field, and for a value that the type refuses. */
   readonly default?: string | number | boolean | readonly string[]
   /** The field must be given: what to write, which may depend on the fields before it. */
   readonly required?: string | ((before: Readonly<Record<string, unknown>>) => string)
@@ -90,7 +90,7 @@ function nodeOf(written: string | number | boolean | readonly string[]): TreeNod
   return { kind: 'scalar', value: written, source: String(written), ...nowhere }
 }
 
-/** What is wrong with fields that are right each by itself, or only where other fields have other values. */
+/** Reports fields that are right each by itself, but not together, or only where other fields have other values. */
 interface Rule<Table extends Fields<never>> {
   readonly check: (given: Given<Table>) => void
   /** Holds for the mapping. */
@@ -109,12 +109,12 @@ export function needs(name: string, properties: Readonly<Record<string, Schema>>
 
 interface Shape<Table extends Fields<never>> {
   readonly fields: Table
-  /** What is said of fields that people expect here. */
+  /** The advice for each field that people expect here in vain. */
   readonly misplaced?: Readonly<Record<string, string>>
   readonly rules?: readonly Rule<Table>[]
 }
 
-/** A mapping of these fields, all of which are read; `make` makes the value of them. */
+/** A mapping of these fields: the type reads each of them, and `make` makes the value of them. */
 export function mappingOf<Context, Table extends Fields<Context>, Read>(
   { fields, misplaced, rules = [] }: Shape<Table>,
   make: (given: Given<Table>, value: Value, context: Context) => Read | undefined,

@@ -8,7 +8,7 @@ import { staticPod, systemd, type StaticPodSettings, type SystemdSettings } from
 import { listOf, made } from './value-types.js'
 import type { Value } from './value.js'
 
-/** What each type of hook is configured with. A new type starts here: the compiler then names what it lacks. */
+/** The settings of each type of hook. A new type starts here: the compiler then names each place that lacks it. */
 interface HookSettings {
   readonly signal: SignalSettings
   readonly exec: ExecSettings
@@ -26,11 +26,11 @@ export type Hook<Type extends HookType = HookType> = {
 
 interface HookPolicy {
   /**
-   * What the record calls it: a digest of what it does, so that it is found again after a restart wherever it then stands in the
-   * list, and never taken for another one.
+   * The hook's name in the record: a digest of its settings, so that a restart finds it again in any place of the list, and never takes
+   * another hook for it.
    */
   readonly key: string
-  /** What it is called in logs, metrics and status: `signal SIGHUP /run/x.pid`, `exec systemctl #2`, `http 127.0.0.1:9000`. */
+  /** Its name in logs, metrics and status: `signal SIGHUP /run/x.pid`, `exec systemctl #2`, `http 127.0.0.1:9000`. */
   readonly name: string
   /** Where it stands in the file: `directories[0].afterPublish[1]`. */
   readonly place: string
@@ -133,7 +133,7 @@ const checkFields = {
   timeout: { type: duration({ least: '1ms', most: '1m' }), description: 'for the command', default: '10s' },
 } satisfies Fields<unknown>
 
-/** A check says what it thinks of the same content each time, so that it is tried once; and it must not hold up the directory for long. */
+/** A check judges the same content alike each time, so that holdfast tries it once; and it must not hold up the directory for long. */
 const contentCheck: ValueType<Hook<'exec'>> = mappingOf(
   {
     fields: checkFields,

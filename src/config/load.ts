@@ -4,10 +4,10 @@ import { parseConfiguration, type ConfigurationOptions } from './parse.js'
 import { ConfigurationError } from './problem.js'
 import type { AgentConfiguration } from './types.js'
 
-/** Bytes; more is no configuration, whatever it is. */
+/** Bytes; no configuration is as large as this. */
 const maximumSize = 4 * 1024 * 1024
 
-/** Reads and parses a configuration file. Throws ConfigurationError for whatever is wrong with the file or in it. */
+/** Reads and parses a configuration file. Throws ConfigurationError for every fault of the file and of its content. */
 export async function loadConfiguration(file: string, options: ConfigurationOptions = {}): Promise<AgentConfiguration> {
   return parseConfiguration(await readText(file), file, options)
 }

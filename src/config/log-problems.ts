@@ -1,7 +1,7 @@
 import type { Log } from '../log.js'
 import { describeProblem, type ConfigurationError } from './problem.js'
 
-/** Logs what is wrong in a configuration file: a line for each problem, with its place in fields of its own. */
+/** Logs the problems of a configuration file: a line for each, with its place in separate fields. */
 export function logProblems(log: Log, { problems }: Pick<ConfigurationError, 'problems'>): void {
   for (const problem of problems) {
     const { file, line, column, place } = problem

@@ -4,7 +4,7 @@ import { quote } from '../quote.js'
 import { reportUnfitTarget } from './target-path.js'
 import type { OwnPath } from './targets.js'
 
-/** Checks of `movedFrom`: what moves goes in the end, so it must be nobody's any more, and lead to one place. */
+/** Checks `movedFrom`: a move removes its source in the end, so no directory may use that any more, and it leads to one path only. */
 export function reportMoveProblems(directories: readonly ReadDirectory[], own: readonly OwnPath[]): void {
   const known = new Map<string, string>()
   for (const { configuration, movedFromAt: at } of directories) {

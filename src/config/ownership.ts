@@ -27,7 +27,7 @@ function modeWithin(allowed: number, example: string): ValueType<number> {
 function readMode(value: Value, allowed: number, example: string): number | undefined {
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'number') {
-    // YAML 1.1 read 0755 as octal, YAML 1.2 reads it as decimal: neither reader can know what was meant.
+    // YAML 1.1 read 0755 as octal, YAML 1.2 reads it as decimal: neither reader can know which the author meant.
     const meaning = node.source === String(node.value) ? '' : ` (${node.value} in YAML 1.2)`
     const octal = /^(?:0o?)?([0-7]{3})$/.exec(node.source)?.[1]
     return value.wrong(

@@ -1,6 +1,6 @@
 /**
- * From the text of a configuration file to an AgentConfiguration: everything is checked that the file alone shows,
- * and all that is wrong is reported at once. Nothing is read from the disk.
+ * From the text of a configuration file to an AgentConfiguration: the parser checks everything that the file alone shows,
+ * and reports all faults at once. It reads nothing from the disk.
  */
 import { hash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'

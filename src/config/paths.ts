@@ -16,7 +16,7 @@ const expansion = [
   { pattern: /^[a-z]+:\/\//, message: 'is a URL' },
 ]
 
-/** What paths of the node are read with. */
+/** The reader of a node's path needs to know where relative paths start. */
 export interface PathContext {
   /** The directory that relative paths start at. */
   readonly base: string

@@ -26,9 +26,9 @@ const resources: Readonly<Record<ObjectKind, 'secrets' | 'configmaps'>> = {
 
 /**
  * All that the agent asks for with this configuration, by namespace and resource in order. Empty for the source `files`. For a
- * review of a single access (SelfSubjectAccessReview), each verb with each name is one; list and watch are made with a field
+ * review of a single access (SelfSubjectAccessReview), each verb with each name is one; the client lists and watches with a field
  * selector for the name, which the API server authorizes as if the name stood in the path. With `watch: namespaces` no name limits them:
- * whoever may list all Secrets of a namespace has read them.
+ * the right to list all Secrets of a namespace is the right to read them.
  */
 export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' | 'directories'>): Permission[] {
   if (configuration.source.type !== 'kubernetes') return []

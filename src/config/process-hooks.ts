@@ -1,4 +1,4 @@
-/** Reads hooks that act on a process: a signal, a command, a request. What they are given may hold secrets. */
+/** Reads hooks that act on a process: a signal, a command, a request. Their arguments may hold secrets. */
 import { constants } from 'node:os'
 import { except, programPath } from './paths.js'
 import { mappingOf, type Fields, type Schema, type ValueType } from './field.js'
@@ -60,7 +60,7 @@ function readSignalName(value: Value): NodeJS.Signals | undefined {
     return value.wrong(`${found} only ends or stops a process`, 'write as in "SIGHUP"')
   }
   if (found !== undefined) return found
-  // Without what they all have in common: otherwise any three letters are near to some signal.
+  // Without the prefix that all signals share: otherwise any three letters are near to some signal.
   const meant = nearest(
     name.slice('SIG'.length),
     known.map((candidate) => candidate.slice('SIG'.length)),
@@ -94,7 +94,7 @@ function readExec(value: Value): (ExecSettings & { name: string }) | undefined {
   return { name: `exec ${programName(command[0] ?? '')}`, command }
 }
 
-/** An absolute path, or a name without a slash, which is looked for in the PATH that hooks have. */
+/** An absolute path, or a name without a slash, which the hook finds by its PATH. */
 function readProgram(value: Value): string | undefined {
   const { node } = value
   const isName = node.kind === 'scalar' && typeof node.value === 'string' && /^[^/]+$/.test(node.value)
@@ -117,7 +117,7 @@ function programName(path: string): string {
 const url: ValueType<URL> = { read: readUrl, schema: urlSchema }
 
 const httpFields = {
-  // A reload is a change, so it is asked for with POST where the file does not say.
+  // A reload is a change, so POST is the default.
   method: {
     type: oneOf(['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD']),
     description: 'of the request',

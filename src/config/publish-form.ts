@@ -1,6 +1,6 @@
 /**
  * How a directory takes its place, and whether the form keeps the names that start with '..' for itself. A new form starts here: the
- * compiler then names what it lacks.
+ * compiler then names each place that lacks it.
  */
 export const publishForms = {
   exchange: { reservesDots: false },

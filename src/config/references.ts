@@ -3,14 +3,14 @@ import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Content, DirectoryConfiguration, ObjectContent, SelectedContent } from './types.js'
 
 /**
- * What is to be observed for a directory, each once, in the order of the configuration: objects, and selections. The objects that a
+ * The objects and the selections that a directory observes, each once, in the order of the configuration. The objects that a
  * selection matches are among them once it is expanded.
  */
 export function referencesOf(directory: DirectoryConfiguration): ObjectReference[] {
   return [...byName(directory).values()]
 }
 
-/** Whether that is to be observed for the directory. */
+/** Whether the directory observes this object or selection. */
 export function needs(directory: DirectoryConfiguration, reference: ObjectReference): boolean {
   return byName(directory).has(objectName(reference))
 }
@@ -46,8 +46,8 @@ interface Expansion {
 const expansions = new WeakMap<DirectoryConfiguration, Expansion>()
 
 /**
- * The directory with a content for each object that a selection matches now, beside the selection itself. While nothing else is known
- * of its selections, it is the same object each time.
+ * The directory with a content for each object that a selection matches now, beside the selection itself. It is the same object each time
+ * until an answer about one of its selections changes.
  */
 export function expand(
   directory: DirectoryConfiguration,

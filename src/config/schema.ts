@@ -25,7 +25,7 @@ const needsLabels: Schema = {
   },
 }
 
-/** The JSON Schema of the configuration file, of the tables by which it is read. */
+/** The JSON Schema of the configuration file, made of the tables that also read the file. */
 export function configurationSchema(): Schema {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',

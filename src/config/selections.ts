@@ -92,7 +92,7 @@ function readSelection(value: Value, kind: ObjectKind, { place, defaults }: Sele
   return { content, at: at.into ?? value, itemPaths: items?.map(({ at }) => at) ?? [] }
 }
 
-/** Each object gets files of its own. */
+/** Each object gets separate files. */
 function apartSchema(): Schema {
   const named = { pattern: placeholder.replace(/[{}]/g, '\\$&') }
   const everyPath = { type: 'array', items: { properties: { path: named } } }

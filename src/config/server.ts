@@ -49,7 +49,7 @@ function readAddress(address: Value): ServerConfiguration | undefined {
   return { host: plain, port }
 }
 
-/** An IPv6 address needs brackets; the number after its last colon was the port, if what is left is still an address. */
+/** An IPv6 address needs brackets; the number after its last colon was the port, if the rest is still an address. */
 function meant(text: string): string {
   const [, host = '', port = ''] = /^(.*):(\d{1,5})$/.exec(text) ?? []
   if (isIPv6(host)) return quote(`[${host}]:${port}`)

@@ -6,7 +6,7 @@ import { quote } from '../quote.js'
 import { nameLike, oneOf } from './value-types.js'
 import type { Value } from './value.js'
 
-/** What systemd may be asked to do, as systemctl calls it. A new one starts here: the compiler then names what it lacks. */
+/** The actions that a hook may ask of systemd, as systemctl calls them. A new one starts here: the compiler then names each gap. */
 const systemdActions = [
   'reload-or-restart',
   'try-reload-or-restart',
@@ -55,7 +55,7 @@ export interface StaticPodSettings {
   /** The name of the pod, as its manifest has it. */
   readonly pod: string
   readonly manifestDirectory: string
-  /** undefined: nobody else writes the manifest. */
+  /** undefined: holdfast alone writes the manifest. */
   readonly lockFile: string | undefined
 }
 

@@ -4,7 +4,7 @@ import { nodePath, type PathContext } from './paths.js'
 import { integer, oneOf, text } from './value-types.js'
 import type { Value } from './value.js'
 
-/** What each kind of source is configured with. A new kind starts here: the compiler then names what it lacks. */
+/** The settings of each kind of source. A new kind starts here: the compiler then names each place that lacks it. */
 interface SourceSettings {
   readonly kubernetes: {
     readonly kubeconfig: string | undefined
@@ -126,7 +126,7 @@ function readSource(value: Value, context: PathContext): ReadSource | undefined 
   })
   if (mapping === undefined) return undefined
   const { read, at } = readFields(mapping, fields, context)
-  // One that is wrong is reported once, and not again with each name that it would have been for.
+  // A wrong namespace is reported once, and not again with each name that would lie in it.
   const namespace = at.namespace && (read.namespace ?? 'default')
   const type = mapping.exactlyOne(types)
   const body = type && mapping.field(type, sources[type].withoutValue)

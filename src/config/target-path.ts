@@ -1,4 +1,4 @@
-/** Which paths a target cannot have, whatever else is configured. */
+/** Paths that no target may have, in any configuration. */
 import { basename } from 'node:path'
 import type { ValueType } from './field.js'
 import { except, isWithin, nodePath, type PathContext } from './paths.js'
@@ -14,7 +14,7 @@ const systemDirectories = new Set(
   /etc/kubernetes /etc/ssl /etc/ssl/certs /etc/ssl/private /etc/pki /etc/systemd /etc/systemd/system`.split(/\s+/),
 )
 
-/** The kernel's own file systems, whatever the depth. */
+/** The kernel's own file systems, at every depth. */
 const kernelDirectories = ['/dev', '/proc', '/sys']
 
 /** kubelet's inotify watch follows the old directory, and would see no manifest again. Source: pkg/kubelet/config/file_linux.go. */

@@ -15,7 +15,7 @@ export interface AgentConfiguration {
   readonly stateDirectory: string
   /** Refuse file systems on which guarantees 2 and 3 are not proven. */
   readonly requireProven: boolean
-  /** Milliseconds between two comparisons of the disk with what was published. */
+  /** Milliseconds between two comparisons of the disk with the published content. */
   readonly driftInterval: number
   /** Milliseconds after which an operation on the disk that has not ended is reported as stalled. */
   readonly operationTimeout: number
@@ -80,7 +80,7 @@ export interface ObjectContent {
   readonly optional: boolean
   /** undefined: every key, named as it is. */
   readonly items: readonly Item[] | undefined
-  /** It is one of those that a selector matches now, and nobody asks for it by name: it may go. */
+  /** A selector matches it now, and no content names it: it may go. */
   readonly selected?: true
 }
 

@@ -65,7 +65,7 @@ export function listOf<Read, Context>(
   }
 }
 
-/** What is made of a value that was read. */
+/** Reads a value by a type, and makes another of it. */
 export function made<Read, Made, Context>(
   type: ValueType<Read, Context>,
   make: (read: Read) => Made,
@@ -79,7 +79,7 @@ export function made<Read, Made, Context>(
   }
 }
 
-/** A value that is read once its context is known. */
+/** Defers the reading of a value until the caller knows its context. */
 export function later<Read, Context>(
   type: ValueType<Read, Context>,
 ): ValueType<(context: Context) => Read | undefined> {

@@ -1,4 +1,4 @@
-/** A value of the configuration with its place, and how its type is read. Each reader reports what is wrong and answers undefined. */
+/** A value of the configuration with its place, and readers for its types. Each reader reports the value's faults and answers undefined. */
 import { quote } from '../quote.js'
 import type { Problems } from './problem.js'
 import { didYouMean, nearest } from './suggestion.js'
@@ -11,7 +11,7 @@ export class Value {
     readonly problems: Problems,
   ) {}
 
-  /** Reports a problem with this value; the answer is always undefined, in place of what was to be read. */
+  /** Reports a problem with this value; answers undefined, in place of the value that the caller reads. */
   // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- takes the type of the reader that returns it
   wrong<Read>(message: string, suggestion?: string): Read | undefined {
     this.problems.add(this.node, this.place, message, suggestion)
@@ -128,7 +128,7 @@ export class MappingValue {
     return this.node.entries.has(name)
   }
 
-  /** The field's value; undefined where it is not given. One that is given without a value is reported, with what to do. */
+  /** The field's value; undefined where it is absent. A field without a value is reported, with what to do. */
   field(name: string, todo = 'give the field a value, or remove it'): Value | undefined {
     const entry: TreeEntry | undefined = this.node.entries.get(name)
     if (entry === undefined) return undefined
@@ -140,7 +140,7 @@ export class MappingValue {
     return new Value(entry.value, place, this.value.problems)
   }
 
-  /** Like field; one that is not given is reported too, with what to write. */
+  /** Like field, but reports an absent field, too, with what to write. */
   required(name: string, example: string): Value | undefined {
     if (this.has(name)) return this.field(name)
     const { node, problems, place } = this.value
@@ -162,7 +162,7 @@ function listedOr(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
 }
 
-/** What a value is, without what it holds. */
+/** The kind of a value, without its content. */
 function kindOf(node: TreeNode): string {
   if (node.kind !== 'scalar') return `a ${node.kind}`
   if (node.value === null) return 'nothing'
