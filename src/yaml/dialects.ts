@@ -1,17 +1,17 @@
-/** How each kind of file is read: as strictly as its own readers read it, and no differently. */
+/** How to read each kind of file: as strictly as its own readers do, and no differently. */
 import type { DocumentOptions, ParseOptions, SchemaOptions } from 'yaml'
 
 export type Dialect = 'any' | 'configuration' | 'kubeconfig' | 'objects' | 'manifest'
 
 export const dialects = {
-  /** Whatever some reader takes for YAML. */
+  /** All that some reader takes for YAML. */
   any: { merge: true },
-  /** YAML 1.2 and nothing else: merge keys are refused, and a field that stands twice is found where its place is known. */
+  /** YAML 1.2 and nothing else: it has no merge keys; tree.ts, which knows places, finds a field that stands twice. */
   configuration: { version: '1.2', schema: 'core', merge: false, strict: true, uniqueKeys: false },
   /** kubectl merges (`<<`). */
   kubeconfig: { merge: true },
   /** Keys such as `123` and `true` are strings in Kubernetes. */
   objects: { stringKeys: true },
-  /** Texts alone, and each field as often as it stands: what they mean to kubelet is for go-values.ts to say. */
+  /** Texts alone, and each field as often as it stands: go-values.ts says what they mean to kubelet. */
   manifest: { schema: 'failsafe', resolveKnownTags: false, merge: false, uniqueKeys: false },
 } as const satisfies Record<Dialect, ParseOptions & DocumentOptions & SchemaOptions>

@@ -8,7 +8,7 @@ export class ExactNumber {
   ) {}
 }
 
-/** The number that JSON's text stands for, where its text is the only one that JavaScript would write for it. */
+/** The number that a JSON text stands for, where JavaScript would write this very text for it; else the digits. */
 export function numberFrom(digits: string): number | ExactNumber {
   const value = Number(digits)
   return String(value) === digits ? value : new ExactNumber(digits)
@@ -29,7 +29,7 @@ export function encodeJson(value: unknown): string {
   return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${encodeJson(field)}`).join(',')}}`
 }
 
-/** Strings, so that digits in them are passed over, and numbers. For text that is known to be JSON. */
+/** Strings, so that the search passes over digits in them, and numbers. The caller knows that the text is JSON. */
 const stringsAndNumbers = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
 /** Whether JavaScript would change a number of a JSON text. */

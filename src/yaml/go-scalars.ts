@@ -22,7 +22,7 @@ const integer = /^([-+]?)(?:0[bB]([01]+)|0[oO]?([0-7]+)|0[xX]([\da-fA-F]+)|([1-9
 
 const float = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/
 
-/** The value of an unquoted scalar; undefined for one that no JSON can hold. */
+/** The value of an unquoted scalar; undefined where no JSON can hold it. */
 export function resolvePlain(text: string): PlainValue | undefined {
   if (noJson.test(text)) return undefined
   const word = words.get(text)
@@ -31,11 +31,11 @@ export function resolvePlain(text: string): PlainValue | undefined {
   const whole = integerOf(text)
   if (whole !== undefined) return numberFrom(String(whole))
   const plain = text.startsWith('.') ? text : text.replaceAll('_', '')
-  // One that is too large for Go stays text, as `1e400` does.
+  // A number too large for Go stays text, as `1e400` does.
   return float.test(plain) && Number.isFinite(Number(plain)) ? Number(plain) : text
 }
 
-/** undefined for what is no integer of 64 bits, with or without a sign: that is a float, or text. */
+/** undefined for all but an integer of 64 bits, with or without a sign: any other scalar is a float, or text. */
 export function integerOf(text: string): bigint | undefined {
   // The library drops underscores wherever they stand, but not before the first digit or sign.
   const plain = text.startsWith('_') ? text : text.replaceAll('_', '')

@@ -16,7 +16,7 @@ const textTag = 'tag:yaml.org,2002:str'
 /** Tags that ask for what an unquoted scalar may mean anyway. */
 const typeTags: Readonly<Record<string, (value: PlainValue, text: string) => boolean>> = {
   'tag:yaml.org,2002:bool': (value) => typeof value === 'boolean',
-  // An integer becomes a float: not one that loses digits by it.
+  // Go makes a float of an integer, unless it would lose digits by that.
   'tag:yaml.org,2002:float': (value) => typeof value === 'number',
   'tag:yaml.org,2002:int': (_, text) => integerOf(text) !== undefined,
   'tag:yaml.org,2002:null': (value) => value === null,
@@ -32,8 +32,8 @@ export interface ReadContents {
 }
 
 /**
- * The value of a document's contents. `plain`: what an unquoted scalar means; undefined for one that is refused.
- * @throws YamlError, with the position; RangeError for what is nested too deeply
+ * The value of a document's contents. `plain`: what an unquoted scalar means; undefined refuses it.
+ * @throws YamlError, with the position; RangeError for contents that nest too deeply
  */
 export function readContents(
   contents: Node,
@@ -77,7 +77,7 @@ class Reader {
     return value
   }
 
-  /** The fields of a mapping, in order: what `<<` merges takes the place of fields before it, and later fields that of its own. */
+  /** The fields of a mapping, in order: a merge (`<<`) replaces fields before it, and later fields replace merged ones. */
   #entries(map: Yaml.YAMLMap): Map<string, unknown> {
     return this.#inside(map, () => {
       const entries = new Map<string, unknown>()

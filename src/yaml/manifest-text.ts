@@ -27,7 +27,7 @@ const refusedCharacter = /[^\t\n\r -~\u0085\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\
 
 /**
  * kubelet takes what starts with `{` for JSON and for nothing else. Of YAML it reads the first document, even an empty one.
- * @throws YamlError with the position; RangeError for what is nested too deeply
+ * @throws YamlError with the position; RangeError for a text that nests too deeply
  */
 export async function readManifestText(text: string): Promise<ManifestText> {
   return startsAsJson.test(text) ? readAsJson(text) : readAsYaml(text)
@@ -35,7 +35,7 @@ export async function readManifestText(text: string): Promise<ManifestText> {
 
 async function readAsJson(text: string): Promise<ManifestText> {
   const value = withJsonOnly(() => readJson(text))
-  // What is nested too deeply to be written again fails here, and not halfway through an installation.
+  // A value that nests too deeply to be written again fails here, and not halfway through an installation.
   JSON.stringify(value)
   const parsed = () => parseText(text, 'manifest')
   const positionAt = async (path: Path): Promise<Position> => {

@@ -11,7 +11,7 @@ export interface Position {
   readonly column: number
 }
 
-/** The text is not what it should be. Quotes nothing of it. */
+/** The text breaks the rules of its dialect. The error quotes nothing of it. */
 export class YamlError extends Error {
   override readonly name = 'YamlError'
   constructor(

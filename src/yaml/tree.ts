@@ -40,12 +40,12 @@ interface TreeScalar extends Sized {
   readonly source: string
 }
 
-/** Takes what is wrong with a text, and where. */
+/** Collects the problems of a text, each with its place. */
 export interface ProblemSink {
   add(at: Position, place: string, message: string, suggestion?: string): void
 }
 
-/** Undefined where the text cannot be read at all; what is wrong is then among the problems. */
+/** Undefined for an unreadable text; the problems then say why. */
 export async function parseTree(text: string, problems: ProblemSink): Promise<TreeNode | undefined> {
   const start = { line: 1, column: 1 }
   if (text.length > maximumLength) {
