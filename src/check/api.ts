@@ -11,7 +11,7 @@ import { fault, ok, warn, type CheckResult } from './findings.js'
 import { checkPermissions, type PermissionOptions } from './permissions.js'
 
 export interface ApiOptions extends PermissionOptions {
-  /** Of the process: where the API server is looked for. */
+  /** The process's environment, which may name the API server. */
   readonly environment: NodeJS.ProcessEnv
   readonly version: string
   readonly now: Date
@@ -80,7 +80,7 @@ async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOpt
   }
   const milliseconds = Math.round(performance.now() - started)
   const { status, body } = answer
-  // Some servers show their version to known users only; they have answered, which is all that is asked here.
+  // Some servers show their version to known users only; they have answered, and this check needs no more.
   if (status === 401 || status === 403) return ok('reachable', `${origin} answered in ${milliseconds} ms`)
   const version = field(body, 'gitVersion')
   if (status === 200 && typeof version === 'string') {

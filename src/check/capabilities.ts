@@ -27,7 +27,7 @@ interface Need {
   readonly path: string
 }
 
-/** What was found of a target that others may own. */
+/** The owners that the check found at a target. */
 export interface Ownership {
   readonly path: string
   /** Of the target as it is; undefined where there is none. */
@@ -38,7 +38,7 @@ export interface Ownership {
 
 /**
  * One result for each capability that the configuration needs: files for another owner are given away (CHOWN), then get their
- * mode (FOWNER), and are read and removed again at the next publication (DAC_OVERRIDE). What signals need stands with the hooks.
+ * mode (FOWNER), and the next publication reads and removes them (DAC_OVERRIDE). The hooks' results name what signals need.
  */
 export function checkCapabilities(
   directories: AgentConfiguration['directories'],

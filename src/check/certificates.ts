@@ -27,7 +27,7 @@ function datesOf({ validFrom, validTo }: X509Certificate): { from: Date; to: Dat
 }
 
 /**
- * What the clock says of the certificates: one that is not valid yet was made by a clock that is ahead of this one, mostly a
+ * Compares the clock with the certificates: a certificate that is not valid yet comes from a clock that is ahead of this one, mostly a
  * right one. undefined where there are none.
  */
 export function checkClock(check: string, validities: readonly Validity[], now: Date): CheckResult | undefined {
@@ -55,7 +55,7 @@ export function checkClock(check: string, validities: readonly Validity[], now: 
   return ok(check, `${count}, valid now; the first to expire is ${earliest.name}, at ${at(earliest.to)}`)
 }
 
-/** For a directory: the dates of what is published there. */
+/** For a directory: the dates of the certificates published there. */
 export async function checkPublished(target: string, now: Date): Promise<CheckResult | undefined> {
   try {
     const files = await publishedCertificates(target)

@@ -21,18 +21,18 @@ import { checkStateDirectory } from './state-directory.js'
 import { checkCoreDump, checkKernel, checkProcess } from './this-process.js'
 
 export interface CheckOptions {
-  /** Of the process: where the API server is looked for. */
+  /** The process's environment, which may name the API server. */
   readonly environment: NodeJS.ProcessEnv
   /** holdfast's own, for the API server's audit log. */
   readonly version: string
-  /** This node's name; empty where nobody says. */
+  /** This node's name; empty where the environment does not name it. */
   readonly nodeName: string
   /** Milliseconds for each answer of the API server. */
   readonly timeout: number
   /** Milliseconds to wait for another process that holds a target's lock. */
   readonly lockTimeout: number
   readonly signal: AbortSignal
-  /** Who uses the targets: looked at where this is given. */
+  /** The report of processes that use the targets; without it, the check leaves them out. */
   readonly consumers?: ConsumerReport
 }
 

@@ -22,7 +22,7 @@ export interface Consumer extends PodAndContainer {
   readonly pid: number | null
   /** The process's name; for a manifest, the pod's. */
   readonly command: string
-  /** The first of what it uses, as the process sees it; for a manifest, its path. */
+  /** The first file or mount that the process uses, as it sees it; for a manifest, its path. */
   readonly at: string
   readonly count: number
   /** It is old content. */
@@ -62,7 +62,7 @@ export async function findConsumers(paths: readonly string[], options: FindOptio
   return { consumers, unseen, unreadable: fromManifests.unreadable }
 }
 
-/** The last part may be a link of somebody else's: it is the target. */
+/** The last part stays, even if it is another program's link: it is the target. */
 async function withoutLinks(path: string): Promise<string> {
   const parent = await realpath(dirname(path)).catch(() => dirname(path))
   return join(parent, basename(path))
@@ -87,7 +87,7 @@ export function checkConsumers(
   return [ok(check, `nobody uses old content${using}`)]
 }
 
-/** What it sees stays as it is, whatever is published. */
+/** A mount keeps the content it began with, through every publication. */
 function isPinned({ what }: Pick<Consumer, 'what'>): boolean {
   return what === 'mount' || what === 'manifest'
 }

@@ -34,7 +34,7 @@ export interface DirectoryReport {
   readonly fileSystem: string | undefined
 }
 
-/** All that is looked at for one directory. What a publication would be refused with is a fault here, in its own words. */
+/** Checks everything about one directory. A reason for which a publication would refuse is a fault here, in the same words. */
 export async function checkDirectory(
   configuration: DirectoryConfiguration,
   context: DirectoryContext,
@@ -94,7 +94,7 @@ class DirectoryCheck {
     return { results, fileSystem: mount.type, ownership: { ...ownership, overridesParent } }
   }
 
-  /** What could change under a publication is looked at under its lock, where there is one: a lock is not made for this. */
+  /** Takes the directory's lock, where there is one, to look at all that a publication could change; it makes no lock file. */
   async #lockedLook(
     attributes: Attributes,
   ): Promise<{ found: CheckResult[]; ownership: Omit<Ownership, 'overridesParent'> }> {

@@ -57,7 +57,7 @@ export function inBytes(bytes: number): string {
   return `${amount.toFixed(digits)} ${units[unit] ?? ''}`
 }
 
-/** The errno name of a failure, or what it says. */
+/** The errno name of a failure, or its message. */
 export function codeOrMessage(error: unknown): string {
   return codeOf(error) ?? messageOf(error)
 }

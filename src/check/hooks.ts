@@ -17,7 +17,7 @@ import { pidNamespaceIsOwn } from './processes.js'
 /** Milliseconds for a connection to an http hook's host. */
 const connectTimeout = 2_000
 
-/** Whether a hook could run from here, as far as that is known without running it. */
+/** Whether a hook could run from here, as far as the check can tell without running it. */
 export async function checkHook(hook: Hook, identity: Identity): Promise<CheckResult> {
   const { status, found, advice } = await resultOf(hook, identity)
   return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }
@@ -146,7 +146,7 @@ async function checkExec(name: string): Promise<CheckResult> {
   return ok('hook', `${program} is executable`)
 }
 
-/** A name without a slash is looked for as execvp(3) does. */
+/** Finds a name without a slash as execvp(3) does. */
 async function programOf(name: string): Promise<string | undefined> {
   if (name.includes('/')) return name
   for (const directory of environment.PATH.split(':')) {
@@ -174,7 +174,7 @@ async function interpreterOf(program: string): Promise<string | undefined> {
   }
 }
 
-/** A connection is made and closed; nothing is sent. Path and query are nobody's to see. */
+/** Connects and closes, and sends nothing. The result shows neither path nor query, which may hold secrets. */
 async function checkHttp(url: URL): Promise<CheckResult> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
@@ -197,7 +197,7 @@ async function checkHttp(url: URL): Promise<CheckResult> {
   )
 }
 
-/** The bus is asked whether systemd is there, and nothing else. */
+/** Asks the bus whether systemd is there, and nothing else. */
 async function checkSystemd(hook: Hook<'systemd'>): Promise<CheckResult> {
   const deadline = new Deadline(connectTimeout, undefined)
   try {

@@ -6,7 +6,7 @@ export interface SecurityModule {
   readonly context: string
 }
 
-/** undefined where SELinux is off. Its file system is known to the kernel only where it is on (security/selinux/selinuxfs.c). */
+/** undefined where SELinux is off. The kernel lists its file system only where it is on (security/selinux/selinuxfs.c). */
 export function seLinux(): SecurityModule | undefined {
   try {
     if (!/^nodev\s+selinuxfs$/m.test(readFileSync('/proc/filesystems', 'utf8'))) return undefined

@@ -4,7 +4,7 @@ import { mountTable } from '../durable/index.js'
 import type { MountDetails } from '../durable/posix/mountinfo.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 
-/** Where the target's parent is mounted, and whether mounts that are made on it later are seen from here. */
+/** Where the target's parent is mounted, and whether this process sees mounts that come on it later. */
 export function checkMount(mount: MountDetails, root = mountTable.rootMount()): CheckResult {
   const found = `${mount.source} on ${mount.mountPoint}`
   const inContainer = root?.type === 'overlay'
@@ -50,10 +50,10 @@ export interface Disk {
   readonly backingFile: string | undefined
 }
 
-/** undefined where no block device is known: overlay, tmpfs, network file systems, or a sysfs that is hidden. */
+/** undefined where the kernel names no block device: overlay, tmpfs, network file systems, or a hidden sysfs. */
 export function diskUnder({ device, source }: Pick<MountDetails, 'device' | 'source'>): Disk | undefined {
   const own = device.startsWith('0:') ? undefined : directoryOf(`/sys/dev/block/${device}`)
-  // btrfs has a device number of its own, and names one of its disks as the source.
+  // btrfs has a device number that belongs to no disk, and names one of its disks as the source.
   const found = own ?? (source.startsWith('/dev/') ? classDirectory(source) : undefined)
   if (found === undefined) return undefined
   const disk = readText(`${found}/partition`) === undefined ? found : dirname(found)
@@ -90,7 +90,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Whether what fsync asks for reaches the disk. undefined where nothing is known of it. */
+/** Whether an fsync reaches the disk. undefined where the kernel tells nothing of it. */
 export function checkFlushes(mount: MountDetails, disk: Disk | undefined): CheckResult | undefined {
   const { type, options } = mount
   const off = options.find((option) => option === 'nobarrier' || option === 'barrier=0')

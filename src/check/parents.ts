@@ -7,7 +7,7 @@ import type { Identity } from './capabilities.js'
 import { listed } from '../listed.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 
-/** What holds the target, and what holds that: whoever may write there can put something else in its place. */
+/** The directories that hold the target, up to the root: a user who may write to one can put something else in its place. */
 export async function checkParent(
   fs: FileSystem,
   place: Pick<Place, 'realParent' | 'missing'> & {

@@ -33,7 +33,7 @@ interface Answer {
 type Answered = readonly [Question, Answer]
 
 /**
- * Asks for each verb on each object whether it is allowed (SelfSubjectAccessReview); nothing is read. A list and a watch with a
+ * Asks for each verb on each object whether the server allows it (SelfSubjectAccessReview); reads no object. A list and a watch with a
  * field selector for a name are authorized as if the name stood in the path.
  */
 export async function checkPermissions(api: ApiClient, options: PermissionOptions): Promise<CheckResult[]> {

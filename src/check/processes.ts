@@ -2,7 +2,7 @@ import { promises as fsp } from 'node:fs'
 
 /**
  * Whether this is certainly a container's own PID namespace: process 1 is this program, or another one of the same executable, or
- * the pod's pause process. Where none of that holds, nothing is known.
+ * the pod's pause process. Otherwise it stays uncertain.
  */
 export async function pidNamespaceIsOwn(): Promise<boolean> {
   if (process.pid === 1) return true

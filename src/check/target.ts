@@ -39,7 +39,7 @@ export function checkTarget(
   )
 }
 
-/** What a publication that was cut short has left: the next one removes it, but for what is somebody else's. */
+/** Entries that an interrupted publication has left: the next one removes them, but for another program's files. */
 export function checkLeftovers({ staging, torn, quarantined, valid }: Records, names: TargetNames): CheckResult {
   if (quarantined.length > 0) {
     return warn(

@@ -10,7 +10,7 @@ export async function checkProcess(): Promise<CheckResult[]> {
   return [await checkAio(), checkOpenFiles()]
 }
 
-/** One fsync of the root directory by AIO, as a barrier is made: a seccomp profile may refuse any of its calls. */
+/** One fsync of the root directory by AIO, the way of a barrier: a seccomp profile may refuse any of its calls. */
 async function checkAio(): Promise<CheckResult> {
   const threads = 'barriers run on threads instead, slower but as durable'
   if (process.env['HOLDFAST_AIO'] === 'off') return ok('AIO', `turned off by HOLDFAST_AIO: ${threads}`)
