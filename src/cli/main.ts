@@ -8,9 +8,8 @@ import { reportError } from './output/report-error.js'
 import { refuseUndecodable } from './content/undecodable.js'
 
 /**
- * Runs a command line and resolves to its exit code. Rejects only where a file of the
- * program itself cannot be loaded: whatever else failed has been reported. Leaves nothing behind in the
- * process, so that several can run in one, also at the same time.
+ * Runs a command line and resolves to its exit code. Reports every failure, but rejects where a file of the program itself does
+ * not load. Leaves nothing behind in the process, so that several command lines can run in one, also at the same time.
  */
 export async function main(argv: readonly string[], io: Io = processIo): Promise<number> {
   const holdfast = await program(io, argv)
@@ -28,7 +27,7 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done
     try {
-      // Commander has reported what it could not parse.
+      // Commander has reported its own errors.
       if (!(error instanceof CommanderError)) {
         const { output, ...options } = running.opts<{ output?: string }>()
         await reportError(error, { ...options, output: takesErrors(running, output) ? output : undefined }, io)
@@ -46,8 +45,8 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
 }
 
 /**
- * No command at all asks for help, as with kubectl. `help NAME` of no command is answered as NAME itself would be, with what was probably meant, and `help NAME SUBCOMMAND` explains that
- * one: commander would only print the help of the whole, or of NAME.
+ * A command line without a command asks for help, as with kubectl. `help NAME` of an unknown command gets the answer of NAME itself, with
+ * the probable command, and `help NAME SUBCOMMAND` explains that one: commander would only print the help of the whole, or of NAME.
  */
 function explainable(argv: readonly string[], { commands }: Command): readonly string[] {
   const [first, name, ...rest] = argv

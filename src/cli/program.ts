@@ -4,7 +4,7 @@ import type { Io } from './output/io.js'
 import { describeOption } from './words/option.js'
 import { version } from './words/version.js'
 
-/** The commands, in the order of the help, each in a file of its own. @internal */
+/** The commands, in the order of the help; each has a file. @internal */
 export const commands = {
   agent: async () => (await import('./commands/agent.js')).agentCommand,
   sync: async () => (await import('./commands/sync.js')).syncCommand,
@@ -75,8 +75,8 @@ Examples:
 }
 
 /**
- * A command that is called by its name is loaded alone, for a start that takes half the time. `completion` describes all of them, as help
- * and what was meant by a name that there is not do.
+ * A command line that names its command loads that one alone, for a start that takes half the time. `completion` describes all of them, as
+ * do help and the suggestion for an unknown name.
  */
 function namesFor([first = '']: readonly string[]): (keyof typeof commands)[] {
   if (versionFlags.includes(first) || first === 'version') return []
@@ -87,7 +87,7 @@ function isCommand(name: string): name is keyof typeof commands {
   return Object.hasOwn(commands, name)
 }
 
-/** A command and its subcommands, as all of ours look; `parent`: what is typed before its name. */
+/** A command and its subcommands, in the form of all of ours; `parent`: the words before its name. */
 function present(command: Command, parent: string, io: Io): void {
   const path = `${parent} ${command.name()}`
   command.helpOption('-h, --help', 'explain this command').allowExcessArguments(false)

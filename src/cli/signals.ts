@@ -24,7 +24,7 @@ export async function interruptible<T>({ events, raise }: Io, work: (signal: Abo
   try {
     return await work(controller.signal)
   } catch (error) {
-    // Unknown durability has to be reported, whatever ended the command.
+    // Unknown durability must be reported, even if a signal ended the command.
     if (received === undefined || exitCodeOf(error) === exitCodes.durabilityUnknown) throw error
     throw new Exit(exitCodeAfter(received))
   } finally {
@@ -35,7 +35,7 @@ export async function interruptible<T>({ events, raise }: Io, work: (signal: Abo
   }
 }
 
-/** Waits for the first SIGTERM or SIGINT; the second one ends the process at once, whatever a disk makes it wait for. */
+/** Waits for the first SIGTERM or SIGINT; the second one ends the process at once, even while it waits for a disk. */
 export class Ending {
   readonly signal: Promise<EndingSignal>
 

@@ -66,12 +66,12 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
     log.error({ stack: error.stack }, `an internal error of holdfast: ${error.message}`)
     io.exit(1)
   })
-  // What is asked for while the agent starts is done when it has; once it ends, nothing is read any more.
+  // A SIGHUP during the start waits until the agent runs; once the agent ends, it reads nothing any more.
   const early = { hangUps: 0 }
   let reload = () => void (early.hangUps += 1)
   // Stays to the very end: a SIGHUP that comes late must not end in another way what ends in order.
   io.events.on('SIGHUP', () => reload())
-  // What changes while it is read is read again.
+  // The fingerprint comes first: a change during the read makes the agent read the file again.
   const seen = await fingerprint(options.config ?? '')
   const configuration = await loadWithFlags(options)
   // A signal at the very start may have opened it only now.

@@ -111,7 +111,7 @@ async function runCheck(io: Io, options: CheckOptions): Promise<void> {
 
 const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow', FAULT: 'red' }
 
-/** The table, what to do on a line of its own, and what it comes to. @internal */
+/** The table, with each advice on a separate line, and the verdict below it. @internal */
 export function checkText(findings: readonly Finding[], paint: Paint): string {
   const rows: (string | Cell)[][] = [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']]
   let last = ''

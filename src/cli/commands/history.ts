@@ -53,7 +53,7 @@ function row(content: PastContent, wide: boolean): string[] {
   const { sequence, publishedAt, replacedAt, why, state, problem, digest, objects } = content
   return [
     String(sequence),
-    // Nobody knows when another program put it there.
+    // The record does not tell when another program put it there.
     sequence === 0 ? '-' : publishedAt.toISOString(),
     replacedAt?.toISOString() ?? '-',
     causes[why],

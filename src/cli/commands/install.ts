@@ -181,7 +181,7 @@ async function fromFiles(
     '--optional-cert-secrets': options.optionalCertSecrets,
     '--cert-configmaps': options.certConfigmaps,
     '--optional-cert-configmaps': options.optionalCertConfigmaps,
-    // Of these, only what was typed: the environment may hold them for other commands.
+    // Of these, only typed flags: the environment may hold them for other commands.
     ...Object.fromEntries(typed.map((flag) => [flag, true])),
   })) {
     if (given !== undefined)

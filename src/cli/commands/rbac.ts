@@ -99,7 +99,7 @@ async function runRbac(io: Io, options: RbacOptions): Promise<void> {
 const wide = `# source.kubernetes.watch: namespaces takes get, list and watch of all Secrets and ConfigMaps in these namespaces, not only of those
 # that the configuration names.`
 
-/** What stands in a line of its own, as a comment. */
+/** A comment on a separate line. */
 const inLine = (line: string): string => `# ${line}\n`
 
 function headline({ file, source, directories }: AgentConfiguration): string {
@@ -158,7 +158,7 @@ wait for other installers, get of the node, create and patch of events. With --s
 bindings too.`,
   )
   addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
-  // An installation's command line may be given whole: what says nothing of rights is taken, and not explained.
+  // Users may pass an installation's whole command line: rbac takes flags that say nothing of rights, and does not explain them.
   for (const flag of ['--kubeconfig <file>', '--context <name>', '--check-host-paths', '--allow-older', '--dry-run'])
     command.addOption(new Option(flag).hideHelp())
   return command

@@ -53,7 +53,7 @@ Exit codes: 0 the configuration is in force, 1 no agent runs, or it did not answ
 
 async function reload(options: ReloadOptions, signal: AbortSignal): Promise<number> {
   const { readStatusFile, statusFileIn } = await import('../../agent/report/status-file.js')
-  // A file that is wrong is reported here, with its places, and the agent is left alone.
+  // A faulty file is reported here, with its places, and the agent hears nothing of it.
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
   const stateDirectory =
     configuration?.stateDirectory ?? (await import('../../config/document.js')).defaultStateDirectory

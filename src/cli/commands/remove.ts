@@ -22,7 +22,7 @@ interface RemoveOptions extends OutputOptions {
   readonly lockTimeout: number
 }
 
-/** Milliseconds between two looks whether somebody still uses it. */
+/** Milliseconds between two looks whether a process still uses it. */
 const lookInterval = 1_000
 
 const removeItFirst = (file: string): string => `remove it from ${file} first`

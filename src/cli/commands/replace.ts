@@ -119,7 +119,7 @@ async function publishTree(
         ...(own?.form === 'symlink' && takesLinks(path) && { publish: own.form }),
         ...publicationOptions(options),
         ...(options.force !== true && { confirm: (found) => refuseKeptByAgent(path, found) }),
-        // Whoever publishes here for its own sake takes a move back.
+        // `replace` publishes here for its own sake, so it takes a move back.
         movedTo: null,
         progress: reading.add,
         signal,
@@ -138,7 +138,7 @@ async function publishTree(
   return result
 }
 
-/** A mode with the right to execute for those who may read, where anybody may execute the file that it is made from. */
+/** Adds the right to execute for all that may read, where the source has an execute bit at all. */
 function withExecution(mode: number, source: number): number {
   return (source & 0o111) === 0 ? mode : mode | ((mode & 0o444) >> 2)
 }

@@ -66,7 +66,7 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
     .action((path: string, options: RollbackOptions) => rollback(io, path, options))
 }
 
-/** Publishes it, and says what is published. */
+/** Publishes the chosen content, and prints the result. */
 async function rollback(io: Io, path: string, options: RollbackOptions): Promise<void> {
   const target = await targetArgument(path)
   const { reason, force, release, lockTimeout, to } = options
@@ -101,7 +101,7 @@ async function rollback(io: Io, path: string, options: RollbackOptions): Promise
   )
 }
 
-/** Refuses a certificate that has expired. One that is not valid yet is no reason: the clock may be wrong. */
+/** Refuses an expired certificate. A certificate that is not valid yet passes: the clock may be wrong. */
 async function expiryCheck(target: string): Promise<(files: ReadonlyMap<string, Uint8Array>) => void> {
   const [{ DurableWriteError }, { certificateBlocks }, { certificateDate }] = await Promise.all([
     import('../../durable/index.js'),

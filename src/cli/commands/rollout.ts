@@ -99,7 +99,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
   }
   let outcome: RolloutOutcome
   try {
-    // What is wrong with the flags of readiness must show before anything is changed.
+    // A mistake in the readiness flags must show before anything changes.
     if (request) await open(request.readiness)
     outcome = await interruptible(io, (signal) => {
       const means: RolloutMeans = { disk: new Disk(), log, signal, openProbes: open }

@@ -77,7 +77,7 @@ async function printStatus({ stdout, env }: Io, to: Output, { output }: StatusOp
   await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, wide))
 }
 
-/** On a terminal the table stays in its place, and ages are kept up to date; elsewhere each change is one more table, or document. */
+/** On a terminal the table stays in its place, with fresh ages; elsewhere each change prints one more table, or document. */
 async function watchStatus(
   io: Io,
   paths: readonly string[],
@@ -108,9 +108,9 @@ interface ShownStatus extends StatusDocument {
   readonly stateDirectory: string
   /** An agent that keeps its state there runs now. */
   readonly running: boolean
-  /** Its configuration file is not what it was when that agent read it. */
+  /** Its configuration file has changed since that agent read it. */
   readonly configurationChanged: boolean
-  /** The configuration file of the agent whose state is there, where that is not the one that was asked about. */
+  /** The configuration file of the agent whose state is there, where that differs from the file that the user named. */
   readonly otherConfiguration: string | null
   readonly consumers: readonly Consumer[]
   /** With --orphans. */
@@ -165,7 +165,7 @@ async function consumersOf({ directories }: StatusDocument): Promise<readonly Co
   return (await findConsumers(paths, { followLinks: false })).consumers
 }
 
-/** The table and what has to be said beside it. @internal */
+/** The table, and the notes below it. @internal */
 export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = false): string {
   const { directories, consumers } = shown
   const rows: (string | Cell)[][] = [
@@ -186,7 +186,7 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = f
   const notes = directories.flatMap((directory) => {
     const condition = problemOf(directory)
     const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" has not run yet\n`)
-    // Whoever uses an old path at all keeps it from going.
+    // During a move, each process that uses the old path keeps it from going, not only users of old content.
     const moves = condition?.reason === 'Relocating'
     const old = consumers.filter(({ path, retired }) => (retired || moves) && path === directory.path)
     const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
@@ -247,10 +247,10 @@ function find({ conditions }: DirectoryStatus, type: Condition['type']): Conditi
   return conditions.find((condition) => condition.type === type)
 }
 
-/** What is said of a directory although it is as it should be. */
+/** Reasons that users need to see even though the directory's condition is True. */
 const notable: ReadonlySet<Condition['reason']> = new Set(['CertificateExpired', 'Held', 'Relocating', 'RolledBack'])
 
-/** The condition that most needs a reader: what is not True, Published first; then a warning on what is. */
+/** The condition that most needs a reader: one that is not True, Published first; then a warning on a True one. */
 function problemOf(directory: DirectoryStatus): Condition | undefined {
   const published = find(directory, 'Published')
   const fresh = find(directory, 'Fresh')

@@ -111,7 +111,7 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
       const hooks = options.hooks === true
       const passed = await onePass(configuration, { ...pass, hooks })
       const lines = passed.map(({ state, outcome }) => lineOf(state, outcome, stale, hooks))
-      // The exit code of what was ended early is the signal's; of what was published nevertheless, what became of it.
+      // A signal that ended work early decides the exit code, unless a publication went through with unknown durability.
       const unknown = exitCodeOfAll(errorsOf(lines)) === exitCodes.durabilityUnknown
       if (!unknown && passed.some(({ outcome }) => isAborted(outcome))) signal.throwIfAborted()
       return lines

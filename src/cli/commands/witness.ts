@@ -57,7 +57,7 @@ async function run(io: Io, options: WitnessOptions): Promise<void> {
     import('../../torture/key.js'),
   ])
   await interruptible(io, async (signal) => {
-    // Before it is read: another witness may still write it.
+    // Takes the lock before it reads: another witness may still write the ledger.
     const held = await lockLedger(stateFile, signal)
     try {
       const state = await readLedger(stateFile)

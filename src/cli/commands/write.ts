@@ -100,7 +100,7 @@ to be durable, 75 another process holds FILE's lock.`,
           await import('../../durable/publishing.js')
         disableCoreDumps()
         const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
-        // Before a command runs, whose effects nobody could take back.
+        // Checks the file before a command runs, for holdfast cannot take the command's effects back.
         if (command.length > 0) await checkFile(path, asked)
         const { content, ...checks } = await contentOf({ from, command }, options, { io, signal, path })
         const request = { ...asked, ...checks }

@@ -6,7 +6,7 @@ export interface Flag {
   /** `-o`, `--output`. */
   readonly names: readonly string[]
   readonly description: string
-  /** What may follow it: nothing, a path, a text that nobody can guess, or one of these words. */
+  /** The flag's value: none, a path, free text that the shell cannot guess, or one of these words. */
   readonly value: 'none' | 'path' | 'text' | readonly string[]
 }
 
@@ -16,7 +16,7 @@ export interface Word {
 }
 
 export interface CommandNode {
-  /** What is typed after `holdfast`: '' for none, `rbac install`. */
+  /** The words after `holdfast`: '' for none, `rbac install`. */
   readonly path: string
   /** Its subcommands, and the words that its argument may be. */
   readonly words: readonly Word[]

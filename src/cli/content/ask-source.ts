@@ -20,9 +20,9 @@ export interface AskContext {
   readonly io: Io
   readonly options: AskOptions
   readonly signal: AbortSignal
-  /** What to do where the path is not in the configuration, beside naming one that is. */
+  /** Advice for a path outside the configuration, beside naming a configured one. */
   readonly otherwise?: string
-  /** The directory as it is asked for; default: as it is configured. */
+  /** Turns the configured directory into the one to ask for; default: as it stands. */
   readonly as?: (directory: DirectoryConfiguration) => DirectoryConfiguration
 }
 
@@ -31,7 +31,7 @@ export type Asked = Exclude<Awaited<ReturnType<typeof desiredContents>>[number],
   readonly directory: DirectoryConfiguration
 }
 
-/** @throws where nobody knows what the directory must hold: nothing is compared or written then */
+/** @throws where the source does not tell the directory's content: the command then compares and writes nothing */
 export async function askSource(target: string, context: AskContext): Promise<Asked> {
   const { io, options, signal, otherwise } = context
   const configuration = await loadWithFlags(options)

@@ -13,7 +13,7 @@ interface Attributes {
   readonly owner: Owner
 }
 
-/** What is there now, by its path in the target; `''` is the target itself. */
+/** The present attributes, by the path in the target; `''` is the target itself. */
 type FoundAttributes = ReadonlyMap<string, Attributes>
 
 function statusOf(path: string): Stats | undefined {
@@ -44,7 +44,7 @@ export async function findAttributes(target: string, paths: readonly string[] = 
   }
   await look('')
   const directories = new Set(paths.flatMap(directoriesAbove))
-  // Parents first: nothing is looked at behind a symbolic link.
+  // Parents first, so that no look goes through a symbolic link.
   const all = [...directories, ...paths.filter((path) => !directories.has(path))]
   for (const path of all) if (found.get(parentOf(path))?.kind === 'directory') await look(path)
   return found
@@ -55,7 +55,7 @@ function parentOf(path: string): string {
   return parent === '.' ? '' : parent
 }
 
-/** What was published with; undefined: the user named it, and knows. */
+/** The attributes of the publication; undefined: the user named them, and knows. */
 interface MadeAttributes {
   readonly mode: number | undefined
   /** Of a file in a directory. */
@@ -63,7 +63,7 @@ interface MadeAttributes {
   readonly owner: Owner | undefined
 }
 
-/** Warns of each mode and owner that nobody asked to change, where something was replaced. */
+/** Warns of each mode and owner that changed without the user's word, where a publication replaced something. */
 export function warnOfChanges(
   log: Log,
   { outcome, path }: Pick<ReplaceResult, 'outcome' | 'path'>,
@@ -74,7 +74,7 @@ export function warnOfChanges(
   if (changes !== undefined) log.warn({ path }, changes)
 }
 
-/** One sentence that names old and new, of each mode and owner that nobody asked to change; undefined where none has changed. */
+/** One sentence that names old and new, of each mode and owner that changed without the user's word; undefined where none has changed. */
 function describeChanges(target: string, found: FoundAttributes, made: MadeAttributes): string | undefined {
   const changes = [...found].flatMap(([path, { kind, mode, owner }]) => {
     const newMode = path !== '' && kind === 'file' ? made.fileMode(path) : made.mode
@@ -98,7 +98,7 @@ function show({ uid, gid }: Owner): string {
   return `${uid}:${gid}`
 }
 
-/** The owner of what is published without one: this process's effective user and group. */
+/** The owner of a publication that names none: this process's effective user and group. */
 export function ownOwner(): Owner {
   return { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
 }

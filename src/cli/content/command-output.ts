@@ -7,9 +7,9 @@ import type { Io } from '../output/io.js'
 const forwarded = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const
 
 /**
- * Runs a command to its end, with this process's standard input and standard error, and gives what it prints: at most `most` bytes. A
- * signal that this process receives is forwarded, and the command's end awaited. `path`: what is not published if it fails.
- * @throws NotPublished at its end, where it failed; neither its arguments, which may hold a secret, nor what it printed is repeated
+ * Runs a command to its end, with this process's standard input and standard error, and gives what it prints: at most `most` bytes. It
+ * forwards each signal that this process receives, and awaits the command's end. `path`: the target that stays if the command fails.
+ * @throws NotPublished at its end, where it failed; the message repeats neither its arguments, which may hold a secret, nor its output
  */
 export async function* outputOf(
   [program = '', ...args]: readonly string[],
@@ -20,7 +20,7 @@ export async function* outputOf(
   }: { readonly io: Io; readonly most: number; readonly path: string },
 ): AsyncIterable<Uint8Array> {
   const { spawn } = await import('node:child_process')
-  // Node answers one without streams where no file descriptor is left, and says so in an event.
+  // Where no file descriptor is free, Node answers a child without streams, and reports the failure in an event.
   const child: ChildProcess = spawn(program, args, { stdio: ['inherit', 'pipe', 'inherit'], env })
   // Ctrl-C reaches every process of a terminal's foreground group by itself, and for many programs the second means: at once.
   const signals = stdout.isTTY || stderr.isTTY ? forwarded.filter((signal) => signal !== 'SIGINT') : forwarded
@@ -40,7 +40,7 @@ export async function* outputOf(
     }
     done = size <= most
   } finally {
-    // It ends by SIGPIPE; one that ignores that is asked to.
+    // The command ends by SIGPIPE, or by this SIGTERM if it ignores that.
     if (!done) child.kill()
     const problem = await ending
     for (const signal of signals) events.removeListener(signal, forward)

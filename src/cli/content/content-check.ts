@@ -32,14 +32,14 @@ export async function contentCheck(
   return new ConfiguredCheck(directory, { ...context, rejection: undefined })
 }
 
-/** What a configuration asks of whoever publishes its directory. */
+/** The conditions that a configuration puts on every publication of its directory. */
 type Conditions = Pick<PublicationOptions, 'check' | 'requireProven'>
 
 /**
- * The same, with what else counts, for a command that needs nothing more of a configuration: by the file that is named, or by the one that
- * the agent of this node has in force. Where no agent's state leads to the directory, a warning says that nobody looks at the content.
- * @throws UsageError where the file that is named has another directory; ConfigurationError for what is wrong with it; NotPublished where
- *   there is an agent, and what it has in force is not known
+ * The same, and `requireProven`, for a command that needs nothing more of a configuration: by the named file, or by the file that the agent
+ * of this node has in force. Where no agent's state leads to the directory, a warning says that no check sees the content.
+ * @throws UsageError where the named file has another directory; ConfigurationError for a faulty file; NotPublished where there is an
+ *   agent, and its configuration in force is unknown
  */
 export async function findConditions(
   target: string,

@@ -8,7 +8,7 @@ import type { Io } from '../output/io.js'
 /* What `write` publishes: where it comes from, and whether it may be published. */
 
 const mebibyte = 1024 * 1024
-/** What is parsed is in memory as a whole. */
+/** The parser holds all of the content in memory. */
 const mostToValidate = 64 * mebibyte
 /** A pipe that never ends would fill the disk. */
 const mostToReceive = 1024 * mebibyte
@@ -42,9 +42,9 @@ export interface WantedContent {
 }
 
 /**
- * The content to publish. What is not parsed as a whole is a file, which is read where it is, or a stream, which ends with the error that
- * keeps it from being published: UsageError for a source that cannot be read, NotPublished for a command or a check that failed. Nothing
- * of the content is quoted.
+ * The content to publish. Content that needs no parser is a file, which the publication reads in place, or a stream, which ends with the
+ * error that forbids its publication: UsageError for an unreadable source, NotPublished for a failed command or check. No error quotes
+ * the content.
  */
 export async function contentOf(
   source: ContentSource,
@@ -65,7 +65,7 @@ export async function contentOf(
   return { content: bytes }
 }
 
-/** A file that nobody copies before it is staged. @throws UsageError where it cannot be read */
+/** A file that reaches staging without another copy. @throws UsageError where it cannot be read */
 async function fileAt(from: string, target: string, checks: ContentChecks): Promise<WantedContent> {
   const { examineFrom } = await import('./read-file.js')
   const { size } = examineFrom(from, true)
@@ -122,7 +122,7 @@ async function* checked(
 
 const emptyDigest = createHash('sha256').digest('hex')
 
-/** @throws NotPublished for content that is empty, or not what was expected */
+/** @throws NotPublished for content that is empty, or differs from the expected */
 function refuse(
   path: string,
   { sha256, size }: { readonly sha256: string; readonly size: number },

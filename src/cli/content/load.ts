@@ -9,8 +9,8 @@ export interface LoadOptions extends SourceOptions {
 }
 
 /**
- * Reads the configuration file, with what the flags say in place of what it says. Throws UsageError where no file is named,
- * ConfigurationError for what is wrong with it.
+ * Reads the configuration file; flags win over its values. Throws UsageError where the user names no file,
+ * ConfigurationError for a faulty one.
  */
 export async function loadWithFlags(options: LoadOptions): Promise<AgentConfiguration> {
   return load(options, async (source) => {
@@ -52,7 +52,7 @@ function withFlags(source: SourceConfiguration, options: LoadOptions): SourceCon
   }
 }
 
-/** A flag without an effect is a misunderstanding: whoever gave it believes that a cluster is asked. */
+/** A flag without an effect is a misunderstanding: its user believes that holdfast asks a cluster. */
 function refuseClusterFlags({ kubeconfig, context }: SourceOptions): void {
   const given = kubeconfig !== undefined ? '--kubeconfig' : context !== undefined ? '--context' : undefined
   if (given === undefined) return
@@ -63,8 +63,8 @@ function refuseClusterFlags({ kubeconfig, context }: SourceOptions): void {
 }
 
 /**
- * The same for commands that only look at the disk. They ask nobody for objects, so that names without a namespace are no reason to
- * read a kubeconfig.
+ * The same for commands that only look at the disk. They ask no source for objects, so that names without a namespace are no reason
+ * to read a kubeconfig.
  */
 export function loadForLooking(options: LoadOptions): Promise<AgentConfiguration> {
   return load(options, 'default')
@@ -78,12 +78,12 @@ export function loadForRights(options: LoadOptions, podNamespace: string): Promi
   return load(options, async (source) => {
     if (source.type === 'kubernetes' && source.kubeconfig === undefined) return podNamespace
     const { namespaceOf } = await import('../../agent/open-source.js')
-    // Without it, the configuration's own error says what is missing.
+    // Without a namespace, the configuration's own error names the field that lacks one.
     return namespaceOf(source).catch(() => undefined)
   })
 }
 
-/** This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; the empty string where nobody says. */
+/** This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; else the empty string. */
 export function nodeName(options: SourceOptions, environment: NodeJS.ProcessEnv): string {
   return options.nodeName ?? environment.NODE_NAME ?? ''
 }

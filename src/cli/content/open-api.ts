@@ -13,7 +13,7 @@ export interface ApiFlags {
 
 /**
  * A client of the API server, found as kubectl finds it: --kubeconfig, KUBECONFIG, the pod's service account, ~/.kube/config.
- * Close it in the end. Before its credentials are read, this process can no longer leave them in a core file.
+ * Close it in the end. It disables this process's core dumps before it reads credentials, so that no core file holds them.
  * @throws UsageError where there is none, or its file is wrong
  */
 export async function openApi(
@@ -36,8 +36,8 @@ export async function openApi(
 }
 
 /**
- * A client for each version of the files of a kubeconfig that differs from the first one; each trusts the authorities of all. The first
- * one is read at each request: where it cannot be used, the request fails, and tells why. The others are read now. Close each in the end.
+ * A client for each version of the files of a kubeconfig that differs from the first one; each trusts the authorities of all. Each request
+ * reads the first one: where it cannot be used, the request fails, and tells why. The others are read now. Close each in the end.
  */
 export async function openApiWays(
   { kubeconfig, context }: Required<ApiFlags>,

@@ -9,7 +9,7 @@ export interface OwnSource {
   readonly mode: number
   readonly owner: Owner
   readonly form: 'exchange' | 'symlink'
-  /** That of a file in it, whose st_mode is known. */
+  /** The mode of a file in it, from the file's st_mode. */
   readonly modeOf: (path: string, mode: number) => Promise<number>
 }
 
@@ -31,7 +31,7 @@ export async function findOwnSource(from: string): Promise<OwnSource | undefined
   return { form, mode: await modeOf(path, status.mode), owner: { uid: status.uid, gid: status.gid }, modeOf }
 }
 
-/** Whether a new target, or one that is in this form already, can be published in the form of links. */
+/** Whether a publication in the form of links is possible: the target is new, or has this form already. */
 export function takesLinks(target: string): boolean {
   return statusOf(target) === undefined || statusOf(join(target, '..data'))?.isSymbolicLink() === true
 }
@@ -40,7 +40,7 @@ function hasRecords(directory: string): boolean {
   try {
     return readdirSync(directory).some((name) => name.startsWith('.holdfast-'))
   } catch {
-    // Whoever reads the source says why it cannot be read.
+    // The caller reads the source next, and reports why it cannot.
     return false
   }
 }

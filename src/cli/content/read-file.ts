@@ -9,7 +9,7 @@ export interface FoundFile {
 }
 
 /*
- * Short calls are made at once: the process has nothing else to do, and each hop to a thread costs it more than the call.
+ * These short calls are synchronous: the process has nothing else to do, and each hop to a thread costs it more than the call.
  */
 
 /**
@@ -36,7 +36,7 @@ export function examineFrom(path: string, follow = false): FoundFile {
 /**
  * The bytes of a regular file, at most `most`, for those who need them in memory.
  * @throws UsageError for what cannot be read, is no file, or is larger
- * @throws NotPublished, of `target`, where somebody wrote to the file meanwhile: its content may be torn
+ * @throws NotPublished, of `target`, where another process wrote to the file meanwhile: its content may be torn
  */
 export async function readFrom(path: string, target: string, most: number): Promise<Uint8Array> {
   const { size } = examineFrom(path, true)

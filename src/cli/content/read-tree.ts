@@ -41,7 +41,7 @@ export async function withTree<T>(
       return await publish(findFiles(version === undefined ? root : join(root, version), signal))
     } catch (error) {
       if (version === undefined || isPublished(error) || tries === mostTries) throw error
-      // Whoever replaces it points the link elsewhere, before what it led to is removed.
+      // A volume's writer points the link elsewhere before it removes the old version: without a new link, the error stands.
       if (mountedVersion(root) === version) throw error
     }
   }
@@ -98,15 +98,15 @@ function findFiles(root: string, signal: AbortSignal): FoundTree {
 }
 
 /**
- * Refuses a target inside the directory that it is made from: that would be changed by it, and the next time hold the target and
- * what is kept beside it. Throws UsageError.
+ * Refuses a target inside its own source directory: the publication would change the source, which the next time would hold the target
+ * and the entries kept beside it. Throws UsageError.
  */
 export function refuseInside(root: string, target: string): void {
   const real = (path: string): string | undefined => orElse(undefined, () => realpathSync.native(path))
   const from = real(root)
   if (from === undefined) return
   for (let above = dirname(target); above !== '/'; above = dirname(above)) {
-    // What is missing above it is made, and is in the first directory that is there.
+    // A publication makes missing parents, in the first directory that exists.
     const found = real(above)
     if (found === undefined) continue
     if (`${found}/`.startsWith(`${from}/`))

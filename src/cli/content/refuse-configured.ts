@@ -19,7 +19,7 @@ export async function refuseConfigured(
   ])
   const stateDirectory = given === undefined ? defaultStateDirectory : pathArgument(given)
   const status = await readStatusFile(stateDirectory).catch((error: unknown) => {
-    // An agent's status is its user's alone: others go on removing what is theirs.
+    // Only the agent's user may read its status: other users go on removing their own targets.
     if (given === undefined && codeOf(error) === 'EACCES') return undefined
     throw new NotPublished(`cannot tell whether an agent publishes ${target}: ${messageOf(error)}`, target)
   })
@@ -37,7 +37,7 @@ export async function refuseConfigured(
 }
 
 /**
- * Refuses what an agent has published that keeps its state elsewhere: it may run, and nobody here can tell. `keeper`: that agent, by the
+ * Refuses a target of an agent that keeps its state elsewhere: it may run, and this command cannot tell. `keeper`: that agent, by the
  * record; undefined: it names none.
  */
 export async function refuseOthers(

@@ -6,8 +6,8 @@ import { UsageError } from '../words/exit-codes.js'
 const replacement = '\uFFFD'
 
 /**
- * Refuses arguments and variables that are no UTF-8: Linux's paths are bytes, Node's are text, and what comes out of one that is no
- * text names another file. /proc has them as they were given; looked at only where Node had to replace something.
+ * Refuses arguments and variables that are no UTF-8: Linux's paths are bytes, Node's are text, and a path that Node had to decode with
+ * replacements names another file. /proc has the original bytes; this reads it only where Node had to replace something.
  * @throws UsageError, which names the argument or the variable
  */
 export function refuseUndecodable(argv: readonly string[], environment: NodeJS.ProcessEnv): void {

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 
 /*
  * A throw-away certificate for the demo: self-signed, for one host name, ECDSA on P-256. Node can read certificates, but not make
- * them; this is the little DER (ITU-T X.690) that RFC 5280 asks for. Nobody should trust one of these.
+ * them; this is the little DER (ITU-T X.690) that RFC 5280 asks for. Do not trust one.
  */
 
 export interface KeyPair {

@@ -1,6 +1,6 @@
 import type { KeyPair } from './certificate.js'
 
-/* The demo's files, as a user would write them. Everything in them is made up on the spot, and worth nothing. */
+/* The demo's files, as a user would write them. The demo makes their content up on the spot; it is worth nothing. */
 
 /** `rotation`: so that a reader sees which one is published. */
 export function secretYaml({ certificate, key }: KeyPair, rotation: number): string {

@@ -1,5 +1,5 @@
 /**
- * Whether to colour what goes to this stream: on a terminal, where nobody asked for none (https://no-color.org). FORCE_COLOR
+ * Whether to colour the text of this stream: on a terminal, unless NO_COLOR forbids it (https://no-color.org). FORCE_COLOR
  * decides first, as in Node: `0` and `false` for none, anything else for colour also where no terminal is.
  */
 export function wantsColour(stream: { readonly isTTY: boolean }, environment: NodeJS.ProcessEnv): boolean {

@@ -7,7 +7,7 @@ import { table, type Cell } from './table.js'
 
 /** One of the two contents, as `-o json` shows it. */
 export interface ShownSide {
-  /** `disk`: what is there; `sequence`: what was published so; `desired`: what the source says. */
+  /** `disk`: the present content; `sequence`: a published one; `desired`: the source's. */
   readonly what: 'disk' | 'sequence' | 'desired'
   /** Of its record; null where there is none. */
   readonly sequence: number | null
@@ -42,7 +42,7 @@ export interface ShownDiff {
 
 const colours = { added: 'green', removed: 'red', changed: 'yellow', same: 'grey' } as const
 
-/** The table, and below it what has become of certificates and texts. */
+/** The table, and below it the changes of certificates and texts. */
 export function diffText({ path, equal, from, to, notes, entries }: ShownDiff, paint: Paint): string {
   const changes = entries.filter(({ change }) => change !== 'same')
   const same = entries.length - changes.length

@@ -10,7 +10,7 @@ export interface Output {
   /** Width of the terminal; undefined where there is none. */
   readonly columns: number | undefined
   readonly write: (text: string) => void
-  /** Whoever read it has gone away (`| head`): nothing that is written arrives. */
+  /** The reader has gone away (`| head`): nothing that holdfast writes arrives. */
   readonly closed?: boolean
 }
 
@@ -35,8 +35,8 @@ export interface Io {
 const memory = 1
 
 /**
- * Node's streams for a terminal take two milliseconds to load: a descriptor that is no character device is none, nor is /dev/null, where scripts
- * send what they do not read.
+ * Node's streams for a terminal take two milliseconds to load: a descriptor that is no character device is none, nor is /dev/null, where
+ * scripts discard output.
  */
 function isatty(descriptor: number): boolean {
   try {
@@ -51,7 +51,7 @@ function isatty(descriptor: number): boolean {
 
 /** This process. */
 export const processIo: Io = {
-  // Made when it is read: it would keep the process from ending.
+  // Made at the first use: its stream would keep the process from ending.
   get stdin() {
     return process.stdin
   },
@@ -91,7 +91,7 @@ export function printJson(output: Output, document: unknown): void {
 let outputClosed = false
 
 const pause = new Int32Array(new SharedArrayBuffer(4))
-/** Between two attempts to write to a full pipe that somebody made non-blocking, in milliseconds. */
+/** Between two attempts to write to a full pipe that another process made non-blocking, in milliseconds. */
 const betweenAttempts = 5
 
 /** Throws where the text cannot be written. A reader that has gone away (`| head`) is no error. */

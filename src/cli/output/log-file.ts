@@ -7,8 +7,8 @@ const backups = 2
 const longestKept = 28 * 24 * 3600 * 1000
 
 /**
- * Logs to a file too, as JSON lines, 0600: when it reaches 5 MB it becomes FILE.1, and that FILE.2; older ones go, and what has not been
- * written to for 28 days. A file that cannot be written is reported once, and is no reason to stop.
+ * Logs to a file too, as JSON lines, 0600: when it reaches 5 MB it becomes FILE.1, and that FILE.2; older ones go, and so does a file
+ * without a write for 28 days. A file that cannot be written is reported once, and is no reason to stop.
  */
 export function logToFile(path: string, log: Log): Log {
   let failed = false

@@ -3,7 +3,7 @@ import type { Log } from '../../log.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
 
-/** Where the package has pino, beside its program: set as the package is made, and nowhere else. */
+/** The path of pino in the package, beside its program: only the build of the package sets it. */
 declare const bundledPino: string | undefined
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const

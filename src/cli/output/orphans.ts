@@ -26,7 +26,7 @@ export interface Orphan extends Omit<
   readonly movedTo: string | null
   /** Where it was before, and how far the move has come; null: it did not move. */
   readonly movedFrom: { readonly path: string; readonly state: RelocationState } | null
-  /** Why nobody knows what is in the directory; null where it was looked at. */
+  /** Why the directory's content is unknown; null where holdfast has read it. */
   readonly error: string | null
 }
 
@@ -87,7 +87,7 @@ async function realPaths(paths: readonly string[]): Promise<Set<string>> {
   return new Set(await Promise.all(paths.map(async (path) => join(await real(dirname(path)), basename(path)))))
 }
 
-/** What is not there is itself. */
+/** A missing path stands for itself. */
 function real(path: string): Promise<string> {
   return realpath(path).catch(() => path)
 }

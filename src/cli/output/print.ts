@@ -2,7 +2,7 @@ import { printJson, type Output } from './io.js'
 
 /* What a command prints of its work: one document, for a program or for people. */
 
-/** `wide`: the text with all that there is to say, in further columns; what has no further columns is the same. */
+/** `wide`: the text with further columns; a text without any stays the same. */
 export const outputFormats = ['text', 'wide', 'json', 'yaml'] as const
 
 export type OutputFormat = (typeof outputFormats)[number]
@@ -10,7 +10,7 @@ export type OutputFormat = (typeof outputFormats)[number]
 /** Prints it as YAML: the same document as in JSON. */
 export async function printYaml(output: Output, documents: readonly object[], headline = ''): Promise<void> {
   const { stringify } = await import('yaml')
-  // By way of JSON: YAML knows dates, and what is undefined.
+  // By way of JSON: YAML would write dates and undefined in forms that JSON lacks.
   const plain = documents.map((document) => JSON.parse(JSON.stringify(document)) as unknown)
   const texts = plain.map((document) => stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 }))
   output.write(headline + texts.join('---\n'))
@@ -28,7 +28,7 @@ export async function print(
   else output.write(text(format === 'wide'))
 }
 
-/** Whether a program reads what is printed, so that an error belongs there, too. */
+/** Whether a program reads standard output, so that an error belongs there, too. */
 export function isForPrograms(format: unknown): format is 'json' | 'yaml' {
   return format === 'json' || format === 'yaml'
 }

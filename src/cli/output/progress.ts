@@ -69,7 +69,7 @@ export function waitingFor(
 export class Reading {
   #read = 0
 
-  /** `total`: bytes of the content; undefined where nobody knows. */
+  /** `total`: bytes of the content; undefined where the source does not tell. */
   constructor(private readonly total?: number) {}
 
   readonly add = (bytes: number): void => {

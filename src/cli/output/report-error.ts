@@ -37,7 +37,7 @@ function errorFacts(error: unknown): ErrorFacts {
   }
 }
 
-/** The parser of the configuration gathers what is wrong. */
+/** The problems that the configuration's parser collected in its error. */
 function problemsOf(error: Error): ConfigurationError['problems'] | undefined {
   return invalidInputOf(error) === 'configuration' && 'problems' in error
     ? (error as ConfigurationError).problems

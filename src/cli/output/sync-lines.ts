@@ -17,7 +17,7 @@ export interface SyncLine {
   readonly reason?: string
   readonly message?: string
   readonly changes?: readonly DirectoryChange[]
-  /** With --hooks: those that have failed, and are left to the agent or the next run. */
+  /** With --hooks: failed hooks, for the agent or the next run to repeat. */
   readonly pendingHooks?: readonly string[]
   /** What decides the exit code. */
   readonly error: unknown

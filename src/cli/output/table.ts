@@ -26,7 +26,7 @@ export function table(rows: readonly (readonly (string | Cell)[])[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** `Secret demo/web@123`. A file's version is a long text that says nothing to anybody. */
+/** `Secret demo/web@123`. Leaves out a file's version, a long text without meaning for people. */
 export function objectText(object: Pick<RecordedObject, 'kind' | 'namespace' | 'name' | 'resourceVersion'>): string {
   const { resourceVersion } = object
   return `${objectName(object)}${resourceVersion.startsWith('file:') ? '' : `@${resourceVersion}`}`

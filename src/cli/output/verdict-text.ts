@@ -10,7 +10,7 @@ const headlines = {
 /** How many examinations are listed; the others are counted. */
 const mostListed = 20
 
-/** What one can send to whoever sold the disk. */
+/** The text that an operator can send to the disk's vendor. */
 export function verdictText(verdict: Verdict): string {
   const { run, examinations } = verdict
   const { disk } = run

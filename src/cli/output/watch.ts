@@ -5,8 +5,8 @@ import type { Log } from '../../log.js'
 const heartbeat = 10_000
 
 /**
- * Shows something again whenever a file in this directory changes, until `show` answers that nobody looks any more. One showing at a time:
- * what changes meanwhile is shown next. Rejects with what `show` rejects with, and with the signal's reason.
+ * Shows something again at each change of a file in this directory, until `show` answers that no reader is left. One showing at a time:
+ * a change meanwhile shows next. Rejects with the error of `show`, and with the signal's reason.
  */
 export async function showChanges(
   directory: string,

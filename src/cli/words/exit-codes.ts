@@ -9,7 +9,7 @@ export const exitCodes = {
   usage: 2,
   /** Published, but whether it survives a power cut is unknown. Wins over `failed`. */
   durabilityUnknown: 3,
-  /** `verify` or `diff` found a difference, `check` what is in the way, `torture` that the disk lost what it had. */
+  /** `verify` or `diff` found a difference, `check` an obstacle, `torture` that the disk lost acknowledged data. */
   fault: 4,
   /** Another process holds the lock. */
   busy: 75,
@@ -30,7 +30,7 @@ export class UsageError extends Error implements InvalidInput {
   readonly invalid = 'argument'
 }
 
-/** What was asked for cannot be published, by what was found: the target is what it was, exit 1. */
+/** A check forbids this publication: the target stays as it was, exit 1. */
 export class NotPublished extends Error {
   override readonly name = 'NotPublished'
   readonly published = false
@@ -43,7 +43,7 @@ export class NotPublished extends Error {
   }
 }
 
-/** The command has said all there is to say; only the exit code is left. */
+/** The command has printed everything; only its exit code remains. */
 export class Exit extends Error {
   override readonly name = 'Exit'
   constructor(readonly exitCode: number) {
@@ -62,7 +62,7 @@ export function exitCodeOf(error: unknown): number {
   return exitCodes.failed
 }
 
-/** The exit code of several targets: unknown durability wins, then what failed, then what was busy. */
+/** The exit code of several targets: unknown durability wins, then a failure, then a busy lock. */
 export function exitCodeOfAll(errors: readonly unknown[]): number {
   const codes = errors.map(exitCodeOf)
   const order = [exitCodes.durabilityUnknown, exitCodes.failed, exitCodes.busy]

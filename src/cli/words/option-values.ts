@@ -31,7 +31,7 @@ function parseMode(text: string, allowed: number): number {
 /** `0:0`: numbers only, since a container's names are not the host's. */
 export function parseOwner(text: string): { uid: number; gid: number } {
   const [uid, gid] = /^(\d{1,10}):(\d{1,10})$/.exec(text)?.slice(1).map(Number) ?? []
-  // (uid_t)-1 tells chown(2) to leave the owner as it is, and is nobody's.
+  // chown(2) takes (uid_t)-1 for "leave the owner as it is": no user has this number.
   if (uid === undefined || gid === undefined || uid >= 0xffffffff || gid >= 0xffffffff) {
     throw new InvalidArgumentError('It must be two numbers, user and group, as in 0:0; holdfast looks up no names.')
   }

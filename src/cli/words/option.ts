@@ -21,7 +21,7 @@ export class Option extends CommanderOption {
 
 /**
  * Sets what the command line left open from the environment. `HOLDFAST_X=` in a pod's template means that X is not set; a flag without
- * a value is set by `true`, and not by `false`. Throws UsageError for what is neither, CommanderError for a value that is none.
+ * a value is set by `true`, and not by `false`. Throws UsageError for another text there, CommanderError for an unfit value.
  */
 export function readEnvironment(command: CommanderCommand, environment: NodeJS.ProcessEnv): void {
   for (const option of command.options) {

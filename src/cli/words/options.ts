@@ -152,7 +152,7 @@ export const verbosityOption = () =>
     'verbosity as in klog: 4 and above log everything, as --log-level debug does',
   ).argParser((text) => parseCount(text.replace(/^=/, '')))
 
-/** klog's other flags, which say nothing here: what is logged goes to standard error, as JSON lines or readable. */
+/** klog's other flags, which holdfast accepts without effect: it logs to standard error, as JSON lines or readable. */
 export function addKlogOptions(command: Command): Command {
   for (const flag of [
     'add-dir-header',
@@ -182,7 +182,7 @@ export function requireFlags(flags: Readonly<Record<string, unknown>>, hint = ''
     throw new UsageError(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing${hint}`)
 }
 
-/** What says which objects a revision is made of: shared by `install` and `rbac install`. */
+/** The flags that choose the objects of a revision, for `install` and `rbac install`. */
 export interface RevisionFlags {
   readonly revision?: number
   readonly namespace?: string

@@ -130,7 +130,7 @@ export interface OpenProbes {
 }
 
 /**
- * Opens what the settings name. `revision`: of the pod that is asked for; undefined: the manifest's. `files`: of a rollout.
+ * Opens the probes that the settings name. `revision`: of the pod to probe; undefined: the manifest's. `files`: of a rollout.
  * @throws UsageError, InvalidInput for files that cannot be right
  */
 export async function openProbes(

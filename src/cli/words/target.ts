@@ -9,7 +9,7 @@ import { print } from '../output/print.js'
 
 /* What `replace` and `write` share: one target, named on the command line. */
 
-/** A target as the durable core takes it, absolute. Throws UsageError for what can be no target, before anything is read. */
+/** A target as the durable core takes it, absolute. Throws UsageError for a path that can be no target, before any read. */
 export async function targetArgument(text: string): Promise<string> {
   const { checkTarget } = await import('../../durable/publishing.js')
   try {
@@ -19,7 +19,7 @@ export async function targetArgument(text: string): Promise<string> {
   }
 }
 
-/** A path of an option, absolute. Throws UsageError for one that leads the kernel elsewhere than its text. */
+/** A path of an option, absolute. Throws UsageError for a path that leads the kernel elsewhere than its text. */
 export function pathArgument(text: string): string {
   try {
     return absolutePath(text)
@@ -28,7 +28,7 @@ export function pathArgument(text: string): string {
   }
 }
 
-/** What is said of durability at a path, for people and in the document that is printed. */
+/** Warns of unproven durability at a path; answers the field that tells of it in the printed document. */
 export async function warnIfUnproven(
   io: Io,
   options: LogOptions,
