@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /*
  * Lines of JSON over TCP, each with an HMAC. Both sides prove that they have the key over a nonce of the other, and the key of the
- * messages is made of both nonces: nothing that was heard on one connection means anything on another. Nothing is secret but the key.
+ * messages depends on both nonces: a message recorded from one connection means nothing on another. Only the key is secret.
  */
 
 /** Characters of the longest line: more is an attack or a mistake. */
@@ -97,7 +97,7 @@ export class Channel {
     if (theirs === undefined) throw new NotAuthenticated(`what answers is no ${other} of this version`)
     const nonces = side === 'node' ? `${own} ${theirs}` : `${theirs} ${own}`
     const proof = (of: Side) => mac(key, `${of} ${nonces}`)
-    // The node first: a witness gives nothing to whoever does not have the key.
+    // The node first: a witness gives nothing to a client without the key.
     if (side === 'node') socket.write(`${proof(side)}\n`)
     let answer: string
     try {
@@ -114,7 +114,7 @@ export class Channel {
     return new Channel(lines, side, createHmac('sha256', key).update(`messages ${nonces}`).digest())
   }
 
-  /** Whether the other side has closed the connection, in whatever way its program ended; not where it fell silent. */
+  /** Whether the other side has closed the connection, also by a crash of its program; not where it fell silent. */
   get closed(): boolean {
     return this.lines.closed
   }

@@ -24,7 +24,7 @@ export function describeDisk(directory: string): DiskDescription {
   }
 }
 
-/** Whether this is the file system of the run, in its place: a disk that is not mounted must not be taken for one that lost all. */
+/** Whether this is the run's file system, in its place: an unmounted disk must not count as a disk that lost all. */
 export function otherFileSystem(run: DiskDescription, now: DiskDescription): string | undefined {
   const known = run.uuid !== undefined && now.uuid !== undefined
   const say = (disk: DiskDescription) => {
@@ -39,7 +39,7 @@ export function otherFileSystem(run: DiskDescription, now: DiskDescription): str
   return differs ? `the run is on ${say(run)}, and the directory is on ${say(now)}` : undefined
 }
 
-/** What is left to tell disks apart where udev has no UUID; their names change from one boot to the next. */
+/** The facts that tell disks apart where udev has no UUID; their names change from one boot to the next. */
 function shapeOf({ devices }: DiskDescription): string {
   return devices
     .map(({ model = 'unknown model', bytes = 0 }) => `${model}, ${bytes} bytes`)
@@ -47,14 +47,14 @@ function shapeOf({ devices }: DiskDescription): string {
     .join('; ')
 }
 
-/** In sysfs; btrfs has a number of its own, and names its device as the mount's source. */
+/** In sysfs; btrfs has a number that belongs to no disk, and names its device as the mount's source. */
 function blockDevice(number: string, source: string): string | undefined {
   const paths = [`/sys/dev/block/${number}`, `/sys/class/block/${basename(source)}`]
   const found = paths.find((path) => existsSync(path))
   return found === undefined ? undefined : realpathSync(found)
 }
 
-/** Whole disks: of a partition its disk, of device mapper and md what they are made of. */
+/** Whole disks: of a partition its disk, of device mapper and md the disks below them. */
 function disksBelow(path: string, depth = 0): string[] {
   const whole = existsSync(join(path, 'partition')) ? dirname(path) : path
   const parts = entries(join(whole, 'slaves'))
@@ -81,12 +81,12 @@ function describe(path: string): Device {
   return {
     name: basename(path),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-    // In sectors of 512 bytes, whatever the disk's own are.
+    // In sectors of 512 bytes, for disks of every sector size.
     ...(sectors > 0 && { bytes: sectors * 512 }),
   }
 }
 
-/** As udev has it; where there is no udev, nobody knows. */
+/** The UUID that udev has; undefined without udev. */
 function uuidOf(block: string): string | undefined {
   const directory = '/dev/disk/by-uuid'
   return entries(directory).find((name) => {

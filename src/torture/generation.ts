@@ -12,7 +12,7 @@ const sizes = [200, 4096, 5000, 20_000, 65_536] as const
 const largest = 2 ** 20
 
 /**
- * The files of a generation, made of nothing but its number and the run's seed, so that nobody needs a copy to compare with. Number,
+ * The files of a generation, made of nothing but its number and the run's seed, so that the judge needs no copy to compare with. Number,
  * sizes and names of the files differ from one generation to the next.
  */
 export function filesOf(seed: string, generation: number): Record<string, Buffer> {
@@ -27,7 +27,7 @@ export function filesOf(seed: string, generation: number): Record<string, Buffer
   return files
 }
 
-/** A line that says what it is, and bytes that no other file has. */
+/** A line that names seed, generation and path, and bytes that no other file has. */
 function contentOf(seed: string, generation: number, path: string, size: number): Buffer {
   const head = Buffer.from(`${headOf(seed)}${generation}: ${path}\n`)
   const key = createHash('sha256').update(`${seed} ${generation} ${path}`).digest().subarray(0, 16)
@@ -48,7 +48,7 @@ function claimedBy(seed: string, content: Buffer): number | undefined {
 }
 
 /**
- * What is in a directory that generations were published as. Writes nothing; what the disk does not give is torn.
+ * Compares a directory with the generations that were published as it. Writes nothing; a file that the disk does not give is torn.
  * @throws Error where this process may not read it, or has run short of something: that says nothing of the disk
  */
 export async function examine(directory: string, seed: string): Promise<Found> {

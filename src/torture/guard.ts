@@ -4,8 +4,8 @@ import type { Log } from '../log.js'
 import { messageOf } from '../errors.js'
 
 /**
- * Reads what is announced, one number a line, until its input ends. Where `end` did not come first, the program was killed while the
- * machine went on: it leaves the mark for it. Its own durability is that of an orderly restart.
+ * Reads the announced generations, one number a line, until its input ends. Where `end` did not come first, the program was killed while
+ * the machine went on: the guard leaves the mark for it. Its own durability is that of an orderly restart.
  */
 const script = `trap '' HUP INT TERM
 last=$2
@@ -33,12 +33,12 @@ export class Guard {
   }
 
   /**
-   * `mark`: the path of the mark, without its generation. `generation`: the one that was announced last.
+   * `mark`: the path of the mark, without its generation. `generation`: the last announced one.
    * undefined, and a line in the log, where there is no shell.
    */
   static async start(mark: string, generation: number, log: Log): Promise<Guard | undefined> {
     try {
-      // A process group of its own: what a terminal sends to this one's does not end it. Nor does it keep a disk from being unmounted.
+      // A separate process group: a terminal's signal to ours does not end it. Nor does it keep a disk from being unmounted.
       const child = spawn('sh', ['-c', script, 'sh', mark, String(generation)], {
         stdio: ['pipe', 'ignore', 'ignore'],
         cwd: '/',

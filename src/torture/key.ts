@@ -3,12 +3,12 @@ import { open, stat, unlink } from 'node:fs/promises'
 import { codeOf, messageOf } from '../errors.js'
 import { readRegularFile, UnfitFileError } from '../regular-file.js'
 
-/** Bytes of a key that is made here, and characters that one must have. */
+/** Bytes of a generated key, and the fewest characters of a given one. */
 const keyBytes = 32
 const fewestCharacters = 32
 const mostBytes = 4096
 
-/** The file of the key is none that may be used. The message names the file, and never what is in it. */
+/** The key's file is unfit for use. The message names the file, and never its content. */
 class UnfitKey extends Error {
   override readonly name = 'UnfitKey'
   readonly invalid = 'argument'

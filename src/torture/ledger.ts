@@ -40,8 +40,8 @@ export class Refused extends Error {
 }
 
 /**
- * What was announced and acknowledged, and what the disk showed after each outage. It errs on the disk's side: what it did not hear of
- * was never acknowledged.
+ * The announced and acknowledged generations, and what the disk showed after each outage. The ledger errs on the disk's side: it counts
+ * no acknowledgement that it did not hear.
  */
 export class Ledger {
   constructor(readonly state: LedgerState) {}
@@ -80,7 +80,7 @@ export class Ledger {
     state.unproven ||= unproven
   }
 
-  /** The program on the node has ended, and the machine went on: whatever comes later, nothing was in flight. */
+  /** The program on the node has ended, and the machine went on: a later outage finds no write in flight. */
   ended(boot: string): void {
     if (this.state.session?.boot === boot) this.state.session.ended = true
   }
@@ -111,7 +111,7 @@ export class Ledger {
     delete state.session
     if (found.state === 'whole') state.announced = Math.max(announced, found.generation)
     if (examination.result !== 'kept') {
-      // What was found stays for whoever wants to look at it; the next generations go elsewhere.
+      // The faulty directory stays for people who examine it; the next generations go elsewhere.
       state.place += 1
       state.base = state.announced
       state.acknowledged = 0

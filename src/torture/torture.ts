@@ -99,7 +99,7 @@ async function begin(witness: WitnessClient, options: TortureOptions): Promise<S
     version: options.version,
     startedAt: new Date().toISOString(),
   }
-  // Nobody else's: mkdir(2) fails where it exists.
+  // The run's directory must be new, so that no other program uses it: mkdir(2) fails where it exists.
   try {
     await mkdir(directoryOf(run), { mode: 0o700 })
   } catch (error) {
@@ -206,7 +206,7 @@ async function publishUntilAborted(
   }
 }
 
-/** A witness that has gone says so with what was published. */
+/** Adds the last published generation to the error of a witness that has gone. */
 async function asking(answer: Promise<unknown>, published: number): Promise<void> {
   try {
     await answer

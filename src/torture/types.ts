@@ -1,9 +1,9 @@
-/** What is found on the disk, compared with what the seed makes of each generation. */
+/** The files on the disk, compared with those that the seed makes of each generation. */
 export type Found =
   | { readonly state: 'missing' }
   /** Every file of this generation, and nothing else. */
   | { readonly state: 'whole'; readonly generation: number }
-  /** `mixed`: files of several generations. `torn`: what is no generation's. */
+  /** `mixed`: files of several generations. `torn`: bytes of no generation. */
   | { readonly state: 'mixed' | 'torn'; readonly problem: string }
 
 /** One block device below the file system, as sysfs describes it. */
@@ -37,7 +37,7 @@ export interface Run {
   readonly seed: string
   /** Tells nodes apart; a digest of /etc/machine-id. */
   readonly machine: string
-  /** The directory that the operator named; the run has one of its own in it. */
+  /** The directory that the operator named; the run makes its directory in it. */
   readonly directory: string
   readonly disk: DiskDescription
   readonly kernel: string
@@ -45,7 +45,7 @@ export interface Run {
   readonly startedAt: string
 }
 
-/** What an outage was, and what became of what was acknowledged before it. */
+/** The kind of an outage, and the fate of the generations that were acknowledged before it. */
 export interface Examination {
   readonly at: string
   /**
@@ -66,7 +66,7 @@ export interface Verdict {
   /** `none`: no power cut with a write in flight has been examined. */
   readonly verdict: 'kept' | 'lost' | 'none'
   readonly run: Run
-  /** The file system is none on which durability is proven: what was lost may be its doing. */
+  /** The file system is none on which durability is proven, so a loss may be its doing. */
   readonly unproven: boolean
   readonly cuts: number
   /** Outages that count for nothing. */
@@ -106,7 +106,7 @@ export type Request =
 /** What the witness knows, for a node that (re)connects. */
 export interface Standing {
   readonly run: Run
-  /** Number of the directory in the run's own that is published to: what was found faulty stays where it is. */
+  /** Number of the directory, in the run's directory, that takes the publications: a faulty one stays where it is. */
   readonly place: number
   readonly announced: number
   /** The machine has been off since something was announced: the disk is to be examined before anything is written. */

@@ -43,7 +43,7 @@ export class WitnessClient {
     private readonly where: string,
   ) {
     this.#pings = setInterval(() => {
-      // Whoever asks next hears of it.
+      // The next question reports the failure.
       this.ask({ type: 'ping' }).catch(() => undefined)
     }, pingInterval)
   }

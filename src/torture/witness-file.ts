@@ -12,7 +12,7 @@ const largest = 256 * 2 ** 20
 /** Milliseconds between two writes of what only adds generations. */
 const interval = 1000
 
-/** The file of the witness is none of its own. */
+/** The file at the witness's path holds no state of a witness. */
 class UnfitState extends Error {
   override readonly name = 'UnfitState'
   readonly invalid = 'argument'
@@ -66,8 +66,8 @@ function parsed(text: string): Partial<LedgerState> | undefined {
 }
 
 /**
- * Keeps the state in its file. What only adds generations is written once a second: a witness that is killed in between knows of fewer
- * than there were, and then accuses nobody.
+ * Keeps the state in its file. It writes a change that only adds generations once a second: a witness killed in between knows of fewer
+ * than there were, and then accuses no disk of a loss.
  */
 export class WitnessFile {
   #timer: NodeJS.Timeout | undefined
@@ -76,7 +76,7 @@ export class WitnessFile {
   constructor(
     readonly path: string,
     private readonly state: LedgerState,
-    /** What a write that nobody waits for has failed with. */
+    /** Takes the error of a write in the background. */
     private readonly failed: (error: unknown) => void,
     /** For what its disk may lose. */
     private readonly log: Log,

@@ -9,7 +9,7 @@ import { WitnessFile } from './witness-file.js'
 
 /** Milliseconds within which a connection proves that it has the key. */
 const greetingTime = 5000
-/** Connections without a proof at a time: whoever has no key cannot keep the node out for longer than the greeting takes. */
+/** Connections without a proof at a time: clients without the key keep the node out for no longer than the greeting takes. */
 const mostStrangers = 64
 /** Milliseconds of silence that are worth a line in the log: the node says something each second. */
 const silence = 5000
@@ -29,14 +29,14 @@ interface Connection {
   heard: number
 }
 
-/** Remembers, on a machine that keeps its power, what a node has announced and acknowledged, and judges what is found afterwards. */
+/** Remembers, on a machine that keeps its power, which generations a node has announced and acknowledged; judges the disk afterwards. */
 export class Witness {
   readonly #ledger: Ledger
   readonly #file: WitnessFile
   readonly #log: Log
   readonly #server: Server
   readonly #strangers = new Set<Socket>()
-  /** The node's connection; a newer one takes its place, since nobody closes that of a machine without power. */
+  /** The node's connection; a newer one takes its place, since a machine without power closes none. */
   #current: Connection | undefined
 
   private constructor(private readonly options: WitnessOptions) {
@@ -80,7 +80,7 @@ export class Witness {
 
   async close(): Promise<void> {
     for (const socket of this.#strangers) socket.destroy()
-    // A node that was heard just now ends when its witness does. One that has been silent had its power cut.
+    // A node that spoke just now ends when its witness does. A silent one had its power cut.
     if (this.#current && performance.now() - this.#current.heard < silence) this.#ledger.ended(this.#current.boot)
     this.#current?.channel.destroy()
     this.#current = undefined
