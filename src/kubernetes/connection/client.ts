@@ -36,8 +36,8 @@ export interface RequestOptions {
 
 export interface StreamOptions extends Omit<RequestOptions, 'signal' | 'verb'> {
   /**
-   * Aborts the stream at any time. The client aborts it, too, where the answer's head is late: a signal of its own would be a kibibyte
-   * more for each watch that is open.
+   * Aborts the stream at any time. The client aborts it, too, where the answer's head is late: a separate signal would be a kibibyte
+   * more for each open watch.
    */
   readonly attempt?: AbortController
 }
@@ -87,7 +87,7 @@ export interface ApiStream {
   readonly progress: Progress
 }
 
-/** No answer came from the API server, or one that can only be another program's. `reason` says what kind of restart this is. */
+/** The API server gave no answer, or one that can only be another program's. `reason` says what kind of restart this is. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
   constructor(

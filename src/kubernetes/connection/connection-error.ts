@@ -1,7 +1,7 @@
 import { adviceOnShortage } from '../../errors.js'
 import { ConnectionError } from './client.js'
 
-/** The request never reached the server's handlers: it may be sent again, whatever its method. */
+/** The request never reached the server's handlers: the client may send it again, with any method. */
 export class NotProcessed extends Error {}
 
 /** Says in one sentence why no answer came from `server`. Messages name hosts and codes, never headers or bodies. */

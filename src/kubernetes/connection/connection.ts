@@ -18,7 +18,7 @@ export interface ConnectOptions {
   /** holdfast's own, for the User-Agent. */
   readonly version: string
   readonly limits?: Partial<TransportLimits>
-  /** How many requests it sends at most; absent: as many as it is asked for. */
+  /** The most requests that the client sends; absent: it sends all at once. */
   readonly rate?: RateLimit | undefined
   readonly observer?: ApiObserver | undefined
 }
@@ -61,7 +61,7 @@ class Connection implements ApiClient {
   readonly #observer: ApiObserver
   #rejected: AccessSnapshot | undefined
   #adopted: AccessSnapshot | undefined
-  /** Of the server that is asked, for messages. */
+  /** The server's address, for messages. */
   #origin = ''
   #notAfter: Date | undefined
   #closed: ConnectionError | undefined
@@ -131,7 +131,7 @@ class Connection implements ApiClient {
       }
       deadline.met()
       this.#observer.watches(1)
-      // What is kept as long as the watch is open holds none of the headers.
+      // The watch lives long, so it keeps none of the headers.
       const { body, broken } = answer
       body.once('close', () => {
         this.#observer.watches(-1)
@@ -209,7 +209,7 @@ class Connection implements ApiClient {
     try {
       next = await this.#current(signal, access)
     } catch (error) {
-      // An answer that nobody reads keeps its place on the connection for ever.
+      // An answer without a reader keeps its place on the connection for ever.
       answer.body.destroy()
       throw error
     }
@@ -239,7 +239,7 @@ class Connection implements ApiClient {
       return await lease.transport.request(requestOf(access, call, this.#userAgent, signal), lease.release)
     } catch (error) {
       lease.release()
-      // A slow answer may mean that nobody is there any more: find out before the next request does.
+      // A slow answer may mean that the server is gone: find out before the next request does.
       if (signal.aborted) lease.transport.probe()
       throw error
     }
@@ -259,7 +259,7 @@ class Connection implements ApiClient {
     return access
   }
 
-  /** Connections made with what has been replaced end in good order. */
+  /** A connection with outdated credentials ends in good order. */
   #adopt(access: AccessSnapshot): void {
     // A client that was closed while the credentials were read must not open anything.
     if (this.#closed) throw this.#closed

@@ -11,7 +11,7 @@ export const KEEP_ALIVE = 15_000
 
 /**
  * Opens a connection to the API server: TCP, through the proxy if there is one, then TLS with these protocols offered.
- * Rejects within `timeout` milliseconds with whatever failed, or with the signal's reason; nothing stays open then. For a plain http:// server
+ * Rejects within `timeout` milliseconds with its first error, or the signal's reason; nothing stays open then. For a plain http:// server
  * behind a proxy the connection ends at the proxy, which wants the whole URL in each request.
  */
 export async function dial(
@@ -54,8 +54,8 @@ export async function dial(
 const errors = new WeakMap<Socket, Error>()
 
 /**
- * What has happened to a socket since it was dialled. With TLS 1.3 a server judges a client certificate only after our
- * side of the handshake is done: its refusal may come before anybody else listens.
+ * The error of a socket since it was dialled. With TLS 1.3 a server judges a client certificate only after our side of
+ * the handshake is done: its refusal may come before the next listener does.
  */
 export function errorSince(socket: Socket): Error | undefined {
   return errors.get(socket) ?? (socket.destroyed ? new Error('the server closed the connection') : undefined)

@@ -7,10 +7,10 @@ import { errorSince, KEEP_ALIVE } from './dial.js'
 import type { Answer, Request, Transport } from './transport.js'
 import { proxyAuthorization } from './tunnel.js'
 
-/** Sockets that are kept open between requests. */
+/** Idle sockets that stay open between requests. */
 const MAX_IDLE_SOCKETS = 8
 
-/** `first` is open already; `dial` opens more. Rejects with what has happened to the first one meanwhile. */
+/** `first` is open already; `dial` opens more. Rejects with the error of the first one, if it has failed meanwhile. */
 export async function openHttp1(
   access: AccessSnapshot,
   first: Socket,
@@ -43,7 +43,7 @@ class Http1Transport implements Transport {
   ) {
     let spare: Socket | undefined = first
     this.#track(first)
-    // Until the first request takes it, nobody else listens.
+    // Until the first request takes the socket, only these listeners hear of its end.
     const gone = (): void => (spare = undefined)
     first.once('close', gone)
     first.on('error', gone)

@@ -10,7 +10,7 @@ const STREAM_WINDOW = 1024 * 1024
 const CONNECTION_WINDOW = 4 * 1024 * 1024
 
 /**
- * Makes an HTTP/2 session of a socket on which ALPN agreed on h2; resolves once the server's settings are known.
+ * Makes an HTTP/2 session of a socket on which ALPN agreed on h2; resolves once the server has sent its settings.
  * There is no limit on how long a stream is silent: pings distinguish a dead connection from a quiet watch.
  */
 export async function openHttp2(socket: TLSSocket, server: URL, limits: TransportLimits): Promise<Http2Transport> {
@@ -107,7 +107,7 @@ export class Http2Transport implements Transport {
     return this.#answer(stream, signal, done)
   }
 
-  /** What listens to the stream is kept as long as a watch is open: it knows nothing of the request. */
+  /** These listeners live as long as a watch is open, so their closure holds nothing of the request. */
   #answer(stream: Http2.ClientHttp2Stream, signal: AbortSignal, done: () => void): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const abort = (): void => {

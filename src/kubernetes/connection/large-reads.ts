@@ -26,7 +26,7 @@ export class LargeReads {
 
   /**
    * For one body, or for the lines of one stream, one after the other.
-   * @param patience the reader's with the server, which keeps nobody waiting while the read waits here
+   * @param patience the reader's with the server: paused while the read waits here
    */
   place(signal: AbortSignal, patience?: Pausable): ReadPlace {
     let held = false

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Which proxy a request goes through. The environment's variables mean what they mean to every Go program of a
+ * Chooses the proxy of a request. The environment's variables mean what they mean to every Go program of a
  * cluster (golang.org/x/net/http/httpproxy): HTTPS_PROXY and HTTP_PROXY by the scheme of the server, upper case
  * before lower case; NO_PROXY lists hosts, domains (`example.com` and `.example.com`), addresses and CIDRs, each but
  * the last with an optional port, or `*`. localhost and loopback addresses are never proxied.
@@ -22,7 +22,7 @@ export function proxyFromEnvironment(server: URL, environment: Environment): URL
   return url
 }
 
-/** What is wrong with a proxy's URL, or undefined. */
+/** Says why this client cannot use a proxy's URL; undefined: it can. */
 export function unsupportedProxy(url: URL): string | undefined {
   if (url.protocol === 'http:' || url.protocol === 'https:') return undefined
   if (url.protocol.startsWith('socks')) {

@@ -1,4 +1,4 @@
-/** Milliseconds between two looks at the files that credentials come from, while somebody waits for others. */
+/** Milliseconds between two looks at the credentials' files, while a request waits for other credentials. */
 const lookInterval = 1_000
 
 /** Those who wait for other credentials than the ones that were rejected; there is one look for all of them. */

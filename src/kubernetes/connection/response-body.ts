@@ -59,7 +59,7 @@ export function foreignAnswer({ headers }: Answer, body?: Buffer): string | unde
   return undefined
 }
 
-/** None is asked for; a proxy that compresses all the same would leave us with bytes that are not JSON. */
+/** holdfast asks for no compression; a proxy that compresses all the same would leave us with bytes that are not JSON. */
 export function refuseEncoding(answer: Answer, what: string): Answer {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding === 'identity') return answer

@@ -36,7 +36,7 @@ export class TokenBucket {
     return (performance.now() - started) / 1000
   }
 
-  /** Nobody waits any longer. */
+  /** Ends every wait. */
   close(): void {
     this.#closed = true
     for (const end of [...this.#waiting]) end()

@@ -47,7 +47,7 @@ export class TransportPool {
         const transport = await unlessAborted(line.ready, signal)
         this.#expected = transport.limit
         if (!transport.open) throw new NotProcessed('the connection was closed at once')
-        // The server's own limit is known only now: who came too late looks for another connection.
+        // The server tells its limit only now: a request beyond it looks for another connection.
         if (line.taken <= transport.limit) return leaseOf(line, transport)
       } catch (error) {
         line.release()

@@ -3,7 +3,7 @@ import type { ConnectionError } from './client.js'
 
 /** Milliseconds, and counts, that tests make smaller. */
 export interface TransportLimits {
-  /** From the first packet until the server's settings are known. */
+  /** From the first packet until the server has sent its settings. */
   readonly connect: number
   /** Between two pings of a connection, and between two renewals of the credentials of an idle client. */
   readonly ping: number

@@ -58,7 +58,7 @@ export async function takeLines(
         taking = takeAll().finally(() => (isTaking = false))
         taking.catch(reject)
       })
-      // What has happened before is told no more.
+      // An event that fired before these listeners came does not fire again.
       if (body.readableEnded) resolve()
       else if (body.destroyed) cut()
     })

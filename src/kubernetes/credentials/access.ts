@@ -12,7 +12,7 @@ export interface AccessSnapshot {
   readonly proxy: URL | undefined
   /** Authorization and Impersonate-… headers. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
-  /** A digest of all that a connection is made with: where it differs, a new connection is needed. */
+  /** A digest of everything that makes a connection: another digest needs a new connection. */
   readonly connectionId: string
 }
 
@@ -23,7 +23,7 @@ export interface ClusterAccess {
   /** The namespace that the context or the service account names. */
   readonly namespace: string | undefined
   /**
-   * What is in force now; looks for changed files on the way. Rejects only where there are no credentials at all,
+   * The access in force now; looks for changed files on the way. Rejects only where there are no credentials at all,
    * such as when a credential plugin fails.
    */
   current(): Promise<AccessSnapshot>

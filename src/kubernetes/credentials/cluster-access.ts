@@ -25,7 +25,7 @@ export interface AccessOptions {
   readonly timing?: Partial<AccessTiming>
   /** Where the pod's service account is mounted, if not at kubelet's place. */
   readonly serviceAccount?: string
-  /** Reads a named kubeconfig and what it names. What cannot be read, or does not fit, is then an error, whatever was good before. */
+  /** Reads a named kubeconfig and the files that it names. An unreadable or unfit file is then an error, even after a good one. */
   readonly read?: ReadFile
 }
 
@@ -80,7 +80,7 @@ function kubeconfigSource(
   files: CredentialFiles,
   variable?: string,
 ): SettingsSource {
-  // Parsed again only when the text differs: this is looked at once a minute for as long as a daemon runs.
+  // Parsed again only when the text differs: a daemon comes here once a minute for as long as it runs.
   let parsed: { digest: string; settings: ContextSettings } | undefined
   const read = async (): Promise<ContextSettings> => {
     const present = variable === undefined ? paths : await existing(paths)

@@ -7,7 +7,7 @@ export type ReadFile = (path: string) => Promise<Uint8Array>
 
 /**
  * Small files that others replace under our hands: tokens, certificates, keys, kubeconfigs. A file that was good once
- * and cannot be read now, or no longer holds what it should, is reported once and its last good content stays in force.
+ * that has become unreadable, or no longer holds what it should, is reported once and its last good content stays in force.
  * With a `readOwn` nothing stays in force: the caller asks what the files say now.
  */
 export class CredentialFiles {
@@ -20,7 +20,7 @@ export class CredentialFiles {
   ) {}
 
   /**
-   * The file's text, after `check` has accepted it (`check` throws, or returns what is wrong). Throws an Error that
+   * The file's text, after `check` has accepted it (`check` throws, or returns the problem). Throws an Error that
    * `describe` makes of the problem if the file was never good.
    */
   async read(

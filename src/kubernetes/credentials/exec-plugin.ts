@@ -1,4 +1,4 @@
-/** Credential plugins: one is run, and what it prints is read. */
+/** Runs credential plugins, and reads their output. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { describeCode } from '../../errors.js'
 import { tokenProblem, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
@@ -15,7 +15,7 @@ export interface ExecOptions {
 }
 
 /**
- * Runs a credential plugin once. It gets no terminal and no input; what it prints, on either stream, appears in no
+ * Runs a credential plugin once. It gets no terminal and no input; its output, on either stream, appears in no
  * error. Throws an Error that names the command (not its arguments) and what to do.
  */
 export async function runExecPlugin(settings: ExecSettings, options: ExecOptions): Promise<ExecCredential> {
@@ -30,11 +30,11 @@ export async function runExecPlugin(settings: ExecSettings, options: ExecOptions
 function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const fail = (problem: string): void => reject(new Error(describe(settings, problem)))
-    // Node answers one without streams where no file descriptor is left, and says so in an event.
+    // Where no file descriptor is free, Node answers a child without streams, and reports the failure in an event.
     const child: ChildProcess = spawn(settings.command, settings.args, {
       env: { ...options.environment, ...settings.env, KUBERNETES_EXEC_INFO: execInfo(settings, options) },
       stdio: ['ignore', 'pipe', 'ignore'],
-      // A group of its own, so that a plugin which hangs is killed with its children.
+      // A new process group, so that a plugin which hangs is killed with its children.
       detached: true,
     })
     const kill = (): void => killGroup(child.pid)
@@ -114,7 +114,7 @@ export interface ExecCredential {
 }
 
 /**
- * Reads a plugin's standard output. Throws an Error that says what is wrong and quotes nothing: the whole output is
+ * Reads a plugin's standard output. Throws an Error that names the fault and quotes nothing: the whole output is
  * a secret, and so are the messages of the parsers that quote it.
  */
 function readExecCredential(output: string, apiVersion: string): ExecCredential {

@@ -1,4 +1,4 @@
-/** What a kubeconfig means: a context's cluster, its user, and how the two are read. */
+/** Reads a kubeconfig: a context's cluster, its user, and how to connect by the two. */
 import { dirname, resolve } from 'node:path'
 import {
   fileMaterial,
@@ -230,7 +230,7 @@ function headerText(field: Field): string | undefined {
 /** A credential plugin, as a kubeconfig describes it. */
 export interface ExecSettings {
   readonly apiVersion: string
-  /** A bare name is looked up in PATH; anything with a slash counts from the kubeconfig's directory. */
+  /** PATH leads to a bare name; a command with a slash counts from the kubeconfig's directory. */
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>

@@ -11,9 +11,9 @@ import { shownTo } from './plain-http.js'
 
 /** Milliseconds. */
 export interface AccessTiming {
-  /** Files are looked at (stat) no more often than this. */
+  /** The least time between two looks (stat) at the files. */
   readonly look: number
-  /** Files are read again after this, even if they seem unchanged (a network file system may not say so). */
+  /** The time after which each file is read again, even if it seems unchanged (a network file system may not say so). */
   readonly reread: number
   /** A credential plugin is killed after this. */
   readonly exec: number
@@ -127,7 +127,7 @@ class LiveAccess implements ClusterAccess {
     if (renew) this.#renewedAt = now
     await this.#runExec(this.#loaded, renew)
     const next = this.#compose(this.#loaded)
-    // The same object for the same access: whoever holds it sees cheaply that nothing changed.
+    // The same object for the same access: its holders see cheaply that nothing changed.
     if (!this.#snapshot || !sameAccess(this.#snapshot, next)) this.#snapshot = next
     return this.#snapshot
   }

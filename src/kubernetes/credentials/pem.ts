@@ -3,7 +3,7 @@ import { pemBlocks, type PemBlock } from '../../pem.js'
 
 /**
  * Checks of PEM text before it goes to TLS, where the same error would be an OpenSSL code without a place. Each
- * returns what is wrong, in words that quote nothing, or undefined.
+ * returns the problem, in words that quote nothing, or undefined.
  */
 
 export function certificateProblem(pem: string): string | undefined {
@@ -35,7 +35,7 @@ export function keyMatches(certificatePem: string, keyPem: string): boolean {
   return leaf?.checkPrivateKey(createPrivateKey(keyPem)) ?? false
 }
 
-/** Not-after of the first certificate, which is the one that is presented. */
+/** Not-after of the first certificate, which is the leaf that the client presents. */
 export function notAfter(certificatePem: string): Date | undefined {
   const leaf = firstCertificate(certificatePem)
   return leaf && new Date(leaf.validTo)

@@ -1,4 +1,4 @@
-/** Servers without TLS: whoever is on the way could read a credential, and become its user. */
+/** Servers without TLS: a listener on the way could read a credential, and become its user. */
 import type { ContextSettings } from './kubeconfig.js'
 
 export interface Shown {
@@ -9,7 +9,7 @@ export interface Shown {
 }
 
 /**
- * Over `http://` a server sees no credential, and no credential is read or obtained for it. So does client-go, which also sends
+ * Over `http://` a server sees no credential, and holdfast reads and obtains none for it. So does client-go, which also sends
  * impersonation there (tools/clientcmd/client_config.go, ClientConfig: "only try to read the auth information if we are secure").
  */
 export function shownTo(settings: ContextSettings): Shown {

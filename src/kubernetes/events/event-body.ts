@@ -20,7 +20,7 @@ export interface EventDraft<EventReason extends string = Reason> {
   readonly subject: EventSubject
   readonly type: 'Normal' | 'Warning'
   readonly reason: EventReason
-  /** What was tried: `Publish`. */
+  /** The attempted action: `Publish`. */
   readonly action: string
   readonly note: string
 }
@@ -42,7 +42,7 @@ const longestNote = 1024
 const longestInstance = 128
 const longestName = 253
 
-/** Where the events about a subject are kept. */
+/** The namespace of the events about a subject. */
 export function namespaceOf({ namespace }: EventSubject): string {
   return namespace === '' ? nodeEventsNamespace : namespace
 }
@@ -67,7 +67,7 @@ export function seriesBody({ count, lastAt }: Series): object {
   return { count, lastObservedTime: microTime(lastAt) }
 }
 
-/** `series`: undefined for what has happened once. */
+/** `series`: undefined for a single occurrence. */
 export function eventBody(
   { subject, type, reason, action, note }: EventDraft<string>,
   name: string,

@@ -1,7 +1,7 @@
 /**
- * Reports to the cluster what happens, as events. A caller may rely on this: `record` returns at once, throws nothing, and nothing that
- * the API server does holds anybody up. What cannot be sent now waits, up to a limit; one request is under way at a time, over
- * the connection that the watches have.
+ * Reports to the cluster what happens, as events. A caller may rely on this: `record` returns at once and throws nothing, and the API
+ * server cannot hold the caller up. Events that cannot go now wait, up to a limit; one request runs at a time, over the connection that
+ * the watches have.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.js'
@@ -21,7 +21,7 @@ const requestTimeout = 10_000
 const backoff = { firstDelay: 1_000, longestDelay: 60_000 }
 /** An API server that has just started denies everybody, until it has read its roles. */
 const denialGrace = 10_000
-/** A namespace that denies events is asked again this seldom: the Role may be mended meanwhile. */
+/** The recorder tries a namespace that denies events again this seldom: its user may mend the Role meanwhile. */
 const denialPause = 10 * 60_000
 
 export interface EventClock {
@@ -45,7 +45,7 @@ export interface EventRecorderOptions {
 }
 
 interface Denial {
-  /** Monotonic; nothing is asked before. */
+  /** Monotonic; the recorder sends nothing there before. */
   until: number
   reported: boolean
 }
@@ -83,7 +83,7 @@ export class EventRecorder {
     if (!this.#isSending) this.#sending = this.#send()
   }
 
-  /** What was denied may be allowed by now: it is asked for again, and sent again if it is not. */
+  /** An administrator may have granted the right by now: the next event tries again. */
   retryDenied(): void {
     this.#denials.clear()
   }
@@ -157,7 +157,7 @@ export class EventRecorder {
     this.#denials.delete(namespace)
     this.#tellLost()
     if (status === 404 && record.sent > 0) {
-      // Events are kept for an hour or so: this one is made again.
+      // The API server keeps events for an hour or so: make this one again.
       record.sent = 0
       return this.#sendOne(record)
     }

@@ -1,5 +1,5 @@
 /*
- * Which events are made, and which are only counted: what says the same again within a while is one event with a count, and no
+ * Decides which occurrences make an event, and which only count: the same news within a while is one event with a count, and no
  * object gets more than a trickle. The same rules as client-go's (tools/record/events_cache.go; tools/events).
  */
 import { objectName } from '../../object-name.js'
@@ -71,7 +71,7 @@ export class EventSeries {
     return allowed
   }
 
-  /** What nobody need remember any more. */
+  /** Drops records whose series is over, and buckets that are full again. */
   #forget(now: number): void {
     for (const [key, { seenAt }] of this.#records) {
       if (now - seenAt < seriesWindow && this.#records.size < mostSeries) break

@@ -45,12 +45,12 @@ export class ApiError extends Error {
     return status === undefined || status < 400 || status >= 500 || status === 429
   }
 
-  /** The kubeconfig is wrong, or not there: somebody has to put it right. */
+  /** The kubeconfig is wrong, or not there: a person has to put it right. */
   get permanent(): boolean {
     return this.cause instanceof ConnectionError && invalidInputOf(this.cause.cause) !== undefined
   }
 
-  /** What is known of an object of which nothing else is known. */
+  /** The state of an object about which the source knows nothing but this error. */
   get observation(): UnknownState {
     const reason = this.denied ? 'AccessDenied' : 'SourceUnavailable'
     return { state: 'unknown', reason, message: this.message, ...(this.permanent && { permanent: true as const }) }
@@ -64,7 +64,7 @@ interface Answer {
   readonly foreign?: string
 }
 
-/** For an HTTP status, or the code of an ERROR event, that is not what was asked for. `forbidden`: what to do about a 403. */
+/** For an HTTP status, or the code of an ERROR event, that is no answer to the request. `forbidden`: what to do about a 403. */
 export function refusedRequest(
   target: ApiTarget,
   verb: Right['verb'],
@@ -83,7 +83,7 @@ export function refusedRequest(
   })
 }
 
-/** For whatever a request or a stream has thrown. */
+/** Makes an ApiError of every error that a request or a stream throws. */
 export function brokenRequest(target: ApiTarget, error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const said = error instanceof Error ? error.message : String(error)
@@ -148,7 +148,7 @@ function adviceFor(status: number): string {
   }
 }
 
-/** Secrets and ConfigMaps are followed: whoever reads one without the other two verbs fails a moment later. */
+/** holdfast follows Secrets and ConfigMaps: with get alone, and not list and watch, it would fail a moment later. */
 function forbiddenAdvice(target: ApiTarget, verb: Right['verb']): string {
   const { namespace, name, resource } = target
   const followed = resource === 'secrets' || resource === 'configmaps'

@@ -33,7 +33,7 @@ export interface ReaderOptions {
   readonly forbidden?: string
 }
 
-/** JSON of which only this is known: it is a map. */
+/** Unchecked JSON, but certainly a map. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
 export class ApiReader {
@@ -48,7 +48,7 @@ export class ApiReader {
 
   /**
    * One object; undefined only where the API server itself says that it does not exist (absence.ts). `tries`: at most so many.
-   * @throws ApiError: one that no retry can help, or the last one when the tries are over or the signal aborts
+   * @throws ApiError: a failure that no retry can help, or the last one when the tries are over or the signal aborts
    * @throws the signal's reason when it aborts before anything was asked
    */
   get(target: ApiTarget, signal: AbortSignal, tries = Infinity): Promise<JsonObject | undefined> {

@@ -1,5 +1,5 @@
 /**
- * From JSON, as the API and files have it, to bytes by key. Everything is checked; what is wrong is reported with the key's
+ * From JSON, as the API and files have it, to bytes by key. The decoder checks everything; an error names the key
  * name and never with its value.
  */
 import { contentPassed } from '../../content-garbage.js'
@@ -18,7 +18,7 @@ const maximumDataSize = 1024 * 1024
 type Data = Map<string, Uint8Array>
 
 /**
- * One object of the API. Nothing of the JSON is kept.
+ * One object of the API. The result keeps nothing of the JSON.
  * @throws InvalidObjectError
  */
 export function decodeObject(reference: ObjectReference, json: unknown): KubernetesObject {
@@ -114,7 +114,7 @@ function fromText(text: string): Uint8Array {
   return unpooled(text, 'utf8')
 }
 
-/** Memory of its own: a small key must not keep a slab of Node's buffer pool alive. */
+/** Allocates outside Node's buffer pool: a small key must not keep a slab of it alive. */
 function unpooled(text: string, encoding: 'base64' | 'utf8'): Uint8Array {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding))
   bytes.write(text, encoding)

@@ -8,8 +8,8 @@ import { describeTarget, objectTarget, type ApiTarget } from './requests.js'
 import { labelsOf } from './selections.js'
 
 /**
- * The object is there. If it cannot be decoded, that is what was seen, with its version all the same.
- * @throws ApiError if it is another object than the one that was asked for
+ * The object is there. An undecodable object counts as observed, with its version all the same.
+ * @throws ApiError if the server answered with another object
  */
 export function observeObject(reference: ObjectReference, json: unknown): ObservedVersion {
   const metadata = field(json, 'metadata')

@@ -1,4 +1,4 @@
-/** What is asked of the API server: its paths and queries, what messages call it, and the right that it takes. */
+/** Requests to the API server: paths and queries, their names in messages, and the rights that they take. */
 import { type ObjectReference } from '../../objects/types.js'
 
 export type Query = Readonly<Record<string, string>>
@@ -6,7 +6,7 @@ export type Query = Readonly<Record<string, string>>
 /** One object, or without `name` a collection, of the core group. */
 export interface ApiTarget {
   readonly resource: 'secrets' | 'configmaps' | 'pods' | 'nodes'
-  /** undefined for what is in no namespace. */
+  /** undefined for a resource without namespaces. */
   readonly namespace: string | undefined
   readonly name: string | undefined
 }

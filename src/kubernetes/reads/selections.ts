@@ -2,7 +2,7 @@ import { parseSelector, selects, type Labels, type LabelSelector } from '../../l
 import type { StoredObject } from '../../objects/stored-object.js'
 import { field } from './api-error.js'
 
-/** Which objects of a collection match the selectors that are followed: of all others, nothing is kept. */
+/** Which objects of a collection match the followed selectors: of all others, this keeps nothing. */
 export class Selections {
   readonly #matches: readonly Match[]
 
@@ -28,12 +28,12 @@ export class Selections {
     return this.#matches.map(({ selection, names }) => ({ selector: selection.reference.selector ?? '', names }))
   }
 
-  /** A list starts: what it does not bring does not match. */
+  /** A list starts: objects that it does not bring do not match. */
   clear(): void {
     for (const { names } of this.#matches) names.clear()
   }
 
-  /** What is known of an object now. `labels`: undefined where it does not exist. Answers whether that changes what matches. */
+  /** Takes the present state of an object. `labels`: undefined where it does not exist. Answers whether that changes the matches. */
   set(name: string, labels: Labels | undefined): boolean {
     let changed = false
     for (const { selector, names } of this.#matches) {
