@@ -4,8 +4,8 @@ interface Holder {
 }
 
 /**
- * Bounds the content that stays in memory between two publications. What is published goes first, the oldest before the newer; what
- * is not goes only where that is not enough, and has to be read a second time.
+ * Bounds the content that stays in memory between two publications. Published content goes first, the oldest before the newer; other
+ * content goes only where that is not enough, and the source has to read it a second time.
  */
 export class ContentBudget {
   /** The bytes of each, in the order in which they came. */

@@ -19,8 +19,8 @@ export interface FirstAnswersOptions {
 }
 
 /**
- * Waits until the source has said something definitive of every reference: present, absent, denied for a while, invalid, or not to be
- * had before somebody corrects the configuration. For one pass: what merely could not be reached may still come, so it is waited for.
+ * Waits until the source has said something definitive of every reference: present, absent, denied for a while, invalid, or out of
+ * reach until a person corrects the configuration. For one pass: an unreachable object may still come, so this waits for it.
  * The references may change with an answer: a selection brings those that it matches.
  * @returns the references that have no such answer when the time is over; empty when all have
  * @throws the signal's reason when it aborts

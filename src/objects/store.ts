@@ -21,7 +21,7 @@ const mostLeft = 10_000
 
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>()
-  /** An object that a selector matches again must not come back older than it went, unless history was rewound: then that is said. */
+  /** An object that a selector matches again must not come back older than it went, unless history was rewound, and the report says so. */
   readonly #left = new Map<string, ObjectVersion>()
   readonly #subscribers = new Set<() => void>()
   readonly #listener: Pick<SourceListener, 'observed' | 'confirmed'>
@@ -40,7 +40,7 @@ export class ObjectStore {
     }
   }
 
-  /** Keeps these and forgets all others; a published version raises the floor of an object that is kept, too. */
+  /** Keeps these and forgets all others; a published version raises the floor of an object that stays, too. */
   follow(desired: readonly DesiredObject[]): Following {
     const keys = new Set(desired.map(({ reference }) => objectName(reference)))
     const dropped = [...this.#objects.values()].filter(({ reference }) => !keys.has(objectName(reference)))

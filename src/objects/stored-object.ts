@@ -11,7 +11,7 @@ import type { ContentBudget } from './content-budget.js'
 import { hasObject, isSameContent, isSameState, unloaded } from './same-state.js'
 import type { LoadedState, ObjectReference, ObjectVersion, ObservedState, SourceListener } from './types.js'
 
-/** What was seen of an object, and as of which resource version. */
+/** An observation of an object, and as of which resource version. */
 export interface ObservedVersion {
   readonly observation: LoadedState
   /** Of the object; for an absence, of the list or of the deletion. Undefined where the server gave none. */
@@ -30,7 +30,7 @@ interface Floor {
 export class StoredObject {
   #latest: ObservedState | undefined
   #floor: Floor | undefined
-  /** The highest floor of the history that a rewind has undone: what was published out of it is no floor any more. */
+  /** The highest floor of the history that a rewind has undone: a publication out of it is no floor any more. */
   #undone: string | undefined
   #forgotten = false
 
@@ -44,7 +44,7 @@ export class StoredObject {
     return this.#latest
   }
 
-  /** Below this, only a fresh read is believed. */
+  /** Below this, only a fresh read decides. */
   get floor(): ObjectVersion | undefined {
     return this.#floor && { resourceVersion: this.#floor.resourceVersion, uid: this.#floor.uid ?? '' }
   }
@@ -59,13 +59,13 @@ export class StoredObject {
     this.#raise(version)
   }
 
-  /** Whether something that was seen as of this version is older than what is known, so that only a fresh read decides. */
+  /** Whether an observation as of this version is older than the known one, so that only a fresh read decides. */
   isAbove(resourceVersion: string | undefined): boolean {
     if (resourceVersion === undefined || !isComparable(resourceVersion)) return true
     return this.#floor !== undefined && isAbove(this.#floor.resourceVersion, resourceVersion)
   }
 
-  /** Takes what was seen, unless it is older than the floor or contradicts it: then nothing changes and a fresh read must decide. */
+  /** Takes an observation, unless it is older than the floor or contradicts it: then nothing changes and a fresh read must decide. */
   offer(observed: ObservedVersion): 'accepted' | 'stale' {
     if (this.#isStale(observed)) return 'stale'
     this.#accept(observed, false)
@@ -85,7 +85,7 @@ export class StoredObject {
     this.#accept(observed, rewound)
   }
 
-  /** Sets what is known without looking at versions: for what could not be read, and for sources that have no order. */
+  /** Sets the state without a look at versions: for unreadable objects, and for sources that have no order. */
   say(observation: ObservedState, details = { rewound: false }): void {
     if (this.#forgotten || isSameState(this.#latest, observation)) return
     this.#latest = observation
@@ -94,13 +94,13 @@ export class StoredObject {
     this.listener.observed(this.reference, observation, details)
   }
 
-  /** The source has confirmed that what was last said is current. */
+  /** The source has confirmed that the last reported state is current. */
   current(): void {
     if (this.#forgotten) return
     this.listener.confirmed(this.reference)
   }
 
-  /** Nothing more is reported: what is still under way for it comes to nothing. */
+  /** Reports nothing more: work still under way for the object comes to nothing. */
   forget(): void {
     this.#forgotten = true
     this.budget?.forget(this)

@@ -8,7 +8,7 @@ export interface ObjectReference {
   readonly kind: ObjectKind
   readonly namespace: string
   readonly name: string
-  /** A label selector: what is observed is then which names match, and no content. */
+  /** A label selector: the source then observes which names match, and no content. */
   readonly selector?: string
 }
 
@@ -25,14 +25,14 @@ export interface ObjectVersion {
   readonly resourceVersion: string
 }
 
-/** What is known of an object beside its content. */
+/** An object's version and reference, beside its content. */
 interface ObjectIdentity extends ObjectVersion {
   readonly reference: ObjectReference
-  /** metadata.deletionTimestamp is set: it is kept until it is gone, and not published again. */
+  /** metadata.deletionTimestamp is set: its published content stays until the object is gone, and no newer version is published. */
   readonly terminating: boolean
 }
 
-/** A Secret or a ConfigMap, decoded: bytes, whatever the wire had (data, binaryData, stringData). */
+/** A Secret or a ConfigMap, decoded: bytes, from every field that the wire may have (data, binaryData, stringData). */
 export interface KubernetesObject extends ObjectIdentity {
   readonly data: ReadonlyMap<string, Uint8Array>
 }
@@ -50,7 +50,7 @@ export interface UnloadedObject extends ObjectIdentity {
 export type LoadedState =
   { readonly state: 'present'; readonly object: KubernetesObject } | { readonly state: 'absent' } | UnknownState
 
-/** The same, where the content of what is present may have been dropped from memory; of a selection, what it matches. */
+/** The same, but the content of a present object may have been dropped from memory; of a selection, the names that it matches. */
 export type ObservedState =
   LoadedState | { readonly state: 'unloaded'; readonly object: UnloadedObject } | SelectedState
 
@@ -76,13 +76,13 @@ export interface DesiredObject {
 
 /** What a source reports to its owner. Calls never throw. */
 export interface SourceListener {
-  /** What is known of the object has changed. `rewound`: an older version, confirmed as current (HistoryRewound). */
+  /** The known state of the object has changed. `rewound`: an older version, confirmed as current (HistoryRewound). */
   observed(reference: ObjectReference, observation: ObservedState, details: { rewound: boolean }): void
-  /** The source has just confirmed that what it last said of the object is current (event, bookmark or list). */
+  /** The source has just confirmed that its last report of the object is current (event, bookmark or list). */
   confirmed(reference: ObjectReference): void
-  /** A watch ended and starts again; `reason` is one of watchRestartReasons. `references`: what it watched. `lost`: the error. */
+  /** A watch ended and starts again; `reason` is one of watchRestartReasons. `references`: its objects. `lost`: the error. */
   watchRestarted(reason: WatchRestartReason, references: readonly ObjectReference[], lost?: UnknownState): void
-  /** Counts what the source costs the API server; absent where nobody counts. */
+  /** Counts what the source costs the API server; absent: the owner does not count. */
   readonly api?: ApiObserver
 }
 
@@ -105,8 +105,8 @@ export type WatchRestartReason = (typeof watchRestartReasons)[number]
 /** Where objects come from: the Kubernetes API, or files. */
 export interface Source {
   /**
-   * Starts to observe these objects, goes on with those it knows, and forgets all others. What it knows already is
-   * reported again only when it changes.
+   * Starts to observe these objects, goes on with those it knows, and forgets all others. It reports a known object
+   * again only when that changes.
    */
   follow(desired: readonly DesiredObject[]): void
   /** What the source says of an object now; undefined until the first answer. */
@@ -120,7 +120,7 @@ export interface Source {
   published(reference: ObjectReference, version: ObjectVersion): void
   /** Not-after date of the client certificate in use, if there is one. */
   clientCertificateNotAfter(): Date | undefined
-  /** The API server that is asked, for events over the same connection; undefined where no API server is. */
+  /** The source's API server, for events over the same connection; undefined where it has none. */
   readonly api?: Pick<ApiClient, 'send'>
   /** Ends all watches and connections. */
   close(): Promise<void>

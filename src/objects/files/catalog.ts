@@ -6,11 +6,11 @@ import type { FileError } from './error.js'
 import type { FileObject } from './objects.js'
 
 export interface LoadedFile {
-  /** The stamp of what was read last, good or bad. */
+  /** The stamp of the last read, good or bad. */
   readonly stamp: string
-  /** What was last read from it that was good. */
+  /** The objects of the last good read. */
   readonly objects: readonly FileObject[]
-  /** What is wrong with it now. */
+  /** The file's present fault. */
   readonly error: FileError | undefined
 }
 
@@ -43,8 +43,8 @@ export class Catalog {
   }
 
   /**
-   * What the files say of it, `latest` being what they said before. An object that is in no file is absent only if every file
-   * could be read: it may be in the one that could not.
+   * The files' answer about it, `latest` being their last one. An object that is in no file is absent only if every file
+   * could be read: it may be in an unreadable one.
    */
   answer(reference: ObjectReference, latest: ObservedState | undefined): Answer {
     const { selector } = reference
@@ -68,8 +68,8 @@ export class Catalog {
   }
 
   /**
-   * What matches. An object that is in no file any more may be in one that cannot be read; and what such a file would add is not known
-   * at the start.
+   * The matching names. An object that is in no file any more may be in an unreadable one; and at the start, nothing tells what such a
+   * file would add.
    */
   #select(reference: Required<ObjectReference>, latest: ObservedState | undefined): Answer {
     const { kind, namespace } = reference

@@ -30,7 +30,7 @@ export class DirectoryWatch {
     private readonly log: Log,
   ) {}
 
-  /** Watches what is at the path now: an inotify watch stays with the directory that it started with. Never rejects. */
+  /** Watches the directory that the path leads to now: an inotify watch stays with its directory. Never rejects. */
   async arm(): Promise<void> {
     const desired = new Map<string, ReadonlySet<string> | undefined>(await lookups(this.directory))
     desired.set(this.directory, undefined)
@@ -83,7 +83,7 @@ export class DirectoryWatch {
 }
 
 /**
- * In which directories something else may take the directory's place, with the names that are looked up there: its own in its
+ * The directories in which another entry may take the watched directory's place, with the names that lead to it: its own in its
  * parent, and each link's on the way to it.
  */
 async function lookups(directory: string): Promise<Map<string, Set<string>>> {

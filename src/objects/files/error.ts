@@ -15,7 +15,7 @@ export class FileError extends Error {
   }
 }
 
-/** For an errno: what was denied differs from what does not exist. */
+/** For an errno: a denial differs from a missing file. */
 export function fileError(place: string, error: unknown): FileError {
   const code = codeOf(error)
   const denied = code === 'EACCES' || code === 'EPERM'

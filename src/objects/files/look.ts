@@ -10,7 +10,7 @@ import { fingerprintOf } from '../../regular-file.js'
 const maximumFiles = 10_000
 
 export interface Look {
-  /** When it started: what it found is at least as new. */
+  /** When the look started: its findings are at least as new. */
   readonly startedAt: Moment
   /** Which directory this is: it may be exchanged, and a mounted ConfigMap changes with its `..data` link. */
   readonly identity: string
@@ -68,14 +68,14 @@ async function stampOf(path: string): Promise<Stamp | undefined> {
   } catch (error) {
     // Gone since readdir, or a link that leads nowhere: it is not there.
     if (codeOf(error) === 'ENOENT') return undefined
-    // Reading it will say what is wrong with it.
+    // The attempt to read it reports the errno.
     return { id: `unreadable:${codeOf(error) ?? ''}`, changedAt: 0, size: 0, modifiedAt: '' }
   }
 }
 
 /**
- * The version of a file's objects, by its name, size and time of modification: the same as long as nobody writes it. A digest of
- * what it holds would leave the node with status and logs, and with it a way to try out what a short secret may be.
+ * The version of a file's objects, by its name, size and time of modification: the same until a program writes it. A digest of
+ * its content would leave the node with status and logs, and with it a way to try out what a short secret may be.
  */
 export function versionOf(name: string, { size, modifiedAt }: Stamp): string {
   return `file:${createHash('sha256')

@@ -137,7 +137,7 @@ const knownFields: Readonly<Record<ObjectKind, readonly string[]>> = {
   ConfigMap: ['apiVersion', 'kind', 'metadata', 'data', 'binaryData', 'immutable'],
 }
 
-/** A misspelt `data` would be an object without data, and would empty what is published. */
+/** A misspelt `data` would be an object without data, and would empty the published directory. */
 function checkFields(kind: ObjectKind, body: Readonly<Record<string, unknown>>): void {
   const unknown = Object.keys(body).find((name) => !knownFields[kind].includes(name))
   if (unknown === undefined) return

@@ -9,7 +9,7 @@ interface Seen {
   readonly changingSince: number
 }
 
-/** Whether a file has come to rest: one that is still being written must not be read. */
+/** Whether a file has come to rest: the source must not read a file that a program still writes. */
 export class Settling {
   readonly #seen = new Map<string, Seen>()
   readonly #missing = new Map<string, number>()

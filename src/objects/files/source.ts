@@ -1,9 +1,9 @@
 /**
  * Secrets and ConfigMaps out of the files of one directory, which is watched.
  *
- * A caller may rely on this: a file that is being written is not read before it has come to rest; one that cannot be read or
- * parsed is reported with its place and changes nothing, what was last read from it stays; the files of a directory that is
- * exchanged, or of a mounted ConfigMap that changes, are read from one version of it; an object is absent only if every
+ * A caller may rely on this: the source reads a file only after it has come to rest; it reports an unreadable or faulty file with
+ * its place, and keeps the last good content of it; it reads the files of an exchanged directory, or of a mounted ConfigMap that
+ * changes, from one version of it; an object is absent only if every
  * file could be read; a directory that cannot be read is no absence.
  */
 import { objectName } from '../../object-name.js'
@@ -185,7 +185,7 @@ export class FileSource implements ObservableSource {
       const objects = restless ? undefined : await readObjectFile(this.directory, name, stamp, context)
       if (objects === undefined) {
         this.#schedule()
-        // An empty stamp is no file's: it is looked at again.
+        // No file has an empty stamp, so the next look reads this one again.
         return { stamp: '', objects: before, error: new FileError(`${name}: another program is still writing it`) }
       }
       if (objects.length === 0 && before.length > 0) {
@@ -199,14 +199,14 @@ export class FileSource implements ObservableSource {
         { directory: this.directory, reason: error.reason },
         `${error.message}; holdfast keeps what it read from this file before`,
       )
-      // What is wrong in a file stays wrong until it is written again. A disk that did not answer, or a process that had no
-      // descriptor left, is another matter: an empty stamp is no file's, so that the next look reads it again.
+      // A fault in a file stays until a program writes it again. A silent disk, or a process without a free descriptor, is another
+      // matter: no file has an empty stamp, so the next look reads it again.
       return { stamp: error.reason === 'ObjectInvalid' ? stamp.id : '', objects: before, error }
     }
   }
 
   #report(): void {
-    // What matches comes first: it changes what is followed, and an object that goes must not be reported before.
+    // Selections come first: their matches change the set of followed objects, and an object that goes must not be reported before.
     for (const isSelection of [true, false]) {
       for (const stored of this.#store.values()) {
         if ((stored.reference.selector !== undefined) !== isSelection) continue
@@ -217,7 +217,7 @@ export class FileSource implements ObservableSource {
     }
   }
 
-  /** The directory cannot be read. What is known stays. */
+  /** The directory cannot be read. The known states stay. */
   #reportError({ message, reason, permanent }: FileError): void {
     this.#log[this.#lastProblem === message ? 'debug' : 'warn']({ directory: this.directory, reason }, message)
     this.#lastProblem = message

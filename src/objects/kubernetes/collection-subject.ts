@@ -1,7 +1,7 @@
 /**
- * The Secrets or the ConfigMaps of one namespace in one watch, which brings their metadata only: what is followed is read by name once
- * its version has changed. Nothing is kept of the others:
- * their labels are matched with the followed selectors as they come.
+ * The Secrets or the ConfigMaps of one namespace in one watch, which brings their metadata only: a followed object is read by name once
+ * its version has changed. The subject keeps nothing of the others:
+ * it matches their labels with the followed selectors as they come.
  */
 import { objectName } from '../../object-name.js'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,13 +22,13 @@ import type { WatchEvents, WatchSubject } from './watch-subject.js'
 /** Objects on one page of a list; client-go's pager has the same. */
 const pageSize = 500
 
-/** Objects that are read by name at a time. */
+/** Parallel reads by name. */
 const readAtATime = 4
 
 /** Objects to read of what a selector matches from which on they are read together, if they are half of it. */
 const manyReads = 16
 
-/** Milliseconds after which an object that could not be read is read again. */
+/** Milliseconds after a failed read of an object before the next one. */
 const readAgainAfter = 30_000
 
 /** What kubectl asks for where it shows names only. */
@@ -43,7 +43,7 @@ export class CollectionSubject implements WatchSubject {
   /** Objects whose read is refused, each for itself, and since when, by performance.now(). */
   readonly #refused = new Map<StoredObject, number>()
   readonly #selections: Selections
-  /** What is followed since the selections have begun to report what matches; undefined: they are not reporting. */
+  /** Objects followed since the selections began to report their matches; undefined: they are not reporting. */
   #newcomers: StoredObject[] | undefined
   /** The selections hold what all of the collection matches; else a list is under way, or has failed. */
   #isListed = false
@@ -67,7 +67,7 @@ export class CollectionSubject implements WatchSubject {
     return true
   }
 
-  /** Takes the labels of what somebody else has read by name, and answers whether they have changed what matches: it is reported then. */
+  /** Takes the labels of an object that another reader has read by name; answers whether the matches changed, and reports them then. */
   settles({ reference }: StoredObject, { labels }: ObservedVersion): boolean {
     if (!this.#isListed || !this.#selections.set(reference.name, labels)) return false
     // What that adds is not read here: the source lists again for it.
@@ -148,8 +148,8 @@ export class CollectionSubject implements WatchSubject {
 
   /**
    * Reports what matches as of a list, before any of its objects is: an object that has lost its label must not be published again.
-   * Answers what is followed since. What is known of an object may be newer than a list, or come from a history that is no more: then
-   * a fresh read decides.
+   * Answers the objects followed since. The known version of an object may be newer than a list, or come from a history that is no more:
+   * then a fresh read decides.
    */
   async #select(
     before: readonly StoredObject[],
@@ -245,8 +245,8 @@ export class CollectionSubject implements WatchSubject {
 
   /**
    * A read by name may be newer than the list or the event that led to it: the object may have lost its label, and is not followed any
-   * more once that is reported. Until a list can be reported, content that no selector matches is left out; who asks for the object by
-   * its name has it read again. Answers whether the answer is taken.
+   * more once that is reported. Until a list can be reported, content that no selector matches stays out; a content that names the
+   * object has it read again. Answers whether the answer is taken.
    */
   #settle({ reference: { name } }: StoredObject, { labels }: ObservedVersion, newcomers: StoredObject[]): boolean {
     if (!this.#selections.any) return true

@@ -27,7 +27,7 @@ export async function readList(
 const maximumContradictions = 3
 
 /**
- * Settles whether an observed version that is older than what was known is a lagging cache or a history that was rewound. A GET by name
+ * Settles whether an observed version older than the known one comes from a lagging cache or from a rewound history. A GET by name
  * is answered by etcd itself, also where the API server answers consistent lists from its cache (KEP-2340).
  * @throws ApiError, ConnectionError
  */

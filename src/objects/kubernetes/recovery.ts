@@ -1,8 +1,9 @@
 /**
  * How the watches of one source come back together after the API server was away.
  *
- * Each watch has its own backoff, up to half a minute. While none of them gets through, one that waits, the scout, is
- * sent ahead every two seconds or so; as soon as one gets through, all that wait for the server follow, spread at random over a time that grows with their number.
+ * Each watch has its own backoff, up to half a minute. While none of them gets through, one waiting watch, the scout, tries ahead
+ * every two seconds or so; as soon as one gets through, all that wait for the server follow, spread at random over a time that grows
+ * with their number.
  * So a server that is back is noticed quickly, and a server that is away is not hammered by every watch.
  */
 import type { WatchTiming } from './timing.js'
@@ -20,7 +21,7 @@ export class Recovery {
     private readonly random: () => number,
   ) {}
 
-  /** A request was answered as it should be: whoever waits for the server need not wait any longer. */
+  /** A request got its answer: the watches that wait for the server need not wait any longer. */
   succeeded(): void {
     this.#failing = undefined
     const { wakeSpread, wakeInterval } = this.timing
@@ -29,7 +30,7 @@ export class Recovery {
     this.#waiting.clear()
   }
 
-  /** @returns whether no failure of this cause came since the last success: the one that is worth a warning */
+  /** @returns whether this is the first failure of this cause since the last success, and so worth a warning */
   failed(cause: string): boolean {
     const first = this.#failing !== cause
     this.#failing = cause

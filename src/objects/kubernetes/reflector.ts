@@ -29,7 +29,7 @@ export interface WatchContext {
 }
 
 interface FailureRule {
-  /** `debug`: the failure belongs to the ordinary course of a watch, and nobody has to do anything about it. */
+  /** `debug`: the failure belongs to the ordinary course of a watch, and needs no action. */
   readonly log: 'warn' | 'debug'
   /**
    * What ends the wait before the next try, apart from the backoff: `server`, another watch got through; `credentials`, other
@@ -47,7 +47,7 @@ const rules: Readonly<Record<Exclude<WatchRestartReason, 'timeout'>, FailureRule
   goaway: { log: 'warn', until: 'server', firstAtOnce: false },
   'server-error': { log: 'warn', until: 'server', firstAtOnce: false },
   unauthorized: { log: 'warn', until: 'credentials', firstAtOnce: false },
-  // Nobody was asked: there is no kubeconfig, it is wrong, or its plugin fails. The first watch that gets through wakes the others.
+  // No request was sent: there is no kubeconfig, it is wrong, or its plugin fails. The first watch that gets through wakes the others.
   credentials: { log: 'warn', until: 'server', firstAtOnce: false },
   denied: { log: 'warn', until: 'backoff', firstAtOnce: false },
   throttled: { log: 'warn', until: 'backoff', firstAtOnce: false },
@@ -55,7 +55,7 @@ const rules: Readonly<Record<Exclude<WatchRestartReason, 'timeout'>, FailureRule
   silence: { log: 'warn', until: 'backoff', firstAtOnce: false },
   // holdfast itself has closed the connection: the credentials or the authority were replaced.
   rotation: { log: 'debug', until: 'backoff', firstAtOnce: false },
-  // What has expired needs a list, and no patience; unless that does not help.
+  // An expired version (410) needs a new list at once; after a second 410, back off.
   expired: { log: 'debug', until: 'backoff', firstAtOnce: true },
 }
 
@@ -94,7 +94,7 @@ export class Reflector {
     }
   }
 
-  /** What was seen so far stays as it is. */
+  /** The objects keep their last reported states. */
   stop(): void {
     this.#stopped = true
     this.#attempt.abort()
@@ -146,7 +146,7 @@ export class Reflector {
     } finally {
       recovery.streamClosed()
       this.#bookmarked = (this.#bookmarked || session.bookmarked) && !attempt.signal.aborted
-      // Whatever ended it, the stream is not left open behind.
+      // The stream must not stay open behind, even after an error.
       attempt.abort()
       if (performance.now() - startedAt >= timing.healthyAfter) this.#backoff.reset()
     }
@@ -203,7 +203,7 @@ export class Reflector {
   }
 
   /**
-   * What is known of the object stays so, whatever fails, except that a denial which lasts is reported: somebody has to do something
+   * The known state of the object stays through every failure, except that a lasting denial is reported: a person has to do something
    * about it.
    */
   #report(failure: ApiError, rule: FailureRule, first: boolean): void {

@@ -2,9 +2,9 @@
  * Secrets and ConfigMaps of the Kubernetes API, one watch for each object that is followed, so that a Role can name
  * them, or one for each namespace and kind.
  *
- * A caller may rely on this: what it reports of an object never goes backwards, but for a history that was rewound (an
+ * A caller may rely on this: the reported versions of an object never go backwards, but for a history that was rewound (an
  * etcd restored from a backup), which a fresh read has confirmed and which it reports as such; it reports absence only when it is
- * certain; what is known stays so while the server is away; one object that is denied or broken does not hold up others.
+ * certain; known states stay while the server is away; a denied or broken object does not hold up others.
  */
 import { objectName } from '../../object-name.js'
 import type { SourceConfiguration } from '../../config/source.js'
@@ -58,7 +58,7 @@ const contentBudget = 16 * 1024 * 1024
 export class KubernetesSource implements ObservableSource {
   readonly #store: ObjectStore
   readonly #watches = new Map<string, Watch>()
-  /** In the scope `namespaces`: what is followed, by collection and name. */
+  /** In the scope `namespaces`: the followed objects, by collection and name. */
   readonly #collections = new Map<string, Map<string, StoredObject>>()
   readonly #scope: WatchScope
   readonly #context: WatchContext
@@ -94,8 +94,8 @@ export class KubernetesSource implements ObservableSource {
   }
 
   /**
-   * A collection of which more is followed is listed again, unless its watch has just found the object by its label: what is known of
-   * the rest is not read again.
+   * A collection with new followed objects is listed again, unless its watch has just found the object by its label: the rest of the
+   * known objects need no second read.
    */
   #followCollections(added: readonly StoredObject[], dropped: readonly StoredObject[]): void {
     for (const { reference } of dropped) {

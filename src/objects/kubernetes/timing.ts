@@ -1,4 +1,4 @@
-/** The times that watching lives by: milliseconds, where nothing else is said. Tests give shorter ones. */
+/** The times that watching lives by: milliseconds, unless a comment names another unit. Tests give shorter ones. */
 export interface WatchTiming {
   /** The first delay after a failure; each further one doubles it. */
   readonly firstDelay: number
@@ -28,10 +28,10 @@ export interface WatchTiming {
   readonly silence: number
   /** A watch that the server ends before this, and that has said nothing, has failed; client-go calls it very short. */
   readonly shortWatch: number
-  /** A watch that outlives what it asked for by this is cut: the server, or something between, has forgotten it. */
+  /** A watch that outlives its requested time by this is cut: the server, or something between, has forgotten it. */
   readonly overrun: number
   /**
-   * A denial hides content that is known only after this time: an API server that has just started denies
+   * Only after this time does a denial hide known content: an API server that has just started denies
    * everybody, until it has read its roles.
    */
   readonly denialGrace: number

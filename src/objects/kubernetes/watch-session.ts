@@ -31,7 +31,7 @@ export class WatchSession {
     return this.#position === undefined
   }
 
-  /** The server has sent a bookmark beside the one that ends the initial events. */
+  /** The server has sent a bookmark beside the initial events' last one. */
   get bookmarked(): boolean {
     return this.#bookmarked
   }
@@ -46,7 +46,7 @@ export class WatchSession {
     return this.#position
   }
 
-  /** @throws ApiError for an ERROR event, and for what is no event */
+  /** @throws ApiError for an ERROR event, and for a line that is no event */
   async take(line: StreamLine): Promise<void> {
     const event = parse(line, this.subject.target)
     const [type, object] = [field(event, 'type'), field(event, 'object')]
@@ -119,7 +119,7 @@ export class InitialEventsLate extends Error {}
 /**
  * Reads a stream to its end, event by event. Cuts it where the server has forgotten it: where it is silent although it has sent
  * bookmarks, and where it does not end when its time is over.
- * @throws InitialEventsLate, ApiError, ConnectionError, and whatever the stream was aborted with
+ * @throws InitialEventsLate, ApiError, ConnectionError, and the reason that the stream was aborted with
  */
 export async function readEvents(
   { takeLines, progress }: Pick<ApiStream, 'takeLines' | 'progress'>,

@@ -23,11 +23,11 @@ export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED'
 export type Ask = () => RequestOptions
 
 export interface WatchSubject {
-  /** What is listed and watched, as errors name it and rights are asked for. */
+  /** The listed and watched resource, as errors and rights name it. */
   readonly target: ApiTarget
   /** Of the collection. */
   readonly path: string
-  /** What the server is asked to answer with; undefined: whole objects. */
+  /** The media type that the server answers with; undefined: whole objects. */
   readonly accept: string | undefined
   /** The objects of which it reports. */
   readonly objects: () => readonly StoredObject[]
@@ -92,7 +92,7 @@ export class ObjectEvents implements WatchEvents {
   /** A fresh read has covered all up to here: what the stream says of earlier versions is old. */
   #readUpTo: string | undefined
 
-  /** @param readFresh settles an observed version that is older than what is known */
+  /** @param readFresh settles an observed version that is older than the known one */
   constructor(
     private readonly stored: StoredObject,
     private readonly readFresh: () => Promise<ObservedVersion>,
@@ -100,7 +100,7 @@ export class ObjectEvents implements WatchEvents {
 
   async take(type: EventType, object: unknown): Promise<void> {
     const observed = observeObject(this.stored.reference, object)
-    // The object's resourceVersion is the deletion's. That it is the right object is checked before it is believed.
+    // The object's resourceVersion is the deletion's. observeObject has checked by now that it is the right object.
     await this.#offer(type === 'DELETED' ? observeAbsence(observed.resourceVersion) : observed)
   }
 
@@ -122,8 +122,8 @@ export class ObjectEvents implements WatchEvents {
 }
 
 /**
- * Takes the answer of a fresh read. What else was said of the object meanwhile may be newer than the answer, which must not pass for
- * a rewound history then: it is read again. `isTaken`: asked of the answer before it is reported.
+ * Takes the answer of a fresh read. Another report of the object meanwhile may be newer than the answer, which must not pass for a
+ * rewound history then: this reads it again. `isTaken` judges the answer before the report.
  */
 export async function takeFresh(
   stored: StoredObject,
@@ -140,9 +140,9 @@ export async function takeFresh(
   }
 }
 
-/** Whether all of its objects are known: then a failure changes nothing of what is known. */
+/** Whether a failure leaves the state alone: the object is known. */
 export function isKnown(latest: ObservedState | undefined): boolean {
-  // An object that was seen to be invalid is known, too.
+  // An object observed as invalid is known, too.
   return latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
 }
 
