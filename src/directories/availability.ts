@@ -2,10 +2,10 @@ import { objectName } from '../object-name.js'
 import type { KubernetesObject, LoadedState, ObjectReference, SelectedState } from '../objects/types.js'
 import type { Finding, KeptObject } from './types.js'
 
-/** What can be done with an object now. `kept`: what is published of it, if anything. */
+/** Whether an object can be published now. `kept`: its published part, if any. */
 export type Availability = { readonly reference: ObjectReference; readonly kept: KeptObject | undefined } & (
   | { readonly state: 'present'; readonly object: KubernetesObject }
-  /** It is being deleted: what is published of it stays, and nothing newer is published. */
+  /** It is being deleted: its published part stays, and nothing newer is published. */
   | { readonly state: 'leaving' }
   /** It certainly does not exist. */
   | { readonly state: 'absent' }

@@ -2,7 +2,7 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { derLength, looksLikeDer, pemBlocks, type PemBlock } from '../pem.js'
 
-/** A certificate that parsed, or what is wrong with its block. */
+/** A certificate that parsed, or the fault of its block. */
 export type CertificateBlock = { readonly line: number } & (
   | { readonly certificate: X509Certificate; readonly problem?: undefined }
   | { readonly problem: string; readonly certificate?: undefined }
@@ -10,7 +10,7 @@ export type CertificateBlock = { readonly line: number } & (
 
 const marker = Buffer.from('-----BEGIN CERTIFICATE-----')
 
-/** A cheap look before anything is taken apart: most files of a directory hold no certificate. */
+/** A cheap look before the parser starts: most files of a directory hold no certificate. */
 function mayHoldCertificates(content: Uint8Array): boolean {
   return Buffer.from(content.buffer, content.byteOffset, content.byteLength).includes(marker)
 }
@@ -84,8 +84,8 @@ const keyTypes: Readonly<Record<string, 'pkcs1' | 'pkcs8' | 'sec1'>> = {
 }
 
 /**
- * What is wrong with a PEM file: any block that is damaged, any certificate or private key that does not parse; undefined where
- * nothing is. A key that is encrypted is taken as it is.
+ * The fault of a PEM file: any block that is damaged, any certificate or private key that does not parse; undefined where
+ * it has none. An encrypted key passes as it is.
  */
 export function pemProblem(content: Uint8Array): string | undefined {
   const problem = notPem(content, 'openssl x509 -inform DER')

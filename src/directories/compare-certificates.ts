@@ -1,4 +1,4 @@
-/** What has become of the certificates in a directory's files: what people ask of them, and whether their keys belong to them. */
+/** Compares the certificates in a directory's files: the facts that people ask for, and whether their keys belong to them. */
 import type { KeyObject, X509Certificate } from 'node:crypto'
 import { certificateBlocks, matches, privateKey } from './certificates.js'
 
@@ -57,7 +57,7 @@ function changesOf(before: readonly Known[], after: readonly Known[]): Certifica
   return [...pairs, ...come.map(({ facts }) => ({ from: null, to: facts }))]
 }
 
-/** Those that the others lack: one that is there twice has two to be beside. */
+/** Those that the others lack: a certificate that stands twice needs two counterparts. */
 function without(list: readonly Known[], others: readonly Known[]): Known[] {
   const left = others.map(({ identity }) => identity)
   return list.filter(({ identity }) => {
@@ -117,7 +117,7 @@ function factsOf(certificate: X509Certificate, key: CertificateFacts['key']): Ce
   const { subject, subjectAltName = '', issuer, serialNumber, validFrom, validTo } = certificate
   return {
     subject: oneLine(subject),
-    // Node quotes what has a comma in it.
+    // Node quotes a name that has a comma in it.
     alternativeNames: (subjectAltName.match(/(?:[^,"]|"(?:[^"\\]|\\.)*")+/g) ?? []).map((name) => name.trim()),
     issuer: oneLine(issuer),
     serial: serialNumber,

@@ -1,6 +1,6 @@
 /** A unified diff of two texts. */
 
-/** Lines of each text: what has more is not compared line by line. */
+/** Lines of each text: a longer one is not compared line by line. */
 const mostLines = 20_000
 
 /** Lines that are only in one of them, in all: the search takes their square in time and memory. */

@@ -13,15 +13,15 @@ export type Side = Pick<TargetContent, 'entries' | 'objects'>
 
 type Aspect = 'type' | 'content' | 'mode' | 'owner'
 
-/** What is shown of one side of an entry. */
+/** The facts of one side of an entry that a diff shows. */
 interface EntryFacts {
   readonly type: ContentEntry['type']
   readonly mode: number
   /** `uid:gid`. */
   readonly owner: string
-  /** Bytes; null for what is no file. */
+  /** Bytes; null for an entry that is no file. */
   readonly size: number | null
-  /** What it was made from, as far as that is known: `Secret demo/web`. */
+  /** The objects that it was made from, as far as the record tells: `Secret demo/web`. */
   readonly objects: readonly string[]
 }
 
@@ -29,7 +29,7 @@ export interface EntryChange {
   /** Relative to the directory, which is `.` itself. */
   readonly path: string
   readonly change: 'same' | 'added' | 'removed' | 'changed'
-  /** What of it differs. */
+  /** The aspects that differ. */
   readonly differs: readonly Aspect[]
   readonly from: EntryFacts | null
   readonly to: EntryFacts | null
@@ -104,7 +104,7 @@ interface Sided {
   readonly side: Side
 }
 
-/** What is not a file has no text. */
+/** An entry that is no file has no text. */
 function textOf(before: Sided | undefined, after: Sided | undefined): EntryChange['text'] {
   const sides = [before, after].filter((side) => side !== undefined)
   if (sides.every(({ entry }) => entry.type !== 'file')) return null
@@ -115,7 +115,7 @@ function textOf(before: Sided | undefined, after: Sided | undefined): EntryChang
   return compareLines(before?.entry.content, after?.entry.content)
 }
 
-/** Only what certainly came from ConfigMaps is shown: on the disk, anybody may have put a key into any file. */
+/** A diff shows only text that certainly came from ConfigMaps: on the disk, any program may have put a key into any file. */
 function hiddenFor({ entry, side }: Sided): string | undefined {
   const origins = originsOf(entry.path, side.objects)
   if (origins.some(({ kind }) => kind !== 'ConfigMap')) return 'it holds what a Secret gave'

@@ -52,7 +52,7 @@ async function startFirst(): Promise<{ end(): Promise<unknown> } | undefined> {
   }
 }
 
-// No top-level await: a program that is one file has its threads as CommonJS. What is thrown ends the thread, and is its error.
+// No top-level await: a program that is one file has its threads as CommonJS. A throw ends the thread, and is its error.
 async function check(): Promise<void> {
   const first = await startFirst()
   try {

@@ -17,14 +17,14 @@ interface Rejected {
   readonly inconclusive: boolean
 }
 
-/** What it says: lines of the log, and then how the command has ended. */
+/** A message of the thread: a line of the log, or at last how the command has ended. */
 export type ContentCheckMessage =
   { readonly fields: object; readonly line: string } | { readonly accepted: true } | Rejected
 
 /** Milliseconds for all but the command itself: for the thread to start, and for the command to end once it is over its time. */
 const margin = 5_000
 
-/** Commands that run side by side, of all directories: each has a thread, and programs that take what they want. */
+/** Commands that run side by side, of all directories: each has a thread, and no limit on its program's resources. */
 const together = 2
 
 const turns = { running: 0, waiting: new Set<() => void>() }
@@ -51,8 +51,8 @@ function endTurn(): void {
 const program = new URL('./content-check-thread.js', import.meta.url)
 
 /**
- * Runs a command of `beforePublish` on staged content. It runs on a thread of its own, which may have a mount namespace of its own, and
- * which nobody waits for once a disk hangs. Rejects with HookError where the command does not end with 0 in its time, and with
+ * Runs a command of `beforePublish` on staged content. It runs on a separate thread, which may have a separate mount namespace, and
+ * which holds up no caller once a disk hangs. Rejects with HookError where the command does not end with 0 in its time, and with
  * the signal's reason when abandoned. It waits until few enough others run.
  */
 export async function checkContent(hook: Hook<'exec'>, content: StagedContent, options: CheckOptions): Promise<void> {

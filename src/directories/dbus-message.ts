@@ -20,11 +20,11 @@ export interface DBusMessage {
   readonly error: string | undefined
   /** The unique name of who sent it: the bus vouches for it. */
   readonly sender: string | undefined
-  /** Texts and numbers of the body, in order; what follows a value of another type is left out. */
+  /** Texts and numbers of the body, in order, up to the first value of another type. */
   readonly body: readonly (string | number)[]
 }
 
-/** Bytes of a message that is read; the specification allows 128 MiB, and nobody who is asked here needs them. */
+/** Bytes of the longest message that the reader takes; the specification allows 128 MiB, which systemd's answers do not need. */
 const longest = 1024 * 1024
 const fixedHeader = 16
 const fieldCodes = { path: 1, interface: 2, member: 3, error: 4, answers: 5, destination: 6, sender: 7, signature: 8 }
@@ -70,7 +70,7 @@ class Writer {
   }
 }
 
-/** A call, little-endian. `serial`: from 1, of its own for each. */
+/** A call, little-endian. `serial`: from 1, another for each call. */
 export function encodeCall(call: DBusCall, serial: number): Buffer {
   const { destination, path, interface: of, member, texts = [] } = call
   const body = new Writer()
@@ -129,7 +129,7 @@ class Reader {
   }
 }
 
-/** The length of the message that these bytes begin with; undefined where too few bytes have come to say. Throws for what is too long. */
+/** The length of the message that these bytes begin with; undefined where too few bytes have come to say. Throws for too long a message. */
 export function lengthOf(bytes: Buffer): number | undefined {
   if (bytes.length < fixedHeader) return undefined
   const read = (at: number) => (bytes[0] === 'l'.charCodeAt(0) ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at))

@@ -46,7 +46,7 @@ export class DBusConnection {
     this.#socket.once('error', (error) => this.#fail(error))
     this.#socket.once('close', () => this.#fail(new Error('the bus closed the connection')))
     signal.addEventListener('abort', this.#abort, { once: true })
-    // Whoever waits for nothing need not hear of the end.
+    // A connection may end while no call waits on it: then this rejection needs no handler.
     this.closed.catch(() => undefined)
   }
 
@@ -122,7 +122,7 @@ export class DBusConnection {
     }
   }
 
-  /** `OK GUID`, or what is in its place. */
+  /** Reads `OK GUID`, or the refusal in its place. */
   #readGreeting(greeted: Waiting<void>): boolean {
     const end = this.#rest.indexOf('\r\n')
     if (end < 0 && this.#rest.length > longestLine) throw new Error('the bus does not greet')

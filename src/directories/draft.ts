@@ -11,7 +11,7 @@ export interface DraftFile extends RenderedFile {
   readonly origin: string
   /** The object that it comes from; undefined where it was made of several. */
   readonly reference: ObjectReference | undefined
-  /** Of what is published already: nothing that a check finds in it is news. */
+  /** It is published already: a check that finds something in it has no news. */
   readonly kept: boolean
 }
 

@@ -9,7 +9,7 @@ export class HookError extends Error {
     readonly hook: string,
     /** The message without it. */
     readonly detail: string,
-    /** It could not even be tried as it should be: that says nothing of what it was run for. */
+    /** The hook could not even start as it should: that says nothing of the content or the service. */
     readonly inconclusive = false,
   ) {
     super(`${hook}: ${detail}`)

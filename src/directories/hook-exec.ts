@@ -9,7 +9,7 @@ import { failureCode, HookError } from './hook-error.js'
 /** Milliseconds between SIGTERM and SIGKILL for a command that is over its time. */
 const grace = 1000
 
-/** Nothing of holdfast's own environment is passed on: it may hold tokens. A program without a slash is looked for in PATH. */
+/** A command gets nothing of holdfast's own environment, which may hold tokens. PATH leads to a program without a slash. */
 export const environment = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/',
@@ -17,20 +17,20 @@ export const environment = {
 }
 
 export interface Command extends Pick<Hook<'exec'>, 'name' | 'command' | 'timeout'> {
-  /** What it has started goes with it, too; default false: that may stay. */
+  /** Ends the processes that it has started, too; default false: they may stay. */
   readonly all?: boolean
 }
 
 /**
- * Runs a command without a shell, in a session of its own, with standard input from /dev/null. It is done when the command
- * itself has ended with 0; one that leaves a process in the background must redirect that one's output. Its output is counted,
+ * Runs a command without a shell, in a new session, with standard input from /dev/null. It is done when the command
+ * itself has ended with 0; a command that leaves a process in the background must redirect that one's output. Its output is counted,
  * and never kept: it may hold secrets. On timeout and on `signal` its whole process group is ended.
  */
 export async function runExec(hook: Command, signal: AbortSignal, log: Log): Promise<void> {
   const { name, command, timeout, all = false } = hook
   const [program, ...words] = command
   if (program === undefined) throw new HookError(name, 'names no command')
-  // Node answers one without streams where no file descriptor is left, and says so in an event.
+  // Where no file descriptor is free, Node answers a child without streams, and reports the failure in an event.
   let child: ChildProcess
   try {
     child = spawn(program, words, {
@@ -53,7 +53,7 @@ export async function runExec(hook: Command, signal: AbortSignal, log: Log): Pro
     if (deadline.expired && !signal.aborted)
       throw new HookError(name, `still running after ${timeout} ms: holdfast ended it`)
     if (result.error !== undefined) throw notStarted(name, result.error)
-    // Nobody but the kernel, out of memory, or a person sends SIGKILL.
+    // Only the kernel, out of memory, or a person sends SIGKILL.
     if (result.signal !== null) throw new HookError(name, `ended by ${result.signal}`, result.signal === 'SIGKILL')
     if (result.code !== 0) {
       const wrote = `it wrote ${bytes.stdoutBytes} bytes to standard output and ${bytes.stderrBytes} to standard error (not shown)`
@@ -78,7 +78,7 @@ interface Ending {
   readonly error?: string
 }
 
-/** Settles when the command itself has ended: a child of its own may hold the pipes open for ever. */
+/** Settles when the command itself has ended: its children may hold the pipes open for ever. */
 function ending(child: ChildProcess): Promise<Ending> {
   return new Promise((resolve) => {
     // Node's error carries the arguments: only its code goes on.
@@ -94,7 +94,7 @@ function count(stream: Readable | null): { bytes: number } {
   return counted
 }
 
-/** SIGTERM to the group, and SIGKILL to what is left of it when the command has ended or the grace is over. */
+/** SIGTERM to the group, and SIGKILL to the rest of it when the command has ended or the grace is over. */
 function stopOnAbort(child: ChildProcess, limit: AbortSignal): { happened: boolean; dispose: () => void } {
   let killing: NodeJS.Timeout | undefined
   const stop = () => {

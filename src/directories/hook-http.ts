@@ -4,12 +4,12 @@ import { Deadline } from '../deadline.js'
 import { describeCode } from '../errors.js'
 import { failureCode, HookError } from './hook-error.js'
 
-/** Bytes of an answer's body that are read away before the connection is cut. */
+/** Bytes of an answer's body that the hook drains before it cuts the connection. */
 const mostBody = 64 * 1024
 
 /**
  * Sends one request without a body and without a proxy. Any 2xx is success; a redirect is not followed, since it may lead
- * anywhere. The answer's body is read away, up to a limit, so that the server is not cut off in the middle of its work.
+ * anywhere. The hook drains the answer's body, up to a limit, so that the server is not cut off in the middle of its work.
  */
 export async function runHttp({ name, url, method, timeout }: Hook<'http'>, signal: AbortSignal): Promise<void> {
   const deadline = new Deadline(timeout, signal)

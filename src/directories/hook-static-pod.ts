@@ -6,7 +6,7 @@ import type { Log } from '../log.js'
 import { renewStaticPod } from '../static-pods/renew.js'
 import { HookError } from './hook-error.js'
 
-/** Has kubelet restart a static pod, once for what is published. What its time is over for is the wait for locks. */
+/** Has kubelet restart a static pod, once for the published content. `timeout` bounds the wait for locks. */
 export async function runStaticPod(
   { name, pod, manifestDirectory, lockFile, timeout }: Hook<'staticPod'>,
   signal: AbortSignal,

@@ -23,7 +23,7 @@ const methods = {
   start: 'StartUnit',
 } as const satisfies Record<SystemdAction, string>
 
-/** How a job ends that did what was asked, or found nothing to do (systemctl takes both for success). */
+/** The results of a job that did its work, or found nothing to do (systemctl takes both for success). */
 const successes = ['done', 'skipped']
 
 /**
@@ -76,11 +76,11 @@ async function jobOf(
   progress: { asked: boolean },
 ): Promise<string> {
   const results = new Map<string, string>()
-  /** By its unique name, which the bus gives to nobody else. */
+  /** By its unique name, which the bus gives to no other connection. */
   const manager: { sender?: string | undefined } = {}
   let announced = () => {}
   await connection.follow(jobs, ({ type, member, sender, body: [, job, , result] }) => {
-    // Anybody may send a signal of this name to us alone; only the bus says who it is from.
+    // Any client may send a signal of this name to us alone; only the bus tells its true sender.
     if (type !== messageTypes.signal || member !== 'JobRemoved' || sender === undefined || sender !== manager.sender)
       return
     if (typeof job !== 'string' || typeof result !== 'string') return
@@ -116,7 +116,7 @@ const errors: Readonly<Record<string, string>> = {
     'the bus does not take this user: run as root, in no user namespace of its own',
 }
 
-/** Which of them it is depends on what was under way. */
+/** The bus's end shows as one of these codes, depending on the call under way. */
 const ended: ReadonlySet<string> = new Set(['unknown', 'ECONNRESET', 'EPIPE'])
 
 function problemOf(error: unknown, socket: string, unit: string): string {

@@ -18,7 +18,7 @@ export interface HookOptions {
   /** Abandons the try that is running, and those to come. */
   readonly signal: AbortSignal
   readonly log: Log
-  /** What it is run for: directories, with the digests of their content. */
+  /** The publication that the hook runs for: directories, with the digests of their content. */
   readonly published?: Published
   /** Milliseconds before the second try; doubles from try to try, up to a minute. Default 500. */
   readonly pause?: number

@@ -1,6 +1,6 @@
 /*
  * Whether a pid file and the way to it let holdfast signal a process: each part of the path belongs to root, to holdfast's own user or to
- * the user of the process, and nobody else may write to it. Else a user could have root signal a process of the user's choice.
+ * the user of the process, and no other user may write to it. Else a user could have root signal a process of the user's choice.
  */
 
 /** A directory on the way to a pid file, or the file itself, as the descriptor showed it through which the way went on. */
@@ -26,8 +26,8 @@ export interface SignalledProcess {
 }
 
 /**
- * File systems whose content the kernel makes: any process may fill a file of root's there, as /proc/PID/comm with a name of its own
- * choice. Source: Linux, include/uapi/linux/magic.h.
+ * File systems whose content the kernel makes: any process may fill a file of root's there, as it may fill /proc/PID/comm with any name.
+ * Source: Linux, include/uapi/linux/magic.h.
  */
 const made = new Map([
   [0x9fa0, 'procfs'],
@@ -55,7 +55,7 @@ const writableByAll = 0o002
 const writableByGroup = 0o020
 const sticky = 0o1000
 
-/** What is wrong with a part of the path, whatever the process; undefined: nothing. */
+/** Why a part of the path is unsafe for every process; undefined: it is safe. */
 export function doubtOf(step: Step, pidFile: string, expected: 'file' | 'directory'): string | undefined {
   const { kind, mode, links } = step
   const subject = subjectOf(step, pidFile)
@@ -67,7 +67,7 @@ export function doubtOf(step: Step, pidFile: string, expected: 'file' | 'directo
     return open ? `everybody may write to ${step.path}, which is not sticky` : undefined
   }
   if ((mode & writableByAll) !== 0) return `${subject}is writable by everybody: holdfast does not trust it`
-  // Whoever may not write to a file may still give it another name (link(2), where fs.protected_hardlinks is 0).
+  // A user without the right to write to a file may still give it another name (link(2), where fs.protected_hardlinks is 0).
   return links > 1 ? `${subject}has ${links} names (hard links): holdfast does not trust it` : undefined
 }
 

@@ -13,11 +13,11 @@ import { doubtOf, doubtOfOwners, isOwn, type SignalledProcess, type Step } from 
  * looked at: a number may name another process a moment later.
  */
 
-/** Bytes of a pid file that are read; some daemons write more lines than the first. */
+/** Bytes that holdfast reads of a pid file; some daemons write more lines than the first. */
 const looked = 64
 /** Source: Linux, include/linux/threads.h, PID_MAX_LIMIT. */
 const highestPid = 4_194_304
-/** Opens a name and not what it names: some devices begin to work when they are opened (open(2)). */
+/** Opens a name and not the file behind it: some devices begin to work when they are opened (open(2)). */
 const O_PATH = 0o10000000
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants
 
@@ -34,7 +34,7 @@ export class PidFileError extends Error {
   }
 }
 
-/** A process that stays the same one, whatever becomes of its number, until it is released. */
+/** A process that stays the same one until it is released, even if its number goes to another. */
 export interface HeldProcess extends SignalledProcess {
   /** As ps(1) shows it. */
   readonly command: string
@@ -99,7 +99,7 @@ async function readPid(pidFile: string): Promise<{ steps: Step[]; pid: number }>
 
 function unreadable(pidFile: string, error: unknown): Error {
   if (error instanceof PidFileError) return error
-  // What is left of a target is no word on a pid file.
+  // Its advice speaks of the state of a target, which a pid file is not: only its problem counts.
   if (error instanceof DurableWriteError) return new PidFileError(`${pidFile}: ${error.problem}`)
   const code = failureCode(error)
   if (code === 'ENOENT') return new PidFileError(`${pidFile}: no such file: is the process running?`, 'missing')
@@ -107,7 +107,7 @@ function unreadable(pidFile: string, error: unknown): Error {
 }
 
 /**
- * Opens each part of an absolute path from the descriptor of the one before it, and notes what it is: none can be exchanged for another
+ * Opens each part of an absolute path from the descriptor of the one before it, and notes its status: none can be exchanged for another
  * in between. Answers the last one, opened by O_PATH.
  */
 async function walk(path: string, steps: Step[]): Promise<FileHandle> {

@@ -1,6 +1,6 @@
 /**
- * One file of several keys. It belongs to no object alone, so it is made of current versions or stays as it is published:
- * it is never mixed of kept and new parts. While it stays, each of its objects is recorded with the version that the rest of
+ * One file of several keys. It belongs to no object alone, so it has current versions only, or stays as it is published:
+ * it never mixes kept and new parts. While it stays, each of its objects is recorded with the version that the rest of
  * the directory has of it.
  */
 import { objectName } from '../object-name.js'
@@ -37,7 +37,7 @@ export function renderCombined(
   } else if (has('keyless') || (has('absent') && onMissing === 'remove')) return
   const published = publishedFile(content, available)
   if (published !== undefined) add(draft, content, available, { content: published, kept: true })
-  // Without its absent part the file cannot be, whatever becomes of the others.
+  // Without its absent part the file cannot be, even if all others come.
   else if (!has('absent') && (has('unknown') || !content.optional)) {
     for (const part of lacking) if (part.state === 'unknown' || !content.optional) report(draft, part, content.place)
   }

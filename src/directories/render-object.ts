@@ -19,10 +19,10 @@ export function renderObject(
   }
   const { state, kept } = availability
   const published = kept && publishedOf(content, kept)
-  // An object that only a selector asks for goes with its label or its deletion; what is published of it stays until it is gone.
+  // An object that only a selector names goes with its label or its deletion; its published part stays until it is gone.
   const mayGo = content.selected === true && (state === 'absent' || (state === 'leaving' && kept === undefined))
   if (content.optional || mayGo) {
-    // What cannot be read may well exist: only what certainly does not is left out.
+    // An unreadable object may well exist: only a certainly absent one is left out.
     const keeps = state !== 'absent' || (onMissing === 'keep' && content.selected !== true)
     if (keeps && kept !== undefined && published !== undefined) keep(draft, content, kept, published.paths)
     else if (state === 'unknown') draft.find(availability.finding)
@@ -61,8 +61,8 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
 }
 
 /**
- * What is published of an object as this content asks for it. The content may have changed since: paths that it would no
- * longer write are not its own. `complete`: nothing that it asks for is missing.
+ * The published part of an object, as far as this content needs it. The content may have changed since: paths that it would no
+ * longer write are not its own. `complete`: no needed key is missing.
  */
 function publishedOf(
   content: ObjectContent,

@@ -5,8 +5,8 @@ import type { Availability } from './availability.js'
 import type { Draft } from './draft.js'
 
 /**
- * Whether what a selector matches may be published: each object has a content of its own beside it. Not knowing is never "none"; and an
- * object that is gone already, although the selection has not said so yet, is none.
+ * Whether the objects of a selection may be published: each has a separate content beside it. An unread selection is never "none"; and
+ * an object that is gone already, although the selection has not said so yet, is none.
  */
 export function renderSelection(
   draft: Draft,

@@ -1,5 +1,5 @@
 /**
- * From objects to files: what a configured directory must hold now. A pure function of what it is given: it reads neither the
+ * From objects to files: what a configured directory must hold now. A pure function of its arguments: it reads neither the
  * disk nor the network, copies no content but that of combined files, and its findings never hold content.
  */
 import { objectName } from '../object-name.js'
@@ -15,8 +15,8 @@ import type { CertificateDate, Finding, KeptObject, RenderedFile, Rendering } fr
 import { certificateDate, dateFindings, validations } from './validate.js'
 
 /**
- * Renders a directory whose selections are expanded. `latest`: what the source says, undefined before its first answer. `kept`: what is
- * published of it, undefined where nothing is. `now` decides which certificates are reported as expired.
+ * Renders a directory whose selections are expanded. `latest`: the source's answer, undefined before its first. `kept`: the published
+ * part of an object, undefined where it has none. `now` decides which certificates are reported as expired.
  */
 export function render(
   directory: DirectoryConfiguration,
@@ -25,7 +25,7 @@ export function render(
   now: Date = new Date(),
 ): Rendering {
   const draft = new Draft()
-  // Each object is looked at once, so that all of a directory's contents see the same version of it.
+  // Reads each object once, so that all of a directory's contents see the same version of it.
   const known = new Map<string, Availability>()
   const availability = (reference: ObjectReference) => {
     const name = objectName(reference)

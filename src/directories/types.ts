@@ -2,7 +2,7 @@ import type { RecordedObject } from '../durable/types.js'
 import type { ObjectReference } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
-/** A finding about a directory: why it cannot be published, or what is doubtful in it. Never holds content. */
+/** A finding about a directory: the reason why it cannot be published, or a doubtful part of it. Never holds content. */
 export interface Finding {
   readonly reason: Reason
   readonly message: string
@@ -36,13 +36,13 @@ export type Rendering =
       readonly ready: false
       /** At least one. The first decides the condition's reason. */
       readonly findings: readonly Finding[]
-      /** Content that was dropped from memory could not be read again: nobody else will say when it can. */
+      /** Content dropped from memory could not be read again: the source sends no event once it can, so the agent has to retry. */
       readonly unread?: true
     }
 
 /**
- * What is published of an object, for when it has vanished (`onMissing: keep`), is being deleted, or cannot be read: the files
- * of `recorded.paths` and of `recorded.combined`, as they are on the disk. A path that cannot be read is left out.
+ * The published part of an object, for when it has vanished (`onMissing: keep`), is being deleted, or cannot be read: the files
+ * of `recorded.paths` and of `recorded.combined`, as they are on the disk. An unreadable path is left out.
  */
 export interface KeptObject {
   readonly recorded: RecordedObject

@@ -1,4 +1,4 @@
-/** Whether what was rendered may be published, and how long its certificates are valid. Messages never hold content. */
+/** Whether rendered files may be published, and how long their certificates are valid. Messages never hold content. */
 import { objectName } from '../object-name.js'
 import type { KubernetesObject, ObjectReference } from '../objects/types.js'
 import { leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
@@ -19,7 +19,7 @@ interface RenderedBlocks {
 interface ValidationRule {
   /** Each Secret that the directory holds. */
   secret(object: KubernetesObject): Finding[]
-  /** Each file that is rendered from a current object: what is kept of an object that has gone is not checked again. */
+  /** Each file that is rendered from a current object: the kept files of a gone object are not checked again. */
   file(file: RenderedBlocks): Finding[]
 }
 
@@ -90,7 +90,7 @@ export function certificateDate(path: string, blocks: readonly CertificateBlock[
 }
 
 /**
- * What the clock says of the certificates. These are warnings, whatever `validate` says: a board that boots without a battery
+ * Compares the certificates with the clock. These are warnings, for every value of `validate`: a board that boots without a battery
  * for its clock must still get the certificate that lets it talk to a time server.
  */
 export function dateFindings(certificates: readonly CertificateDate[], now: Date): Finding[] {
