@@ -29,7 +29,7 @@ const prune = [
     libraryGo: 'prune removes in place, unsynced, without a lock',
     holdfast: 'renamed away, synced, then removed; waits for installers',
     why: 'a crash leaves a complete revision or none',
-    tested: ['test/static-pods/prune/prune-killed.test.ts', 'an installation under way is waited for'],
+    tested: ['test/static-pods/prune/prune-killed.test.ts', 'prune waits for a running installation'],
   },
   {
     libraryGo: 'files that prune could not remove: the run ends there',
@@ -37,7 +37,7 @@ const prune = [
     why: 'one stray file must not stop all pruning',
     tested: [
       'test/static-pods/prune/prune.test.ts',
-      'a revision that is out of sight, but not off the disk, has failed',
+      'prune reports a revision as failed that is out of sight, but not off the disk',
     ],
   },
   {
@@ -73,7 +73,7 @@ const monitor = [
     why: 'it is never missing',
     tested: [
       'test/static-pods/monitor/monitor.test.ts',
-      'killed before each call and started again, it comes to the same end',
+      'monitor comes to the same end when killed before each call and started again',
     ],
   },
   {
@@ -107,10 +107,7 @@ const monitor = [
     libraryGo: 'the timeout begins with each start of the monitor',
     holdfast: 'with the revision',
     why: 'a monitor that is restarted would never fall back',
-    tested: [
-      'test/static-pods/monitor/monitor.test.ts',
-      'the time runs on when the monitor is killed and started again',
-    ],
+    tested: ['test/static-pods/monitor/monitor.test.ts', "monitor's time runs on when it is killed and started again"],
   },
   {
     libraryGo: 'done, the monitor spins until it is killed',
@@ -122,7 +119,7 @@ const monitor = [
     libraryGo: 'old logs carry the time in their names',
     holdfast: '`FILE.1`, `FILE.2`',
     why: 'a restart finds them by name',
-    tested: ['test/static-pods/log-file.test.ts', 'at 5 MB the file makes room; two older ones stay'],
+    tested: ['test/static-pods/log-file.test.ts', 'the log file makes room at 5 MB, and two older files stay'],
   },
 ] satisfies readonly Row[]
 

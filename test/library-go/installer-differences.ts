@@ -5,7 +5,10 @@ export const installerDifferences = [
     libraryGo: 'removes the live manifest, then writes it in place',
     holdfast: 'renames over it',
     why: 'a crash in between leaves no manifest: on a single node, no API server to reinstall it',
-    tested: ['test/e2e/static-pods.test.ts', 'the manifest is whole, and so is what it names'],
+    tested: [
+      'test/e2e/static-pods.test.ts',
+      'an installer killed at random instants leaves a whole manifest, and all that it names',
+    ],
   },
   {
     libraryGo: 'manifests in random order',
@@ -19,7 +22,7 @@ export const installerDifferences = [
     why: 'a retry should not restart what runs',
     tested: [
       'test/e2e/static-pods.test.ts',
-      'by flags alone: layout, modes, words, manifests, event; again, nothing changes',
+      'install writes layout, modes, words, manifests and an event by flags alone, and changes nothing in a second run',
     ],
   },
   {
@@ -127,7 +130,10 @@ export const installerDifferences = [
     libraryGo: '4 tries within 0.3 s',
     holdfast: 'tries until the deadline, with backoff; 429 too',
     why: 'an API server that restarts takes longer',
-    tested: ['test/e2e/static-pod-installers.test.ts', 'a server that is away is waited for'],
+    tested: [
+      'test/e2e/static-pod-installers.test.ts',
+      'an installer waits for a server that is away, until SIGTERM or the deadline',
+    ],
   },
   {
     libraryGo: 'errors while waiting for other installers make no event',
@@ -135,7 +141,7 @@ export const installerDifferences = [
     why: 'a failed installation should be seen',
     tested: [
       'test/static-pods/install/install-api-answers.test.ts',
-      'this one gives way, writes nothing, and makes no event',
+      'install gives way to a newer installer on the node, writes nothing, and makes no event',
     ],
   },
   {
@@ -148,7 +154,7 @@ export const installerDifferences = [
     libraryGo: 'events regard an owner that it looks up',
     holdfast: 'the owner of its own pod in the list it has read',
     why: 'fewer rights',
-    tested: ['test/e2e/static-pod-installers.test.ts', "events regard what made the installer's pod"],
+    tested: ['test/e2e/static-pod-installers.test.ts', "events regard the owner of the installer's pod"],
   },
   {
     libraryGo: 'objects are read as protobuf',
@@ -156,7 +162,7 @@ export const installerDifferences = [
     why: 'no generated code',
     tested: [
       'test/static-pods/install/install-api-answers.test.ts',
-      'the tree on the disk is the objects, by name, key and byte',
+      'install writes the objects by name, key and byte, and changes nothing in a second run',
     ],
   },
   {
@@ -171,7 +177,7 @@ export const installerDifferences = [
     why: 'an installer with a newer answer may have been faster',
     tested: [
       'test/static-pods/install/newer-published.test.ts',
-      'what is published from a newer version is read once more',
+      'currentLasting reads an object once more where a newer version of it is published',
     ],
   },
   {

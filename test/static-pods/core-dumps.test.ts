@@ -44,7 +44,7 @@ await t.test('commands that read secrets from the disk end with core files turne
   t.end()
 })
 
-await t.test('an installation turns core files off before it has read a secret from the API', async (t) => {
+await t.test('an installation turns core files off before it reads a secret from the API', async (t) => {
   const directory = scratch(t)
   let asked = false
   // It accepts a request and never answers: whatever is to happen before the first secret arrives has happened by then.

@@ -19,7 +19,7 @@ function read(command: Command, args: readonly string[]): Record<string, unknown
   return command.opts()
 }
 
-await t.test("an installer pod's arguments, as cluster-kube-apiserver-operator makes them", (t) => {
+await t.test("install parses an installer pod's arguments as cluster-kube-apiserver-operator makes them", (t) => {
   const options = read(installCommand(io), [
     ...['-v=2', '--revision=6', '--namespace=openshift-kube-apiserver', '--pod=kube-apiserver-pod'],
     ...['--resource-dir=/etc/kubernetes/static-pod-resources', '--pod-manifest-dir=/etc/kubernetes/manifests'],
@@ -42,7 +42,7 @@ await t.test("an installer pod's arguments, as cluster-kube-apiserver-operator m
   t.end()
 })
 
-await t.test("the pruner's and the monitor's arguments", (t) => {
+await t.test("prune and monitor parse the arguments of the operator's pods", (t) => {
   const prune = read(pruneCommand(io), [
     ...['-v=4', '--max-eligible-revision=7', '--protected-revisions=5,6', '--protected-revisions=7'],
     ...['--resource-dir=/r', '--cert-dir=kube-apiserver-certs', '--static-pod-name=kube-apiserver-pod'],
@@ -57,7 +57,7 @@ await t.test("the pruner's and the monitor's arguments", (t) => {
   t.end()
 })
 
-await t.test('verbosity as klog counts it, in each of its forms', (t) => {
+await t.test('-v counts verbosity as klog does, in each of its forms', (t) => {
   for (const form of [['-v=4'], ['-v4'], ['-v', '4'], ['--v=4'], ['--v', '4']]) {
     t.equal(read(installCommand(io), form).v, 4, form.join(' '))
   }
@@ -71,7 +71,7 @@ await t.test('verbosity as klog counts it, in each of its forms', (t) => {
   t.end()
 })
 
-await t.test('lists: empty parts count for nothing, names that are none are refused', (t) => {
+await t.test('lists drop empty parts, and refuse unfit names', (t) => {
   const lists = read(installCommand(io), ['--secrets=a,,b,', '--secrets=', '--configmaps= c , d '])
   t.match(lists, { secrets: ['a', 'b'], configmaps: ['c', 'd'] })
   for (const wrong of ['../x', 'A', 'a/b', 'a b', '-a', '.', 'x'.repeat(254)]) {

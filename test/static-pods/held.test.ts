@@ -9,7 +9,7 @@ import { NodeDisk, podText } from './pods.js'
 
 const reason = { reason: 'INC-7', since: 0, until: null }
 
-await t.test('monitor does not fall back over a held manifest; the last known good link stays', async (t) => {
+await t.test('monitor does not fall back over a held manifest, and leaves the last known good link', async (t) => {
   const node = installed(t)
   symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
   const text = podText({ labels: { revision: '7' } })

@@ -93,28 +93,31 @@ async function planner(node: RolledNode): Promise<(manifest: string) => Promise<
 
 const refused = /other\.yaml mount .*name these manifests, too/
 
-await t.test(`a rollout refuses every spelling of what it exchanges, and no other (${replay})`, async (t) => {
-  const node = new RolledNode(t)
-  const ways = links(node.root, node.pki)
-  const plan = await planner(node)
-  const random = randomFrom(seed)
-  const wrong: string[] = []
-  let inIt = 0
-  for (let n = 0; n < 150; n++) {
-    const path = spelled(random, node.root, ways, ['ca.crt', 'etcd', 'etcd/ca.crt'])
-    const place = byKernel(path)
-    const expected = place !== undefined && `${place}/`.startsWith(`${node.pki}/`)
-    if (expected) inIt += 1
-    // A way through a file leads nowhere; whoever refuses it does no harm.
-    if (place === undefined) continue
-    const found = await plan(withVolume(path, place.endsWith('.crt') ? 'File' : undefined))
-    if (expected ? !refused.test(found) : found !== 'planned') wrong.push(`${path} (${place}): ${found}`)
-  }
-  t.ok(inIt > 50, `${inIt} lead there`)
-  t.strictSame(wrong, [])
-})
+await t.test(
+  `a rollout refuses every spelling of the directory that it exchanges, and no other (${replay})`,
+  async (t) => {
+    const node = new RolledNode(t)
+    const ways = links(node.root, node.pki)
+    const plan = await planner(node)
+    const random = randomFrom(seed)
+    const wrong: string[] = []
+    let inIt = 0
+    for (let n = 0; n < 150; n++) {
+      const path = spelled(random, node.root, ways, ['ca.crt', 'etcd', 'etcd/ca.crt'])
+      const place = byKernel(path)
+      const expected = place !== undefined && `${place}/`.startsWith(`${node.pki}/`)
+      if (expected) inIt += 1
+      // A way through a file leads nowhere; whoever refuses it does no harm.
+      if (place === undefined) continue
+      const found = await plan(withVolume(path, place.endsWith('.crt') ? 'File' : undefined))
+      if (expected ? !refused.test(found) : found !== 'planned') wrong.push(`${path} (${place}): ${found}`)
+    }
+    t.ok(inIt > 50, `${inIt} lead there`)
+    t.strictSame(wrong, [])
+  },
+)
 
-await t.test('by name: each spelling that people write', async (t) => {
+await t.test('a rollout refuses each spelling by name that people write', async (t) => {
   const node = new RolledNode(t)
   links(node.root, node.pki)
   symlinkSync(join(node.root, 'loop'), join(node.root, 'loop'))
@@ -152,7 +155,7 @@ await t.test('by name: each spelling that people write', async (t) => {
   t.match(await plan(withVolume(`${root}/loop/x`)), /other\.yaml: .*loop.*ELOOP.*nothing was changed/)
 })
 
-await t.test('a part of a volume (subPath) is mounted by itself, too', async (t) => {
+await t.test('a rollout refuses a pod that mounts the directory as a part of a volume (subPath)', async (t) => {
   const node = new RolledNode(t)
   const plan = await planner(node)
   const mounting = (subPath: string) => ({ volumeMounts: [{ name: 'v', mountPath: '/x', subPath }] })
@@ -189,7 +192,7 @@ await t.test(`prune keeps a revision that a manifest names by any spelling (${re
   t.strictSame(wrong, [])
 })
 
-await t.test('a path that the installation makes is no fault, however it is spelled', async (t: Test) => {
+await t.test('install finds no fault in a path that it makes, in any spelling', async (t: Test) => {
   const node = new RolledNode(t)
   mkdirSync(join(node.root, 'far'))
   symlinkSync('.', join(node.root, 'here'))

@@ -5,7 +5,7 @@ import t from 'tap'
 import { describeHostPathUser } from '../../src/static-pods/host-path-users.js'
 import { scratch } from '../durable/scratch.js'
 
-await t.test('a path and a volume have other names through symbolic links above them', async (t) => {
+await t.test('hostPathUsers knows a path and a volume by their names through symbolic links above them', async (t) => {
   const root = scratch(t)
   const manifests = join(root, 'manifests')
   for (const name of ['run', 'manifests']) mkdirSync(join(root, name))

@@ -22,7 +22,7 @@ function parse(command: Command, args: readonly string[]): Command {
   return command
 }
 
-await t.test("klog's flags are taken, and not explained", (t) => {
+await t.test("static-pod commands accept klog's flags, and leave them out of the help", (t) => {
   const rbacInstall = rbacCommand(io).commands.find((command) => command.name() === 'install')
   for (const made of [installCommand(io), monitorCommand(io), pruneCommand(io), rbacInstall]) {
     if (made === undefined) throw new Error('rbac has no command install')
@@ -32,7 +32,7 @@ await t.test("klog's flags are taken, and not explained", (t) => {
   t.end()
 })
 
-await t.test("a manifest's name is not taken for a flag's value", (t) => {
+await t.test("--logtostderr does not take a manifest's name for its value", (t) => {
   t.throws(() => parse(installCommand(io), ['--logtostderr', 'web.yaml']), /true or false, with "="/)
   t.end()
 })

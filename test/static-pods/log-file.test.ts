@@ -24,7 +24,7 @@ function remembering(): { log: Log; said: string[] } {
   return { log: { debug: say, info: say, warn: say, error: say }, said }
 }
 
-await t.test('at 5 MB the file makes room; two older ones stay', (t) => {
+await t.test('the log file makes room at 5 MB, and two older files stay', (t) => {
   const directory = scratch(t)
   const path = join(directory, 'monitor.log')
   const { log, said } = remembering()
@@ -47,7 +47,7 @@ await t.test('at 5 MB the file makes room; two older ones stay', (t) => {
   t.end()
 })
 
-await t.test('what has not been written to for 28 days goes', (t) => {
+await t.test('the log removes files without a write for 28 days', (t) => {
   const path = join(scratch(t), 'monitor.log')
   const now = Date.now() / 1000
   for (const [name, age] of [
@@ -63,7 +63,7 @@ await t.test('what has not been written to for 28 days goes', (t) => {
   t.end()
 })
 
-await t.test('a file that cannot be written is reported once, and stops nothing', (t) => {
+await t.test('the log reports an unwritable file once, and stops nothing', (t) => {
   const path = join(scratch(t), 'directory')
   mkdirSync(path)
   const { log, said } = remembering()

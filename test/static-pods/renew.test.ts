@@ -68,7 +68,7 @@ function site(t: Test, manifests: Record<string, string> = { 'etcd.yaml': etcd }
 
 const withLine = (...lines: string[]) => etcd.replace('    kubeadm', `${lines.join('')}    kubeadm`)
 
-await t.test('one line comes, and changes; the same content changes nothing', async (t) => {
+await t.test('renewStaticPod adds one line, and changes it for new content only', async (t) => {
   const { directory, path, renew, line, text } = site(t)
   t.match(contentAnnotation('/etc/certs'), /^holdfast\.dev\/content-[0-9a-f]{16}$/)
   t.equal(await renew('sha256:1'), 'renewed')
@@ -86,7 +86,7 @@ await t.test('one line comes, and changes; the same content changes nothing', as
   t.equal(text(), withLine(line('sha256:3', '/b'), line('sha256:3')), 'each directory has a line of its own')
 })
 
-await t.test("the line tells nothing of the content to those who guess it: the key is the node's own", async (t) => {
+await t.test('the annotation tells nothing of the content: each node has a key', async (t) => {
   const [one, other] = [site(t), site(t)]
   await one.renew('sha256:1')
   await other.renew('sha256:1')
@@ -94,7 +94,7 @@ await t.test("the line tells nothing of the content to those who guess it: the k
   t.not(one.text(), other.text())
 })
 
-await t.test('a pod with a uid of its own gets another, for kubelet knows it by that', async (t) => {
+await t.test('renewStaticPod gives a pod with a uid another one, for kubelet tells pods by it', async (t) => {
   const { renew, text } = site(t, { 'etcd.yaml': etcd.replace('  name: etcd', '  uid: 7c9c\n  name: etcd') })
   t.equal(await renew('sha256:1'), 'renewed')
   const uid = /^ {2}uid: "([0-9a-f-]{36})"$/m.exec(text())?.[1]
@@ -103,7 +103,7 @@ await t.test('a pod with a uid of its own gets another, for kubelet knows it by 
   t.ok(text().includes(uid ?? ' '))
 })
 
-await t.test('what cannot be told, or not changed, is refused, and left as it is', async (t) => {
+await t.test('renewStaticPod refuses an ambiguous or unchangeable manifest, and leaves it alone', async (t) => {
   const two = site(t, { 'etcd.yaml': etcd, 'old.yaml': etcd })
   await t.rejects(two.renew('sha256:1'), { message: /etcd\.yaml and .*old\.yaml are both manifests of etcd/ })
   const none = site(t, { 'web.yaml': etcd.replace('name: etcd\n  namespace', 'name: web\n  namespace'), broken: '{' })
@@ -126,7 +126,7 @@ await t.test('what cannot be told, or not changed, is refused, and left as it is
   await t.rejects(link.renew('sha256:1'), { message: /etcd\.yaml and .*own\.yaml are both manifests of etcd/ })
 })
 
-await t.test('the manifest lock is held meanwhile: another holder is waited for, and then refuses', async (t) => {
+await t.test('renewStaticPod waits for the manifest lock, and gives up in time', async (t) => {
   const { root, disk, renew, text } = site(t)
   const lockFile = join(root, 'manifests.lock')
   const held = await disk.lock(lockFile, 0, undefined)
@@ -137,7 +137,7 @@ await t.test('the manifest lock is held meanwhile: another holder is waited for,
   t.equal(await waiting, 'renewed')
 })
 
-await t.test('a rollout of the directory is waited for, and one that was interrupted is not disturbed', async (t) => {
+await t.test('renewStaticPod waits for a running rollout, and refuses beside an interrupted one', async (t) => {
   const { directory, disk, renew, text } = site(t)
   const held = await disk.lock(rolloutLockPath(directory), 0, undefined)
   await t.rejects(renew('sha256:1'), { reason: 'Busy', message: /the manifest is as it was/ })
@@ -155,7 +155,7 @@ await t.test('a rollout of the directory is waited for, and one that was interru
   t.equal(await renew('sha256:2'), 'renewed')
 })
 
-await t.test('while the manifest changes, no rollout begins', async (t) => {
+await t.test('renewStaticPod lets no rollout begin while it changes the manifest', async (t) => {
   const { root, directory, disk, renew } = site(t)
   const lockFile = join(root, 'manifests.lock')
   const held = await disk.lock(lockFile, 0, undefined)
@@ -173,7 +173,7 @@ await t.test('while the manifest changes, no rollout begins', async (t) => {
   await (await rolloutLock()).release()
 })
 
-await t.test('a rollout of manifests that are live already changes nothing after a hook', async (t) => {
+await t.test('a rollout of already live manifests changes nothing after a hook', async (t) => {
   const node = new RolledNode(t)
   const ready = () => 'ready' as const
   t.match(await node.rollout(await node.request(), ready), { outcome: 'ready' })
@@ -185,7 +185,7 @@ await t.test('a rollout of manifests that are live already changes nothing after
 })
 
 await t.test(
-  'a rollout of another manifest keeps what a hook has said; one of another directory does not',
+  "a rollout of another manifest keeps a hook's annotation; a rollout of another directory does not",
   async (t) => {
     const node = new RolledNode(t)
     const ready = () => 'ready' as const

@@ -24,7 +24,7 @@ async function scene(t: Test) {
 const recordIn = (message: string): string =>
   /remove its record (\S+\/\.holdfast-[0-9a-f]{16}\.\d+)/.exec(message)?.[1] ?? ''
 
-await t.test("what the installer publishes is not the agent's, until its record is removed", async (t) => {
+await t.test("sync refuses an installer's directory until its record is removed", async (t) => {
   const { target, file, install, sync } = await scene(t)
   const installed = await install()
   t.equal(installed.code, 0, installed.stderr)
@@ -55,7 +55,7 @@ await t.test("what the installer publishes is not the agent's, until its record 
   t.equal(modeOf(file), '644')
 })
 
-await t.test("what the agent publishes is not the installer's, and no manifest becomes live", async (t) => {
+await t.test("install refuses an agent's directory, and makes no manifest live", async (t) => {
   const { api, target, file, agent, install, sync } = await scene(t)
   const published = await sync()
   t.equal(published.code, 0, published.stderr)
@@ -79,7 +79,7 @@ await t.test("what the agent publishes is not the installer's, and no manifest b
   t.equal(modeOf(file), '600')
 })
 
-await t.test('a directory that is gone has no owner', async (t) => {
+await t.test('a missing directory has no owner', async (t) => {
   const { target, file, install, sync } = await scene(t)
   t.equal((await sync()).code, 0)
   rmSync(target, { recursive: true })

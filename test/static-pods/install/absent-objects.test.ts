@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import t from 'tap'
 import { InstallerApi } from './installer-api.js'
 
-await t.test('where all of a kind are absent, there is no directory for it, and no --cert-dir', async (t) => {
+await t.test('install makes no directory for a kind of which all objects are absent, and no --cert-dir', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   api.objects.delete('/api/v1/namespaces/demo/secrets/client-6')

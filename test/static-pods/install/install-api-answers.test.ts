@@ -32,7 +32,7 @@ function nothingWritten(t: Test, api: InstallerApi, ended: Ended, code: number, 
   t.notMatch(ended.stdout + ended.stderr + JSON.stringify(api.events), canary)
 }
 
-await t.test('the tree on the disk is the objects, by name, key and byte; again, nothing changes', async (t) => {
+await t.test('install writes the objects by name, key and byte, and changes nothing in a second run', async (t) => {
   const api = await InstallerApi.start(t)
   const everyByte = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
   const mixed = Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from('REVISION'), Buffer.of(0, 0xc3)])
@@ -97,7 +97,7 @@ await t.test('the tree on the disk is the objects, by name, key and byte; again,
   t.notMatch(first.stdout + first.stderr + again.stdout + again.stderr, canary)
 })
 
-await t.test('a required object that is missing ends it before the first byte', async (t) => {
+await t.test('install ends before the first byte where a required object is missing', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   const missing = /Secret demo\/none-6 does not exist, but is required/
@@ -105,13 +105,13 @@ await t.test('a required object that is missing ends it before the first byte', 
   t.equal(api.asked('/secrets/none-6'), 1, 'an absence is not asked for again')
 })
 
-await t.test('without the ConfigMap of the manifests there is nothing to install', async (t) => {
+await t.test('install fails without the ConfigMap of the manifests', async (t) => {
   const api = await InstallerApi.start(t)
   api.putSecret('client-6', { 'tls.key': canary })
   nothingWritten(t, api, await api.install(6), 1, /ConfigMap demo\/web-pod-6 does not exist/)
 })
 
-await t.test('what is denied is not retried, and the advice names the command that prints the rights', async (t) => {
+await t.test('install does not retry a denial, and its advice names the command that prints the rights', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   for (const [code, reason, advice] of [
@@ -126,35 +126,32 @@ await t.test('what is denied is not retried, and the advice names the command th
   }
 })
 
-await t.test(
-  'what may pass is retried until it has: 500, 503, 429 at its time, a connection that breaks',
-  async (t) => {
-    const api = await InstallerApi.start(t)
-    api.putRevision(6)
-    const asked: number[] = []
-    api.override = ({ path }, reply) => {
-      if (!path.endsWith('/secrets/client-6')) return undefined
-      asked.push(performance.now())
-      if (asked.length === 1) return status(reply, 500, 'InternalError')
-      if (asked.length === 2) return status(reply, 503, 'ServiceUnavailable')
-      if (asked.length === 3) return status(reply, 429, 'TooManyRequests', { 'retry-after': '1' })
-      if (asked.length > 4) return undefined
-      api.server.cut()
-      return true
-    }
-    const { code, stderr } = await api.install(6)
-    t.equal(code, 0, stderr)
-    t.equal(asked.length, 5)
-    // A timer may fire a millisecond early.
-    t.ok((asked[3] ?? 0) - (asked[2] ?? 0) >= 999, 'not before the server said')
-    t.equal(readFileSync(join(api.revision(6), 'secrets/client/tls.key'), 'utf8'), 'key of 6')
-    t.match(api.events, [{ reason: 'StaticPodInstallerCompleted' }])
-    const warnings = stderr.split('\n').filter((line) => line.includes('"warn"') && line.includes('client-6'))
-    t.equal(warnings.length, 4, 'each is a warning')
-  },
-)
+await t.test('install retries passing failures: 500, 503, 429 at its time, a broken connection', async (t) => {
+  const api = await InstallerApi.start(t)
+  api.putRevision(6)
+  const asked: number[] = []
+  api.override = ({ path }, reply) => {
+    if (!path.endsWith('/secrets/client-6')) return undefined
+    asked.push(performance.now())
+    if (asked.length === 1) return status(reply, 500, 'InternalError')
+    if (asked.length === 2) return status(reply, 503, 'ServiceUnavailable')
+    if (asked.length === 3) return status(reply, 429, 'TooManyRequests', { 'retry-after': '1' })
+    if (asked.length > 4) return undefined
+    api.server.cut()
+    return true
+  }
+  const { code, stderr } = await api.install(6)
+  t.equal(code, 0, stderr)
+  t.equal(asked.length, 5)
+  // A timer may fire a millisecond early.
+  t.ok((asked[3] ?? 0) - (asked[2] ?? 0) >= 999, 'not before the server said')
+  t.equal(readFileSync(join(api.revision(6), 'secrets/client/tls.key'), 'utf8'), 'key of 6')
+  t.match(api.events, [{ reason: 'StaticPodInstallerCompleted' }])
+  const warnings = stderr.split('\n').filter((line) => line.includes('"warn"') && line.includes('client-6'))
+  t.equal(warnings.length, 4, 'each is a warning')
+})
 
-await t.test('a newer installer on the node: this one gives way, writes nothing, and makes no event', async (t) => {
+await t.test('install gives way to a newer installer on the node, writes nothing, and makes no event', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   api.putInstallers({ 'installer-6-n1': 'running', 'installer-7-n1': 'ended', 'installer-5-n1': 'running' })
@@ -170,7 +167,7 @@ await t.test('a newer installer on the node: this one gives way, writes nothing,
   t.match(decodeURIComponent(query ?? ''), 'fieldSelector=spec.nodeName=n1')
 })
 
-await t.test('an installer pod that the API does not know: it says what to do', async (t) => {
+await t.test('install says what to do where the API does not know its installer pod', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   api.putInstallers({})
@@ -178,7 +175,7 @@ await t.test('an installer pod that the API does not know: it says what to do', 
   nothingWritten(t, api, ended, 1, /no installer pod .*on node n1 in namespace demo.*unset POD_NAME/)
 })
 
-await t.test('a server that never answers: the deadline ends it, and says what it waited for', async (t) => {
+await t.test('the deadline ends an install from a silent server, and names the read that it waited for', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   api.override = ({ path }) => (path.endsWith('/secrets/client-6') ? true : undefined)
@@ -186,7 +183,7 @@ await t.test('a server that never answers: the deadline ends it, and says what i
   nothingWritten(t, api, ended, 1, /was not done within 1 s \(--timeout-duration\): .*client-6/)
 })
 
-await t.test('an event that is refused changes nothing about the installation', async (t) => {
+await t.test('a refused event changes nothing about the installation', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   api.override = ({ method }, reply) => (method === 'POST' ? status(reply, 403, 'Forbidden') : undefined)
@@ -197,7 +194,7 @@ await t.test('an event that is refused changes nothing about the installation', 
   t.ok(existsSync(api.manifest()))
 })
 
-await t.test('a dry run reads everything, and makes neither a file nor an event', async (t) => {
+await t.test('install --dry-run reads everything, and makes neither a file nor an event', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   const { code, stdout, stderr } = await api.install(6, ['--dry-run'], { POD_NAME: 'installer-6-n1' })
@@ -207,7 +204,7 @@ await t.test('a dry run reads everything, and makes neither a file nor an event'
   t.same(api.events, [])
 })
 
-await t.test('a kubelet before 1.23 gets a uid of this pod, and the same one again', async (t) => {
+await t.test('install gives the pod a uid for a kubelet before 1.23, and the same one again', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   const uid = () => (JSON.parse(readFileSync(api.manifest(), 'utf8')) as { metadata: { uid?: string } }).metadata.uid
@@ -223,7 +220,7 @@ await t.test('a kubelet before 1.23 gets a uid of this pod, and the same one aga
   t.not(uid(), first, 'another revision is another pod')
 })
 
-await t.test('a node that cannot be read is taken for one with a current kubelet', async (t) => {
+await t.test('install takes an unreadable node for one with a current kubelet', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   api.override = ({ path }, reply) => (path.startsWith('/api/v1/nodes/') ? status(reply, 403, 'Forbidden') : undefined)

@@ -6,7 +6,7 @@ import { contents, modeOf, NodeDisk, podText } from '../pods.js'
 
 const canary = 'CANARY-9d3e'
 
-await t.test('a manifest alone goes in byte for byte', async (t) => {
+await t.test('install puts a single manifest in place byte for byte', async (t) => {
   const node = new NodeDisk(t)
   const source = join(node.root, 'web.yaml')
   const text =
@@ -29,7 +29,7 @@ await t.test('a manifest alone goes in byte for byte', async (t) => {
   )
 })
 
-await t.test('a revision from local files: layout, modes, words, bytes', async (t) => {
+await t.test('install makes a revision from local files: layout, modes, words, bytes', async (t) => {
   const node = new NodeDisk(t)
   const resources = join(node.root, 'resources')
   mkdirSync(join(resources, 'secrets', 'tls'), { recursive: true })
@@ -105,7 +105,7 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
   for (const { stdout, stderr } of [dry, first, again, refused, replaced]) t.notMatch(stdout + stderr, canary)
 })
 
-await t.test('what kubelet would refuse is refused first, and nothing is written', async (t) => {
+await t.test('install refuses first every manifest that kubelet would refuse, and writes nothing', async (t) => {
   const node = new NodeDisk(t)
   const source = join(node.root, 'web.yaml')
   const volume = (source: object) =>
@@ -199,7 +199,7 @@ await t.test('what kubelet would refuse is refused first, and nothing is written
   t.same(readdirSync(node.root), ['web.yaml'])
 })
 
-await t.test('host paths that do not exist are reported, or refused', async (t) => {
+await t.test('install reports missing host paths, or refuses them', async (t) => {
   const node = new NodeDisk(t)
   mkdirSync(node.resources)
   writeFileSync(join(node.root, 'file'), '')
@@ -239,7 +239,7 @@ await t.test('host paths that do not exist are reported, or refused', async (t) 
   )
 })
 
-await t.test('wrong usage is exit 2, with what is missing', async (t) => {
+await t.test('install and prune exit with 2 on wrong usage, and name the missing flag', async (t) => {
   const node = new NodeDisk(t)
   const source = join(node.root, 'web.yaml')
   writeFileSync(source, podText())

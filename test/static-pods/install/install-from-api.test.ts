@@ -37,7 +37,7 @@ await t.test('a name in both lists may be absent, as in library-go', async (t) =
   t.same(readdirSync(`${api.revision(6)}/secrets`), ['client'], 'what is absent leaves no directory')
 })
 
-await t.test("an installer does not wait for one of its own revision, as library-go's does not", async (t) => {
+await t.test("an installer does not wait for another of its own revision, as library-go's does not", async (t) => {
   const api = await InstallerApi.start(t)
   const pod = (name: string, ended: boolean) => ({
     metadata: { name },

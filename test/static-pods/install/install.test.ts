@@ -52,7 +52,7 @@ const lasting = (node: NodeDisk, name: string, text: string, resourceVersion = '
   objects: [{ kind: 'Secret', namespace: 'n', name, uid: 'u', resourceVersion, paths: ['tls.crt'] }],
 })
 
-await t.test('a dry run tells what would become of each directory, and syncs nothing', async (t) => {
+await t.test('a dry run tells the outcome for each directory, and syncs nothing', async (t) => {
   const { node, plan, settings } = await scene(t)
   const lastings = [lasting(node, 'same', '1'), lasting(node, 'other', '1'), lasting(node, 'new', '1')]
   await settings.disk.publishDirectories(lastings.slice(0, 2), undefined)
@@ -81,7 +81,7 @@ await t.test('a dry run tells what would become of each directory, and syncs not
   t.ok(watched.synced.has(join(node.revision(7), 'a')), 'an installation syncs what it keeps')
 })
 
-await t.test('a revision that differs, and may be in use, is refused: three differences are named', async (t) => {
+await t.test('install refuses a differing revision that may be in use, and names three differences', async (t) => {
   for (const [names, shown] of [
     ['a0 a1 a2', 'lacks a0, lacks a1, lacks a2'],
     ['a0 a1 a2 a3', 'lacks a0, lacks a1, lacks a2, …'],
@@ -104,7 +104,7 @@ await t.test('a revision that differs, and may be in use, is refused: three diff
   }
 })
 
-await t.test('manifests that cannot be published: what was written is named, three at most', async (t) => {
+await t.test('a failed publication of manifests names at most three of the written directories', async (t) => {
   for (const [count, named] of [
     [1, /; already written: \S+\/c0; the same command goes on from there/],
     [4, /; already written: \S+\/c0, \S+\/c1, \S+\/c2 and 1 more; the same command goes on from there/],
@@ -134,7 +134,7 @@ function leaveBehind(node: NodeDisk): { record: string; staged: string } {
   return { record, staged }
 }
 
-await t.test('what killed commands left goes with each installation, whatever is published by it', async (t) => {
+await t.test('each installation removes what killed commands left, in every case of its own publication', async (t) => {
   const { node, plan, settings, own } = await scene(t)
   for (const step of ['it publishes its revision', 'its revision is there already']) {
     const { record, staged } = leaveBehind(node)
@@ -147,7 +147,7 @@ await t.test('what killed commands left goes with each installation, whatever is
   t.ok(own().includes(record) && own().includes(staged), 'one without a revision looks at none')
 })
 
-await t.test('what cannot be removed is reported, and the rest goes; the installation succeeds', async (t) => {
+await t.test('install reports a leftover that it cannot remove, removes the rest, and succeeds', async (t) => {
   const { node, plan, settings, warnings, own } = await scene(t)
   await install(plan, settings)
   const { record, staged } = leaveBehind(node)
@@ -161,7 +161,7 @@ await t.test('what cannot be removed is reported, and the rest goes; the install
   t.notOk(own().includes(staged))
 })
 
-await t.test('leftovers go before the API server is asked once more', async (t) => {
+await t.test('install removes leftovers before it asks the API server once more', async (t) => {
   const { node, plan, settings, own } = await scene(t)
   await install({ ...plan, lasting: [lasting(node, 'serving', '1', '9')] }, settings)
   const { record } = leaveBehind(node)
@@ -171,7 +171,7 @@ await t.test('leftovers go before the API server is asked once more', async (t) 
   t.notOk(own().includes(record))
 })
 
-await t.test('a deadline that has passed: nothing is written; behind the directories, no manifest', async (t) => {
+await t.test('a passed deadline lets install write nothing; after the directories, no manifest', async (t) => {
   const { node, plan, settings } = await scene(t)
   await t.rejects(install(plan, { ...settings, signal: AbortSignal.abort() }), { name: 'AbortError' })
   t.same(readdirSync(node.resources), [], 'not even a lock')
@@ -187,7 +187,7 @@ await t.test('a deadline that has passed: nothing is written; behind the directo
   t.notOk(existsSync(node.lock), 'the lock of the manifests is not taken')
 })
 
-await t.test('a deadline that passes under the lock: nothing is staged', async (t) => {
+await t.test('a deadline that passes under the lock lets install stage nothing', async (t) => {
   const { plan, settings, own } = await scene(t)
   const controller = new AbortController()
   // Asked for when a lock is to be had: the pod's own first, and under that those of the directories.
@@ -205,7 +205,7 @@ await t.test('a deadline that passes under the lock: nothing is staged', async (
   t.equal(own().length, 1, 'the lock')
 })
 
-await t.test('what a killed prune renamed is durable under that name before its files go', async (t) => {
+await t.test("install syncs a killed prune's renames before it removes the renamed files", async (t) => {
   const { node, plan, settings } = await scene(t)
   await install(plan, settings)
   leaveBehind(node)
@@ -218,7 +218,7 @@ await t.test('what a killed prune renamed is durable under that name before its 
   t.same(did, ['sync', 'remove'])
 })
 
-await t.test('what was staged goes with what is published in its place, and costs no sync of its own', async (t) => {
+await t.test('install removes staging with its own publication, at no further sync', async (t) => {
   const syncs: number[] = []
   for (const isLeft of [false, true]) {
     const { node, plan, settings, own } = await scene(t)
@@ -235,7 +235,7 @@ await t.test('what was staged goes with what is published in its place, and cost
   t.equal(syncs[1], syncs[0])
 })
 
-await t.test('a revision that is whole is kept without a look at what uses it', async (t) => {
+await t.test('install keeps a whole revision without a look for its users', async (t) => {
   const { node, plan, settings, warnings } = await scene(t)
   await install(plan, settings)
   node.makeManifest('{', 'other.yaml')

@@ -47,7 +47,7 @@ async function installed(t: Parameters<typeof InstallerApi.start>[0], manifest: 
   return api
 }
 
-await t.test('the same revision again is installed', async (t) => {
+await t.test("install takes library-go's revision again, and leaves its directory in place", async (t) => {
   const api = await installed(t, encodedByGo(6))
   const { ino } = statSync(api.revision(6))
   const dry = await api.install(6, ['--dry-run', '-o', 'json'])
@@ -60,7 +60,7 @@ await t.test('the same revision again is installed', async (t) => {
   t.match(JSON.parse(readFileSync(api.manifest(), 'utf8')), { metadata: { labels: { revision: '6' } } })
 })
 
-await t.test('another pod in it is refused, and so is another file', async (t) => {
+await t.test("install refuses another pod or another file in library-go's revision", async (t) => {
   for (const more of [{ hostPID: true }, { terminationGracePeriodSeconds: 30 }]) {
     const api = await installed(t, encodedByGo(6, more))
     const refused = await api.install(6)
@@ -74,7 +74,7 @@ await t.test('another pod in it is refused, and so is another file', async (t) =
   t.match(await other.install(6), { code: 1, stderr: /differs \(other secrets\/client\/tls\.key\)/ })
 })
 
-await t.test('a kubelet before 1.23 keeps the uid that library-go gave', async (t) => {
+await t.test("install keeps library-go's uid for a kubelet before 1.23", async (t) => {
   const uid = '11111111-2222-4333-8444-555555555555'
   const api = await installed(t, encodedByGo(6).replace('"name":"web"', `"uid":"${uid}","name":"web"`))
   api.objects.set('/api/v1/nodes/n1', { status: { nodeInfo: { kubeletVersion: 'v1.22.9' } } })

@@ -10,7 +10,7 @@ import { scratch } from '../pods.js'
 
 const object = { kind: 'Secret', namespace: 'n', name: 'serving', uid: 'u', paths: ['tls.crt'] } as const
 
-await t.test('what is published from a newer version is read once more', async (t) => {
+await t.test('currentLasting reads an object once more where a newer version of it is published', async (t) => {
   const disk = new Disk()
   const warnings: object[] = []
   const nothing = (): void => undefined

@@ -8,7 +8,7 @@ const live = (api: InstallerApi) =>
   (JSON.parse(readFileSync(api.manifest(), 'utf8')) as { metadata: { labels: { revision: string } } }).metadata.labels
     .revision
 
-await t.test('an older revision does not take the place of a newer one, unless it is to', async (t) => {
+await t.test('install does not replace a newer live revision by an older one without --allow-older', async (t) => {
   const api = await InstallerApi.start(t)
   for (const revision of [6, 7]) api.putRevision(revision)
   t.equal((await api.install(7)).code, 0)
@@ -25,7 +25,7 @@ await t.test('an older revision does not take the place of a newer one, unless i
   t.equal((await api.install(6)).code, 0, 'the same one again is no older one')
 })
 
-await t.test('of two at once, the newer one stays', async (t) => {
+await t.test('of two installations at once, the newer one stays', async (t) => {
   for (let round = 0; round < 6; round++) {
     const api = await InstallerApi.start(t)
     for (const revision of [6, 7]) api.putRevision(revision)

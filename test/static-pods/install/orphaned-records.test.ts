@@ -28,7 +28,7 @@ async function found({ directory }: Place, newest: number): Promise<readonly str
   return disk.inDirectory(directory, async (parent) => orphanedRecords(disk.fs, parent, 'web-pod', newest))
 }
 
-await t.test('records of revisions that are not there', async (t) => {
+await t.test('orphanedRecords finds records whose revision is missing, whole or torn', async (t) => {
   const place = { t, directory: scratch(t) }
   const torn = 'torn'
   const rows: [what: string, of: string, text: Buffer | string, newest: number, isOrphan: boolean, also?: string][] = [
@@ -60,7 +60,7 @@ await t.test('records of revisions that are not there', async (t) => {
   }
 })
 
-await t.test('of several, each by itself; and what is no record is not opened', async (t) => {
+await t.test('orphanedRecords judges each of several records by itself, and opens nothing else', async (t) => {
   const place = { t, directory: scratch(t) }
   for (const revision of [1, 2, 3]) writeFileSync(join(place.directory, recordOf(nameOf(revision))), 'torn')
   mkdirSync(join(place.directory, nameOf(2)))
@@ -69,7 +69,7 @@ await t.test('of several, each by itself; and what is no record is not opened', 
   t.same([...((await found(place, 9)) ?? [])].sort(), [1, 3].map((revision) => recordOf(nameOf(revision))).sort())
 })
 
-await t.test('a record that cannot be read is a failure', async (t) => {
+await t.test('orphanedRecords fails at an unreadable record', async (t) => {
   const place = { t, directory: scratch(t) }
   mkdirSync(join(place.directory, recordOf(nameOf(3))))
   await t.rejects(found(place, 9), { message: /could not work in .*EISDIR/ })

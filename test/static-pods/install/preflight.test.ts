@@ -38,7 +38,7 @@ const warnings = ({ stderr }: Ended): { path?: string; msg: string }[] =>
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as { path?: string; msg: string })
 
-await t.test('a place where it could not end well is refused, and no revision is left there', async (t) => {
+await t.test('install refuses an unfit place for a file, and leaves no revision there', async (t) => {
   const cases: [string, (place: Place) => string[], RegExp, number][] = [
     [
       'a file for a manifest directory',
@@ -103,24 +103,28 @@ await t.test('a place where it could not end well is refused, and no revision is
   }
 })
 
-await t.test('a file system that is read-only', { skip: canMount ? false : 'needs root to mount' }, async (t) => {
-  const place = new Place(t)
-  mkdirSync(place.manifests)
-  const script = 'dir=$1; shift; mount -t tmpfs -o ro none "$dir" && exec "$@"'
-  const inside = async (args: readonly string[]): Promise<Ended> => {
-    const words = ['sh', '-c', script, 'sh', place.manifests, 'env', '-i', process.execPath, executable, ...args]
-    return ended(spawn('unshare', ['--mount', '--propagation', 'private', ...words]))
-  }
-  const refused = await inside(place.args())
-  t.equal(refused.code, 1, refused.stderr)
-  t.match(refused.stderr, /could not write to .*manifests: EROFS; nothing was changed; mount it read-write/)
-  t.notOk(existsSync(place.resources), 'nothing was written')
-  const dry = await inside(place.args('--dry-run'))
-  t.equal(dry.code, 0, dry.stderr)
-  t.match(warnings(dry), [{ path: place.manifests, msg: /could not write to .*: EROFS/ }])
-})
+await t.test(
+  'install refuses a read-only file system',
+  { skip: canMount ? false : 'needs root to mount' },
+  async (t) => {
+    const place = new Place(t)
+    mkdirSync(place.manifests)
+    const script = 'dir=$1; shift; mount -t tmpfs -o ro none "$dir" && exec "$@"'
+    const inside = async (args: readonly string[]): Promise<Ended> => {
+      const words = ['sh', '-c', script, 'sh', place.manifests, 'env', '-i', process.execPath, executable, ...args]
+      return ended(spawn('unshare', ['--mount', '--propagation', 'private', ...words]))
+    }
+    const refused = await inside(place.args())
+    t.equal(refused.code, 1, refused.stderr)
+    t.match(refused.stderr, /could not write to .*manifests: EROFS; nothing was changed; mount it read-write/)
+    t.notOk(existsSync(place.resources), 'nothing was written')
+    const dry = await inside(place.args('--dry-run'))
+    t.equal(dry.code, 0, dry.stderr)
+    t.match(warnings(dry), [{ path: place.manifests, msg: /could not write to .*: EROFS/ }])
+  },
+)
 
-await t.test('another manifest of the same pod is reported', async (t) => {
+await t.test('install reports another manifest of the same pod', async (t) => {
   const place = new Place(t)
   place.makeManifest(podText({ labels: {} }), 'web.yaml.bak')
   place.makeManifest(podText({ name: 'other' }), 'other.yaml')
@@ -133,7 +137,7 @@ await t.test('another manifest of the same pod is reported', async (t) => {
   t.equal(reported.length, 1)
 })
 
-await t.test('an installation that is held up after its revision was written reports what is there', async (t) => {
+await t.test('install reports the written revision where a lock holds it up afterwards', async (t) => {
   const place = new Place(t)
   const lock = ['--pod-manifests-lock-file', place.lock, '--timeout-duration', '8s']
   const held = await new Disk().lock(place.lock, 0, undefined)
@@ -156,7 +160,7 @@ await t.test('an installation that is held up after its revision was written rep
   t.match(late.stderr, /the installation was not done within 0\.001 s \(--timeout-duration\)/)
 })
 
-await t.test('of a batch, the gravest failure is reported, with what became of the rest', (t) => {
+await t.test('install reports the gravest failure of a batch, and the fate of the rest', (t) => {
   const done = (path: string, outcome: 'created' | 'unchanged') => ({ path, outcome, digest: 'sha256:x' })
   const error = (path: string, published: boolean) => ({
     error: new DurableWriteError(`${path} failed`, { code: 'EIO', syscall: 'fsync', path, published }),
@@ -178,7 +182,7 @@ await t.test('of a batch, the gravest failure is reported, with what became of t
   t.end()
 })
 
-await t.test('two installations at once: both succeed, and one of them has published', async (t) => {
+await t.test('of two installations at once, both succeed, and one of them has published', async (t) => {
   const place = new Place(t)
   const results = await Promise.all([0, 1].map(() => run(place.args('-o', 'json'))))
   t.same(
@@ -190,7 +194,7 @@ await t.test('two installations at once: both succeed, and one of them has publi
   t.equal(readFileSync(join(place.revision(7), 'secrets/tls/tls.key'), 'utf8'), 'key of 7')
 })
 
-await t.test('an installation succeeds though nobody reads its output', async (t) => {
+await t.test('install succeeds without a reader of its output', async (t) => {
   const place = new Place(t)
   const child = begin(place.args())
   child.stdout?.destroy()
@@ -199,7 +203,7 @@ await t.test('an installation succeeds though nobody reads its output', async (t
   t.ok(existsSync(place.manifest()))
 })
 
-await t.test('flags and variables that do not belong', async (t) => {
+await t.test('install from a file refuses the flags of the API, and ignores its variables', async (t) => {
   const place = new Place(t)
   for (const flag of ['--kubeconfig', '--context', '--namespace']) {
     const refused = await run(place.args(flag, 'x'))

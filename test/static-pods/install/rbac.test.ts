@@ -9,7 +9,7 @@ const flags = [
   ...['--context=c', '--log-level=debug', '--require-proven', '--check-host-paths', '--dry-run'],
 ]
 
-await t.test('the flags of an installation make its Role', async (t) => {
+await t.test("rbac install makes the Role of an installation's flags", async (t) => {
   const { code, stdout, stderr } = await run([...flags, '-o', 'json'])
   t.equal(code, 0, stderr)
   const { items } = JSON.parse(stdout) as { items: { kind: string; metadata: object; rules: object[] }[] }
@@ -36,7 +36,7 @@ await t.test('the flags of an installation make its Role', async (t) => {
   t.same(items[1]?.rules, [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }], 'any node')
 })
 
-await t.test('flags after the subcommand are its own, also those that rbac has too', async (t) => {
+await t.test('rbac install takes flags after the subcommand as its own, also those that rbac has too', async (t) => {
   const bound = await run([...flags, '--service-account=other/sa', '--name=n', '--node-name=n1'])
   t.equal(bound.code, 0, bound.stderr)
   const objects = parseAllDocuments(bound.stdout).map((document) => document.toJS() as object)
@@ -53,39 +53,42 @@ await t.test('flags after the subcommand are its own, also those that rbac has t
   }
 })
 
-await t.test('the flags of a monitor make its Role: the mirror pod, and the status of its operator', async (t) => {
-  const base = ['rbac', 'monitor', '--target-name=web', '--namespace=demo', '-o', 'json']
-  const itemsOf = async (...more: string[]) => {
-    const { code, stdout, stderr } = await run([...base, ...more])
-    t.equal(code, 0, stderr)
-    return (JSON.parse(stdout) as { items: { kind: string; rules: object[] }[] }).items
-  }
-  const pods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
-  const [alone, ...none] = await itemsOf()
-  t.match(alone, { kind: 'Role', metadata: { namespace: 'demo', name: 'holdfast-monitor' } })
-  t.same(alone?.rules, [pods], 'any node')
-  t.same(none, [])
-  const operator = '--operator-status=kubeapiservers.operator.openshift.io/cluster'
-  const all = await itemsOf('--node-name=n1', operator, '--service-account=sa')
-  const about = (resource: string, verb: string) => ({
-    apiGroups: ['operator.openshift.io'],
-    resources: [resource],
-    resourceNames: ['cluster'],
-    verbs: [verb],
-  })
-  t.same(
-    all.map(({ kind, rules }) => [kind, rules]),
-    [
-      ['Role', [{ ...pods, resourceNames: ['web-n1'] }]],
-      ['ClusterRole', [about('kubeapiservers', 'get'), about('kubeapiservers/status', 'patch')]],
-      ['RoleBinding', undefined],
-      ['ClusterRoleBinding', undefined],
-    ],
-  )
-  t.match(await run(['rbac', 'monitor', '--namespace=demo']), { code: 2, stderr: /--target-name is missing/ })
-})
+await t.test(
+  "rbac monitor makes the Role of a monitor's flags: the mirror pod, and the status of its operator",
+  async (t) => {
+    const base = ['rbac', 'monitor', '--target-name=web', '--namespace=demo', '-o', 'json']
+    const itemsOf = async (...more: string[]) => {
+      const { code, stdout, stderr } = await run([...base, ...more])
+      t.equal(code, 0, stderr)
+      return (JSON.parse(stdout) as { items: { kind: string; rules: object[] }[] }).items
+    }
+    const pods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
+    const [alone, ...none] = await itemsOf()
+    t.match(alone, { kind: 'Role', metadata: { namespace: 'demo', name: 'holdfast-monitor' } })
+    t.same(alone?.rules, [pods], 'any node')
+    t.same(none, [])
+    const operator = '--operator-status=kubeapiservers.operator.openshift.io/cluster'
+    const all = await itemsOf('--node-name=n1', operator, '--service-account=sa')
+    const about = (resource: string, verb: string) => ({
+      apiGroups: ['operator.openshift.io'],
+      resources: [resource],
+      resourceNames: ['cluster'],
+      verbs: [verb],
+    })
+    t.same(
+      all.map(({ kind, rules }) => [kind, rules]),
+      [
+        ['Role', [{ ...pods, resourceNames: ['web-n1'] }]],
+        ['ClusterRole', [about('kubeapiservers', 'get'), about('kubeapiservers/status', 'patch')]],
+        ['RoleBinding', undefined],
+        ['ClusterRoleBinding', undefined],
+      ],
+    )
+    t.match(await run(['rbac', 'monitor', '--namespace=demo']), { code: 2, stderr: /--target-name is missing/ })
+  },
+)
 
-await t.test("the right by which the node's own kubelet answers", async (t) => {
+await t.test("rbac monitor prints the right by which the node's own kubelet answers", async (t) => {
   const base = ['rbac', 'monitor', '--target-name=web', '--namespace=demo', '--user=u', '-o', 'json']
   for (const resource of ['nodes/pods', 'nodes/proxy']) {
     const { stdout } = await run([...base, '--node-name=n1', `--kubelet-access=${resource}`])
@@ -99,7 +102,7 @@ await t.test("the right by which the node's own kubelet answers", async (t) => {
   t.match(await run([...base, '--kubelet-access=pods']), { code: 2, stderr: /nodes\/pods, nodes\/proxy/ })
 })
 
-await t.test('users and groups are bound by their names, with a service account or without', async (t) => {
+await t.test('rbac binds users and groups by their names, with a service account or without', async (t) => {
   const apiGroup = 'rbac.authorization.k8s.io'
   const people = ['--user=system:node:n1', '--user=a, b', '--group=system:masters']
   const named = [

@@ -11,7 +11,7 @@ import { intercepted, watchedSyncs } from '../../durable/intercepted.js'
 import { installed, link, live } from './monitored-node.js'
 import { NodeDisk, podText } from '../pods.js'
 
-await t.test('what the link is to lead to is durable before: synced, unless it is known to be', async (t) => {
+await t.test("recordLastKnownGood syncs the link's revision first, unless a record proves that durable", async (t) => {
   const node = new NodeDisk(t)
   const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
   const files = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`file-${index}`, `${index}`]))
@@ -39,33 +39,33 @@ await t.test('what the link is to lead to is durable before: synced, unless it i
   )
 })
 
-await t.test('the link does not lead to a revision that another program wrote before that is durable', async (t) => {
-  const node = new NodeDisk(t)
-  node.makeRevision(6)
-  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
-  const did: string[] = []
-  const { fs } = intercepted((call) => {
-    if ((call === 'sync' || call === 'createLink') && did.at(-1) !== call) did.push(call)
-  })
-  await recordLastKnownGood(places, 6, new Disk(fs))
-  t.same(did, ['sync', 'createLink', 'sync'])
-})
-
 await t.test(
-  'the revision that is fallen back to becomes the last known good one, and the message is cut',
+  "recordLastKnownGood does not lead the link to another program's revision before that is durable",
   async (t) => {
-    const node = installed(t)
+    const node = new NodeDisk(t)
+    node.makeRevision(6)
     const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
-    const fall = (message: string): Promise<number | undefined> =>
-      fallBack(places, 7, { reason: 'NotReady', message }, new Disk(), silent)
-    t.equal(await fall('m'.repeat(1001)), 6, 'the newest older one')
-    t.equal(readlinkSync(link(node)), join(node.revision(6), 'web-pod.yaml'))
-    const { annotations = {} } = live(node).metadata
-    t.equal(annotations['startup-monitor.static-pods.openshift.io/fallback-message'], 'm'.repeat(1000))
+    const did: string[] = []
+    const { fs } = intercepted((call) => {
+      if ((call === 'sync' || call === 'createLink') && did.at(-1) !== call) did.push(call)
+    })
+    await recordLastKnownGood(places, 6, new Disk(fs))
+    t.same(did, ['sync', 'createLink', 'sync'])
   },
 )
 
-await t.test('the link goes before the older ones; one that leads to what failed does not', async (t) => {
+await t.test('fallBack makes its revision the last known good one, and cuts the message', async (t) => {
+  const node = installed(t)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const fall = (message: string): Promise<number | undefined> =>
+    fallBack(places, 7, { reason: 'NotReady', message }, new Disk(), silent)
+  t.equal(await fall('m'.repeat(1001)), 6, 'the newest older one')
+  t.equal(readlinkSync(link(node)), join(node.revision(6), 'web-pod.yaml'))
+  const { annotations = {} } = live(node).metadata
+  t.equal(annotations['startup-monitor.static-pods.openshift.io/fallback-message'], 'm'.repeat(1000))
+})
+
+await t.test("fallBack prefers the link's revision to older ones, and never takes the failed one", async (t) => {
   for (const [leadsTo, expected] of [
     [5, 5],
     [7, 6],
@@ -78,7 +78,7 @@ await t.test('the link goes before the older ones; one that leads to what failed
   }
 })
 
-await t.test('without a revision that is whole nothing is changed', async (t) => {
+await t.test('fallBack changes nothing without a whole revision', async (t) => {
   const node = new NodeDisk(t)
   mkdirSync(node.revision(5), { recursive: true })
   node.makeManifest(podText({ labels: { revision: '7' } }))
@@ -88,7 +88,7 @@ await t.test('without a revision that is whole nothing is changed', async (t) =>
   t.equal(live(node).metadata.labels.revision, '7')
 })
 
-await t.test('why a revision is not intact: the first reason is told, and the others are not looked for', async (t) => {
+await t.test('intactRevision tells the first fault of a revision, and does not look for others', async (t) => {
   const node = new NodeDisk(t)
   const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
   const disk = new Disk()

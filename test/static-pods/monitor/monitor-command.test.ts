@@ -14,7 +14,7 @@ import { installed, link, live } from './monitored-node.js'
 
 const { signal } = new AbortController()
 
-await t.test('probes: what a URL and a command say', async (t) => {
+await t.test('a URL probe and a command probe answer by status and exit code', async (t) => {
   const server = createServer((request, response) => {
     response.statusCode = { '/ok': 204, '/moved': 302 }[request.url ?? ''] ?? 503
     response.end('CANARY')
@@ -51,7 +51,7 @@ await t.test('probes: what a URL and a command say', async (t) => {
   })
 })
 
-await t.test('the command: flags as startup-monitor takes them, exit codes, log file', async (t) => {
+await t.test("monitor takes startup-monitor's flags, exit codes and log file", async (t) => {
   const node = installed(t)
   const log = join(node.root, 'monitor.log')
   const flags = [
@@ -80,7 +80,7 @@ await t.test('the command: flags as startup-monitor takes them, exit codes, log 
   t.match(noLock, { code: 1, stderr: /the lock .*x is a directory; nothing was changed; name a regular file/ })
 })
 
-await t.test('the command waits without using the processor, and ends on SIGTERM', async (t) => {
+await t.test('monitor waits without using the processor, and ends on SIGTERM', async (t) => {
   const node = installed(t)
   const child = begin([
     'monitor',

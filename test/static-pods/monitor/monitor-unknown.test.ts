@@ -27,7 +27,7 @@ function liveRevision(node: NodeDisk): string {
   return manifest.metadata.labels.revision
 }
 
-await t.test('the monitor falls back in time where it cannot record its start, and says so once', async (t) => {
+await t.test('monitor falls back in time where it cannot record its start, and says so once', async (t) => {
   const node = install(new NodeDisk(t))
   const id = createHash('sha256').update('web monitor').digest('hex').slice(0, 16)
   // No user may write a file where a directory is, not even root.
@@ -71,7 +71,7 @@ async function unknown(t: Test, node: NodeDisk, more: readonly string[], message
   t.equal(liveRevision(node), '7', 'the revision stays')
 }
 
-await t.test('an answer without the pod proves nothing', async (t) => {
+await t.test('an answer without the pod proves nothing to monitor', async (t) => {
   const answers: [number, RegExp][] = [
     [401, /HTTP 401.*credentials/],
     [403, /HTTP 403.*get.*pods.*namespace kube-system.*web-n1/],
@@ -87,7 +87,7 @@ await t.test('an answer without the pod proves nothing', async (t) => {
   await unknown(t, api, [`--kubeconfig=${api.kubeconfig}`], /HTTP 404/)
 })
 
-await t.test('where another probe denies or affirms, that counts', async (t) => {
+await t.test('monitor follows another probe that denies or affirms', async (t) => {
   const api = install(await InstallerApi.start(t))
   api.override = (_, reply) => (json(reply, 403, { kind: 'Status' }), true)
   const ready = await watch(api, [`--kubeconfig=${api.kubeconfig}`, '--ready-exec=true'])
@@ -97,7 +97,7 @@ await t.test('where another probe denies or affirms, that counts', async (t) => 
   t.match(JSON.parse(denied.stdout), { outcome: 'fell-back', to: 6 }, denied.stderr)
 })
 
-await t.test('an API server that cannot be reached, and a mirror pod that does not exist, are not ready', async (t) => {
+await t.test('monitor takes an unreachable API server, and a missing mirror pod, for not ready', async (t) => {
   const gone = install(await InstallerApi.start(t))
   await gone.server.close()
   const refused = await watch(gone, [`--kubeconfig=${gone.kubeconfig}`])
@@ -108,7 +108,7 @@ await t.test('an API server that cannot be reached, and a mirror pod that does n
   t.match(JSON.parse(absent.stdout), { outcome: 'fell-back', to: 6, message: /does not exist/ }, absent.stderr)
 })
 
-await t.test('a URL that refuses the question, and a command that cannot be run, prove nothing', async (t) => {
+await t.test('a URL that refuses the question, and a command that cannot run, prove nothing', async (t) => {
   const server = createServer((request, response) => {
     response.statusCode = Number(request.url?.slice(1))
     response.end()

@@ -156,7 +156,7 @@ function sinceOf(node: NodeDisk): number {
 const visible = (node: NodeDisk) => readdirSync(node.manifests).filter((name) => !name.startsWith('.'))
 
 for (const { what, code, make } of unwritable) {
-  await t.test(`${what}: the newest older revision becomes live all the same`, { skip }, async (t) => {
+  await t.test(`${what}: monitor makes the newest older revision live all the same`, { skip }, async (t) => {
     const node = onOwnDisk(t)
     make(t, node)
     const { outcome, warnings } = await fallsBack(node)
@@ -170,21 +170,25 @@ for (const { what, code, make } of unwritable) {
     t.equal(live(node).metadata.labels.revision, '6')
   })
 
-  await t.test(`${what}, with a link, a lock and a mark from before: the last known good one`, { skip }, async (t) => {
-    const node = onOwnDisk(t)
-    symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
-    await lives(node)
-    const lock = join(node.resources, operationLockName('web-pod'))
-    writeFileSync(lock, '')
-    make(t, node)
-    const { outcome } = await fallsBack(node)
-    t.match(outcome, { outcome: 'fell-back', to: 5 })
-    t.equal(live(node).metadata.labels.revision, '5')
-    t.equal(readlinkSync(link(node)), join(node.revision(5), 'web-pod.yaml'))
-  })
+  await t.test(
+    `${what}, with an old link, lock and mark: monitor makes the last known good revision live`,
+    { skip },
+    async (t) => {
+      const node = onOwnDisk(t)
+      symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
+      await lives(node)
+      const lock = join(node.resources, operationLockName('web-pod'))
+      writeFileSync(lock, '')
+      make(t, node)
+      const { outcome } = await fallsBack(node)
+      t.match(outcome, { outcome: 'fell-back', to: 5 })
+      t.equal(live(node).metadata.labels.revision, '5')
+      t.equal(readlinkSync(link(node)), join(node.revision(5), 'web-pod.yaml'))
+    },
+  )
 }
 
-await t.test('the lock of installers lies there, too: said, and it falls back', { skip }, async (t) => {
+await t.test("monitor falls back where the installers' lock is unwritable, too, and says so", { skip }, async (t) => {
   const node = onOwnDisk(t)
   const manifestLock = join(node.resources, 'installer.lock')
   sh('mount', '-o', 'remount,ro', node.resources)
@@ -197,7 +201,7 @@ await t.test('the lock of installers lies there, too: said, and it falls back', 
   )
 })
 
-await t.test('through a read-only mount it still waits for a prune that holds the lock', { skip }, async (t) => {
+await t.test('monitor waits through a read-only mount for a prune that holds the lock', { skip }, async (t) => {
   const node = onOwnDisk(t)
   const lock = join(node.resources, operationLockName('web-pod'))
   writeFileSync(lock, '')
@@ -219,7 +223,7 @@ await t.test('through a read-only mount it still waits for a prune that holds th
 })
 
 await t.test(
-  'the same revision installed again has its own time, though the mark could not be removed',
+  'a revision installed again gets its full time, though monitor could not remove the mark',
   { skip },
   async (t) => {
     const node = onOwnDisk(t)
@@ -246,7 +250,7 @@ await t.test(
   },
 )
 
-await t.test('the command says what it could not write, with its errno', { skip }, async (t) => {
+await t.test('monitor names each file that it could not write, with its errno', { skip }, async (t) => {
   const node = onOwnDisk(t)
   sh('mount', '-o', 'remount,ro', node.resources)
   const flags = ['monitor', '--revision=7', '--target-name=web', `--resource-dir=${node.resources}`]

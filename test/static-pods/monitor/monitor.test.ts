@@ -36,59 +36,65 @@ function requestOf(node: NodeDisk, answer: () => boolean, more: Partial<MonitorR
   }
 }
 
-await t.test('ready three times in a row: recorded, and the own manifest goes', async (t) => {
-  const node = installed(t)
-  symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
-  const answers = [false, true, true, false, true, true, true]
-  let asked = 0
-  const outcome = await monitor(
-    requestOf(node, () => answers[asked++] ?? true, { timeout: 60_000 }),
-    { disk: new Disk(), log: silent, signal, timing },
-  )
-  t.same(outcome, { outcome: 'ready', revision: 7 })
-  t.equal(asked, 7)
-  t.equal(readlinkSync(link(node)), join(node.revision(7), 'web-pod.yaml'))
-  t.same(
-    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
-    ['web-pod.yaml'],
-  )
-  t.equal(live(node).metadata.labels.revision, '7')
-  t.same(
-    readdirSync(node.resources).filter((name) => name.endsWith('.watch')),
-    [],
-  )
-})
+await t.test(
+  'monitor records a revision that is ready three times in a row, and removes its own manifest',
+  async (t) => {
+    const node = installed(t)
+    symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
+    const answers = [false, true, true, false, true, true, true]
+    let asked = 0
+    const outcome = await monitor(
+      requestOf(node, () => answers[asked++] ?? true, { timeout: 60_000 }),
+      { disk: new Disk(), log: silent, signal, timing },
+    )
+    t.same(outcome, { outcome: 'ready', revision: 7 })
+    t.equal(asked, 7)
+    t.equal(readlinkSync(link(node)), join(node.revision(7), 'web-pod.yaml'))
+    t.same(
+      readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+      ['web-pod.yaml'],
+    )
+    t.equal(live(node).metadata.labels.revision, '7')
+    t.same(
+      readdirSync(node.resources).filter((name) => name.endsWith('.watch')),
+      [],
+    )
+  },
+)
 
-await t.test('not in time: the last known good one comes back, with annotations', async (t) => {
-  const node = installed(t)
-  symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
-  const outcome = await monitor(
-    requestOf(node, () => false),
-    { disk: new Disk(), log: silent, signal, timing },
-  )
-  t.match(outcome, { outcome: 'fell-back', revision: 7, to: 5, message: 'probe: not yet' })
-  const { metadata } = live(node)
-  t.equal(metadata.labels.revision, '5')
-  t.match(metadata.uid, /^[0-9a-f-]{36}$/)
-  t.match(metadata.annotations, {
-    'startup-monitor.static-pods.openshift.io/fallback-for-revision': '7',
-    'startup-monitor.static-pods.openshift.io/fallback-reason': 'NotReady',
-    'startup-monitor.static-pods.openshift.io/fallback-message': 'probe: not yet',
-  })
-  t.equal(modeOf(node.manifest()), '600')
-  t.same(
-    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
-    ['web-pod.yaml'],
-  )
-  // kubelet may start it once more before it sees that its manifest is gone.
-  const again = await monitor(
-    requestOf(node, () => false),
-    { disk: new Disk(), log: silent, signal, timing },
-  )
-  t.match(again, { outcome: 'fell-back', to: 5 })
-})
+await t.test(
+  'monitor brings the last known good revision back where the new one is late, with annotations',
+  async (t) => {
+    const node = installed(t)
+    symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
+    const outcome = await monitor(
+      requestOf(node, () => false),
+      { disk: new Disk(), log: silent, signal, timing },
+    )
+    t.match(outcome, { outcome: 'fell-back', revision: 7, to: 5, message: 'probe: not yet' })
+    const { metadata } = live(node)
+    t.equal(metadata.labels.revision, '5')
+    t.match(metadata.uid, /^[0-9a-f-]{36}$/)
+    t.match(metadata.annotations, {
+      'startup-monitor.static-pods.openshift.io/fallback-for-revision': '7',
+      'startup-monitor.static-pods.openshift.io/fallback-reason': 'NotReady',
+      'startup-monitor.static-pods.openshift.io/fallback-message': 'probe: not yet',
+    })
+    t.equal(modeOf(node.manifest()), '600')
+    t.same(
+      readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+      ['web-pod.yaml'],
+    )
+    // kubelet may start it once more before it sees that its manifest is gone.
+    const again = await monitor(
+      requestOf(node, () => false),
+      { disk: new Disk(), log: silent, signal, timing },
+    )
+    t.match(again, { outcome: 'fell-back', to: 5 })
+  },
+)
 
-await t.test('without an intact last known good revision, the monitor takes the newest older intact one', async (t) => {
+await t.test('monitor takes the newest older intact revision without an intact last known good one', async (t) => {
   const node = installed(t, [3, 4, 5, 6])
   rmSync(join(node.revision(6), 'web-pod.yaml'))
   writeFileSync(join(node.revision(5), 'web-pod.yaml'), '{"torn')
@@ -101,7 +107,7 @@ await t.test('without an intact last known good revision, the monitor takes the 
   t.equal(readlinkSync(link(node)), join(node.revision(4), 'web-pod.yaml'), 'it is the last known good one now')
 })
 
-await t.test('nothing to fall back to: the pod is left, and so is the monitor', async (t) => {
+await t.test('monitor leaves the pod, and its own manifest, where it can fall back to nothing', async (t) => {
   const node = installed(t, [])
   node.makeRevision(8)
   const before = readFileSync(node.manifest())
@@ -114,7 +120,7 @@ await t.test('nothing to fall back to: the pod is left, and so is the monitor', 
   t.ok(readdirSync(node.manifests).includes('web-startup-monitor-pod.yaml'))
 })
 
-await t.test('a manifest of another revision is never undone', async (t) => {
+await t.test('monitor never undoes a manifest of another revision', async (t) => {
   const node = installed(t)
   node.makeManifest(podText({ labels: { revision: '8' } }))
   const outcome = await monitor(
@@ -137,7 +143,7 @@ class Looks extends Disk {
   }
 }
 
-await t.test('while an installer holds the lock, nothing is decided', async (t) => {
+await t.test('monitor decides nothing while an installer holds the lock', async (t) => {
   const node = installed(t)
   // Another process: callers of one process wait for each other, whatever their time limit is.
   const installer = spawn('flock', [node.lock, 'sh', '-c', 'echo held; exec cat'], {
@@ -161,7 +167,7 @@ await t.test('while an installer holds the lock, nothing is decided', async (t) 
   t.match(await watching, { outcome: 'ready' })
 })
 
-await t.test('success in progress is waited for, beyond the time', async (t) => {
+await t.test('monitor waits for a success in progress, beyond the time', async (t) => {
   const node = installed(t)
   let asked = 0
   const outcome = await monitor(
@@ -171,7 +177,7 @@ await t.test('success in progress is waited for, beyond the time', async (t) => 
   t.match(outcome, { outcome: 'ready' })
 })
 
-await t.test('killed before each call and started again, it comes to the same end', async (t) => {
+await t.test('monitor comes to the same end when killed before each call and started again', async (t) => {
   const wrong: string[] = []
   for (const ready of [true, false]) {
     let last = false
@@ -209,7 +215,7 @@ await t.test('killed before each call and started again, it comes to the same en
   t.same(wrong, [])
 })
 
-await t.test('the time runs on when the monitor is killed and started again', async (t) => {
+await t.test("monitor's time runs on when it is killed and started again", async (t) => {
   const node = installed(t)
   const request = requestOf(node, () => false, { timeout: 2_000 })
   const began = performance.now()

@@ -47,7 +47,7 @@ async function scene(t: Parameters<typeof InstallerApi.start>[0], own: object, {
   return { api, patches, monitor }
 }
 
-await t.test('a target revision that is ready becomes the current one; conflicts are retried', async (t) => {
+await t.test('monitor makes a ready target revision the current one, and retries conflicts', async (t) => {
   const { patches, monitor } = await scene(t, { currentRevision: 6, targetRevision: 7 }, { conflicts: 2 })
   const result = await monitor()
   t.equal(result.code, 0, result.stderr)
@@ -55,7 +55,7 @@ await t.test('a target revision that is ready becomes the current one; conflicts
   t.same(patches, [{ metadata: { resourceVersion: '3' }, status: { nodeStatuses: [others, own] } }])
 })
 
-await t.test('another target revision, or none, is left alone', async (t) => {
+await t.test('monitor leaves another target revision, or none, alone', async (t) => {
   for (const own of [
     { currentRevision: 6, targetRevision: 8 },
     { currentRevision: 7, targetRevision: 0 },
@@ -67,7 +67,7 @@ await t.test('another target revision, or none, is left alone', async (t) => {
   }
 })
 
-await t.test('a missing right is exit 1 with its name, and the next run completes', async (t) => {
+await t.test('monitor exits with 1 and names a missing right, and the next run completes', async (t) => {
   const { api, monitor } = await scene(t, { targetRevision: 7 }, { denied: 'PATCH' })
   const denied = await monitor()
   t.equal(denied.code, 1)
@@ -78,7 +78,7 @@ await t.test('a missing right is exit 1 with its name, and the next run complete
   t.equal(other.patches.length, 1)
 })
 
-await t.test('the flag names a resource of a group, and needs --kubeconfig', async (t) => {
+await t.test('--operator-status names a resource of a group, and needs --kubeconfig', async (t) => {
   const base = [
     'monitor',
     '--revision=7',

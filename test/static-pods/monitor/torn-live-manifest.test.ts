@@ -8,7 +8,7 @@ const live = (api: InstallerApi) =>
     .revision
 
 await t.test(
-  'a torn one that names nothing is replaced, with one warning that says what was taken for true',
+  'monitor replaces a torn manifest that names no revision, with one warning of its assumption',
   async (t) => {
     const api = await InstallerApi.start(t)
     api.putRevision(6)
@@ -26,7 +26,7 @@ await t.test(
   },
 )
 
-await t.test('a torn one that names a newer revision is not replaced by an older one', async (t) => {
+await t.test('monitor does not replace a torn manifest of a newer revision by an older one', async (t) => {
   const api = await InstallerApi.start(t)
   for (const revision of [6, 7]) api.putRevision(revision)
   const torn = `{"apiVersion":"v1","kind":"Pod","spec":{"volumes":[{"hostPath":{"path":"${api.revision(7)}"}}],"cont`

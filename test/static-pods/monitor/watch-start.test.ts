@@ -51,7 +51,7 @@ await t.test('a mark counts for its revision in its boot, and for nothing else',
   t.same(warnings, [])
 })
 
-await t.test('the time is that since the mark, in milliseconds', async (t) => {
+await t.test('elapsed answers the milliseconds since the mark', async (t) => {
   const { start, file } = watched(t)
   await start().elapsed()
   // So long ago that a thousandth of it is longer than any test.
@@ -66,7 +66,7 @@ await t.test('the time is that since the mark, in milliseconds', async (t) => {
   t.ok((await watch.elapsed()) < elapsed, 'one that is over begins anew')
 })
 
-await t.test('a watch that is over leaves nothing, and the next one begins anew', async (t) => {
+await t.test('end leaves no mark, and the next watch begins anew', async (t) => {
   const { node, start, file } = watched(t)
   const one = start()
   await one.elapsed()
@@ -85,7 +85,7 @@ await t.test('a watch that is over leaves nothing, and the next one begins anew'
   await t.resolves(one.end(), 'nor can there be')
 })
 
-await t.test('where nothing can be written, the time of this process counts, and it says so once', async (t) => {
+await t.test("elapsed counts this process's time where it can write no mark, and says so once", async (t) => {
   const { node, start, warnings } = watched(t)
   rmSync(node.resources, { recursive: true })
   const one = start()

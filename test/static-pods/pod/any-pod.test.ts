@@ -9,7 +9,7 @@ import { NodeDisk, podText } from '../pods.js'
 const name = 'kube-apiserver'
 
 await t.test(
-  'install sets the label of a revision; monitor records what is ready, and takes back what is not',
+  'install sets the label of a revision; monitor records a ready one, and takes an unready one back',
   async (t) => {
     const node = new NodeDisk(t)
     mkdirSync(node.manifests)

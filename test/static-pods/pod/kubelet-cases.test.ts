@@ -14,7 +14,7 @@ async function errorOf(text: string): Promise<string | undefined> {
   }
 }
 
-await t.test('each manifest is answered as kubelet answers it', async (t) => {
+await t.test('parseManifest judges each manifest as kubelet does', async (t) => {
   for (const { what, text, runs, refusal } of kubeletCases) {
     t.ok(runs || refusal, `${what}: a pod that does not run is refused`)
     const message = await errorOf(text)
@@ -23,14 +23,14 @@ await t.test('each manifest is answered as kubelet answers it', async (t) => {
   }
 })
 
-await t.test('an error quotes no value', async (t) => {
+await t.test('a parse error quotes no value', async (t) => {
   const text = kubeletCases[0]?.text.replace('8080', '424242') ?? ''
   const message = (await errorOf(text)) ?? 'taken'
   t.match(message, /quote it; kubelet would refuse the pod$/)
   t.notMatch(message, '424242')
 })
 
-await t.test('of a live manifest, the first document counts, and of a field that stands twice the last', async (t) => {
+await t.test("parseManifest reads a live manifest's first document, and of a repeated field the last", async (t) => {
   const text = (kubeletCases.find(({ what }) => what === 'a second document')?.text ?? '').replace('"web:1"', '"web:2"')
   const manifest = await parseManifest(Buffer.from(`${text}---\n{{ not even YAML }}\n`), 'web.yaml')
   t.match(manifest, { name: 'web', ambiguity: /3 YAML/, pod: { spec: { containers: [{ image: 'web:2' }] } } })
@@ -38,7 +38,7 @@ await t.test('of a live manifest, the first document counts, and of a field that
     t.match(await parseManifest(Buffer.from(twice.text), 'web.yaml'), { name: 'web', ambiguity: /twice/ }, twice.what)
 })
 
-await t.test('numbers keep their digits', async (t) => {
+await t.test('parseManifest keeps the digits of numbers', async (t) => {
   const spec = (fields: string) => `"spec":{"containers":[{"name":"web","image":"web:1"}],${fields}}`
   const encoded = async (text: string) =>
     Buffer.from(encodeManifest(await parseManifest(Buffer.from(text), 'x'), undefined)).toString()

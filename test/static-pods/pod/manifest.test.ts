@@ -5,7 +5,7 @@ import { encodeManifest, parseManifest } from '../../../src/static-pods/pod/mani
 import { needsOwnUid } from '../../../src/static-pods/kubelet.js'
 import { substitute } from '../../../src/static-pods/install/object-files.js'
 
-await t.test('a manifest is read as kubelet reads it', async (t) => {
+await t.test('parseManifest reads a manifest as kubelet reads it', async (t) => {
   const text = `
 apiVersion: v1
 kind: Pod
@@ -74,7 +74,7 @@ spec:
   t.match(other, { metadata: { uid: 'new', annotations: { a: 'b', octal: '0644' } } })
 })
 
-await t.test('words are replaced in bytes of any kind, in their order', (t) => {
+await t.test('substitute replaces words in bytes of any kind, in their order', (t) => {
   const words = { revision: 12, nodeName: 'a.b-c' }
   const bytes = (text: string) => Buffer.from(text, 'latin1')
   t.same(
@@ -88,14 +88,14 @@ await t.test('words are replaced in bytes of any kind, in their order', (t) => {
   t.end()
 })
 
-await t.test('a kubelet before 1.23.0 needs a uid of its own', (t) => {
+await t.test('needsOwnUid is true for kubelets before 1.23.0', (t) => {
   for (const old of ['v1.22.17', 'v1.9.0', '1.22.0+abc', 'v1.23.0-rc.1', 'v0.99.0']) t.ok(needsOwnUid(old), old)
   for (const late of ['v1.23.0', 'v1.23.0+k3s', 'v1.23.1-rc.0', 'v1.35.4', 'v2.0.0', 'unknown', '', undefined])
     t.notOk(needsOwnUid(late), String(late))
   t.end()
 })
 
-await t.test('revisions and names', (t) => {
+await t.test('revisionOf and revisionsNamedIn find whole revision names only', (t) => {
   t.equal(parseRevision('2147483647'), 2_147_483_647)
   for (const wrong of ['', '01', '-1', '+1', '1e3', '2147483648', '12345678901', ' 1'])
     t.equal(parseRevision(wrong), undefined, wrong)

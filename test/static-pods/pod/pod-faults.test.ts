@@ -13,7 +13,7 @@ async function errorOf(text: string): Promise<string | undefined> {
   }
 }
 
-await t.test('what kubelet would refuse is refused, with its field', async (t) => {
+await t.test('refuseUnrunnable refuses each Pod that kubelet would refuse, with its field', async (t) => {
   for (const { what, pod, field } of brokenPods) {
     const message = (await errorOf(JSON.stringify(pod))) ?? 'taken'
     t.match(message, field, what)
@@ -21,11 +21,11 @@ await t.test('what kubelet would refuse is refused, with its field', async (t) =
   }
 })
 
-await t.test('what it would take is taken', async (t) => {
+await t.test('refuseUnrunnable accepts each Pod that kubelet would accept', async (t) => {
   for (const { what, pod } of soundPods) t.equal(await errorOf(JSON.stringify(pod)), undefined, what)
 })
 
-await t.test('text that never ends, or is no tree', async (t) => {
+await t.test('parseManifest refuses text that never ends, or is no tree', async (t) => {
   const spec = 'spec: {containers: [{name: a, image: b}]}'
   const head = 'apiVersion: v1\nkind: Pod\n'
   const level = (n: number) =>

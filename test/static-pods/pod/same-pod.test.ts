@@ -12,7 +12,7 @@ const same = async (a: object, b: object): Promise<boolean> => {
 }
 const limits = (cpu: unknown) => ({ containers: [{ name: 'web', image: 'web:1', resources: { limits: { cpu } } }] })
 
-await t.test('what Go writes in another form is the same', async (t) => {
+await t.test('isSamePod sees through the forms that Go writes', async (t) => {
   for (const [a, b] of [
     ['0.1', '100m'],
     ['1000m', '1'],
@@ -26,7 +26,7 @@ await t.test('what Go writes in another form is the same', async (t) => {
   t.ok(await same({ hostNetwork: false, volumes: [], dnsConfig: {}, nodeName: '', hostAliases: null }, {}))
 })
 
-await t.test('what means something else is not', async (t) => {
+await t.test('isSamePod tells pods of another meaning apart', async (t) => {
   for (const [a, b] of [
     ['1', '1m'],
     ['1Gi', '1G'],

@@ -14,7 +14,7 @@ import { NodeDisk, podText } from '../pods.js'
 import { requestOf } from './prune-request.js'
 
 await t.test(
-  'what an exchange took out of a revision, and is somebody else’s, is not removed with the staging of the killed',
+  "prune keeps another program's files that an exchange took out of a revision, and removes the staging around them",
   async (t) => {
     const node = new NodeDisk(t)
     node.makeRevision(1)
@@ -44,7 +44,7 @@ await t.test(
 )
 
 await t.test(
-  'manifests that others wrote are durable before what they do not name goes, and only then synced',
+  "prune syncs other programs' manifests before it removes a revision that they do not name, and only then",
   async (t) => {
     const node = new NodeDisk(t)
     node.makeRevision(1)

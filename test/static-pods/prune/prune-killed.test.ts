@@ -14,7 +14,7 @@ import { requestOf } from './prune-request.js'
 
 const { signal } = new AbortController()
 
-await t.test('an installation under way is waited for', async (t) => {
+await t.test('prune waits for a running installation', async (t) => {
   const node = new NodeDisk(t)
   node.makeRevision(1)
   const disk = new Disk()
@@ -34,7 +34,7 @@ await t.test('an installation under way is waited for', async (t) => {
 })
 
 await t.test(
-  'killed before each call, and failing at each: a revision is whole or gone, and the next run completes',
+  'a prune killed before each call, or failing at each, leaves a revision whole or gone, and the next run completes',
   async (t) => {
     const wanted = { 'secrets/tls/tls.key': 'key 1' }
     const whole = (node: NodeDisk): boolean => {
@@ -92,7 +92,7 @@ await t.test(
   },
 )
 
-await t.test('install removes what a killed prune, or another killed install, left', async (t) => {
+await t.test('install removes the leftovers of a killed prune and a killed install', async (t) => {
   const node = new NodeDisk(t)
   node.makeRevision(1)
   const { fs } = intercepted((call) => {

@@ -37,21 +37,18 @@ async function steps(node: NodeDisk, keep: number): Promise<string[]> {
   return did
 }
 
-await t.test(
-  'what the verdicts rest on is durable first, then the renames, then that the files are gone',
-  async (t) => {
-    const node = withRevisions(t, 1, 2)
-    node.makeManifest(podText({ labels: { revision: '3' } }))
-    symlinkSync(join(node.revision(3), 'web-pod.yaml'), join(node.resources, 'web-last-known-good'))
-    const resources = 'sync static-pod-resources'
-    t.same(await steps(node, 2), [resources], 'where nothing goes: what a predecessor has removed')
-    const [first, second, ...then] = await steps(node, 1)
-    t.same([first, second].sort(), ['sync manifests', resources])
-    t.same(then, ['rename', resources, 'remove', resources])
-    mkdirSync(join(node.resources, family.staging('0123456789abcdef')))
-    t.same(await steps(node, 1), [resources, 'remove', resources], 'what a predecessor has left goes in any case')
-  },
-)
+await t.test('prune syncs the manifests that it judges by, then renames, then syncs the removal', async (t) => {
+  const node = withRevisions(t, 1, 2)
+  node.makeManifest(podText({ labels: { revision: '3' } }))
+  symlinkSync(join(node.revision(3), 'web-pod.yaml'), join(node.resources, 'web-last-known-good'))
+  const resources = 'sync static-pod-resources'
+  t.same(await steps(node, 2), [resources], 'where nothing goes: what a predecessor has removed')
+  const [first, second, ...then] = await steps(node, 1)
+  t.same([first, second].sort(), ['sync manifests', resources])
+  t.same(then, ['rename', resources, 'remove', resources])
+  mkdirSync(join(node.resources, family.staging('0123456789abcdef')))
+  t.same(await steps(node, 1), [resources, 'remove', resources], 'what a predecessor has left goes in any case')
+})
 
 /** A disk whose sync fails at this turn. */
 function failingSync(turn: number, error: Error = failure('EIO', 'fsync')): Disk {
@@ -62,7 +59,7 @@ function failingSync(turn: number, error: Error = failure('EIO', 'fsync')): Disk
 }
 
 await t.test(
-  'a sync that fails: before the renames nothing was removed, and then nobody knows what comes back',
+  'a failed sync before the renames removes nothing; afterwards prune says that files may come back',
   async (t) => {
     const node = withRevisions(t, 1)
     node.makeManifest(podText({ labels: { revision: '3' } }))
@@ -96,7 +93,7 @@ await t.test(
   },
 )
 
-await t.test('a caller that aborts before the first rename: nothing is removed, and the lock is free', async (t) => {
+await t.test('a prune aborted before the first rename removes nothing, and frees the lock', async (t) => {
   const node = withRevisions(t, 1)
   const controller = new AbortController()
   const disk = on((call) => {
@@ -108,19 +105,22 @@ await t.test('a caller that aborts before the first rename: nothing is removed, 
   t.same(await again.catch(String), ['removed'])
 })
 
-await t.test('a resource directory that is moved away meanwhile: nothing was removed, and it says so', async (t) => {
-  const node = withRevisions(t, 1)
-  const away = join(node.root, 'away')
-  const disk = on((call) => {
-    if (call === 'sync' && existsSync(node.resources)) renameSync(node.resources, away)
-  })
-  const said = await prune(requestOf(node), disk, silent, signal).then(String, String)
-  const absent = `StaticPodError: the resource directory ${node.resources} does not exist; nothing was removed; check `
-  t.ok(said.startsWith(absent), 'it is told')
-  t.same(visible(away), ['web-pod-1'])
-})
+await t.test(
+  'prune says so where another program moved the resource directory away, and removes nothing',
+  async (t) => {
+    const node = withRevisions(t, 1)
+    const away = join(node.root, 'away')
+    const disk = on((call) => {
+      if (call === 'sync' && existsSync(node.resources)) renameSync(node.resources, away)
+    })
+    const said = await prune(requestOf(node), disk, silent, signal).then(String, String)
+    const absent = `StaticPodError: the resource directory ${node.resources} does not exist; nothing was removed; check `
+    t.ok(said.startsWith(absent), 'it is told')
+    t.same(visible(away), ['web-pod-1'])
+  },
+)
 
-await t.test('`/` is refused before anything is looked at', async (t) => {
+await t.test('prune refuses `/` before any look at the disk', async (t) => {
   const calls: string[] = []
   const disk = on((call) => {
     calls.push(call)
@@ -131,35 +131,32 @@ await t.test('`/` is refused before anything is looked at', async (t) => {
   t.same(calls, [])
 })
 
-await t.test(
-  'a revision that cannot be renamed is as it was; what a predecessor left, and stays, is told',
-  async (t) => {
-    const node = withRevisions(t, 1)
-    const left = family.staging('0123456789abcdef')
-    mkdirSync(join(node.resources, left))
-    const warnings: unknown[][] = []
-    const log: Log = { ...silent, warn: (...said) => void warnings.push(said) }
-    const disk = on((call, args) => {
-      if (call === 'rename' || (call === 'removeDirectory' && args[1] === left)) throw failure('EPERM', call)
-    })
-    const path = node.revision(1)
-    const [line] = await prune(requestOf(node), disk, log, signal)
-    t.match(line, { revision: 1, path, outcome: 'failed' })
-    t.equal(
-      line?.why?.replace(/; check for.*/, ''),
-      `could not remove a revision from ${node.resources}: rename ${path}: EPERM; holdfast left ${path} as it was`,
-    )
-    t.match(warnings, [
-      [
-        { leftover: left, error: /EPERM/ },
-        new RegExp(`^files are left in ${node.resources}/${left}: .*EPERM.*; the next run retries$`),
-      ],
-    ])
-    t.equal(warnings.length, 1)
-  },
-)
+await t.test('prune leaves a revision that it cannot rename, and warns of a leftover that stays', async (t) => {
+  const node = withRevisions(t, 1)
+  const left = family.staging('0123456789abcdef')
+  mkdirSync(join(node.resources, left))
+  const warnings: unknown[][] = []
+  const log: Log = { ...silent, warn: (...said) => void warnings.push(said) }
+  const disk = on((call, args) => {
+    if (call === 'rename' || (call === 'removeDirectory' && args[1] === left)) throw failure('EPERM', call)
+  })
+  const path = node.revision(1)
+  const [line] = await prune(requestOf(node), disk, log, signal)
+  t.match(line, { revision: 1, path, outcome: 'failed' })
+  t.equal(
+    line?.why?.replace(/; check for.*/, ''),
+    `could not remove a revision from ${node.resources}: rename ${path}: EPERM; holdfast left ${path} as it was`,
+  )
+  t.match(warnings, [
+    [
+      { leftover: left, error: /EPERM/ },
+      new RegExp(`^files are left in ${node.resources}/${left}: .*EPERM.*; the next run retries$`),
+    ],
+  ])
+  t.equal(warnings.length, 1)
+})
 
-await t.test('a torn record is known as one of a revision no newer than those that are there', async (t) => {
+await t.test('prune counts a torn record for a revision no newer than the present ones', async (t) => {
   const node = withRevisions(t)
   const [first, second] = [0, 1].map((revision) => join(node.resources, namesFor(`web-pod-${revision}`).record(1)))
   for (const path of [first, second]) writeFileSync(path ?? '', 'torn')

@@ -13,7 +13,7 @@ import { requestOf, visible } from './prune-request.js'
 
 const { signal } = new AbortController()
 
-await t.test('by the flags: up to a revision, but what is protected or in use', async (t) => {
+await t.test('prune removes revisions up to its limit, but neither protected ones nor those in use', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [1, 2, 3, 4, 5, 6, 7, 10]) node.makeRevision(revision)
   const alike = [
@@ -74,7 +74,7 @@ await t.test('by the flags: up to a revision, but what is protected or in use', 
   t.ok(existsSync('/etc/passwd'), 'links are not followed')
 })
 
-await t.test('--keep: the newest stay, without another flag', async (t) => {
+await t.test('prune --keep keeps the newest revisions, without another flag', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [3, 11, 9, 10]) node.makeRevision(revision)
   const lines = await prune(requestOf(node, { keep: 2 }), new Disk(), silent, signal)
@@ -90,7 +90,7 @@ await t.test('--keep: the newest stay, without another flag', async (t) => {
   t.same(visible(node.resources), ['web-pod-10', 'web-pod-11'])
 })
 
-await t.test('a removal where durability is not proven is marked as such, or refused', async (t) => {
+await t.test('prune marks a removal without proven durability, or refuses it', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [1, 2]) node.makeRevision(revision)
   class Unproven extends NodeFileSystem {
@@ -124,7 +124,7 @@ await t.test('a removal where durability is not proven is marked as such, or ref
   t.match(warnings[0], node.resources)
 })
 
-await t.test('where it is not known what is in use, nothing is removed', async (t) => {
+await t.test('prune removes nothing where it cannot tell which revisions are in use', async (t) => {
   const node = new NodeDisk(t)
   node.makeRevision(1)
   writeFileSync(node.manifests, 'not a directory')
@@ -150,7 +150,7 @@ await t.test('prune says where there is nothing to remove', async (t) => {
   t.match(text, { code: 0, stdout: `${node.root} holds no revision of web-pod\n` })
 })
 
-await t.test('a resource directory that is not there, or is none, is a failure', async (t) => {
+await t.test('prune fails where the resource directory is missing, or is none', async (t) => {
   const node = new NodeDisk(t)
   node.makeManifest(podText())
   const args = ['prune', '--keep=1', '--static-pod-name=web-pod', `--pod-manifest-dir=${node.manifests}`]
@@ -174,7 +174,7 @@ await t.test('a resource directory that is not there, or is none, is a failure',
   t.same(own(), before, 'no lock is made there')
 })
 
-await t.test('whose manifests count: those that are named, else those beside, else the usual ones', async (t) => {
+await t.test('prune reads the named manifests, else those beside, else the usual ones', async (t) => {
   const node = new NodeDisk(t)
   node.makeRevision(1)
   const warnings: string[] = []
@@ -198,7 +198,7 @@ await t.test('whose manifests count: those that are named, else those beside, el
   t.ok(existsSync(node.revision(1)), 'a mistyped path removes nothing')
 })
 
-await t.test('a revision that is out of sight, but not off the disk, has failed', async (t) => {
+await t.test('prune reports a revision as failed that is out of sight, but not off the disk', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [1, 2]) node.makeRevision(revision)
   let stuck = ''
@@ -220,7 +220,7 @@ await t.test('a revision that is out of sight, but not off the disk, has failed'
   )
 })
 
-await t.test('a manifest that is written with escapes protects what it names', async (t) => {
+await t.test('a manifest with escapes protects the revisions that it names', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [1, 2, 3]) node.makeRevision(revision)
   node.makeManifest(podText({ labels: { revision: '2' } }))
@@ -229,7 +229,7 @@ await t.test('a manifest that is written with escapes protects what it names', a
   t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
 })
 
-await t.test('what is not readable as a pod may name any revision: nothing goes', async (t) => {
+await t.test('prune removes nothing beside a file that is unreadable as a pod', async (t) => {
   for (const [name, text] of [
     ['web-pod.yaml', '{'],
     ['web-pod.yaml', ''],
@@ -250,7 +250,7 @@ await t.test('what is not readable as a pod may name any revision: nothing goes'
   }
 })
 
-await t.test('numbers that library-go refuses are refused, with the reason', async (t) => {
+await t.test('prune refuses the numbers that library-go refuses, with the reason', async (t) => {
   const node = new NodeDisk(t)
   node.makeRevision(1)
   const place = ['prune', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod']
@@ -269,7 +269,7 @@ await t.test('numbers that library-go refuses are refused, with the reason', asy
   t.ok(existsSync(node.revision(1)), 'nothing was removed')
 })
 
-await t.test('a revision that cannot be taken away stays, and is reported; the others go', async (t) => {
+await t.test('prune reports a revision that it cannot take away, and removes the others', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [1, 2]) node.makeRevision(revision)
   const { fs } = intercepted((call, args) => {

@@ -60,7 +60,7 @@ async function scene(t: Test) {
   return { answer, token, ask }
 }
 
-await t.test('ready: the very pod of the manifest, and Ready', async (t) => {
+await t.test('kubeletProbe is ready for the very pod of the manifest, once that is Ready', async (t) => {
   const { answer, token, ask } = await scene(t)
   t.same(await ask(), { state: 'ready' }, 'by a client certificate')
   t.same(await ask({ certificate: null, key: null, tokenFile: token }), { state: 'ready' }, 'by a token')
@@ -80,7 +80,7 @@ await t.test('ready: the very pod of the manifest, and Ready', async (t) => {
 })
 
 await t.test(
-  'who may not ask, or asks in the wrong way, knows nothing; where nobody listens, there is no answer',
+  'kubeletProbe answers unknown after a refusal or a wrong question, and no-answer where no process listens',
   async (t) => {
     const { answer, ask } = await scene(t)
     answer.status = 401

@@ -36,7 +36,7 @@ async function serve({ certificate, key }: KeyPair, address: string): Promise<nu
 const pair = await authority.server('server')
 const port = await serve(pair, '127.0.0.1')
 
-await t.test('a server is believed by its authority and its name alone', async (t) => {
+await t.test('urlProbe trusts a server by its authority and its name alone', async (t) => {
   const ask = (url: string, ca: string | undefined) => urlProbe(new URL(url), ca).ask(manifest, signal)
   const good = authority.certificate
   t.same(await ask(`https://127.0.0.1:${port}/readyz`, good), { state: 'ready' })
@@ -56,7 +56,7 @@ await t.test('a server is believed by its authority and its name alone', async (
   t.match(await ask(`https://127.0.0.1:${client}/readyz`, good), { state: 'not-ready' }, "a client's certificate")
 })
 
-await t.test('the authority is read at each try', async (t) => {
+await t.test('urlProbe reads the authority at each try', async (t) => {
   const file = join(directory, 'ca.crt')
   const probe = urlProbe(new URL(`https://127.0.0.1:${port}/readyz`), file)
   t.match(await probe.ask(manifest, signal), { state: 'unknown', message: `could not read ${file}: ENOENT` })
@@ -68,7 +68,7 @@ await t.test('the authority is read at each try', async (t) => {
   t.same(await probe.ask(manifest, signal), { state: 'ready' }, 'one of several')
 })
 
-await t.test('the command: the right authority records, a wrong one falls back', async (t) => {
+await t.test('monitor records with the right --ready-ca, and falls back with a wrong one', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [6, 7]) node.makeRevision(revision)
   const flags = [
@@ -93,7 +93,7 @@ await t.test('the command: the right authority records, a wrong one falls back',
   t.match(plain, { code: 2, stderr: /--ready-ca needs a --ready-url with https/ })
 })
 
-await t.test('the command: an authority that cannot be read is wrong usage, and nothing falls back', async (t) => {
+await t.test('monitor refuses an unreadable --ready-ca as wrong usage, and does not fall back', async (t) => {
   const file = join(directory, 'no-authority.pem')
   const args = ['monitor', '--revision=1', '--target-name=web', `--resource-dir=${directory}`]
   const flags = [...args, `--manifests-dir=${directory}`, '--ready-url=https://127.0.0.1:1/']

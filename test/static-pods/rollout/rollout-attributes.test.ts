@@ -64,7 +64,7 @@ function scene(t: Test) {
 
 const skip = process.getuid?.() !== 0 && 'it needs root'
 
-await t.test('each entry has its own after a rollout, whatever the mask of modes', { skip }, async (t) => {
+await t.test('a rollout gives each entry its own mode, under every umask', { skip }, async (t) => {
   for (const mask of [0o000, 0o077, 0o777]) {
     await t.test(mask.toString(8), async (t) => {
       const { node, wanted, found } = scene(t)
@@ -77,7 +77,7 @@ await t.test('each entry has its own after a rollout, whatever the mask of modes
   }
 })
 
-await t.test('labels and user attributes are those of the live directory, by path', { skip }, async (t) => {
+await t.test('a rollout keeps the labels and user attributes of the live directory, by path', { skip }, async (t) => {
   const { node } = scene(t)
   t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
   const paths = ['', 'ca.crt', 'sa.key', 'etcd', 'etcd/ca.crt', 'private/sa.key'].map((path) => join(node.pki, path))
@@ -91,7 +91,7 @@ await t.test('labels and user attributes are those of the live directory, by pat
   )
 })
 
-await t.test('taken back, the live directory is what it was, in all of its attributes', { skip }, async (t) => {
+await t.test('a rollout taken back restores all attributes of the live directory', { skip }, async (t) => {
   const { node, before, wanted, found } = scene(t)
   let seen: unknown
   const answer: Answer = () => {
@@ -104,7 +104,7 @@ await t.test('taken back, the live directory is what it was, in all of its attri
   t.strictSame(found(), before)
 })
 
-await t.test('a rollout that was interrupted ends with the same attributes, forth and back', { skip }, async (t) => {
+await t.test('an interrupted rollout ends with the same attributes, forth and back', { skip }, async (t) => {
   // A pod that is never ready is watched for all of its time.
   for (const [answer, timeout] of [
     [ready, 60_000],
@@ -127,7 +127,7 @@ await t.test('a rollout that was interrupted ends with the same attributes, fort
   }
 })
 
-await t.test('a difference of one owner, one mode or one list alone is rolled out', { skip }, async (t) => {
+await t.test('a rollout carries a difference of one owner, one mode or one list alone', { skip }, async (t) => {
   const { node, root, found } = scene(t)
   const rolled = async () => (await node.rollout(await node.request({ tree: true }), ready)).outcome
   t.equal(await rolled(), 'ready')
@@ -143,15 +143,19 @@ await t.test('a difference of one owner, one mode or one list alone is rolled ou
   }
 })
 
-await t.test('where there was no directory, it gets those of the new one, and inherits none', { skip }, async (t) => {
-  const { node, wanted, found } = scene(t)
-  rmSync(node.pki, { recursive: true })
-  t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
-  t.strictSame(found(), wanted)
-  t.equal(statSync(node.pki).gid, 3000)
-})
+await t.test(
+  "a rollout without a live directory takes the new one's attributes, and inherits none",
+  { skip },
+  async (t) => {
+    const { node, wanted, found } = scene(t)
+    rmSync(node.pki, { recursive: true })
+    t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
+    t.strictSame(found(), wanted)
+    t.equal(statSync(node.pki).gid, 3000)
+  },
+)
 
-await t.test('an owner or a list that cannot be given is an error, and nothing was changed', { skip }, async (t) => {
+await t.test('a rollout fails where it cannot set an owner or a list, and changes nothing', { skip }, async (t) => {
   for (const [at, code, message] of [
     ['setOwner', 'EPERM', /could not stage .*pki: fchown .*pki: EPERM; holdfast left .*pki as it was/],
     [
@@ -176,7 +180,7 @@ await t.test('an owner or a list that cannot be given is an error, and nothing w
   }
 })
 
-await t.test('what may not be looked at in the new directory is named', { skip }, async (t) => {
+await t.test('a rollout names an entry of the new directory whose attributes it may not read', { skip }, async (t) => {
   const { root } = scene(t)
   const { fs } = intercepted((call, [path]) => {
     if (call === 'openContent' && String(path).endsWith('private')) throw failure('EACCES', 'open')

@@ -47,13 +47,13 @@ for (const kind of kinds) {
     await rotates(t, await scene(t, kind))
   })
 
-  const asked = `${kind}: a server that still takes only the old clients is asked with the old credential`
+  const asked = `${kind}: a probe presents the old credential to a server that still takes only old clients`
   await t.test(asked, async (t) => {
     await showsTheOldCredential(t, await scene(t, kind))
   })
 
   for (const lost of kind === 'named' ? ['ca.crt', 'client.crt', 'client.key'] : ['admin.conf']) {
-    await t.test(`${kind}: ${lost} is lost with the exchange: all goes back`, async (t) => {
+    await t.test(`${kind}: a rollout that loses ${lost} with the exchange goes back`, async (t) => {
       for (const isBroken of [false, true]) {
         const { node, next, means, request, isOld } = await scene(t, kind)
         if (isBroken) writeFileSync(join(next, lost), 'broken')
@@ -67,62 +67,62 @@ for (const kind of kinds) {
     })
   }
 
+  await t.test(`${kind}: a resume trusts and presents the old directory's files, and goes back without`, async (t) => {
+    for (const isLost of [false, true]) {
+      const { node, next, means, request, isOld } = await scene(t, kind)
+      if (isLost) rmSync(join(next, kind === 'named' ? 'ca.crt' : 'admin.conf'))
+      const stop = new AbortController()
+      const killed = { ...means(() => stop.abort(new Error('SIGTERM'))), signal: stop.signal }
+      await t.rejects(
+        node.rollout(await request(), () => 'ready', killed),
+        /SIGTERM/,
+      )
+      t.notOk(isOld())
+      const ended = await node.resume(() => 'ready', means())
+      t.equal(ended.outcome, isLost ? 'taken-back' : 'ready', ended.message ?? 'without a message')
+      t.equal(isOld(), isLost)
+    }
+  })
+
   await t.test(
-    `${kind}: a resume trusts and presents what the old directory holds, and goes back without`,
+    `${kind}: 401, 403 and an unknown authority refuse a rollout; an API server that is down does not`,
     async (t) => {
-      for (const isLost of [false, true]) {
-        const { node, next, means, request, isOld } = await scene(t, kind)
-        if (isLost) rmSync(join(next, kind === 'named' ? 'ca.crt' : 'admin.conf'))
-        const stop = new AbortController()
-        const killed = { ...means(() => stop.abort(new Error('SIGTERM'))), signal: stop.signal }
+      const { node, next, answer, server, start, named, origin, inline, means, request, isOld } = await scene(t, kind)
+      const refuses = async (message: RegExp) => {
         await t.rejects(
-          node.rollout(await request(), () => 'ready', killed),
-          /SIGTERM/,
+          node.rollout(await request(), () => 'ready', means()),
+          message,
         )
-        t.notOk(isOld())
-        const ended = await node.resume(() => 'ready', means())
-        t.equal(ended.outcome, isLost ? 'taken-back' : 'ready', ended.message ?? 'without a message')
-        t.equal(isOld(), isLost)
+        t.ok(isOld())
+        t.same(node.versions(), { web: '1' })
       }
+      for (const status of [401, 403]) {
+        answer.status = status
+        await refuses(new RegExp(`mirror pod: HTTP ${status}.*; nothing was changed; `))
+      }
+      answer.status = 200
+      const stranger = join(node.root, 'stranger')
+      await pki(stranger)
+      start(stranger)
+      await refuses(/mirror pod: .*nothing was changed; name in the kubeconfig the authority/)
+      // The new directory brings what is right.
+      start(next)
+      t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
+      t.notOk(isOld())
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+      await pki(next)
+      inline(next)
+      const user = { 'client-certificate': 'pki/client.crt', 'client-key': 'pki/client.key' }
+      writeFileSync(named, kubeconfig({ server: origin, 'certificate-authority': 'pki/ca.crt' }, user))
+      const outcome = await node.rollout(await request(), () => 'ready', means())
+      t.match(outcome, { outcome: 'taken-back', message: /mirror pod: .*ECONNREFUSED/ })
     },
   )
-
-  await t.test(`${kind}: 401, 403 and an unknown authority refuse; an API server that is down does not`, async (t) => {
-    const { node, next, answer, server, start, named, origin, inline, means, request, isOld } = await scene(t, kind)
-    const refuses = async (message: RegExp) => {
-      await t.rejects(
-        node.rollout(await request(), () => 'ready', means()),
-        message,
-      )
-      t.ok(isOld())
-      t.same(node.versions(), { web: '1' })
-    }
-    for (const status of [401, 403]) {
-      answer.status = status
-      await refuses(new RegExp(`mirror pod: HTTP ${status}.*; nothing was changed; `))
-    }
-    answer.status = 200
-    const stranger = join(node.root, 'stranger')
-    await pki(stranger)
-    start(stranger)
-    await refuses(/mirror pod: .*nothing was changed; name in the kubeconfig the authority/)
-    // The new directory brings what is right.
-    start(next)
-    t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
-    t.notOk(isOld())
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-    await pki(next)
-    inline(next)
-    const user = { 'client-certificate': 'pki/client.crt', 'client-key': 'pki/client.key' }
-    writeFileSync(named, kubeconfig({ server: origin, 'certificate-authority': 'pki/ca.crt' }, user))
-    const outcome = await node.rollout(await request(), () => 'ready', means())
-    t.match(outcome, { outcome: 'taken-back', message: /mirror pod: .*ECONNREFUSED/ })
-  })
 }
 
-await t.test('a kubeconfig through a link in its last part is one of the directory', async (t) => {
+await t.test('a kubeconfig through a link in its last part counts as one of the directory', async (t) => {
   const { node, next, readiness, means, request: own, isOld } = await scene(t, 'inline')
   const link = join(node.root, 'link.conf')
   symlinkSync('pki/admin.conf', link)

@@ -81,7 +81,7 @@ for (const [part, path] of [
   ['etcd', '/ca.crt'],
   ['ca.crt', ''],
 ] as const) {
-  await t.test(`pki/${part} is mounted elsewhere: the old directory stays until it is not`, { skip }, async (t) => {
+  await t.test(`the old directory stays while a process mounts pki/${part}`, { skip }, async (t) => {
     const node = new RolledNode(t)
     const pod = await mounter(t, node, part)
     t.equal(await pod.reads(path), 'old')
@@ -101,7 +101,7 @@ for (const [part, path] of [
   })
 }
 
-await t.test('taken back while a new pod still mounts the new directory: that stays', { skip }, async (t) => {
+await t.test('a rollout taken back keeps the new directory while a new pod still mounts it', { skip }, async (t) => {
   const node = new RolledNode(t)
   const request = await node.request({ tree: true })
   const pods: Mounter[] = []
@@ -126,7 +126,7 @@ await t.test('taken back while a new pod still mounts the new directory: that st
   t.strictSame([node.tree(), node.left()], ['new', []])
 })
 
-await t.test('what stays is not forgotten by rollouts that do not need its place', { skip }, async (t) => {
+await t.test('rollouts remember a kept directory, even if they do not need its place', { skip }, async (t) => {
   const node = new RolledNode(t)
   const pod = await mounter(t, node, '')
   const request = await node.request({ tree: true })
@@ -145,7 +145,7 @@ await t.test('what stays is not forgotten by rollouts that do not need its place
   t.strictSame(node.left(), [])
 })
 
-await t.test('what was only staged goes, whether or not all processes are seen', async (t) => {
+await t.test('resume removes a tree that was only staged, whether or not it sees all processes', async (t) => {
   const node = new RolledNode(t)
   class Unseeing extends NodeFileSystem {
     override userOf(): Promise<string> {
@@ -166,7 +166,7 @@ await t.test('what was only staged goes, whether or not all processes are seen',
   t.strictSame([resumed.kept, node.left()], [undefined, []])
 })
 
-await t.test('what cannot be looked at counts as used', async (t) => {
+await t.test('an unreadable process counts as a user of the old directory', async (t) => {
   const node = new RolledNode(t)
   const { fs } = intercepted((call) => {
     if (call === 'userOf') throw failure('EMFILE', 'open')
@@ -200,7 +200,7 @@ async function unseeing(node: RolledNode, prefix: readonly string[], command = p
 }
 
 await t.test(
-  'where other processes cannot be seen, the old directory stays, and the run says so',
+  'the old directory stays where other processes are invisible, and the run says so',
   { skip },
   async (t) => {
     const hidden =

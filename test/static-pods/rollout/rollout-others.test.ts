@@ -32,7 +32,7 @@ async function stopped(node: RolledNode): Promise<void> {
   await node.rollout(await node.request({ tree: true }), answer, { signal: stop.signal }).catch(() => undefined)
 }
 
-await t.test('the old directory was tidied away: the new one stays live on the way back', async (t) => {
+await t.test('the way back keeps the new directory live where another program tidied the old one away', async (t) => {
   const node = new RolledNode(t)
   await stopped(node)
   rmSync(besideOf(node), { recursive: true })
@@ -42,18 +42,21 @@ await t.test('the old directory was tidied away: the new one stays live on the w
   t.match(await node.resume(never), { outcome: 'nothing-to-resume' })
 })
 
-await t.test('something else lies where the old directory was: it is neither exchanged in, nor removed', async (t) => {
-  const node = new RolledNode(t)
-  await stopped(node)
-  renameSync(besideOf(node), join(node.root, 'moved'))
-  mkdirSync(besideOf(node))
-  writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
-  t.match(await node.resume(never), { outcome: 'taken-back', message: /pki stays new/ })
-  t.equal(node.tree(), 'new')
-  t.equal(readFileSync(join(besideOf(node), 'theirs'), 'utf8'), 'theirs')
-})
+await t.test(
+  "a rollout neither exchanges in nor removes another program's entry in the old directory's place",
+  async (t) => {
+    const node = new RolledNode(t)
+    await stopped(node)
+    renameSync(besideOf(node), join(node.root, 'moved'))
+    mkdirSync(besideOf(node))
+    writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
+    t.match(await node.resume(never), { outcome: 'taken-back', message: /pki stays new/ })
+    t.equal(node.tree(), 'new')
+    t.equal(readFileSync(join(besideOf(node), 'theirs'), 'utf8'), 'theirs')
+  },
+)
 
-await t.test('the staged directory was tidied away: the live one stays where it is', async (t) => {
+await t.test('a rollout keeps the live directory where another program tidied the staged one away', async (t) => {
   const node = new RolledNode(t)
   const openProbes = (_settings: unknown, _files: unknown, isTrial: boolean) => {
     if (isTrial) return Promise.resolve([])
@@ -66,7 +69,7 @@ await t.test('the staged directory was tidied away: the live one stays where it 
   t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
 })
 
-await t.test('what comes into a directory that goes is kept under another name', async (t) => {
+await t.test('a rollout keeps files that come into a going directory under another name', async (t) => {
   const node = new RolledNode(t)
   const writes: Answer = () => {
     writeFileSync(join(besideOf(node), 'late'), 'by a pod')
@@ -84,7 +87,7 @@ await t.test('what comes into a directory that goes is kept under another name',
   t.equal(second.tree(), 'old')
 })
 
-await t.test('the same request again, once the directory has drifted, restarts the pods', async (t) => {
+await t.test('the same request again restarts the pods once the directory has drifted', async (t) => {
   const node = new RolledNode(t)
   t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
   const before = readFileSync(node.live(), 'utf8')
@@ -93,7 +96,7 @@ await t.test('the same request again, once the directory has drifted, restarts t
   t.not(readFileSync(node.live(), 'utf8'), before)
 })
 
-await t.test('a pod with a uid of its own gets another one, and names its rollout all the same', async (t) => {
+await t.test('a rollout gives a pod with a uid another one, and names itself in it all the same', async (t) => {
   const node = new RolledNode(t)
   const uidOf = () => (JSON.parse(readFileSync(node.live(), 'utf8')) as { metadata: { uid?: string } }).metadata.uid
   writeFileSync(node.live(), podText({ name: 'web', uid: 'one' }))
@@ -155,22 +158,19 @@ await t.test('--no-fallback also holds where another program replaces a manifest
   t.equal(node.tree(), 'new')
 })
 
-await t.test(
-  'a full disk, on which not even the way back can be written down: it goes back all the same',
-  async (t) => {
-    const node = new RolledNode(t)
-    let failed = 0
-    const { fs } = intercepted((call) => {
-      if (call !== 'write' || readFileSync(join(node.pki, 'ca.crt'), 'utf8') !== 'new') return
-      failed += 1
-      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' })
-    })
-    const request = await node.request({ tree: true })
-    t.match(await node.rollout(request, ready, { fs }), { outcome: 'taken-back', message: /ENOSPC|full/ })
-    t.ok(failed >= 2, 'the step and the way back')
-    t.same([node.versions(), node.tree(), node.left()], [{ web: '1' }, 'old', []])
-  },
-)
+await t.test('a rollout goes back on a full disk that does not take its state', async (t) => {
+  const node = new RolledNode(t)
+  let failed = 0
+  const { fs } = intercepted((call) => {
+    if (call !== 'write' || readFileSync(join(node.pki, 'ca.crt'), 'utf8') !== 'new') return
+    failed += 1
+    throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' })
+  })
+  const request = await node.request({ tree: true })
+  t.match(await node.rollout(request, ready, { fs }), { outcome: 'taken-back', message: /ENOSPC|full/ })
+  t.ok(failed >= 2, 'the step and the way back')
+  t.same([node.versions(), node.tree(), node.left()], [{ web: '1' }, 'old', []])
+})
 
 /** Stops, as a kill does, once the new directory is staged, and before that is written down. */
 class KilledOnceStaged extends Disk {
@@ -180,7 +180,7 @@ class KilledOnceStaged extends Disk {
   }
 }
 
-await t.test('killed before it was written down what is staged: it goes', async (t) => {
+await t.test('resume removes a staged tree that the state file does not name yet', async (t) => {
   const node = new RolledNode(t)
   const request = await node.request({ tree: true })
   await t.rejects(node.rollout(request, ready, { disk: new KilledOnceStaged() }), /^killed$/)
@@ -189,7 +189,7 @@ await t.test('killed before it was written down what is staged: it goes', async 
   t.same([foreign(node), node.left()], [[], []])
 })
 
-await t.test('the same, and the removal is killed, too: the rest goes', async (t) => {
+await t.test('resume removes the rest of such a tree after a killed removal', async (t) => {
   const node = new RolledNode(t)
   await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new KilledOnceStaged() }), /^killed$/)
   let removed = 0
@@ -203,7 +203,7 @@ await t.test('the same, and the removal is killed, too: the rest goes', async (t
   t.same([foreign(node), node.left()], [[], []])
 })
 
-await t.test('the same, and another program has put more there: all of it stays under another name', async (t) => {
+await t.test('resume keeps such a tree under another name once another program has put more there', async (t) => {
   const node = new RolledNode(t)
   await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new KilledOnceStaged() }), /^killed$/)
   writeFileSync(join(besideOf(node), 'late'), 'theirs')
@@ -211,21 +211,24 @@ await t.test('the same, and another program has put more there: all of it stays 
   t.same(foreign(node), [{ 'ca.crt': 'new', late: 'theirs', 'sa.key': 'new' }])
 })
 
-await t.test('killed before anything was staged: what lies there is nothing of its own', async (t) => {
-  const node = new RolledNode(t)
-  class Killed extends Disk {
-    override publishDirectories(): Promise<never> {
-      return Promise.reject(new Error('killed'))
+await t.test(
+  "resume keeps another program's directory where the rollout was killed before it staged anything",
+  async (t) => {
+    const node = new RolledNode(t)
+    class Killed extends Disk {
+      override publishDirectories(): Promise<never> {
+        return Promise.reject(new Error('killed'))
+      }
     }
-  }
-  await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new Killed() }), /^killed$/)
-  mkdirSync(besideOf(node))
-  writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
-  await node.resume(never)
-  t.same(foreign(node), [{ theirs: 'theirs' }])
-})
+    await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new Killed() }), /^killed$/)
+    mkdirSync(besideOf(node))
+    writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
+    await node.resume(never)
+    t.same(foreign(node), [{ theirs: 'theirs' }])
+  },
+)
 
-await t.test('what comes to its place while it is staged is not replaced', async (t) => {
+await t.test("a rollout does not replace another program's directory that comes while it stages", async (t) => {
   const node = new RolledNode(t)
   class Raced extends Disk {
     override publishDirectories(...args: Parameters<Disk['publishDirectories']>) {
@@ -241,7 +244,7 @@ await t.test('what comes to its place while it is staged is not replaced', async
 })
 
 await t.test(
-  'something is mounted in what was staged: it stays, and so does the state',
+  'a rollout keeps a staged tree with a mount in it, and its state',
   { skip: process.getuid?.() !== 0 && 'it needs root' },
   async (t) => {
     const node = new RolledNode(t)

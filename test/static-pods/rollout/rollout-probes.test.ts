@@ -10,12 +10,12 @@ await t.test('a rotation of the authority within the directory succeeds', async 
   await rotates(t, await probedNode(t))
 })
 
-await t.test('a server that still takes only the old clients is asked with the old credential', async (t) => {
+await t.test('a probe presents the old credential to a server that still takes only old clients', async (t) => {
   await showsTheOldCredential(t, await probedNode(t))
 })
 
 for (const lost of ['ca.crt', 'client.crt', 'client.key']) {
-  await t.test(`${lost} is lost with the exchange: all goes back`, async (t) => {
+  await t.test(`a rollout that loses ${lost} with the exchange goes back`, async (t) => {
     const { node, next, means, request, isOld } = await probedNode(t)
     rmSync(join(next, lost))
     t.match(await node.rollout(await request(), () => 'ready', means()), {
@@ -26,7 +26,7 @@ for (const lost of ['ca.crt', 'client.crt', 'client.key']) {
   })
 }
 
-await t.test('interrupted after the exchange, a resume trusts and presents what the old directory holds', async (t) => {
+await t.test("a resume after the exchange trusts and presents the old directory's files", async (t) => {
   for (const isLost of [false, true]) {
     const { node, next, means, request, isOld } = await probedNode(t)
     if (isLost) writeFileSync(join(next, 'ca.crt'), 'no certificate')
@@ -44,7 +44,7 @@ await t.test('interrupted after the exchange, a resume trusts and presents what 
 })
 
 await t.test(
-  '401, 403 and an unknown authority refuse before anything changes; a pod that is down does not',
+  '401, 403 and an unknown authority refuse a rollout before any change; a pod that is down does not',
   async (t) => {
     const { node, next, answer, readiness, server, means, request, isOld } = await probedNode(t)
     const refuses = async (message: RegExp, settings?: ReadinessSettings) => {

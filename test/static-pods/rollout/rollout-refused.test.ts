@@ -10,7 +10,7 @@ import { RolledNode, type Answer } from './rolled-node.js'
 
 const ready: Answer = () => 'ready'
 
-await t.test('what is wrong is refused with its place, and nothing is touched', async (t) => {
+await t.test('rollout refuses each fault with its place, and changes nothing', async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
   const bad = join(node.root, 'bad.yaml')
   const refused = async (text: string, message: RegExp) => {
@@ -47,7 +47,7 @@ await t.test('what is wrong is refused with its place, and nothing is touched', 
   t.same(node.versions(), { etcd: '1', api: '1' })
 })
 
-await t.test('what an operator holds, or an agent keeps, is refused before anything is changed', async (t) => {
+await t.test("rollout refuses an operator's held file and an agent's directory before any change", async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
   await replaceFile(node.live('api'), node.text('api', 1))
   await setHold(node.live('api'), { reason: 'INC-7', since: 0, until: null })
@@ -62,7 +62,7 @@ await t.test('what an operator holds, or an agent keeps, is refused before anyth
   t.same(node.tree(), { 'ca.crt': 'agent' })
 })
 
-await t.test('a state that nobody can read is left for people', async (t) => {
+await t.test('rollout leaves an unreadable state to people', async (t) => {
   const node = new RolledNode(t)
   const path = join(node.manifests, '.holdfast-rollout')
   writeFileSync(path, '{"version":2}')
@@ -71,7 +71,7 @@ await t.test('a state that nobody can read is left for people', async (t) => {
   t.same(node.versions(), { web: '1' })
 })
 
-await t.test('a pod that would go on with a directory that goes is named first', async (t) => {
+await t.test('rollout names first a pod that would go on with the old directory', async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
   const volumes = [{ name: 'pki', hostPath: { path: join(node.pki, 'etcd') } }]
   writeFileSync(join(node.manifests, 'other.yaml'), podText({ name: 'other' }, { volumes }))

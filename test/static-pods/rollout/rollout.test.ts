@@ -10,7 +10,7 @@ import { RolledNode, type Answer } from './rolled-node.js'
 const ready: Answer = () => 'ready'
 const never: Answer = () => 'not-ready'
 
-await t.test('what is ready stays; the same again changes nothing', async (t) => {
+await t.test('a rollout keeps ready pods, and changes nothing in a second run', async (t) => {
   const node = new RolledNode(t)
   const request = await node.request()
   let asked = 0
@@ -38,7 +38,7 @@ await t.test('what is ready stays; the same again changes nothing', async (t) =>
   t.match(await node.resume(never), { outcome: 'nothing-to-resume' })
 })
 
-await t.test('what is not ready goes back, byte for byte, with its mode', async (t) => {
+await t.test('a rollout puts an unready manifest back, byte for byte, with its mode', async (t) => {
   const node = new RolledNode(t)
   t.match(await node.rollout(await node.request(), never), {
     outcome: 'taken-back',
@@ -50,7 +50,7 @@ await t.test('what is not ready goes back, byte for byte, with its mode', async 
   t.same(node.left(), [])
 })
 
-await t.test('a pod that was not there goes again', async (t) => {
+await t.test('a rollout removes an unready pod again that was not there before', async (t) => {
   const node = new RolledNode(t)
   const manifests = await readManifests([node.source('new', 2, 'new.yaml')])
   t.match(await node.rollout(await node.request({ manifests }), never), { outcome: 'taken-back' })
@@ -61,7 +61,7 @@ await t.test('a pod that was not there goes again', async (t) => {
 })
 
 await t.test(
-  'one after the other: the first that is not ready takes all back, and the next are never touched',
+  'a rollout changes one pod after the other; the first unready one takes all back, and the next stay untouched',
   async (t) => {
     const node = new RolledNode(t, ['etcd', 'api', 'scheduler'])
     const seen: string[] = []
@@ -83,7 +83,7 @@ await t.test(
 )
 
 await t.test(
-  'the directory changes with them; the old one stays for those who mount it until the last is ready',
+  'a rollout changes the directory with its pods, and keeps the old one for them until the last is ready',
   async (t) => {
     const node = new RolledNode(t, ['etcd', 'api'])
     const { ino } = statSync(node.pki)
@@ -106,7 +106,7 @@ await t.test(
   },
 )
 
-await t.test('the same manifests with a new directory restart every pod that reads it', async (t) => {
+await t.test('a rollout of the same manifests with a new directory restarts every pod that reads it', async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
   const manifests = await readManifests([node.live('etcd'), node.live('api')])
   const before = readFileSync(node.live('api'), 'utf8')
@@ -119,7 +119,7 @@ await t.test('the same manifests with a new directory restart every pod that rea
 })
 
 await t.test(
-  'killed before each step that others see, the next run or a resume ends it: all is new, or all is as it was',
+  'after a kill before each visible step, the next run or a resume ends a rollout: all is new, or all is old',
   async (t) => {
     const wrong: string[] = []
     const lives = [
@@ -159,7 +159,7 @@ await t.test(
   },
 )
 
-await t.test('a signal leaves it as it is; another one is asked for: the interrupted one ends first', async (t) => {
+await t.test('a signal leaves a rollout as it is; another rollout ends the interrupted one first', async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
   const stop = new AbortController()
   const answer: Answer = () => {
@@ -184,7 +184,7 @@ await t.test('a signal leaves it as it is; another one is asked for: the interru
   t.same(node.left(), [])
 })
 
-await t.test('--no-fallback: what is not ready stays, and resume watches it again', async (t) => {
+await t.test('--no-fallback keeps unready pods, and resume watches them again', async (t) => {
   const node = new RolledNode(t)
   const request = await node.request({ tree: true, fallback: false })
   t.match(await node.rollout(request, never), { outcome: 'not-ready', message: /web says no/ })
@@ -195,14 +195,14 @@ await t.test('--no-fallback: what is not ready stays, and resume watches it agai
   t.same(node.left(), [])
 })
 
-await t.test('only unknown: nothing goes back', async (t) => {
+await t.test('a rollout with unknown answers only does not go back', async (t) => {
   const node = new RolledNode(t)
   t.match(await node.rollout(await node.request(), () => 'unknown'), { outcome: 'unknown' })
   t.same(node.versions(), { web: '2' })
   t.match(await node.resume(ready), { outcome: 'ready' })
 })
 
-await t.test('what another program puts there meanwhile is left alone', async (t) => {
+await t.test("a rollout leaves another program's changes alone", async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
   const theirs = podText({ name: 'api' })
   const answer: Answer = (pod) => {
@@ -229,7 +229,7 @@ await t.test('what another program puts there meanwhile is left alone', async (t
   )
 })
 
-await t.test('an older revision is refused, but the way back is not', async (t) => {
+await t.test('a rollout refuses an older revision, but not on the way back', async (t) => {
   const node = new RolledNode(t)
   const revision = (number: number) => podText({ labels: { revision: String(number) } })
   const request = async (number: number, allowOlder = false) => {
