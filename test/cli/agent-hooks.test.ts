@@ -6,7 +6,7 @@ import { Node } from './holdfast.js'
 import { web, webNode } from './web-node.js'
 
 await t.test(
-  'hooks run after a publication; one that fails is reported and retried, and changes nothing else',
+  'the agent runs hooks after a publication, and reports and retries a failed one without other changes',
   async (t) => {
     const ran = (node: Node) => node.read('ran')?.trim().split('\n').length ?? 0
     const node = webNode(t)
@@ -41,7 +41,7 @@ await t.test(
   },
 )
 
-await t.test('a pending hook is found again after the list around it was edited', async (t) => {
+await t.test('the agent finds a pending hook again after the list around it was edited', async (t) => {
   const node = webNode(t)
   const hook = (name: string, then: string) => ({
     exec: ['/bin/sh', '-c', `echo ${name} >> ${node.path('ran')}; ${then}`],
@@ -65,7 +65,7 @@ await t.test('a pending hook is found again after the list around it was edited'
   t.equal(node.read('ran'), 'two\n', 'just the one that was pending')
 })
 
-await t.test('hooks of what another process published meanwhile are run', async (t) => {
+await t.test('the agent runs the hooks of a directory that another process published meanwhile', async (t) => {
   const node = webNode(t)
   const hook = { exec: ['/bin/sh', '-c', `echo ran >> ${node.path('ran')}`] }
   const directory = { ...web, afterPublish: [hook] }
@@ -86,7 +86,7 @@ await t.test('hooks of what another process published meanwhile are run', async 
 })
 
 await t.test(
-  'the same hook of several directories runs once, after all of them; and again for all where it fails',
+  'the agent runs the same hook of several directories once, after all of them; after a failure again for all',
   async (t) => {
     const node = new Node(t, [])
     const names = ['a', 'b', 'c']

@@ -5,7 +5,7 @@ import t from 'tap'
 import { until } from '../until.js'
 import { web, webNode } from './web-node.js'
 
-await t.test('drift is repaired at SIGHUP, and counted', async (t) => {
+await t.test('SIGHUP makes the agent repair drift, and count it', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
   await agent.logged('Published')
@@ -26,7 +26,7 @@ await t.test('drift is repaired at SIGHUP, and counted', async (t) => {
   t.equal((await node.run('verify')).code, 0)
 })
 
-await t.test('SIGHUP: a new directory, one that is dropped, and a configuration that is invalid', async (t) => {
+await t.test('SIGHUP adds a new directory, drops a missing one, and refuses an invalid configuration', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
   await agent.logged('Published')
@@ -60,42 +60,45 @@ await t.test('SIGHUP: a new directory, one that is dropped, and a configuration 
   t.equal(await agent.end('SIGTERM'), 0)
 })
 
-await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the target is intact', async (t) => {
-  const node = webNode(t)
-  for (let round = 0; round < 3; round++) {
-    const agent = node.agent()
-    const write = () => {
-      const text = `${Math.random()}`
-      node.put('Secret', 'web', { password: text, user: text })
-    }
-    write()
-    await agent.logged('Published')
-    const over = new AbortController()
-    const published = () => agent.log().filter(({ reason }) => reason === 'Published').length
-    const writer = (async () => {
-      while (!over.signal.aborted) {
-        const before = published()
-        write()
-        // A file that never comes to rest is never read: the next version follows the publication of this one.
-        await until('it is published', () => over.signal.aborted || published() > before)
+await t.test(
+  'SIGTERM in the middle of a stream of updates ends the agent with 0, and leaves the target intact',
+  async (t) => {
+    const node = webNode(t)
+    for (let round = 0; round < 3; round++) {
+      const agent = node.agent()
+      const write = () => {
+        const text = `${Math.random()}`
+        node.put('Secret', 'web', { password: text, user: text })
       }
-    })()
-    await agent.logged('Published', 3)
-    await new Promise((resolve) => setTimeout(resolve, 37 * round))
-    t.equal(await agent.end('SIGTERM'), 0)
-    over.abort()
-    await writer
-    t.equal(node.read('disk/web/secret/password'), node.read('disk/web/secret/user'))
-    t.equal((await node.run('verify')).code, 0)
-    t.strictSame(
-      readdirSync(node.path('disk')).filter((name) => /-[0-9a-f]{16}$/.test(name)),
-      [],
-      'no staging is left',
-    )
-  }
-})
+      write()
+      await agent.logged('Published')
+      const over = new AbortController()
+      const published = () => agent.log().filter(({ reason }) => reason === 'Published').length
+      const writer = (async () => {
+        while (!over.signal.aborted) {
+          const before = published()
+          write()
+          // A file that never comes to rest is never read: the next version follows the publication of this one.
+          await until('it is published', () => over.signal.aborted || published() > before)
+        }
+      })()
+      await agent.logged('Published', 3)
+      await new Promise((resolve) => setTimeout(resolve, 37 * round))
+      t.equal(await agent.end('SIGTERM'), 0)
+      over.abort()
+      await writer
+      t.equal(node.read('disk/web/secret/password'), node.read('disk/web/secret/user'))
+      t.equal((await node.run('verify')).code, 0)
+      t.strictSame(
+        readdirSync(node.path('disk')).filter((name) => /-[0-9a-f]{16}$/.test(name)),
+        [],
+        'no staging is left',
+      )
+    }
+  },
+)
 
-await t.test('SIGHUP while the agent starts is heard, and one while it ends changes nothing', async (t) => {
+await t.test('the agent hears a SIGHUP while it starts, and ignores one while it ends', async (t) => {
   const node = webNode(t)
   for (let round = 0; round < 3; round++) {
     const agent = node.agent()
@@ -115,7 +118,7 @@ await t.test('SIGHUP while the agent starts is heard, and one while it ends chan
 const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
 await t.test(
-  'requireProven that is changed by SIGHUP takes effect',
+  'SIGHUP puts a changed requireProven into effect',
   { skip: !mayMount && 'needs root to mount' },
   async (t) => {
     const node = webNode(t)
@@ -137,7 +140,7 @@ await t.test(
   },
 )
 
-await t.test('SIGINT is an end in order, too, and its number is reported', async (t) => {
+await t.test('SIGINT ends the agent in order, too, with its number as exit code', async (t) => {
   const agent = webNode(t).agent()
   await agent.logged('Published')
   t.equal(await agent.end('SIGINT'), 130)

@@ -31,7 +31,7 @@ async function started(node: Node): Promise<Agent> {
   return agent
 }
 
-await t.test('a second agent with the same stateDirectory does not start: exit 75, and what to do', async (t) => {
+await t.test('a second agent with the same stateDirectory exits with 75, and says what to do', async (t) => {
   const node = new Node(t, [directory('web')])
   node.put('Secret', 'web', { key: '1' })
   const first = await started(node)
@@ -69,7 +69,7 @@ await t.test('status says when the configuration file has changed since the agen
   t.match(await shown(node), { running: false })
 })
 
-await t.test("another configuration's state is told apart: its directories are not shown as one's own", async (t) => {
+await t.test("status hides the directories of another configuration's state", async (t) => {
   const node = new Node(t, [directory('web')])
   node.put('Secret', 'web', { key: '1' })
   const agent = await started(node)
@@ -87,7 +87,7 @@ await t.test("another configuration's state is told apart: its directories are n
   t.match(await shown(other), { agent: null, otherConfiguration: node.configuration, directories: [unpublished] })
 })
 
-await t.test('an agent that was killed reports nothing any more: the disk is compared', async (t) => {
+await t.test('status compares the disk once the agent was killed, and shows nothing of its old report', async (t) => {
   const node = new Node(t, [directory('web')])
   node.put('Secret', 'web', { key: '1' })
   const agent = await started(node)

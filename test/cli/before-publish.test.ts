@@ -58,30 +58,29 @@ await t.test(
     const again = node.agent()
     await until('it is published', () => node.read('disk/checked/v') === 'good')
 
-    put('checked', 'bad')
-    const refused = await again.logged('ContentRejected')
-    t.match(refused, {
-      level: 'warn',
-      published: false,
-      msg: /disk\/checked: its new content is rejected \(directories\[0\]\.beforePublish\[0\]\): exec sh: exit code 1; it wrote 0 bytes .*; what is published stays; run the command/,
-    })
-    await until('status tells of it', () => condition('Published')?.reason === 'ContentRejected')
-    t.equal(condition('Published')?.status, 'False')
-    await until('it is not fresh', () => condition('Fresh')?.status === 'False')
-    t.equal(node.read('disk/checked/v'), 'good')
-    const seen = looks()
-    again.signal('SIGHUP')
-    await again.logged('ContentRejected', 2)
-    t.equal(looks(), seen + 1, 'an operator has it looked at again')
-    put('checked', 'better')
-    await until('what is good is published', () => node.read('disk/checked/v') === 'better')
-    t.match(await again.get('/metrics'), { text: /holdfast_publishes_total\{[^}]*checked"[^}]*result="refused"\} 2/ })
-    t.equal(await again.end('SIGTERM'), 0)
-  },
-)
+  put('checked', 'bad')
+  const refused = await again.logged('ContentRejected')
+  t.match(refused, {
+    level: 'warn',
+    published: false,
+    msg: /disk\/checked: its new content is rejected \(directories\[0\]\.beforePublish\[0\]\): exec sh: exit code 1; it wrote 0 bytes .*; what is published stays; run the command/,
+  })
+  await until('status tells of it', () => condition('Published')?.reason === 'ContentRejected')
+  t.equal(condition('Published')?.status, 'False')
+  await until('it is not fresh', () => condition('Fresh')?.status === 'False')
+  t.equal(node.read('disk/checked/v'), 'good')
+  const seen = looks()
+  again.signal('SIGHUP')
+  await again.logged('ContentRejected', 2)
+  t.equal(looks(), seen + 1, 'an operator has it looked at again')
+  put('checked', 'better')
+  await until('what is good is published', () => node.read('disk/checked/v') === 'better')
+  t.match(await again.get('/metrics'), { text: /holdfast_publishes_total\{[^}]*checked"[^}]*result="refused"\} 2/ })
+  t.equal(await again.end('SIGTERM'), 0)
+})
 
 await t.test(
-  'what is refused is looked at again at the drift interval, and drift is repaired through the check',
+  'the agent checks refused content again at the drift interval, and repairs drift through the check',
   async (t) => {
     const { node, put, looks } = site(t, { driftInterval: '1s' })
     put('checked', 'bad')
@@ -98,7 +97,7 @@ await t.test(
   },
 )
 
-await t.test('sync asks, too; a dry run does not', async (t) => {
+await t.test('sync runs the check, too; a dry run does not', async (t) => {
   const { node, put, looks } = site(t)
   t.equal((await node.run('sync')).code, 0)
   t.equal(looks(), 1)
@@ -151,7 +150,7 @@ const causes = {
 } as const satisfies Record<Cause, (scene: Scene) => Promise<Ended>>
 
 for (const [cause, publish] of Object.entries(causes)) {
-  await t.test(`the check refuses content, whatever it is published for: ${cause}`, async (t) => {
+  await t.test(`beforePublish refuses content in every kind of publication: ${cause}`, async (t) => {
     const { node, put } = site(t)
     const path = node.path('disk/checked')
     const directory = { path: 'disk/checked', history: 3, contents: [{ configMap: 'checked' }] }
@@ -185,15 +184,19 @@ for (const [cause, publish] of Object.entries(causes)) {
 
 const skip = isRoot ? false : 'needs root'
 
-await t.test('without the right to a mount namespace, the new content is at {dir} alone', { skip }, async (t) => {
-  const { node } = site(t)
-  const script = `echo "$1" > ${node.path('dir')}; cat "$1/v" >> ${node.path('dir')}; [ ! -e ${node.path('disk/checked')} ]`
-  const check = { exec: ['sh', '-c', script, 'sh', '{dir}'] }
-  node.configure([{ path: 'disk/checked', contents: [{ configMap: 'checked' }], beforePublish: [check] }])
-  const agent = node.agent([], ['setpriv', '--bounding-set', '-sys_admin', '--inh-caps', '-sys_admin'])
-  await agent.logged('Published')
-  const [directory, content] = (node.read('dir') ?? '').split('\n')
-  t.match(directory, /\/disk\/\.holdfast-[^/]+$/)
-  t.equal(content, 'good')
-  t.equal(await agent.end('SIGTERM'), 0)
-})
+await t.test(
+  'without the right to a mount namespace, the check finds the new content at {dir} alone',
+  { skip },
+  async (t) => {
+    const { node } = site(t)
+    const script = `echo "$1" > ${node.path('dir')}; cat "$1/v" >> ${node.path('dir')}; [ ! -e ${node.path('disk/checked')} ]`
+    const check = { exec: ['sh', '-c', script, 'sh', '{dir}'] }
+    node.configure([{ path: 'disk/checked', contents: [{ configMap: 'checked' }], beforePublish: [check] }])
+    const agent = node.agent([], ['setpriv', '--bounding-set', '-sys_admin', '--inh-caps', '-sys_admin'])
+    await agent.logged('Published')
+    const [directory, content] = (node.read('dir') ?? '').split('\n')
+    t.match(directory, /\/disk\/\.holdfast-[^/]+$/)
+    t.equal(content, 'good')
+    t.equal(await agent.end('SIGTERM'), 0)
+  },
+)

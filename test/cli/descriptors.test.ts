@@ -13,7 +13,7 @@ const spares = [0, 1, 2, 3, 4, 5, 8, 20, 60, 100, 125]
 /** Milliseconds that a question to an agent may take that cannot accept it. */
 const patience = 300
 
-await t.test('an agent without file descriptors goes on, and does all that was asked once it has some', async (t) => {
+await t.test('an agent without file descriptors goes on, and makes up for all requests once it has some', async (t) => {
   const hooked = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
   t.teardown(() => hooked.close())
   await once(hooked, 'listening')
@@ -66,7 +66,7 @@ await t.test('an agent without file descriptors goes on, and does all that was a
   t.equal(await agent.end('SIGTERM'), 0)
 })
 
-await t.test('a credential plugin that cannot be started for lack of them is tried again', async (t) => {
+await t.test('the agent starts a credential plugin again that failed for lack of descriptors', async (t) => {
   const kubeconfig = 'kubeconfig.json'
   const node = new Node(t, [{ path: 'disk/web', contents: [{ configMap: 'conf' }] }], {
     source: { namespace: 'demo', kubernetes: { kubeconfig } },

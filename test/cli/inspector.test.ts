@@ -48,7 +48,7 @@ const forms = {
 }
 
 for (const [form, program] of Object.entries(forms)) {
-  await t.test(`SIGUSR1 from the start on: the agent opens no inspector (${form})`, async (t) => {
+  await t.test(`the agent opens no inspector at SIGUSR1, from its start on (${form})`, async (t) => {
     const seen = await underSignals(1, /keeps 1 directory/, agentOf(t, program))
     t.match(seen, { code: null, signal: null }, seen.output)
     t.same(seen.ports, [healthPort(seen.output)], seen.output)
@@ -56,7 +56,7 @@ for (const [form, program] of Object.entries(forms)) {
   })
 }
 
-await t.test('nor does any other command that runs for long', async (t) => {
+await t.test('no other long-running command opens an inspector at SIGUSR1', async (t) => {
   const directory = scratch(t)
   const node = new NodeDisk(t)
   node.makeRevision(7)
@@ -94,13 +94,13 @@ await t.test('nor does any other command that runs for long', async (t) => {
   }
 })
 
-await t.test('an inspector that NODE_OPTIONS opened is closed before the agent serves', async (t) => {
+await t.test('the agent closes an inspector that NODE_OPTIONS opened before it serves', async (t) => {
   const seen = await underSignals(1, /keeps 1 directory/, agentOf(t, executable), { NODE_OPTIONS: '--inspect=0' })
   t.match(seen.output, /^Debugger listening on ws:/)
   t.same(seen.ports, [healthPort(seen.output)], seen.output)
 })
 
-await t.test('one that opens later, as at a signal that Node answers late, is closed, too', async (t) => {
+await t.test('the agent closes an inspector that opens later, as at a signal that Node answers late', async (t) => {
   const preload = join(scratch(t), 'open.cjs')
   writeFileSync(preload, `process.once('SIGUSR2', () => require('node:inspector').open(0))`)
   const [program = '', ...args] = agentOf(t, executable)

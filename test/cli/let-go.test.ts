@@ -76,31 +76,34 @@ function way(node: Node, path: string, by: 'sync' | 'reload' | 'restart') {
 
 for (const by of ['sync', 'reload', 'restart'] as const) {
   for (const adopt of [true, 'replace', false] as const) {
-    await t.test(`let go, changed and configured again: ${by}, adopt: ${adopt}`, async (t) => {
-      const { node, directory, path } = adopted(t)
-      const steps = way(node, path, by)
-      await steps.take('publishes')
-      t.strictSame([namesIn(path), keptIn(path)], [['ca.crt'], { 'old.crt': 'old' }])
-      node.configure([other])
-      await steps.take('lets go')
-      edit(path)
-      node.configure([{ ...directory, adopt }, other])
-      const reason = await steps.take('comes back')
-      if (adopt === 'replace') {
-        t.match(reason, /^(Published|replaced)$/)
-        t.equal(node.read('disk/pki/ca.crt'), 'ours')
-        t.strictSame(keptIn(path), { 'ca.crt': 'theirs', 'ca.key': 'their key' })
-        t.match((await holdfast(['history', path])).stdout, /\n0 +- .* adopted +whole/)
-      } else {
-        t.equal(reason, adopt ? 'AdoptionRefused' : 'TargetForeign')
-        t.equal(node.read('disk/pki/ca.crt'), 'theirs')
-        t.strictSame([namesIn(path), keptIn(path)], [['ca.crt', 'ca.key'], { 'old.crt': 'old' }], 'all is as it was')
-      }
-      await steps.end()
-    })
+    await t.test(
+      `a directory let go, changed and configured again needs adoption: ${by}, adopt: ${adopt}`,
+      async (t) => {
+        const { node, directory, path } = adopted(t)
+        const steps = way(node, path, by)
+        await steps.take('publishes')
+        t.strictSame([namesIn(path), keptIn(path)], [['ca.crt'], { 'old.crt': 'old' }])
+        node.configure([other])
+        await steps.take('lets go')
+        edit(path)
+        node.configure([{ ...directory, adopt }, other])
+        const reason = await steps.take('comes back')
+        if (adopt === 'replace') {
+          t.match(reason, /^(Published|replaced)$/)
+          t.equal(node.read('disk/pki/ca.crt'), 'ours')
+          t.strictSame(keptIn(path), { 'ca.crt': 'theirs', 'ca.key': 'their key' })
+          t.match((await holdfast(['history', path])).stdout, /\n0 +- .* adopted +whole/)
+        } else {
+          t.equal(reason, adopt ? 'AdoptionRefused' : 'TargetForeign')
+          t.equal(node.read('disk/pki/ca.crt'), 'theirs')
+          t.strictSame([namesIn(path), keptIn(path)], [['ca.crt', 'ca.key'], { 'old.crt': 'old' }], 'all is as it was')
+        }
+        await steps.end()
+      },
+    )
   }
 
-  await t.test(`let go, not changed and configured again: ${by}`, async (t) => {
+  await t.test(`a directory let go, unchanged and configured again needs no adoption: ${by}`, async (t) => {
     const { node, directory, path } = adopted(t)
     const steps = way(node, path, by)
     await steps.take('publishes')
@@ -121,7 +124,7 @@ for (const by of ['sync', 'reload', 'restart'] as const) {
   })
 }
 
-await t.test('status, check and status --orphans say when it was let go', async (t) => {
+await t.test('status, check and status --orphans say when the agent let a directory go', async (t) => {
   const { node, directory, path } = adopted(t)
   await node.run('sync')
   node.configure([other])
@@ -158,7 +161,7 @@ await t.test(
 )
 
 for (const adopt of [true, 'replace', false] as const) {
-  await t.test(`the same in the form symlink, adopt: ${adopt}`, async (t) => {
+  await t.test(`a directory in the form symlink, let go and changed, needs adoption: adopt: ${adopt}`, async (t) => {
     const directory = { path: 'disk/pki', publish: 'symlink', contents, adopt }
     const node = new Node(t, [directory, other])
     node.put('Secret', 'pki', { 'ca.crt': 'ours' })
@@ -181,7 +184,7 @@ for (const adopt of [true, 'replace', false] as const) {
 }
 
 for (const by of ['sync', 'restart'] as const) {
-  await t.test(`back before its record could say that it had left: ${by}`, async (t) => {
+  await t.test(`a directory comes back before its record could say that it had left: ${by}`, async (t) => {
     const { node, directory, path } = adopted(t)
     const steps = way(node, path, by)
     await steps.take('publishes')

@@ -23,7 +23,7 @@ const plain = (page: string) =>
     .replaceAll('\\e', '\\')
     .replace(/\\\[u([0-9A-F]+)\]/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)))
 
-await t.test('each command has a page, with each option, and the package names it', async (t) => {
+await t.test('each command has a man page with each option, and the package names it', async (t) => {
   const nodes = completionTree(await program(testIo().io)).filter(({ path }) => path !== 'help')
   const names = nodes.map(({ path }) => `${['holdfast', ...path.split(' ').filter((part) => part !== '')].join('-')}.1`)
   t.strictSame([...pages.keys()], names)
@@ -45,7 +45,7 @@ await t.test('each command has a page, with each option, and the package names i
   }
 })
 
-await t.test('a page is read without a warning, and shows what the help says', (t) => {
+await t.test("man renders each page without a warning, with the help's text", (t) => {
   const root = scratch(t)
   const file = join(root, 'holdfast-write.1')
   writeFileSync(file, pages.get('holdfast-write.1') ?? '')

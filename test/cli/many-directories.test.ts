@@ -22,7 +22,7 @@ function publishes(t: Test, target: string, from: string, descriptors: number, o
   t.notMatch(stderr, 'the next run retries')
 }
 
-await t.test('many directories', (t) => {
+await t.test('replace publishes more directories than it may open descriptors', (t) => {
   const root = scratch(t)
   const [target, from] = [join(root, 'certs'), join(root, 'from')]
   const count = 110
@@ -40,7 +40,7 @@ await t.test('many directories', (t) => {
   t.end()
 })
 
-await t.test('deep directories', (t) => {
+await t.test('replace publishes a deeper tree than it may open descriptors', (t) => {
   const root = scratch(t)
   const [target, from, small] = [join(root, 'certs'), join(root, 'from'), join(root, 'small')]
   const deepest = join(from, ...Array.from({ length: 110 }, (_, index) => `d${index % 10}`))

@@ -71,7 +71,7 @@ await t.test('the agent keeps both paths up to date, through a crash, until the 
   t.equal(await second.end('SIGTERM'), 0)
 })
 
-await t.test('sync moves as far as it can, and says what is left; the way back has no gap', async (t) => {
+await t.test('sync moves as far as it can, and reports the rest; the way back has no gap', async (t) => {
   const node = new Node(t, [old])
   node.put('Secret', 'web', { key: '1' })
   t.match(await node.run('sync'), { code: 0 })

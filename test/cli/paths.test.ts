@@ -17,7 +17,7 @@ function run(command: string) {
   return { code: status, stdout, stderr }
 }
 
-await t.test('a path that is not UTF-8 is refused, and nothing is published under another name', (t) => {
+await t.test('commands refuse a path that is not UTF-8, and publish nothing under another name', (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'from'))
   writeFileSync(join(root, 'from', 'file'), 'x')
@@ -36,7 +36,7 @@ await t.test('a path that is not UTF-8 is refused, and nothing is published unde
   t.end()
 })
 
-await t.test('.. behind a symbolic link is refused: the kernel and the text would lead to two places', (t) => {
+await t.test('commands refuse .. behind a symbolic link: the kernel and the text would lead to two places', (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'real', 'deep'), { recursive: true })
   mkdirSync(join(root, 'from'))

@@ -18,7 +18,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 
 const plain = painter(false)
 
-await t.test('values of flags', (t) => {
+await t.test('flags parse modes, owners, durations and addresses', (t) => {
   t.strictSame(['0755', '640', '2750', '1777'].map(parseDirectoryMode), [0o755, 0o640, 0o2750, 0o1777])
   t.strictSame(['0600', '444'].map(parseFileMode), [0o600, 0o444])
   t.throws(() => parseDirectoryMode('4755'), { message: /at most 3777/ })
@@ -35,7 +35,7 @@ await t.test('values of flags', (t) => {
   t.end()
 })
 
-await t.test('columns are aligned by what is seen, and ages read as in kubectl', (t) => {
+await t.test('table aligns columns by their visible width, and ages read as in kubectl', (t) => {
   const red = painter(true)
   t.equal(
     table([
@@ -51,7 +51,7 @@ await t.test('columns are aligned by what is seen, and ages read as in kubectl',
   t.end()
 })
 
-await t.test('colour is for terminals, and for those who want it', (t) => {
+await t.test('wantsColour colours terminals, and obeys FORCE_COLOR and NO_COLOR', (t) => {
   t.equal(wantsColour({ isTTY: true }, {}), true)
   t.equal(wantsColour({ isTTY: false }, {}), false)
   t.equal(wantsColour({ isTTY: true }, { NO_COLOR: '1' }), false)
@@ -63,7 +63,7 @@ await t.test('colour is for terminals, and for those who want it', (t) => {
   t.end()
 })
 
-await t.test('a line of the log as a person reads it', (t) => {
+await t.test('the text log prints a line for people', (t) => {
   const line = JSON.stringify({
     level: 'warn',
     time: '2026-01-01T12:34:56.789Z',
@@ -79,7 +79,7 @@ await t.test('a line of the log as a person reads it', (t) => {
   t.end()
 })
 
-await t.test('--log-format says how the log is written, whatever standard error is', (t) => {
+await t.test("--log-format decides the log's form on every standard error", (t) => {
   const logged = (logFormat: (typeof logFormats)[number], isTTY: boolean, env = {}) => {
     const { io, written } = testIo({ env })
     const terminal = { ...io, stderr: { ...io.stderr, isTTY } }
@@ -95,7 +95,7 @@ await t.test('--log-format says how the log is written, whatever standard error 
   t.end()
 })
 
-await t.test('a line of the log has its fields in order, from the level on that is asked for', (t) => {
+await t.test("the log writes a line's fields in order, from the configured level on", (t) => {
   const { io, written } = testIo()
   const log = createLogger(io, { logLevel: 'warn', logFormat: 'json' }, { node: 'n' })
   log.info({}, 'not shown')
@@ -109,7 +109,7 @@ await t.test('a line of the log has its fields in order, from the level on that 
   t.end()
 })
 
-await t.test('exit codes', (t) => {
+await t.test('exitCodeOf maps each error, and exitCodeOfAll the gravest', (t) => {
   const fault = (code: string, published: boolean, reason: 'Busy' | 'PublishFailed') =>
     new DurableWriteError('m', { code, syscall: 's', path: 'p', published, reason })
   const [failed, unknown, busy] = [
@@ -125,7 +125,7 @@ await t.test('exit codes', (t) => {
   t.end()
 })
 
-await t.test('the table of status, with what has to be said beside it', (t) => {
+await t.test('statusText prints the table of status, and its notes below', (t) => {
   const time = '2026-01-01T00:00:00.000Z'
   const directory = (path: string, published: 'True' | 'False', pendingHooks: string[]) => ({
     path,

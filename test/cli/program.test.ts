@@ -12,7 +12,7 @@ const pod = JSON.stringify({
   spec: { containers: [{ name: 'web', image: 'registry.example/web:1' }] },
 })
 
-await t.test('every command runs in a process of its own', async (t) => {
+await t.test('every command runs in a separate process', async (t) => {
   const node = new Node(t, [{ path: './certs', contents: [{ secret: 'serving-cert' }] }])
   node.put('Secret', 'serving-cert', { 'tls.crt': 'x' })
   const [manifest, manifests, revisions] = [node.path('web.yaml'), node.path('manifests'), node.path('revisions')]

@@ -7,7 +7,7 @@ import { until } from '../until.js'
 import { Node } from './holdfast.js'
 
 await t.test(
-  'a process that works in the directory keeps its content, until retireTimeout; then the log says who',
+  'a process that works in the directory keeps its content until retireTimeout; then the log names the process',
   async (t) => {
     const directory = { path: 'disk/web', retire: 'whenUnused', retireTimeout: '8s', contents: [{ secret: 'web' }] }
     const node = new Node(t, [directory], { driftInterval: '1s' })

@@ -41,7 +41,7 @@ async function past(node: Node): Promise<string[][]> {
   return (JSON.parse(stdout) as { contents: { objects: object[]; [field: string]: unknown }[] }).contents.map(namesIn)
 }
 
-await t.test('an object that comes or goes changes the directory as one swap', async (t) => {
+await t.test('an object that comes or goes under a selector changes the directory as one swap', async (t) => {
   const node = new Node(t, [selected])
   node.put('Secret', 'b', { v: '1' }, web)
   node.put('Secret', 'a', { v: '1' }, web)
@@ -100,58 +100,64 @@ await t.test('an object that comes or goes changes the directory as one swap', a
   t.match(await again.get('/readyz'), { status: 200 })
 })
 
-await t.test('nothing that matches: what is required is waited for, what is optional is left out', async (t) => {
-  const node = new Node(t, [selected])
-  node.put('Secret', 'a', { v: '1' }, { app: 'db' })
-  const agent = node.agent()
-  t.match(await agent.logged('ObjectMissing'), {
-    msg: /no Secret in namespace demo matches app=web: create one, set its label, or make directories\[0\]\.contents\[0\] optional/,
-  })
-  t.match(await agent.get('/readyz'), { status: 503, text: /ObjectMissing/ })
-  node.put('Secret', 'a', { v: '1' }, web)
-  await agent.logged('Published')
-  node.remove('a')
-  await agent.logged('ObjectMissing', 2)
-  t.strictSame(tree(node), { 'tls/a/v': '1' }, 'what is published stays')
-  t.match(await agent.get('/readyz'), { status: 200 })
+await t.test(
+  'a selector without a match holds a required directory back, and leaves an optional part out',
+  async (t) => {
+    const node = new Node(t, [selected])
+    node.put('Secret', 'a', { v: '1' }, { app: 'db' })
+    const agent = node.agent()
+    t.match(await agent.logged('ObjectMissing'), {
+      msg: /no Secret in namespace demo matches app=web: create one, set its label, or make directories\[0\]\.contents\[0\] optional/,
+    })
+    t.match(await agent.get('/readyz'), { status: 503, text: /ObjectMissing/ })
+    node.put('Secret', 'a', { v: '1' }, web)
+    await agent.logged('Published')
+    node.remove('a')
+    await agent.logged('ObjectMissing', 2)
+    t.strictSame(tree(node), { 'tls/a/v': '1' }, 'what is published stays')
+    t.match(await agent.get('/readyz'), { status: 200 })
 
-  const optional = { secrets: { selector: 'app=web', optional: true } }
-  node.put('ConfigMap', 'conf', { port: '80' })
-  node.configure([{ path: 'disk/web', contents: [optional, { configMap: 'conf' }] }])
-  agent.signal('SIGHUP')
-  await agent.logged('Published', 2)
-  t.strictSame(tree(node), { port: '80' })
-  node.put('Secret', 'b', { v: '1' }, web)
-  await agent.logged('Published', 3)
-  t.strictSame(tree(node), { 'b/v': '1', port: '80' }, '{name} is the default')
-  node.remove('b')
-  await agent.logged('Published', 4)
-  t.strictSame(tree(node), { port: '80' }, 'onMissing: keep is for objects that are named')
-})
+    const optional = { secrets: { selector: 'app=web', optional: true } }
+    node.put('ConfigMap', 'conf', { port: '80' })
+    node.configure([{ path: 'disk/web', contents: [optional, { configMap: 'conf' }] }])
+    agent.signal('SIGHUP')
+    await agent.logged('Published', 2)
+    t.strictSame(tree(node), { port: '80' })
+    node.put('Secret', 'b', { v: '1' }, web)
+    await agent.logged('Published', 3)
+    t.strictSame(tree(node), { 'b/v': '1', port: '80' }, '{name} is the default')
+    node.remove('b')
+    await agent.logged('Published', 4)
+    t.strictSame(tree(node), { port: '80' }, 'onMissing: keep is for objects that are named')
+  },
+)
 
-await t.test('two objects that would write one file are named both, and nothing is published', async (t) => {
-  const contents = [
-    { secrets: { selector: 'app=web' } },
-    { configMaps: { selector: 'app in (web, db)', items: [{ key: 'v', path: 'v' }] } },
-  ]
-  const node = new Node(t, [{ path: 'disk/web', contents }])
-  node.put('Secret', 'a', { v: '1' }, web)
-  node.put('ConfigMap', 'b', { v: '1' }, web)
-  const agent = node.agent()
-  await agent.logged('Published')
-  const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', labels: web }, data: { v: '2' } }
-  writeFileSync(join(node.objects, 'conf.json'), JSON.stringify(configMap))
-  t.match(await agent.logged('ObjectInvalid'), {
-    msg: /"a\/v" is written twice: by directories\[0\]\.contents\[0\], Secret demo\/a, key v, and by directories\[0\]\.contents\[1\], ConfigMap demo\/a, key v/,
-  })
-  t.strictSame(tree(node), { 'a/v': '1', 'b/v': '1' })
-  rmSync(join(node.objects, 'conf.json'))
-  node.put('Secret', 'a', { v: '3' }, web)
-  await agent.logged('Published', 2)
-  await until('the newest is published', () => node.read('disk/web/a/v') === '3')
-})
+await t.test(
+  'two objects of a selector that would write one file are both named, and nothing is published',
+  async (t) => {
+    const contents = [
+      { secrets: { selector: 'app=web' } },
+      { configMaps: { selector: 'app in (web, db)', items: [{ key: 'v', path: 'v' }] } },
+    ]
+    const node = new Node(t, [{ path: 'disk/web', contents }])
+    node.put('Secret', 'a', { v: '1' }, web)
+    node.put('ConfigMap', 'b', { v: '1' }, web)
+    const agent = node.agent()
+    await agent.logged('Published')
+    const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', labels: web }, data: { v: '2' } }
+    writeFileSync(join(node.objects, 'conf.json'), JSON.stringify(configMap))
+    t.match(await agent.logged('ObjectInvalid'), {
+      msg: /"a\/v" is written twice: by directories\[0\]\.contents\[0\], Secret demo\/a, key v, and by directories\[0\]\.contents\[1\], ConfigMap demo\/a, key v/,
+    })
+    t.strictSame(tree(node), { 'a/v': '1', 'b/v': '1' })
+    rmSync(join(node.objects, 'conf.json'))
+    node.put('Secret', 'a', { v: '3' }, web)
+    await agent.logged('Published', 2)
+    await until('the newest is published', () => node.read('disk/web/a/v') === '3')
+  },
+)
 
-await t.test('sync publishes what matches, and check says what that is', async (t) => {
+await t.test('sync publishes the objects of a selector, and check names them', async (t) => {
   const items = [{ key: 'tls.crt', path: '{name}.crt', mode: '0644' }]
   const contents = [{ secrets: { selector: 'app=web', into: '.', items } }]
   const node = new Node(t, [{ path: 'disk/web', contents }])

@@ -5,7 +5,7 @@ import { contentAnnotation, contentMark } from '../../src/static-pods/renew.js'
 import { until } from '../until.js'
 import { Node } from './holdfast.js'
 
-await t.test('a manifest is renewed once for one content, whoever starts again', async (t) => {
+await t.test('the staticPod hook renews a manifest once for one content, over restarts of the agent', async (t) => {
   const node = new Node(t, [])
   mkdirSync(node.path('manifests'))
   const manifest = node.path('manifests/web.yaml')

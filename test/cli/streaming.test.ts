@@ -44,7 +44,7 @@ async function figuresOf(args: readonly string[], input?: string): Promise<Figur
   return { memory: Number(kibibytes) * 1024, read: Number(read), written: Number(written) }
 }
 
-await t.test('a file of 200 MiB takes no more memory than its pieces', async (t) => {
+await t.test('write streams a file of 200 MiB in the memory of its pieces', async (t) => {
   const root = scratch(t)
   const from = join(root, 'from')
   const empty = join(root, 'empty')
@@ -104,7 +104,7 @@ await t.test('replace --from reads the content of a new target once, and of one 
   t.ok(second.read - least.read < 3.1 * size, `replaced: ${(second.read - least.read) / mebibyte} MiB read`)
 })
 
-await t.test('on a terminal, progress; elsewhere nothing', async (t) => {
+await t.test('write shows progress on a terminal, and nothing elsewhere', async (t) => {
   const lines = new EventEmitter()
   const shown: string[] = []
   const output = (isTTY: boolean) => ({

@@ -28,7 +28,7 @@ function kubeconfigFor(server: Server): string {
   })
 }
 
-await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all is whole', async (t) => {
+await t.test('sync exits with 1 where the source is silent; with --allow-stale with 0 if all is whole', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   t.equal((await node.run('sync')).code, 0)
@@ -56,7 +56,7 @@ await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all
   t.equal((await end).code, 130, 'Ctrl-C while it waits')
 })
 
-await t.test('a mistake in the source that waiting does not mend is reported at once', async (t) => {
+await t.test('sync reports a lasting mistake in the source at once', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   t.equal((await node.run('sync')).code, 0)

@@ -18,7 +18,7 @@ async function published(t: Test, directory: object = web) {
   return { node, agent, path: node.path('disk/web') }
 }
 
-await t.test('a hold: what is newer is published once it is over', async (t) => {
+await t.test('the agent publishes newer content once a timed hold is over', async (t) => {
   const { node, agent, path } = await published(t)
   t.match(await holdfast(['hold', path, '--for', '6s', ...quiet]), { code: 0 })
   node.put('Secret', 'web', { password: 'three' })
@@ -27,7 +27,7 @@ await t.test('a hold: what is newer is published once it is over', async (t) => 
   await until('the hold is over', () => node.read('disk/web/password') === 'three')
 })
 
-await t.test('a pin: what was rolled back from is published once it is over', async (t) => {
+await t.test('the agent publishes the newer content again once a timed pin is over', async (t) => {
   const { node, path } = await published(t)
   const args = ['--pin', '6s', '--state-directory', node.path('state'), '--no-check', ...quiet]
   const rolledBack = await holdfast(['rollback', path, ...args])
@@ -36,7 +36,7 @@ await t.test('a pin: what was rolled back from is published once it is over', as
   await until('the pin is over', () => node.read('disk/web/password') === 'two')
 })
 
-await t.test('historyMaxAge: each earlier content goes once it is over', async (t) => {
+await t.test('the agent removes each earlier content once its historyMaxAge is over', async (t) => {
   const { node, agent } = await published(t, { historyMaxAge: '5s' })
   const earlier = () => readdirSync(node.path('disk')).filter((name) => /\.[0-9]+-[0-9a-f]{16}$/.test(name))
   node.put('Secret', 'web', { password: 'three' })

@@ -70,7 +70,7 @@ function ancestorsOf(directory: string): number {
 }
 
 await t.test(
-  'the algorithm, and nothing more',
+  'replace makes the system calls of the algorithm, and nothing more',
   { skip: hasStrace ? false : 'strace is not installed: run by CI' },
   (t) => {
     const root = scratch(t)

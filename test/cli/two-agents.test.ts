@@ -38,7 +38,7 @@ function endAbsence(state: string): void {
 const identityIn = (state: string) => readFileSync(join(state, 'agent.id'), 'utf8').trim()
 
 for (const content of ['newer content', 'the same content'] as const) {
-  await t.test(`what another agent has taken over with ${content} is not removed`, async (t) => {
+  await t.test(`an agent does not remove a directory that another agent has taken over with ${content}`, async (t) => {
     const { node, configure, start, path } = two(t)
     configure('one', [web, other])
     let one = start('one')

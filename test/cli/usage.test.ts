@@ -102,7 +102,7 @@ const broken: [string, string[], RegExp][] = [
   ['status with a bad configuration', ['status', '--config', at('broken.yaml')], /stateDirectroy/],
 ]
 
-await t.test('wrong usage ends with 2, says what is wrong, and touches nothing', { jobs: 2 }, async (t) => {
+await t.test('wrong usage exits with 2, names the mistake, and changes nothing', { jobs: 2 }, async (t) => {
   t.ok(broken.length >= 40)
   for (let first = 0; first < broken.length; first += 2) {
     await Promise.all(
@@ -136,13 +136,13 @@ await t.test('help explains every command, with examples, and lists none that do
   t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
 })
 
-await t.test('no command at all shows the help, and is no error', async (t) => {
+await t.test('holdfast without a command shows the help, and exits with 0', async (t) => {
   const alone = await holdfast([])
   t.match(alone, { code: 0, stdout: /^Usage: holdfast/, stderr: '' })
   t.equal(alone.stdout, (await holdfast(['--help'])).stdout)
 })
 
-await t.test('with --log-format, an error is a line of JSON or of text', async (t) => {
+await t.test('an error is a line of JSON or of text, by --log-format', async (t) => {
   const missing = (format: string) => holdfast(['replace', target, '--log-format', format])
   t.match(JSON.parse((await missing('json')).stderr), { level: 'error', msg: /--from DIR is missing/ })
   for (const format of ['auto', 'text']) t.match((await missing(format)).stderr, /^error: --from DIR is missing/)
@@ -155,7 +155,7 @@ await t.test('with --log-format, an error is a line of JSON or of text', async (
   t.match(variable.stderr, /ERROR the content is empty/)
 })
 
-await t.test('with -o json, wrong usage is one JSON document, too', async (t) => {
+await t.test('wrong usage is one JSON document with -o json', async (t) => {
   const cases: [string[], object][] = [
     [['replace', target, '--from', at('nowhere'), '-o', 'json'], { error: { message: /nowhere: ENOENT/ } }],
     [['replace', target, '--form', 'x', '--output=json'], { error: { message: /^unknown option '--form'/ } }],
@@ -187,7 +187,7 @@ await t.test('each problem of a configuration is a line of the log, with its pla
   t.match(lines[2], { level: 'error', reason: 'ConfigurationInvalid', line: 3, place: 'stateDirectroy' })
 })
 
-await t.test('where no file can be opened any more, the log is written all the same', (t) => {
+await t.test('the log works where the process can open no more files', (t) => {
   const built = (name: string) => JSON.stringify(join(project, 'dist/src/cli/output', name))
   const script = `
     const { createLogger } = await import(${built('logger.js')})
@@ -206,7 +206,7 @@ await t.test('where no file can be opened any more, the log is written all the s
   t.end()
 })
 
-await t.test('flags of the agent come from the environment, too', async (t) => {
+await t.test('the agent reads its flags from the environment, too', async (t) => {
   const { code, stderr } = await holdfast(['agent'], { env: { HOLDFAST_CONFIG: at('broken.yaml') } })
   t.equal(code, 2)
   t.match(stderr, /stateDirectroy/)
@@ -214,7 +214,7 @@ await t.test('flags of the agent come from the environment, too', async (t) => {
   t.match(listen, { code: 2, stderr: /HOLDFAST_LISTEN[\s\S]*ADDRESS:PORT/ })
 })
 
-await t.test('a flag without a value is true or false in the environment', async (t) => {
+await t.test('the environment gives a flag without a value as true or false', async (t) => {
   const agent = (value: string) =>
     holdfast(['agent', '--config', at('broken.yaml')], { env: { HOLDFAST_REQUIRE_PROVEN: value } })
   for (const value of ['maybe', '2', 'tru']) {
@@ -229,7 +229,7 @@ await t.test('a flag without a value is true or false in the environment', async
   }
 })
 
-await t.test('Ctrl-C while write reads its input ends with 130, and writes nothing', async (t) => {
+await t.test('Ctrl-C while write reads its input ends it with 130, and writes nothing', async (t) => {
   const child = begin(['write', at('never')])
   const end = ended(child)
   // The handler is in place before the input is read; that it is read shows by more having gone than the pipe holds.

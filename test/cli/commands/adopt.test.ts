@@ -13,7 +13,7 @@ interface Shown {
   readonly checks: readonly { readonly check: string; readonly verdict: string }[]
 }
 
-await t.test('the seven checks, then the taking over, then letting go', async (t) => {
+await t.test('adopt makes its seven checks, then takes the directory over, then lets it go', async (t) => {
   const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
   const node = new Node(t, [web])
   const path = node.path('disk/web')
@@ -70,7 +70,7 @@ await t.test('the seven checks, then the taking over, then letting go', async (t
   t.match(await adopt(), { code: 2, stderr: /is not a directory of/ })
 })
 
-await t.test('equal content runs no hook', async (t) => {
+await t.test('adopt of equal content runs no hook', async (t) => {
   const afterPublish = [{ exec: ['/bin/false'], retries: 0 }]
   const node = new Node(t, [{ path: 'disk/web', adopt: true, contents: [{ secret: 'web' }], afterPublish }])
   node.put('Secret', 'web', { key: '1' })
@@ -81,7 +81,7 @@ await t.test('equal content runs no hook', async (t) => {
   t.match(await node.run('sync', '--hooks'), { code: 1, stdout: /the hook "exec false" failed/ })
 })
 
-await t.test('the agent waits for a writer at work, and takes over once it has gone', async (t) => {
+await t.test('the agent waits for a busy writer, and takes over once it has gone', async (t) => {
   const node = new Node(t, [{ path: 'disk/web', adopt: true, contents: [{ secret: 'web' }] }])
   const path = node.path('disk/web')
   node.put('Secret', 'web', { key: '2' })
@@ -106,7 +106,7 @@ await t.test('the agent waits for a writer at work, and takes over once it has g
   t.equal(await agent.end('SIGTERM'), 0)
 })
 
-await t.test('what can be no adoption', async (t) => {
+await t.test('adopt refuses the form symlink, a target that is a link, and an unknown desired content', async (t) => {
   const node = new Node(t, [{ path: 'disk/web', publish: 'symlink', contents: [{ secret: 'web' }] }])
   node.put('Secret', 'web', { key: '1' })
   const adopt = (...args: string[]) =>
@@ -121,7 +121,7 @@ await t.test('what can be no adoption', async (t) => {
   t.match(await adopt(), { code: 1, stderr: /what \S+ must hold is not known: / })
 })
 
-await t.test('beforePublish and requireProven count as in any publication', async (t) => {
+await t.test('adopt obeys beforePublish and requireProven as any publication does', async (t) => {
   const beforePublish = [{ exec: ['sh', '-c', '! grep bad "$1/v"', 'sh', '{dir}'] }]
   const web = { path: 'disk/web', beforePublish, contents: [{ configMap: 'web' }] }
   const node = new Node(t, [web])

@@ -26,82 +26,85 @@ async function everythingSaid(node: Node): Promise<string> {
   ].join('\n')
 }
 
-await t.test('published, updated, a key removed; every place says so, none says what', async (t) => {
-  const node = webNode(t)
-  const agent = node.agent()
-  const first = await agent.logged('Published')
-  t.match(first, {
-    level: 'info',
-    operation: `publish ${node.path('disk/web')}`,
-    directory: node.path('disk/web'),
-    outcome: 'created',
-    digest: /^sha256:[0-9a-f]{64}$/,
-    objects: [
-      { kind: 'Secret', namespace: 'demo', name: 'web', resourceVersion: /^file:/ },
-      { kind: 'ConfigMap', name: 'conf' },
-    ],
-    milliseconds: Number,
-  })
-  t.equal(node.read('disk/web/secret/password'), `${canary}-1`)
-  t.equal(node.read('disk/web/app.conf'), 'port=80\n')
-  t.equal(statSync(node.path('disk/web/secret/password')).mode & 0o7777, 0o600)
+await t.test(
+  'the agent publishes, updates and removes a key; every place reports it, and none shows content',
+  async (t) => {
+    const node = webNode(t)
+    const agent = node.agent()
+    const first = await agent.logged('Published')
+    t.match(first, {
+      level: 'info',
+      operation: `publish ${node.path('disk/web')}`,
+      directory: node.path('disk/web'),
+      outcome: 'created',
+      digest: /^sha256:[0-9a-f]{64}$/,
+      objects: [
+        { kind: 'Secret', namespace: 'demo', name: 'web', resourceVersion: /^file:/ },
+        { kind: 'ConfigMap', name: 'conf' },
+      ],
+      milliseconds: Number,
+    })
+    t.equal(node.read('disk/web/secret/password'), `${canary}-1`)
+    t.equal(node.read('disk/web/app.conf'), 'port=80\n')
+    t.equal(statSync(node.path('disk/web/secret/password')).mode & 0o7777, 0o600)
 
-  node.put('Secret', 'web', { password: `${canary}-2` })
-  const second = await agent.logged('Published', 2)
-  t.match(second, { outcome: 'replaced', causes: ['Secret demo/web'] })
-  t.equal(node.read('disk/web/secret/password'), `${canary}-2`)
-  t.notOk(existsSync(node.path('disk/web/secret/user')), 'a key that was removed is removed')
+    node.put('Secret', 'web', { password: `${canary}-2` })
+    const second = await agent.logged('Published', 2)
+    t.match(second, { outcome: 'replaced', causes: ['Secret demo/web'] })
+    t.equal(node.read('disk/web/secret/password'), `${canary}-2`)
+    t.notOk(existsSync(node.path('disk/web/secret/user')), 'a key that was removed is removed')
 
-  t.match(await agent.get('/livez'), { status: 200, text: 'ok\n' })
-  t.match(await agent.get('/healthz'), { status: 200 })
-  t.strictSame(await agent.get('/readyz'), {
-    status: 200,
-    text: `[+]${node.path('disk/web')} ok\nreadyz check passed\n`,
-  })
-  t.match(await agent.get('/nothing'), { status: 404 })
-  const { text: metrics } = await agent.get('/metrics')
-  const directory = node.path('disk/web')
-  t.match(metrics, `holdfast_publishes_total{directory="${directory}",result="created"} 1`)
-  t.match(metrics, `holdfast_publishes_total{directory="${directory}",result="replaced"} 1`)
-  t.match(metrics, `holdfast_directory_ready{directory="${directory}"} 1`)
+    t.match(await agent.get('/livez'), { status: 200, text: 'ok\n' })
+    t.match(await agent.get('/healthz'), { status: 200 })
+    t.strictSame(await agent.get('/readyz'), {
+      status: 200,
+      text: `[+]${node.path('disk/web')} ok\nreadyz check passed\n`,
+    })
+    t.match(await agent.get('/nothing'), { status: 404 })
+    const { text: metrics } = await agent.get('/metrics')
+    const directory = node.path('disk/web')
+    t.match(metrics, `holdfast_publishes_total{directory="${directory}",result="created"} 1`)
+    t.match(metrics, `holdfast_publishes_total{directory="${directory}",result="replaced"} 1`)
+    t.match(metrics, `holdfast_directory_ready{directory="${directory}"} 1`)
 
-  await until('the status is written', async () =>
-    (await node.run('status', '-o', 'json')).stdout.includes(String(second.digest)),
-  )
-  const status = JSON.parse((await node.run('status', '-o', 'json')).stdout) as object
-  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-  t.match(status, {
-    directories: [
-      {
-        path: directory,
-        conditions: [
-          {
-            type: 'Published',
-            status: 'True',
-            reason: 'Published',
-            message: String,
-            lastTransitionTime: time,
-          },
-          { type: 'Fresh', status: 'True', reason: 'Published', message: String, lastTransitionTime: time },
-        ],
-        objects: [{ kind: 'Secret', namespace: 'demo', name: 'web', uid: '' }, { kind: 'ConfigMap' }],
-        digest: second.digest,
-        publishedAt: time,
-        confirmedAt: time,
-      },
-    ],
-  })
-  const table = await node.run('status')
-  t.match(table.stdout, /^PATH +PUBLISHED +FRESH +REASON +AGE +CONFIRMED +DIGEST\n/)
-  t.match(table.stdout, /True +True +Published/)
-  t.match(await node.run('verify'), { code: 0, stdout: /web +ok/ })
-  t.notMatch((await everythingSaid(node)) + metrics, canary)
-  t.equal(await agent.end('SIGTERM'), 0)
-  t.match((await node.run('status')).stdout, /ended in order/)
-})
+    await until('the status is written', async () =>
+      (await node.run('status', '-o', 'json')).stdout.includes(String(second.digest)),
+    )
+    const status = JSON.parse((await node.run('status', '-o', 'json')).stdout) as object
+    const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+    t.match(status, {
+      directories: [
+        {
+          path: directory,
+          conditions: [
+            {
+              type: 'Published',
+              status: 'True',
+              reason: 'Published',
+              message: String,
+              lastTransitionTime: time,
+            },
+            { type: 'Fresh', status: 'True', reason: 'Published', message: String, lastTransitionTime: time },
+          ],
+          objects: [{ kind: 'Secret', namespace: 'demo', name: 'web', uid: '' }, { kind: 'ConfigMap' }],
+          digest: second.digest,
+          publishedAt: time,
+          confirmedAt: time,
+        },
+      ],
+    })
+    const table = await node.run('status')
+    t.match(table.stdout, /^PATH +PUBLISHED +FRESH +REASON +AGE +CONFIRMED +DIGEST\n/)
+    t.match(table.stdout, /True +True +Published/)
+    t.match(await node.run('verify'), { code: 0, stdout: /web +ok/ })
+    t.notMatch((await everythingSaid(node)) + metrics, canary)
+    t.equal(await agent.end('SIGTERM'), 0)
+    t.match((await node.run('status')).stdout, /ended in order/)
+  },
+)
 
 await t.test(
-  'a missing object keeps the directory unpublished; readyz says why; a broken file changes nothing',
+  'a missing object keeps the directory unpublished, readyz says why, and a broken file changes nothing',
   async (t) => {
     const node = webNode(t)
     node.remove('web')
@@ -146,7 +149,7 @@ await t.test('an agent killed at any time leaves intact content, and writes noth
   t.match(transition(node.read('state/status.json')), before, 'conditions go on over a restart')
 })
 
-await t.test('a foreign directory is left alone, until adopt says otherwise', async (t) => {
+await t.test("the agent leaves another program's directory alone until adopt allows it", async (t) => {
   const node = webNode(t)
   execFileSync('mkdir', ['-p', node.path('disk/web')])
   writeFileSync(node.path('disk/web/precious'), 'mine')
@@ -169,7 +172,7 @@ await t.test('a foreign directory is left alone, until adopt says otherwise', as
   t.strictSame(readdirSync(node.path('disk/web')).sort(), ['app.conf', 'secret'])
 })
 
-await t.test('drift is found in the configured interval, without a signal', async (t) => {
+await t.test('the agent finds drift in the configured interval, without a signal', async (t) => {
   const node = webNode(t)
   node.configure([web], { driftInterval: '1s' })
   const agent = node.agent()
@@ -179,7 +182,7 @@ await t.test('drift is found in the configured interval, without a signal', asyn
   t.equal(node.read('disk/web/app.conf'), 'port=80\n')
 })
 
-await t.test('a target that was removed hides no missing object', async (t) => {
+await t.test('a removed target does not hide a missing object', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
   await agent.logged('Published')
@@ -192,7 +195,7 @@ await t.test('a target that was removed hides no missing object', async (t) => {
   t.notOk(agent.log().some(({ reason }) => reason === 'PublishFailed'))
 })
 
-await t.test('the status file is for its owner alone, and holds nothing of a secret', async (t) => {
+await t.test('the status file is readable by its owner alone, and holds nothing of a secret', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
   await agent.logged('Published')
@@ -206,7 +209,7 @@ await t.test('the status file is for its owner alone, and holds nothing of a sec
 })
 
 await t.test(
-  'an address that is taken: the agent works, says what to do, and serves there once it is free',
+  'an agent whose address is taken works, says what to do, and serves there once the address is free',
   async (t) => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -229,7 +232,7 @@ await t.test(
   },
 )
 
-await t.test('SIGTERM and a new address end the wait for an address that is taken', async (t) => {
+await t.test('SIGTERM and a new address end the wait for a taken one', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -253,7 +256,7 @@ await t.test('SIGTERM and a new address end the wait for an address that is take
   t.equal(await waiting.end('SIGTERM'), 0)
 })
 
-await t.test('two agents on one node, each with its state: both go on, and what they publish is intact', async (t) => {
+await t.test('two agents on one node, each with its state, both go on, and keep their targets intact', async (t) => {
   const node = webNode(t)
   const text = readFileSync(node.configuration, 'utf8')
   const other = node.path('other.yaml')

@@ -70,7 +70,7 @@ const perLine = (text: string): string[][] =>
     .slice(0, -1)
     .map((offers) => offers.split(' ').filter((word) => word !== ''))
 
-await t.test('bash', async (t) => {
+await t.test('completion completes in bash', async (t) => {
   await holds(t, 'bash', (script, lines, directory) => {
     const asks = lines.map((line) => {
       const words = line.split(' ').map((word) => `'${word}'`)
@@ -80,7 +80,7 @@ await t.test('bash', async (t) => {
   })
 })
 
-await t.test('bash takes the script from the program, and splits a flag from its value', (t) => {
+await t.test('bash sources the script from the program, which splits a flag from its value', (t) => {
   const root = scratch(t)
   const start = `'${process.execPath}' '${executable}' completion bash`
   const script = `source <(${start}); complete -p holdfast
@@ -131,7 +131,7 @@ zle -C ask complete-word ask
 bindkey '^I' ask
 `
 
-await t.test('zsh', needs('zsh'), async (t) => {
+await t.test('completion completes in zsh', needs('zsh'), async (t) => {
   const root = scratch(t)
   await holds(t, 'zsh', (script, lines, directory) => {
     const [start, out, outer] = [join(root, 'setup'), join(root, 'out'), join(root, 'harness')]
@@ -142,7 +142,7 @@ await t.test('zsh', needs('zsh'), async (t) => {
   })
 })
 
-await t.test('fish', needs('fish'), async (t) => {
+await t.test('completion completes in fish', needs('fish'), async (t) => {
   await holds(t, 'fish', (script, lines, directory) => {
     const asks = lines.map(
       (line) => `echo (complete --do-complete '${line}' | string split --fields 1 \\t | string join ' ')`,

@@ -41,7 +41,7 @@ const linesOf = ({ entries }: Shown): string[] =>
 const textsOf = ({ entries }: Shown) =>
   Object.fromEntries(entries.flatMap(({ path, text }) => (text ? [[path, text.lines ?? text.hidden]] : [])))
 
-await t.test('the disk against the source, and one content against another', async (t) => {
+await t.test('diff compares the disk with the source, and one content with another', async (t) => {
   const key = makeKey()
   const contents = [
     { secret: 'web' },
@@ -159,7 +159,7 @@ await t.test('the disk against the source, and one content against another', asy
   }
 })
 
-await t.test('what consumers of publish: symlink go through is part of what is there', async (t) => {
+await t.test('diff counts the links that consumers of publish: symlink go through', async (t) => {
   const node = new Node(t, [{ path: 'disk/web', publish: 'symlink', contents: [{ configMap: 'web' }] }])
   const path = node.path('disk/web')
   const config = ['--config', node.configuration]
@@ -176,7 +176,7 @@ await t.test('what consumers of publish: symlink go through is part of what is t
   t.match(await diff(path, ...config), { code: 4, stdout: /missing key\n\n\d entries are the same\n$/ })
 })
 
-await t.test('what the source does not say, or the configuration, is an error that says so', async (t) => {
+await t.test('diff fails where the source or the configuration does not tell the content, and says so', async (t) => {
   const optional = { secret: 'gone', optional: true }
   const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }, optional] }])
   const path = node.path('disk/web')

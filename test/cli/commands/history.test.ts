@@ -18,7 +18,7 @@ const kept = (directory: string): string[] =>
   readdirSync(directory).filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+-[0-9a-f]{16}$/.test(name))
 
 await t.test(
-  'the agent keeps what it replaces, says what it has repaired, and keeps fewer once it is told to',
+  'the agent keeps replaced contents, tells of repairs, and drops contents when the configuration keeps fewer',
   async (t) => {
     const directory = { path: 'disk/web', history: 2, contents: [{ secret: 'web' }] }
     const node = new Node(t, [directory], { driftInterval: '1s' })
@@ -48,7 +48,7 @@ await t.test(
 )
 
 await t.test(
-  'an object that is gone takes away what was made from it, though its directory stays as it is',
+  'the deletion of an object removes contents made from it, though its directory stays as it is',
   async (t) => {
     const contents = [{ secret: 'web' }, { secret: 'key', into: 'more' }]
     const node = new Node(t, [{ path: 'disk/web', history: 3, contents }])
@@ -83,7 +83,7 @@ const keysIn = (directory: string): string[] =>
 const revoked = { path: 'disk/web', history: 3, contents: [{ secret: 'web' }] }
 
 for (const uid of ['', 'first']) {
-  await t.test(`a key that was revoked, and seen to be, is not kept afterwards (uid "${uid}")`, async (t) => {
+  await t.test(`history does not keep a key whose revocation holdfast saw (uid "${uid}")`, async (t) => {
     const node = new Node(t, [revoked])
     for (const key of ['1', '2']) {
       put(node, 'web', uid, key)
@@ -103,7 +103,7 @@ for (const uid of ['', 'first']) {
   })
 }
 
-await t.test('a revoked key goes, too, where something refuses the new content', async (t) => {
+await t.test('history drops a revoked key also where a check refuses the new content', async (t) => {
   const node = new Node(t, [revoked])
   for (const key of ['1', '2']) {
     put(node, 'web', 'first', key)
@@ -115,7 +115,7 @@ await t.test('a revoked key goes, too, where something refuses the new content',
   t.strictSame(keysIn(node.path('disk')), ['2'], 'what is in force alone')
 })
 
-await t.test('a deletion that nobody saw takes earlier keys away, too, over restarts', async (t) => {
+await t.test('history drops earlier keys after an unseen deletion, over restarts', async (t) => {
   const node = new Node(t, [revoked])
   const run = async (uid: string, key: string) => {
     put(node, 'web', uid, key)
@@ -133,7 +133,7 @@ await t.test('a deletion that nobody saw takes earlier keys away, too, over rest
 })
 
 await t.test(
-  'another object of the same content takes earlier keys away, and the content is its own from then on',
+  'another object of the same content drops earlier keys, and the content is its own from then on',
   async (t) => {
     const node = new Node(t, [revoked])
     for (const key of ['1', '2']) {
@@ -149,7 +149,7 @@ await t.test(
   },
 )
 
-await t.test('a combined file that stays as it is keeps the uid of what it was made from', async (t) => {
+await t.test('a combined file that stays keeps the uid of the objects that it was made from', async (t) => {
   const from = [
     { secret: 'web', key: 'key' },
     { secret: 'ca', key: 'key' },
@@ -173,7 +173,7 @@ await t.test('a combined file that stays as it is keeps the uid of what it was m
   t.strictSame(keysIn(node.path('disk')), ['b', 'new-key-ca'])
 })
 
-await t.test('where nothing was published there is no history', async (t) => {
+await t.test('history is empty where nothing was published', async (t) => {
   const path = join(scratch(t), 'nothing')
   t.match(await holdfast(['history', path]), { code: 1, stderr: /has published nothing at .*nothing/ })
   t.match(await holdfast(['history']), { code: 2 })

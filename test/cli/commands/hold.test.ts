@@ -5,7 +5,7 @@ import t from 'tap'
 import { until } from '../../until.js'
 import { holdfast, Node, scratch } from '../holdfast.js'
 
-await t.test('what is held is left alone by every command, until one releases it', async (t) => {
+await t.test('hold keeps every command from the directory until a release', async (t) => {
   const root = scratch(t)
   const [from, file] = [join(root, 'from'), join(root, 'file')]
   const target = join(root, 'certs')
@@ -35,7 +35,7 @@ await t.test('what is held is left alone by every command, until one releases it
   t.match(await holdfast(['write', file, ...quiet], { input: 'newer' }), { code: 0 }, 'which has ended the hold')
 })
 
-await t.test('what cannot be held says why, and nothing is made', async (t) => {
+await t.test('hold refuses an unfit target, says why, and makes nothing', async (t) => {
   const root = scratch(t)
   const nothing = join(root, 'nothing', 'here')
   t.match(await holdfast(['hold', nothing]), { code: 1, stderr: /has published nothing at .*nothing\/here/ })
@@ -46,7 +46,7 @@ await t.test('what cannot be held says why, and nothing is made', async (t) => {
 })
 
 await t.test(
-  'a running agent sees it at once, long before its next comparison; it publishes nothing, and goes on after release',
+  'a running agent obeys a hold at once, before its next comparison, and goes on after the release',
   async (t) => {
     const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }])
     node.put('Secret', 'web', { password: 'one' })

@@ -36,7 +36,7 @@ async function scene(t: Test, revision: number) {
   return { flags, server }
 }
 
-await t.test('ready by its mirror pod: recorded, in words and as JSON', async (t) => {
+await t.test('monitor records a revision that is ready by its mirror pod, in words and as JSON', async (t) => {
   const { flags, server } = await scene(t, 7)
   const text = await holdfast([...flags, '--node-name=n1', '--fallback-timeout-duration=5m'])
   t.match(
@@ -50,13 +50,16 @@ await t.test('ready by its mirror pod: recorded, in words and as JSON', async (t
   t.notMatch(text.stdout + text.stderr + again.stdout + again.stderr, /very-secret/)
 })
 
-await t.test('the mirror pod of another revision: not ready, and nothing to fall back to', async (t) => {
-  const { flags } = await scene(t, 6)
-  const ended = await holdfast([...flags, '--node-name=n1', '--fallback-timeout-duration=1ms'])
-  t.match(ended, { code: 1, stdout: /^revision 7 did not become ready, and there is none to fall back to \(/ })
-})
+await t.test(
+  'monitor takes the mirror pod of another revision for not ready, and finds nothing to fall back to',
+  async (t) => {
+    const { flags } = await scene(t, 6)
+    const ended = await holdfast([...flags, '--node-name=n1', '--fallback-timeout-duration=1ms'])
+    t.match(ended, { code: 1, stdout: /^revision 7 did not become ready, and there is none to fall back to \(/ })
+  },
+)
 
-await t.test('monitor says what the mirror pod needs before it asks anything', async (t) => {
+await t.test('monitor names the flags that the mirror pod needs before it asks anything', async (t) => {
   const { flags, server } = await scene(t, 7)
   t.match(await holdfast(flags), { code: 2, stderr: /--node-name \(or NODE_NAME\) is missing/ })
   const wrong = await holdfast(flags, { env: { NODE_NAME: 'No Name' } })

@@ -70,7 +70,7 @@ const core = (resource: string, ...resourceNames: string[]): Rule => ({
 })
 const events: Rule = { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] }
 
-await t.test('one Role for each namespace, with each name once, and nothing more', async (t) => {
+await t.test('rbac prints one Role for each namespace, with each name once, and nothing more', async (t) => {
   const roles = (await items('--config', good)).filter(({ kind }) => kind === 'Role')
   t.strictSame(
     roles.map(({ metadata, rules }) => [metadata.namespace, rules]),
@@ -83,18 +83,21 @@ await t.test('one Role for each namespace, with each name once, and nothing more
   )
 })
 
-await t.test('with watch: namespaces, all Secrets and ConfigMaps of the namespaces, in so many words', async (t) => {
-  const file = configuration('wide', { namespace: 'kube-system', kubernetes: { ...nowhere, watch: 'namespaces' } })
-  const roles = (await items('--config', file)).filter(({ kind }) => kind === 'Role')
-  const all = (resource: string) => ({ apiGroups: [''], resources: [resource], verbs: ['get', 'list', 'watch'] })
-  t.strictSame(
-    roles.map(({ rules }) => rules),
-    [[events], [all('secrets'), events], [all('secrets'), events], [all('configmaps'), events]],
-  )
-  t.match((await rbac('--config', file)).stdout, /takes get, list and watch of all Secrets and ConfigMaps/)
-})
+await t.test(
+  'rbac names all Secrets and ConfigMaps of the namespaces for watch: namespaces, in so many words',
+  async (t) => {
+    const file = configuration('wide', { namespace: 'kube-system', kubernetes: { ...nowhere, watch: 'namespaces' } })
+    const roles = (await items('--config', file)).filter(({ kind }) => kind === 'Role')
+    const all = (resource: string) => ({ apiGroups: [''], resources: [resource], verbs: ['get', 'list', 'watch'] })
+    t.strictSame(
+      roles.map(({ rules }) => rules),
+      [[events], [all('secrets'), events], [all('secrets'), events], [all('configmaps'), events]],
+    )
+    t.match((await rbac('--config', file)).stdout, /takes get, list and watch of all Secrets and ConfigMaps/)
+  },
+)
 
-await t.test('with a selector, all objects of its kind, and who may add files by it', async (t) => {
+await t.test("rbac names all objects of a selector's kind, and who may add files by it", async (t) => {
   const wide = { namespace: 'kube-system', kubernetes: { ...nowhere, watch: 'namespaces' } }
   const more = [{ configMaps: { selector: 'app=web, tier', namespace: 'sites' } }]
   const file = configuration('selected', wide, more)
@@ -115,7 +118,7 @@ await t.test('with a selector, all objects of its kind, and who may add files by
   })
 })
 
-await t.test('each Role is bound to the service account', async (t) => {
+await t.test('rbac binds each Role to the service account', async (t) => {
   for (const [flags, subject] of [
     [[], { namespace: 'holdfast', name: 'holdfast' }],
     [['--service-account', 'agent'], { namespace: 'holdfast', name: 'agent' }],
@@ -139,7 +142,7 @@ await t.test('each Role is bound to the service account', async (t) => {
   t.ok(named.every(({ metadata }) => metadata.name === 'mine'))
 })
 
-await t.test('YAML says the same as JSON', async (t) => {
+await t.test('rbac prints the same document as YAML and as JSON', async (t) => {
   const { code, stdout } = await rbac('--config', good)
   t.equal(code, 0)
   const documents = parseAllDocuments(stdout)
@@ -150,7 +153,7 @@ await t.test('YAML says the same as JSON', async (t) => {
   )
 })
 
-await t.test('names without a namespace: by flag, or of the pod; otherwise they are a fault', async (t) => {
+await t.test('rbac takes a missing namespace from the flag or the pod, and fails without either', async (t) => {
   const namespaces = (all: readonly Item[]) => [...new Set(all.map(({ metadata }) => metadata.namespace))]
   t.ok(namespaces(await items('--config', unnamed, '-n', 'given')).includes('given'))
   t.ok(namespaces(await items('--config', pod, '--service-account', 'nodes/agent')).includes('nodes'))
@@ -160,14 +163,14 @@ await t.test('names without a namespace: by flag, or of the pod; otherwise they 
   t.equal(refused.stdout, '')
 })
 
-await t.test('files need no rights', async (t) => {
+await t.test('rbac prints no rights for the source files', async (t) => {
   t.strictSame(await items('--config', files), [])
   const { code, stdout } = await rbac('--config', files)
   t.equal(code, 0)
   t.match(stdout, /^# .*and needs no rights\.\n$/)
 })
 
-await t.test('wrong usage', async (t) => {
+await t.test('rbac refuses wrong usage', async (t) => {
   const broken: [string[], RegExp][] = [
     [[], /--config FILE is missing/],
     [['--config', good, '--service-account', 'a/b/c'], /must be \[NAMESPACE\/\]NAME/],
@@ -183,7 +186,7 @@ await t.test('wrong usage', async (t) => {
   }
 })
 
-await t.test('flags behind "install" are the subcommand\'s', async (t) => {
+await t.test('rbac leaves flags behind "install" to the subcommand', async (t) => {
   const { code, stdout, stderr } = await rbac(
     ...['install', '--revision=6', '--namespace=kube-system', '--pod=web', '--configmaps=web', '--secrets=tls'],
     ...['--resource-dir=/r', '--pod-manifest-dir=/m', '--service-account=installer', '--name=mine', '-o', 'json'],

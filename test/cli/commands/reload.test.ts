@@ -5,7 +5,7 @@ import t from 'tap'
 import { until } from '../../until.js'
 import { Node } from '../holdfast.js'
 
-await t.test('a source that cannot be loaded now leaves all as it was, and can be had later', async (t) => {
+await t.test('a reload with an unloadable source changes nothing, and a later one succeeds', async (t) => {
   const web = { path: 'disk/web', contents: [{ configMap: 'conf' }] }
   const node = new Node(t, [web])
   node.put('ConfigMap', 'conf', { port: '80' })
@@ -87,7 +87,7 @@ await t.test('reload: auto puts a changed file in force, a mounted ConfigMap too
   t.equal(await agent.end('SIGTERM'), 0)
 })
 
-await t.test('reload: auto waits for a file that is being written, and for one that is away', async (t) => {
+await t.test('reload: auto waits for a half-written file, and for a missing one', async (t) => {
   const directory = (name: string) => ({ path: `disk/${name}`, contents: [{ configMap: 'conf' }] })
   const node = new Node(t, [directory('a')], { reload: 'auto' })
   node.put('ConfigMap', 'conf', { port: '80' })
@@ -102,7 +102,7 @@ await t.test('reload: auto waits for a file that is being written, and for one t
   t.equal(await agent.end('SIGTERM'), 0)
 })
 
-await t.test('holdfast reload: the answer of the running agent, and nothing where none runs', async (t) => {
+await t.test('reload prints the answer of the running agent, and fails where none runs', async (t) => {
   const directory = (name: string) => ({ path: `disk/${name}`, contents: [{ configMap: 'conf' }] })
   const node = new Node(t, [directory('a')])
   node.put('ConfigMap', 'conf', { port: '80' })

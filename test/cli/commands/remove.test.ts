@@ -14,7 +14,7 @@ import { runInProcess, testIo } from '../in-process.js'
 const quiet = ['--log-level', 'error']
 
 await t.test(
-  'a published path goes with its record; what is used, held or not published stays, and the error says why',
+  'remove takes a published path with its record, and refuses a used, held or unpublished one with the reason',
   async (t) => {
     const root = scratch(t)
     const [from, target, file] = [join(root, 'from'), join(root, 'certs'), join(root, 'pod.yaml')]
@@ -63,7 +63,7 @@ await t.test(
   },
 )
 
-await t.test('what an agent publishes stays: by another path, and configured while the command waits', async (t) => {
+await t.test("remove refuses an agent's target: by another path, and configured while the command waits", async (t) => {
   const root = scratch(t)
   const at = (name: string) => join(root, name)
   for (const name of ['run', 'manifests', 'state']) mkdirSync(at(name))
@@ -102,7 +102,7 @@ await t.test('what an agent publishes stays: by another path, and configured whi
 const canMount = spawnSync('unshare', ['--mount', 'sh', '-c', 'mount -t tmpfs none /mnt']).status === 0
 
 await t.test(
-  'a state that is damaged keeps what an agent may publish',
+  "remove refuses an agent's possible target where the agent's state is damaged",
   { skip: !canMount && 'needs root to mount' },
   async (t) => {
     const target = join(scratch(t), 'certs')
@@ -131,7 +131,7 @@ await t.test(
 )
 
 await t.test(
-  'a directory that leaves the configuration of an agent is pending for ten minutes, over restarts',
+  'an agent waits ten minutes, over restarts, before it drops a directory that left the configuration',
   async (t) => {
     const web = { path: 'disk/web', onDrop: 'remove', contents: [{ secret: 'web' }] }
     const other = { path: 'disk/other', contents: [{ secret: 'web' }] }

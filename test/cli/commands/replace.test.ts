@@ -20,7 +20,7 @@ import { holdfast, scratch } from '../holdfast.js'
 
 const canary = 'CANARY-4f1d'
 
-await t.test('replace publishes a tree, reports what it did, and does nothing twice', async (t) => {
+await t.test('replace publishes a tree, reports its work, and does nothing twice', async (t) => {
   const root = scratch(t)
   const from = join(root, 'from')
   const target = join(root, 'deep', 'target')
@@ -56,7 +56,7 @@ await t.test('replace publishes a tree, reports what it did, and does nothing tw
   for (const { stdout, stderr } of [first, second, third]) t.notMatch(stdout + stderr, canary)
 })
 
-await t.test('replace from a volume as kubelet mounts it: what its readers see', async (t) => {
+await t.test('replace publishes from a volume as kubelet mounts it, in the form that its readers see', async (t) => {
   const root = scratch(t)
   const volume = join(root, 'volume')
   const target = join(root, 'target')
@@ -82,7 +82,7 @@ await t.test('replace from a volume as kubelet mounts it: what its readers see',
   t.match(refused, { code: 2, stderr: /is a symbolic link: holdfast publishes regular files only/ })
 })
 
-await t.test('write publishes standard input, bytes as they are', async (t) => {
+await t.test('write publishes standard input byte for byte', async (t) => {
   const root = scratch(t)
   const file = join(root, 'file')
   const first = await holdfast(['write', file, '--mode', '0644'], { input: Buffer.of(0, 1, 255) })
@@ -97,7 +97,7 @@ await t.test('write publishes standard input, bytes as they are', async (t) => {
   t.equal(readFileSync(join(root, 'empty'), 'utf8'), '')
 })
 
-await t.test('a fault is exit 1, a line on standard error, and with -o json a document', async (t) => {
+await t.test('a fault ends replace with exit 1, a line on standard error, and with -o json a document', async (t) => {
   const root = scratch(t)
   const file = join(root, 'file')
   writeFileSync(file, 'in the way')
@@ -119,7 +119,7 @@ await t.test('a fault is exit 1, a line on standard error, and with -o json a do
   t.equal(readFileSync(file, 'utf8'), 'in the way')
 })
 
-await t.test('another holder of the lock: exit 75, or a wait', async (t) => {
+await t.test('another holder of the lock makes replace exit with 75, or wait', async (t) => {
   const root = scratch(t)
   const file = join(root, 'file')
   t.equal((await holdfast(['write', file], { input: '1' })).code, 0)
@@ -141,7 +141,7 @@ await t.test('another holder of the lock: exit 75, or a wait', async (t) => {
   t.equal(readFileSync(file, 'utf8'), '3')
 })
 
-await t.test('replace keeps what may be executed in --from, unless --file-mode says otherwise', async (t) => {
+await t.test('replace keeps the execute bits of --from, unless --file-mode says otherwise', async (t) => {
   const root = scratch(t)
   const [from, target] = [join(root, 'from'), join(root, 'target')]
   mkdirSync(join(from, 'bin'), { recursive: true })
@@ -160,7 +160,7 @@ await t.test('replace keeps what may be executed in --from, unless --file-mode s
   t.strictSame(modes(), [0o640, 0o640, 0o640])
 })
 
-await t.test('replace from what holdfast has published takes its modes, owner and form', async (t) => {
+await t.test('replace from a directory of holdfast takes its modes, owner and form', async (t) => {
   const root = scratch(t)
   const [content, old] = [join(root, 'content'), join(root, 'old')]
   mkdirSync(join(content, 'sub'), { recursive: true })
@@ -210,7 +210,7 @@ await t.test('replace from what holdfast has published takes its modes, owner an
   t.match(await holdfast(remove), { code: 0, stdout: `removed ${old}\n` })
 })
 
-await t.test('a change of mode or owner of what is there is warned of in one line', async (t) => {
+await t.test('replace warns in one line of each changed mode and owner', async (t) => {
   const root = scratch(t)
   const file = join(root, 'file')
   writeFileSync(file, 'old')
@@ -248,7 +248,7 @@ await t.test('a change of mode or owner of what is there is warned of in one lin
   t.strictSame(warnings(await holdfast(['replace', target, '--from', from])), [])
 })
 
-await t.test('--keep-attributes keeps mode and owner of what is there', async (t) => {
+await t.test('--keep-attributes keeps the mode and owner of the present target', async (t) => {
   const root = scratch(t)
   const file = join(root, 'file')
   writeFileSync(file, 'old')

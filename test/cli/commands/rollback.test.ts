@@ -18,7 +18,7 @@ HjjQYoJDsLfeAiAyHTMCDqMPMEa4XjTRLanpbjT7hyPmLcMoQ3plJwx2/Q==
 -----END CERTIFICATE-----
 `
 
-await t.test('sync leaves what was rolled back, until it is released', async (t) => {
+await t.test('sync leaves a rolled-back directory alone until its release', async (t) => {
   const node = new Node(t, [{ path: 'disk/web', history: 3, contents: [{ secret: 'web' }] }])
   const path = node.path('disk/web')
   for (const key of ['1', '2']) {
@@ -55,7 +55,7 @@ await t.test('sync leaves what was rolled back, until it is released', async (t)
   t.notMatch(unchecked.stderr, /beforePublish/)
 })
 
-await t.test('what an agent may examine is not published unexamined', async (t) => {
+await t.test("rollback refuses unexamined content where an agent's configuration may name a check", async (t) => {
   const web = { path: 'disk/web', history: 3, contents: [{ secret: 'web' }] }
   const node = new Node(t, [web])
   const path = node.path('disk/web')
@@ -117,7 +117,7 @@ await t.test('what an agent may examine is not published unexamined', async (t) 
   t.match(await rollback('--to', '2'), { code: 0, stderr: warning })
 })
 
-await t.test('a certificate that has expired is not gone back to, unless it is forced', async (t) => {
+await t.test('rollback refuses an expired certificate, unless --force is given', async (t) => {
   const node = new Node(t, [{ path: 'disk/web', history: 1, contents: [{ secret: 'web' }] }])
   for (const certificate of [expired, 'none']) {
     node.put('Secret', 'web', { certificate })
@@ -131,7 +131,7 @@ await t.test('a certificate that has expired is not gone back to, unless it is f
   t.equal(node.read('disk/web/certificate'), expired)
 })
 
-await t.test('a running agent sees it, runs the hooks, and publishes what is newer', async (t) => {
+await t.test('a running agent sees the rollback, runs the hooks, and publishes newer content', async (t) => {
   const directory = { path: 'disk/web', history: 3, contents: [{ secret: 'web' }] }
   const node = new Node(t, [])
   const path = node.path('disk/web')

@@ -33,7 +33,7 @@ async function leftOf(node: RolledNode): Promise<string[]> {
   return left.filter((name) => name !== '.holdfast-rollout-pki' && !record.test(name))
 }
 
-await t.test('not ready in time: taken back, exit code 1, in words and as JSON', async (t) => {
+await t.test('rollout takes back pods that are not ready in time: exit code 1, in words and as JSON', async (t) => {
   const { node, args, places } = scene(t)
   t.match(await holdfast([...args, '--timeout', '1ms']), {
     code: 1,
@@ -45,7 +45,7 @@ await t.test('not ready in time: taken back, exit code 1, in words and as JSON',
   })
 })
 
-await t.test('on a file system on which durability is not proven: said, and refused on request', async (t) => {
+await t.test('rollout warns of a file system without proven durability, and refuses it on request', async (t) => {
   const { node, sign, args, places } = scene(t, '/dev/shm')
   const warning = (path: string) => new RegExp(`${path} is on a file system on which durability is not proven`)
   t.match(await holdfast([...args, '--require-proven']), {
@@ -66,29 +66,26 @@ await t.test('on a file system on which durability is not proven: said, and refu
   t.match(JSON.parse(again.stdout), { outcome: 'unchanged', unproven: true })
 })
 
-await t.test(
-  'SIGKILL in the middle: --resume knows how to prove it, and finishes; meanwhile another rollout is busy',
-  async (t) => {
-    const { node, args, places, sign } = scene(t)
-    const first = begin([...args, '--timeout', '5m'])
-    const end = ended(first)
-    await until('the new manifest is live', () => node.versions().web === '2')
-    t.match(await holdfast([...args, '--timeout', '1ms']), { code: 75, stderr: /holds the lock/ })
-    first.kill('SIGKILL')
-    t.match(await end, { signal: 'SIGKILL' })
-    t.same([node.versions(), node.tree()], [{ web: '2' }, 'new'])
-    const second = begin(['rollout', '--resume', ...places, '--log-format', 'json'])
-    let log = ''
-    second.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
-    const resumed = ended(second)
-    await until('it has asked', () => log.includes('exit code 1'))
-    writeFileSync(sign, '')
-    t.match(await resumed, { code: 0, stdout: await withKept('ready: web.yaml\n') })
-    t.same([node.versions(), node.tree(), await leftOf(node)], [{ web: '2' }, 'new', []])
-  },
-)
+await t.test('rollout --resume finishes a rollout killed by SIGKILL, while another rollout is busy', async (t) => {
+  const { node, args, places, sign } = scene(t)
+  const first = begin([...args, '--timeout', '5m'])
+  const end = ended(first)
+  await until('the new manifest is live', () => node.versions().web === '2')
+  t.match(await holdfast([...args, '--timeout', '1ms']), { code: 75, stderr: /holds the lock/ })
+  first.kill('SIGKILL')
+  t.match(await end, { signal: 'SIGKILL' })
+  t.same([node.versions(), node.tree()], [{ web: '2' }, 'new'])
+  const second = begin(['rollout', '--resume', ...places, '--log-format', 'json'])
+  let log = ''
+  second.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
+  const resumed = ended(second)
+  await until('it has asked', () => log.includes('exit code 1'))
+  writeFileSync(sign, '')
+  t.match(await resumed, { code: 0, stdout: await withKept('ready: web.yaml\n') })
+  t.same([node.versions(), node.tree(), await leftOf(node)], [{ web: '2' }, 'new', []])
+})
 
-await t.test('what is wrong with the flags is said before anything is read or written', async (t) => {
+await t.test('rollout reports wrong flags before it reads or writes anything', async (t) => {
   const { node, args, places } = scene(t)
   const wrong = async (given: readonly string[], stderr: RegExp) =>
     t.match(await holdfast(given), { code: 2, stdout: '', stderr }, given.join(' '))

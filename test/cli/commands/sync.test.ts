@@ -42,7 +42,7 @@ await t.test('sync publishes once; a dry run before it prints the changes, and w
   for (const { stdout, stderr } of [dry, first, second, change]) t.notMatch(stdout + stderr, canary)
 })
 
-await t.test('what one directory lacks is exit 1, and does not hold up the others', async (t) => {
+await t.test('sync exits with 1 where one directory lacks an object, and publishes the others', async (t) => {
   const node = new Node(t, [web, { path: 'disk/lacks', contents: [{ secret: 'absent' }] }])
   node.put('Secret', 'web', { password: canary })
   const { code, stdout } = await node.run('sync', '-o', 'json')
@@ -56,7 +56,7 @@ await t.test('what one directory lacks is exit 1, and does not hold up the other
   t.equal(node.read('disk/web/password'), canary)
 })
 
-await t.test('the dry run says that it is one, and what would be refused', async (t) => {
+await t.test('sync --dry-run says that it is one, and which publication would be refused', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   const dry = await node.run('sync', '--dry-run', '-o', 'json')
@@ -68,7 +68,7 @@ await t.test('the dry run says that it is one, and what would be refused', async
   t.match(JSON.parse(refused.stdout), { directories: [{ outcome: 'failed', reason: 'TargetUnfit' }] })
 })
 
-await t.test('one missing object is one fault, however often it is asked for', async (t) => {
+await t.test('sync reports one missing object once, however often the configuration names it', async (t) => {
   const combine = { combine: 'all.pem', from: [{ secret: 'web', key: 'a' }] }
   const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web', into: 's' }, combine] }])
   const { code, stdout, stderr } = await node.run('sync', '-o', 'json')
@@ -84,7 +84,7 @@ await t.test('one missing object is one fault, however often it is asked for', a
   t.equal(stderr.match(/ObjectMissing/g)?.length, 1)
 })
 
-await t.test('what is missing is reported, also where the target was removed', async (t) => {
+await t.test('sync reports a missing object also where the target was removed', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   t.equal((await node.run('sync')).code, 0)
@@ -95,7 +95,7 @@ await t.test('what is missing is reported, also where the target was removed', a
   t.match(JSON.parse(stdout), { directories: [{ outcome: 'failed', reason: 'ObjectMissing' }] })
 })
 
-await t.test('status without an agent: what the disk says; and one that is no status', async (t) => {
+await t.test('status without an agent tells what the disk shows; an unreadable status file is an error', async (t) => {
   const node = new Node(t, [web, { path: 'disk/never', contents: [{ secret: 'absent' }] }])
   node.put('Secret', 'web', { password: canary })
   t.equal((await node.run('sync')).code, 1)
@@ -124,7 +124,7 @@ await t.test('status without an agent: what the disk says; and one that is no st
   })
 })
 
-await t.test('verify tells what is gone from what another program put in its place', async (t) => {
+await t.test("verify tells a missing file from another program's file in its place", async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   t.match(await node.run('sync'), { code: 0 })
@@ -144,7 +144,7 @@ await t.test('verify tells what is gone from what another program put in its pla
   t.strictSame(await said(), other)
 })
 
-await t.test('verify: differences and details are in one order', async (t) => {
+await t.test('verify lists differences and details in one order', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { a: canary, b: canary, c: canary })
   t.equal((await node.run('sync')).code, 0)
@@ -163,7 +163,7 @@ await t.test('verify: differences and details are in one order', async (t) => {
   })
 })
 
-await t.test('flags that only a cluster has a use for', async (t) => {
+await t.test('sync and agent refuse --kubeconfig and --context for the source files', async (t) => {
   const node = new Node(t, [web])
   for (const flag of ['--kubeconfig', '--context']) {
     const message = new RegExp(`${flag} \\(or HOLDFAST_\\w+\\) has no effect: the configured source is files`)
@@ -172,7 +172,7 @@ await t.test('flags that only a cluster has a use for', async (t) => {
   }
 })
 
-await t.test('a hook that fails where --hooks asked for it', async (t) => {
+await t.test('sync --hooks exits with 1 where a hook fails', async (t) => {
   const node = new Node(t, [])
   node.configure([{ ...web, afterPublish: [{ exec: ['/bin/false'], retries: 0 }] }])
   node.put('Secret', 'web', { password: canary })
@@ -183,7 +183,7 @@ await t.test('a hook that fails where --hooks asked for it', async (t) => {
   t.equal((await node.run('sync')).code, 0)
 })
 
-await t.test('hooks are left to the agent, unless they are asked for', async (t) => {
+await t.test('sync leaves hooks to the agent without --hooks', async (t) => {
   const node = new Node(t, [])
   const hook = { exec: ['/bin/sh', '-c', `echo ran >> ${node.path('ran')}`] }
   node.configure([{ ...web, afterPublish: [hook] }])
@@ -197,7 +197,7 @@ await t.test('hooks are left to the agent, unless they are asked for', async (t)
 })
 
 await t.test(
-  'two names of one directory, and a directory in another one by a link: neither is published, the others are',
+  'sync publishes neither of two names of one directory, nor a directory inside another by a link, but all others',
   async (t) => {
     const node = new Node(t, [])
     mkdirSync(node.path('x'))
@@ -224,22 +224,25 @@ await t.test(
   },
 )
 
-await t.test('attributes: keep: a change of mode and owner is no drift, and outlives the next content', async (t) => {
-  const node = new Node(t, [{ ...web, attributes: 'keep' }])
-  node.put('Secret', 'web', { password: canary })
-  t.match(await node.run('sync'), { code: 0, stdout: /^created/ })
-  const path = node.path('disk/web/password')
-  const attributes = () => {
-    const { mode, uid, gid } = statSync(path)
-    return [mode & 0o7777, uid, gid]
-  }
-  chmodSync(path, 0o640)
-  if (process.geteuid?.() === 0) chownSync(path, 12, 34)
-  const kept = attributes()
-  t.match(await node.run('verify'), { code: 0 })
-  t.match(await node.run('sync'), { code: 0, stdout: /^unchanged/ })
-  node.put('Secret', 'web', { password: 'new' })
-  t.match(await node.run('sync'), { code: 0, stdout: /^replaced/ })
-  t.equal(node.read('disk/web/password'), 'new')
-  t.strictSame(attributes(), kept)
-})
+await t.test(
+  'attributes: keep lets a change of mode and owner outlive the next content, and counts it as no drift',
+  async (t) => {
+    const node = new Node(t, [{ ...web, attributes: 'keep' }])
+    node.put('Secret', 'web', { password: canary })
+    t.match(await node.run('sync'), { code: 0, stdout: /^created/ })
+    const path = node.path('disk/web/password')
+    const attributes = () => {
+      const { mode, uid, gid } = statSync(path)
+      return [mode & 0o7777, uid, gid]
+    }
+    chmodSync(path, 0o640)
+    if (process.geteuid?.() === 0) chownSync(path, 12, 34)
+    const kept = attributes()
+    t.match(await node.run('verify'), { code: 0 })
+    t.match(await node.run('sync'), { code: 0, stdout: /^unchanged/ })
+    node.put('Secret', 'web', { password: 'new' })
+    t.match(await node.run('sync'), { code: 0, stdout: /^replaced/ })
+    t.equal(node.read('disk/web/password'), 'new')
+    t.strictSame(attributes(), kept)
+  },
+)

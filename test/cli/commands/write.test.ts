@@ -31,7 +31,7 @@ function target(t: Test) {
 
 const digestOf = (content: string | Uint8Array) => `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-await t.test('empty content is refused, unless it is allowed', async (t) => {
+await t.test('write refuses empty content without --allow-empty', async (t) => {
   const { root, file, untouched } = target(t)
   const refused = await holdfast(['write', file], { input: '' })
   t.match(refused, { code: 1, stdout: '' })
@@ -46,7 +46,7 @@ await t.test('empty content is refused, unless it is allowed', async (t) => {
   t.equal(readFileSync(file, 'utf8'), '')
 })
 
-await t.test('a command that failed in front of the pipe leaves the file', async (t) => {
+await t.test('write leaves the file where the command in front of the pipe failed', async (t) => {
   const { file, untouched } = target(t)
   const child = begin(['write', file])
   child.stdin?.end()
@@ -54,7 +54,7 @@ await t.test('a command that failed in front of the pipe leaves the file', async
   untouched('false | holdfast write')
 })
 
-await t.test('--from FILE publishes a file, also through the links of a volume', async (t) => {
+await t.test('write --from FILE publishes a file, also through the links of a volume', async (t) => {
   const { root, file } = target(t)
   mkdirSync(join(root, '..data'))
   const bytes = Buffer.of(0, 255, 10, 254)
@@ -65,7 +65,7 @@ await t.test('--from FILE publishes a file, also through the links of a volume',
   t.ok(readFileSync(file).equals(bytes))
 })
 
-await t.test('--from that cannot be read is wrong usage', async (t) => {
+await t.test('write refuses an unreadable --from as wrong usage', async (t) => {
   const { root, file, untouched } = target(t)
   const from = (path: string) => holdfast(['write', file, '--from', path], { input: 'x' })
   t.match(await from(join(root, 'nowhere')), { code: 2, stderr: /nowhere: ENOENT: no such file or directory/ })
@@ -74,7 +74,7 @@ await t.test('--from that cannot be read is wrong usage', async (t) => {
   untouched('--from')
 })
 
-await t.test('--expect holds the bytes to a digest', async (t) => {
+await t.test('write --expect holds the bytes to a digest', async (t) => {
   const { file, untouched } = target(t)
   const write = (content: string | Uint8Array, expected: string) =>
     holdfast(['write', file, '--expect', expected], { input: content })
@@ -165,7 +165,7 @@ function podBody() {
   return { metadata: { name: 'web' }, spec: { containers: [{ name: 'web', image: 'registry.example/web:1' }] } }
 }
 
-await t.test('--validate refuses what is not of its kind', async (t) => {
+await t.test('write --validate refuses content of another kind', async (t) => {
   for (const kind of contentKinds) {
     const { file, untouched } = target(t)
     for (const [what, content, message] of samples[kind].unfit) {
@@ -183,7 +183,7 @@ await t.test('--validate refuses what is not of its kind', async (t) => {
   }
 })
 
-await t.test('what a command printed is published, where it ended with 0', async (t) => {
+await t.test('write publishes the output of a command that ended with 0', async (t) => {
   const { file, untouched } = target(t)
   const write = (...command: string[]) => holdfastProcess(['write', file, '--', ...command], { input: 'given' })
   const failed = await write('sh', '-c', `echo ${canary}; echo complaint >&2; exit 3`)
@@ -205,7 +205,7 @@ await t.test('what a command printed is published, where it ended with 0', async
   t.ok(readFileSync(file).equals(Buffer.concat([Buffer.from('given'), Buffer.of(0, 255)])), 'it has standard input')
 })
 
-await t.test('what cannot be published is refused before the command runs', async (t) => {
+await t.test('write refuses an unfit target before the command runs', async (t) => {
   const { root, file, untouched } = target(t)
   const ran = join(root, 'ran')
   const write = (path: string, ...flags: string[]) =>
@@ -229,7 +229,7 @@ await t.test('what cannot be published is refused before the command runs', asyn
   untouched('what was refused')
 })
 
-await t.test('a signal reaches the command, and nothing is published', async (t) => {
+await t.test('write passes a signal on to the command, and publishes nothing', async (t) => {
   const { root, file, untouched } = target(t)
   const output = join(root, 'output')
   const script = `trap 'echo got > "$1"; exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done`
@@ -243,7 +243,7 @@ await t.test('a signal reaches the command, and nothing is published', async (t)
   untouched('a command that was interrupted')
 })
 
-await t.test('arguments that cannot be meant so are refused', async (t) => {
+await t.test('write refuses contradictory arguments', async (t) => {
   const { root, file, untouched } = target(t)
   const cases: [string[], RegExp][] = [
     [['write', file, 'cat', '/etc/hostname'], /too many arguments[\s\S]*-- COMMAND/],

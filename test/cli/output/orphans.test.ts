@@ -9,7 +9,7 @@ interface Status {
   readonly operations: readonly { readonly name: string; readonly state: string; readonly attempt: number }[]
 }
 
-await t.test('what is kept for paths that no configuration names, and only that', async (t) => {
+await t.test('status --orphans lists just the entries kept for paths that no configuration names', async (t) => {
   const directory = (name: string) => ({ path: `disk/${name}`, history: 2, contents: [{ secret: 'web' }] })
   const node = new Node(t, [directory('kept'), directory('dropped')])
   for (const key of ['1', '2', '3']) {
@@ -79,7 +79,7 @@ await t.test('what is kept for paths that no configuration names, and only that'
   t.match(await node.run('status', node.path('by-hand')), { code: 2, stderr: /a path is for --orphans/ })
 })
 
-await t.test('status says what the agent is at: an operation that failed, and its next try', async (t) => {
+await t.test('status shows a failed operation of the agent, and its next try', async (t) => {
   const afterPublish = [{ exec: ['/bin/false'], retries: 0 }]
   const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }], afterPublish }])
   node.put('Secret', 'web', { key: '1' })

@@ -34,7 +34,7 @@ await t.test('YAML is the same document as JSON, and wide text has what text lea
   }
 })
 
-await t.test('what failed is a document, too, also where the command line itself is wrong', async (t) => {
+await t.test('a failure prints a document, too, also where the command line itself is wrong', async (t) => {
   const absent = join(scratch(t), 'absent')
   const failed = await holdfast(['history', absent, '-o', 'yaml'])
   t.match(failed, { code: 1, stderr: /published nothing/ })

@@ -43,7 +43,7 @@ const verdict: Verdict = {
   omitted: 0,
 }
 
-await t.test('what is sent to a vendor', (t) => {
+await t.test("verdictText writes the report for a disk's vendor", (t) => {
   t.equal(
     verdictText(verdict),
     `KEPT: after each power cut, this disk held everything that it had acknowledged
@@ -66,7 +66,7 @@ TIME                      OUTAGE     ACKNOWLEDGED      FOUND          RESULT
   t.end()
 })
 
-await t.test('all that went wrong is listed, and the last of the rest', (t) => {
+await t.test('verdictText lists every fault, and the last of the other examinations', (t) => {
   const idle = { acknowledged: 20, announced: 20, outage: 'idle' } as const
   const examinations: Examination[] = [
     { ...kept(0), ...idle, found: { state: 'whole', generation: 19 }, result: 'lost', lost: 1 },

@@ -49,7 +49,7 @@ function watching(t: Test, isTTY: boolean, ...flags: string[]) {
   }
 }
 
-await t.test('each change is one more document, and SIGINT ends it', async (t) => {
+await t.test('status --watch prints each change as one more document, and SIGINT ends it', async (t) => {
   const { put, start, told, events, written } = watching(t, false, '-o', 'yaml')
   await put('first')
   const end = start()
@@ -62,7 +62,7 @@ await t.test('each change is one more document, and SIGINT ends it', async (t) =
   t.strictSame(events.eventNames(), [], 'no listener is left')
 })
 
-await t.test('on a terminal the table is drawn again in its place; it ends with its reader', async (t) => {
+await t.test('status --watch redraws the table on a terminal, and ends with its reader', async (t) => {
   const { put, start, told, state, written } = watching(t, true)
   await put('first')
   const end = start()
@@ -75,7 +75,7 @@ await t.test('on a terminal the table is drawn again in its place; it ends with 
   t.ok(written.stdout.startsWith('\u001b[2J\u001b[HPATH'), 'the first, too')
 })
 
-await t.test('no status at all is said at once', async (t) => {
+await t.test('status --watch reports a missing status at once', async (t) => {
   const ended = await holdfast(['status', '--watch'])
   t.match(ended, { code: 1, stdout: '', stderr: /no status in/ })
 })
