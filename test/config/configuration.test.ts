@@ -8,7 +8,7 @@ import { apply, sound } from './broken-configuration.js'
 import { brokenConfigurations } from './broken-configurations.js'
 import { file, problemsOf } from './problems-of.js'
 
-await t.test('a sound configuration comes with absolute paths, defaults and durations', async (t) => {
+await t.test('a sound configuration gets absolute paths, defaults and durations', async (t) => {
   const configuration = await parseConfiguration(sound, file)
   t.same(configuration, {
     file,
@@ -128,7 +128,7 @@ await t.test('each mistake gets its message, with its place', async (t) => {
   }
 })
 
-await t.test('problems are data too', async (t) => {
+await t.test('ConfigurationError lists its problems as data, too', async (t) => {
   const error: unknown = await parseConfiguration(sound.replace('"0755"', '0755'), file).catch(
     (caught: unknown) => caught,
   )
@@ -145,7 +145,7 @@ await t.test('problems are data too', async (t) => {
   ])
 })
 
-await t.test('what is allowed', async (t) => {
+await t.test('the configuration accepts anchors, modes, names and other sound forms', async (t) => {
   const accepted: [string, string, string][] = [
     ['anchors and aliases', 'mode: "0755"', 'mode: &mode "0755"\n    fileMode: "0644"'],
     ['modes without a leading zero', '"0755"', '"750"'],
@@ -183,7 +183,7 @@ await t.test('what is allowed', async (t) => {
   t.same(source, { type: 'files', path: '/o', namespace: 'kube-system' })
 })
 
-await t.test('checks of content have a name, a time, and one try', async (t) => {
+await t.test('content checks have a name, a time, and one try', async (t) => {
   const checks =
     'beforePublish:\n      - exec: [nginx, -t, -c, "{dir}/x"]\n      - exec: [/bin/nginx, "{dir}"]\n        timeout: 3s\n'
   const text = sound.replace('    afterPublish:', `    ${checks}    afterPublish:`)
@@ -223,7 +223,7 @@ await t.test('hooks have names that are unique, stable and free of secrets', asy
   )
 })
 
-await t.test('a hook keeps its key wherever it stands; the same hook twice is two', async (t) => {
+await t.test('a hook keeps its key in every place of the list; the same hook twice is two', async (t) => {
   const was = 'signal: { name: SIGHUP, pidFile: /run/x.pid }'
   const keysOf = async (...hooks: string[]) => {
     const { directories } = await parseConfiguration(sound.replace(was, hooks.join('\n      - ')), file)
@@ -241,21 +241,21 @@ await t.test('a hook keeps its key wherever it stands; the same hook twice is tw
   t.notMatch(all.join(), 'canary')
 })
 
-await t.test('how often the disk is compared', async (t) => {
+await t.test('driftInterval has bounds, and needs a unit', async (t) => {
   const read = (line: string) => parseConfiguration(sound.replace('source:', `${line}\nsource:`), file)
   t.equal((await read('driftInterval: 1m30s')).driftInterval, 90_000)
   await t.rejects(read('driftInterval: 100ms'), { message: /"100ms" is out of range: write 1s to 24h/ })
   await t.rejects(read('driftInterval: 5'), { message: /5 has no unit/ })
 })
 
-await t.test('when an operation that has not ended is reported', async (t) => {
+await t.test('operationTimeout has bounds, and needs a unit', async (t) => {
   const read = (line: string) => parseConfiguration(sound.replace('source:', `${line}\nsource:`), file)
   t.equal((await read('operationTimeout: 30s')).operationTimeout, 30_000)
   await t.rejects(read('operationTimeout: 0'), { message: /operationTimeout: 0 has no unit|out of range/ })
   await t.rejects(read('operationTimeout: 999ms'), { message: /"999ms" is out of range: write 1s to 24h/ })
 })
 
-await t.test('the default namespace', async (t) => {
+await t.test('the default namespace comes from the source, or from the caller', async (t) => {
   const bare = sound.replace('  namespace: kube-system\n', '')
   const namespaceOf = async (text: string, options: Parameters<typeof parseConfiguration>[2]) => {
     const { directories } = await parseConfiguration(text, file, options)

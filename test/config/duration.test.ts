@@ -2,7 +2,7 @@ import t from 'tap'
 import { parseDuration } from '../../src/config/duration.js'
 import { nearest } from '../../src/config/suggestion.js'
 
-await t.test('durations are written as in Go', (t) => {
+await t.test('parseDuration reads durations as Go writes them', (t) => {
   const durations: [string, number | undefined][] = [
     ['0', 0],
     ['10s', 10_000],
@@ -29,7 +29,7 @@ await t.test('durations are written as in Go', (t) => {
   t.end()
 })
 
-await t.test('the word that was meant', (t) => {
+await t.test('nearest finds the intended word', (t) => {
   const known = ['publish', 'path', 'mode', 'fileMode']
   t.equal(nearest('pubilsh', known), 'publish', 'two letters swapped')
   t.equal(nearest('filemode', known), 'fileMode', 'another case')

@@ -19,7 +19,7 @@ async function directoryOf(...contents: object[]) {
 
 const named = (names: readonly string[]): ObservedState => ({ state: 'selected', names })
 
-await t.test('a content for each object that matches, with its name in the paths', async (t) => {
+await t.test('expand adds a content for each matching object, with its name in the paths', async (t) => {
   const items = [{ key: 'tls.crt', path: '{name}/{name}.crt', mode: '0644' }]
   const directory = await directoryOf(
     { secret: 'first' },
@@ -57,21 +57,24 @@ await t.test('a content for each object that matches, with its name in the paths
   ])
 })
 
-await t.test('the same while the same matches, and nothing while nobody knows', async (t) => {
-  const directory = await directoryOf({ secrets: { selector: 'app=web' } })
-  let state: ObservedState | undefined
-  const now = () => expand(directory, () => state)
-  t.strictSame(referencesOf(now()).map(objectName), ['Secret web/(app=web)'])
-  state = { state: 'unknown', reason: 'AccessDenied', message: 'denied' }
-  t.strictSame(referencesOf(now()).map(objectName), ['Secret web/(app=web)'])
-  state = named(['a'])
-  t.equal(now(), now())
-  const before = now()
-  state = named(['b'])
-  t.not(now(), before)
-  const plain = await directoryOf({ secret: 'a' })
-  t.equal(
-    expand(plain, () => undefined),
-    plain,
-  )
-})
+await t.test(
+  'expand answers the same object for the same matches, and no contents before the first answer',
+  async (t) => {
+    const directory = await directoryOf({ secrets: { selector: 'app=web' } })
+    let state: ObservedState | undefined
+    const now = () => expand(directory, () => state)
+    t.strictSame(referencesOf(now()).map(objectName), ['Secret web/(app=web)'])
+    state = { state: 'unknown', reason: 'AccessDenied', message: 'denied' }
+    t.strictSame(referencesOf(now()).map(objectName), ['Secret web/(app=web)'])
+    state = named(['a'])
+    t.equal(now(), now())
+    const before = now()
+    state = named(['b'])
+    t.not(now(), before)
+    const plain = await directoryOf({ secret: 'a' })
+    t.equal(
+      expand(plain, () => undefined),
+      plain,
+    )
+  },
+)

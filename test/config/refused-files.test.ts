@@ -9,7 +9,7 @@ import { ConfigurationError } from '../../src/config/problem.js'
 import { sound } from './broken-configuration.js'
 import { problemsOf } from './problems-of.js'
 
-await t.test('aliases cannot multiply without end', async (t) => {
+await t.test('the configuration refuses aliases that multiply without end', async (t) => {
   const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
   for (let level = 1; level < 9; level++) {
     const aliases = Array(10)
@@ -22,7 +22,7 @@ await t.test('aliases cannot multiply without end', async (t) => {
   t.ok(performance.now() - started < 2000)
 })
 
-await t.test('a Secret that is named by mistake is not shown', async (t) => {
+await t.test('the configuration shows no content of a Secret named by mistake', async (t) => {
   const canary = 'Y2FuYXJ5LXZhbHVl'
   const texts = [
     `apiVersion: v1\nkind: Secret\ndata: { token: ${canary} }\nstringData:\n  x: ${canary}\n`,
@@ -53,7 +53,7 @@ await t.test('a Secret that is named by mistake is not shown', async (t) => {
   }
 })
 
-await t.test('files that cannot be read', async (t) => {
+await t.test('loadConfiguration refuses an unreadable file, and says why', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'holdfast-config-'))
   t.teardown(() => rm(directory, { recursive: true }))
   const at = (name: string) => join(directory, name)

@@ -35,7 +35,7 @@ const page = readFileSync(join(project, 'docs/configuration.md'), 'utf8')
 /** Nearly each field that there is, with a value. */
 const complete = /```yaml\n([^]*?)```/.exec(page)?.[1] ?? ''
 
-await t.test('the file that is shipped is what the command prints', (t) => {
+await t.test('the shipped schema is the one that the command prints', (t) => {
   const text = `${JSON.stringify(schema, undefined, 2)}\n`
   if (process.env['HOLDFAST_RECORD_SCHEMA'] === '1') writeFileSync(shipped, text)
   t.equal(readFileSync(shipped, 'utf8'), text, 'npm run schema')
@@ -48,7 +48,7 @@ await t.test('the file that is shipped is what the command prints', (t) => {
   t.end()
 })
 
-await t.test('of the broken configurations the schema refuses all but those that no schema can express', (t) => {
+await t.test('the schema refuses the broken configurations, but for those that no schema can express', (t) => {
   const unused = new Set(Object.keys(beyondSchema))
   for (const configuration of brokenConfigurations) {
     const { mistake } = configuration
@@ -117,7 +117,7 @@ const fieldsIn = (part: unknown, what: 'schema' | 'data'): string[] => {
   ])
 }
 
-await t.test('no value of a directory that holdfast takes is refused by the schema', async (t) => {
+await t.test('the schema refuses no value of a directory that holdfast accepts', async (t) => {
   const check = new Ajv().compile({ ...properties['directories']?.items })
   const lacking = new Set(fieldsIn(properties['directories'], 'schema'))
   for (const name of ['path', 'contents', ...fieldsIn(samples, 'data')]) lacking.delete(name)
@@ -158,7 +158,7 @@ async function brokenDirectories(text: string): Promise<Set<number>> {
   }
 }
 
-await t.test('no value elsewhere that holdfast takes is refused by the schema', async (t) => {
+await t.test('the schema refuses no value elsewhere that holdfast accepts', async (t) => {
   const directories = [{ path: '/srv/x', contents: [{ secret: 'a' }] }]
   const files = { source: { namespace: 'a', files: { path: '/objects' } } }
   const kubernetes = { kubeconfig: '/k', context: 'c', watch: 'objects', qps: 1, burst: 1 }
@@ -191,7 +191,7 @@ const rows = new Map(
   [...page.matchAll(/^\| `([\w.]+)` +\| (.*?) +\|/gm)].map(([, name = '', second = '']) => [name, second]),
 )
 
-await t.test('the page has each field, with its default', (t) => {
+await t.test('the page of the configuration has each field, with its default', (t) => {
   const { apiVersion, kind, source, directories, ...top } = properties
   t.ok(apiVersion && kind)
   const tables = { ...top, ...directories?.items.properties }

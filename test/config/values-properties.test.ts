@@ -47,7 +47,7 @@ function millionthsOf({
   return BigInt(`${whole}${fraction.padEnd(6, '0')}`) * units[unit]
 }
 
-await t.test('a duration is the sum of its parts, exactly as numbers go', async (t) => {
+await t.test('parseDuration sums its parts, exactly as numbers go', async (t) => {
   const property = fc.property(fc.array(part, { minLength: 1, maxLength: 5 }), (parts) => {
     const exact = Number(parts.reduce((sum, one) => sum + millionthsOf(one), 0n)) / 1e12
     const parsed = parseDuration(parts.map(textOf).join(''))
@@ -85,7 +85,7 @@ await t.test('flags and the configuration accept the same durations, and mean th
   t.ok(accepted > 20, `${accepted} were durations`)
 })
 
-await t.test('no text takes long to be refused', (t) => {
+await t.test('parsers refuse every text quickly', (t) => {
   // Quadratic time would be twenty seconds and more.
   const long = '1'.repeat(100_000)
   const startedAt = performance.now()
@@ -101,7 +101,7 @@ await t.test('no text takes long to be refused', (t) => {
   t.end()
 })
 
-await t.test('a mode is read as it is written', async (t) => {
+await t.test('parseOctal reads each mode that formatMode writes', async (t) => {
   const property = fc.property(fc.nat({ max: 0o7777 }), (mode) => {
     assert.equal(parseOctal(formatMode(mode)), mode)
     assert.equal(parseOctal(mode.toString(8).padStart(3, '0')), mode)
@@ -137,7 +137,7 @@ const isLabelByRule = (text: string) =>
   !text.startsWith('-') &&
   !text.endsWith('-')
 
-await t.test('names of objects and namespaces: one rule everywhere', async (t) => {
+await t.test('names of objects and namespaces follow one rule everywhere', async (t) => {
   const property = fc.property(nameLike, (text) => {
     const name = text.length <= 253 && text.split('.').every(isLabelByRule)
     assert.equal(isObjectName(text), name)
@@ -167,7 +167,7 @@ async function isConfigured(key: string): Promise<boolean> {
 }
 
 await t.test(
-  'keys: the configuration takes just those that an object can have, and each is a safe file name',
+  'the configuration accepts just the keys that an object can have, and each is a safe file name',
   async (t) => {
     t.ok(await isConfigured('tls.crt'))
     const key = fc.oneof(
