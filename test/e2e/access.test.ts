@@ -23,54 +23,51 @@ const oneSecret = {
   directories: [{ path: 'certs', contents: [{ secret: 'a' }] }],
 }
 
-await t.test(
-  'one object is denied: its directory waits, the others go on; allowed later, it is published',
-  async (t) => {
-    const namespace = await cluster.namespace()
-    await namespace.putSecret('allowed', { key: '1' })
-    await namespace.putSecret('denied', { key: '1' })
-    const node = await Node.start(t, namespace, {
-      allowed: { secrets: ['allowed'] },
-      directories: [
-        { path: 'first', contents: [{ secret: 'allowed' }] },
-        { path: 'second', contents: [{ secret: 'denied' }] },
-        {
-          path: 'third',
-          contents: [
-            { secret: 'allowed', into: 'x' },
-            { secret: 'denied', optional: true },
-          ],
-        },
-      ],
-    })
-    const { agent } = node
-    const [first, second, third] = [node.path('first'), node.path('second'), node.path('third')]
-    await until('the allowed one is on the disk', () => readPublished(first, 'key') === '1')
-    const readiness = await until('readiness names the denied one', async () => {
-      const answer = await agent.get('/readyz')
-      return answer.text.includes(`[-]${second} AccessDenied`) && answer
-    })
-    t.equal(readiness.status, 503)
-    await agent.condition(second, 'Published', 'False', 'AccessDenied')
-    await agent.condition(first, 'Published', 'True')
-    t.ok(agent.logged('AccessDenied').some((line) => JSON.stringify(line).includes('denied')))
-    t.equal(readTree(second), undefined)
-    t.equal(readTree(third), undefined, 'an optional object that may not be read is not absent')
-    t.equal((await agent.get('/livez')).status, 200)
+await t.test('a denied object holds back its directory alone, and is published once it is allowed', async (t) => {
+  const namespace = await cluster.namespace()
+  await namespace.putSecret('allowed', { key: '1' })
+  await namespace.putSecret('denied', { key: '1' })
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['allowed'] },
+    directories: [
+      { path: 'first', contents: [{ secret: 'allowed' }] },
+      { path: 'second', contents: [{ secret: 'denied' }] },
+      {
+        path: 'third',
+        contents: [
+          { secret: 'allowed', into: 'x' },
+          { secret: 'denied', optional: true },
+        ],
+      },
+    ],
+  })
+  const { agent } = node
+  const [first, second, third] = [node.path('first'), node.path('second'), node.path('third')]
+  await until('the allowed one is on the disk', () => readPublished(first, 'key') === '1')
+  const readiness = await until('readiness names the denied one', async () => {
+    const answer = await agent.get('/readyz')
+    return answer.text.includes(`[-]${second} AccessDenied`) && answer
+  })
+  t.equal(readiness.status, 503)
+  await agent.condition(second, 'Published', 'False', 'AccessDenied')
+  await agent.condition(first, 'Published', 'True')
+  t.ok(agent.logged('AccessDenied').some((line) => JSON.stringify(line).includes('denied')))
+  t.equal(readTree(second), undefined)
+  t.equal(readTree(third), undefined, 'an optional object that may not be read is not absent')
+  t.equal((await agent.get('/livez')).status, 200)
 
-    await namespace.putSecret('allowed', { key: '2' })
-    await until('the others go on', () => readPublished(first, 'key') === '2')
+  await namespace.putSecret('allowed', { key: '2' })
+  await until('the others go on', () => readPublished(first, 'key') === '2')
 
-    await namespace.allow('agent', { secrets: ['allowed', 'denied'] })
-    await until('once allowed, it is on the disk', () => readPublished(second, 'key') === '1', {
-      within: 60_000,
-    })
-    await until('and beside others', () => readPublished(third, 'key') === '1', { within: 60_000 })
-    await agent.ready()
-  },
-)
+  await namespace.allow('agent', { secrets: ['allowed', 'denied'] })
+  await until('once allowed, it is on the disk', () => readPublished(second, 'key') === '1', {
+    within: 60_000,
+  })
+  await until('and beside others', () => readPublished(third, 'key') === '1', { within: 60_000 })
+  await agent.ready()
+})
 
-await t.test('an object that is no longer allowed is kept', async (t) => {
+await t.test('the agent keeps an object to which it has lost the right', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   const gate = await Gate.before(t, cluster.api.port)
@@ -88,7 +85,7 @@ await t.test('an object that is no longer allowed is kept', async (t) => {
   t.strictSame(readTree(target), { key: '1' })
 })
 
-await t.test('the token is rotated: refused with the old one, it goes on with the new one', async (t) => {
+await t.test('the agent goes on with a rotated token after a refusal of the old one', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   await namespace.createAccount('rotated', oneSecret.allowed)
@@ -133,7 +130,7 @@ await t.test('the token is rotated: refused with the old one, it goes on with th
   }
 })
 
-await t.test('a client certificate, whose end is reported', async (t) => {
+await t.test('the agent reports the end of its client certificate', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   await namespace.createAccount('unused', oneSecret.allowed)
@@ -156,7 +153,7 @@ await t.test('a client certificate, whose end is reported', async (t) => {
   t.ok(days > 1.9 && days < 2.1, `${days} days`)
 })
 
-await t.test('an exec plugin, asked again when its token is refused', async (t) => {
+await t.test('the agent asks an exec plugin again when its token is refused', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   await namespace.createAccount('plugin', oneSecret.allowed)
@@ -190,7 +187,7 @@ await t.test('an exec plugin, asked again when its token is refused', async (t) 
 const behindProxy = 'api.e2e.example'
 
 for (const by of ['proxy-url', 'HTTPS_PROXY'] as const) {
-  await t.test(`through an HTTP CONNECT proxy, named by ${by}`, async (t) => {
+  await t.test(`the agent works through an HTTP CONNECT proxy, named by ${by}`, async (t) => {
     const namespace = await cluster.namespace()
     await namespace.putSecret('a', { key: '1' })
     await namespace.createAccount('proxied', oneSecret.allowed)
@@ -210,7 +207,7 @@ for (const by of ['proxy-url', 'HTTPS_PROXY'] as const) {
   })
 }
 
-await t.test('one pass while the server answers 500 for one object: it is not taken for absent', async (t) => {
+await t.test('sync does not take an object for absent while the server answers 500 for it', async (t) => {
   const namespace = await cluster.namespace()
   const server = await FailingServer.before(t, cluster.api)
   const names = { required: 'object-a', optional: 'object-b', other: 'object-c' }

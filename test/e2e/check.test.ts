@@ -62,7 +62,7 @@ async function check(
 const permissions = ({ findings }: Checked): [string, string][] =>
   findings.filter(({ check }) => check === 'permission').map(({ status, found }) => [status, found])
 
-await t.test('everything allowed but events: fit, with a warning', async (t) => {
+await t.test('check passes with a warning where everything but events is allowed', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: 'very-secret' })
   await namespace.createAccount('agent', { secrets: ['a', 'b'], configMaps: ['c'] })
@@ -95,7 +95,7 @@ await t.test('everything allowed but events: fit, with a warning', async (t) => 
   t.notOk(permissions(nameless).some(([, found]) => found.includes('namespace default')))
 })
 
-await t.test('what is missing is named: object, verbs, what to do', async (t) => {
+await t.test('check names a missing right: object, verbs, advice', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.createAccount('agent', { secrets: ['a'] })
   // A verb that is easily forgotten.
@@ -135,7 +135,7 @@ await t.test('what is missing is named: object, verbs, what to do', async (t) =>
   t.match(fault?.advice, /^holdfast rbac --config .*holdfast\.yaml \| kubectl apply -f -/)
 })
 
-await t.test('what holdfast rbac prints is what check asks for', async (t) => {
+await t.test('holdfast rbac prints the rights that check asks for', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.createAccount('agent', { secrets: ['unrelated'] })
   const kubeconfig = namespace.kubeconfig({ token: await namespace.token('agent') })
@@ -153,7 +153,7 @@ await t.test('what holdfast rbac prints is what check asks for', async (t) => {
   )
 })
 
-await t.test('credentials that are refused', async (t) => {
+await t.test('check reports rejected credentials', async (t) => {
   const namespace = await cluster.namespace()
   const checked = await check(namespace.name, namespace.kubeconfig({ token: 'no-token-of-this-cluster' }))
   t.equal(checked.code, 4)
@@ -166,7 +166,7 @@ await t.test('credentials that are refused', async (t) => {
   t.notMatch(checked.stdout, /no-token-of-this-cluster/)
 })
 
-await t.test('a client certificate, and its dates', async (t) => {
+await t.test('check reports a client certificate with its dates', async (t) => {
   const namespace = await cluster.namespace()
   const pair = await cluster.api.authority.client('checked', 'nodes')
   const user = {
@@ -184,7 +184,7 @@ await t.test('a client certificate, and its dates', async (t) => {
   t.match(checked.findings.find(({ check }) => check === 'credentials')?.found, 'accepted as checked')
 })
 
-await t.test('another authority; through a proxy', async (t) => {
+await t.test('check reports another authority, and works through a proxy', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.createAccount('agent', { secrets: ['a', 'b'], configMaps: ['c'] })
   const token = await namespace.token('agent')

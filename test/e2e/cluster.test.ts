@@ -16,7 +16,7 @@ await t.test('kubectl makes an object, and the administrator reads it', async (t
   t.equal(Buffer.from(encoded, 'base64').toString(), 'value')
 })
 
-await t.test('an account reads what it is allowed by name, by a field selector, and nothing else', async (t) => {
+await t.test('an account reads its allowed object by name, by a field selector, and nothing else', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('allowed', { key: 'value' })
   await namespace.createAccount('agent', { secrets: ['allowed'] })
@@ -34,7 +34,7 @@ await t.test('an account reads what it is allowed by name, by a field selector, 
   }
 })
 
-await t.test('a watch from before a compaction is answered with 410', async (t) => {
+await t.test('the API server answers a watch from before a compaction with 410', async (t) => {
   const namespace = await cluster.namespace()
   const first = await namespace.putSecret('a', { key: '1' })
   // The watch would begin at the first of these, which the compaction forgets.
@@ -48,7 +48,7 @@ await t.test('a watch from before a compaction is answered with 410', async (t) 
   t.match(answer.body, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
 })
 
-await t.test('etcd goes back to a snapshot: the object is older, and by its version too', async (t) => {
+await t.test('etcd restored from a snapshot shows an older object, with an older version', async (t) => {
   const namespace = await cluster.namespace()
   const before = await namespace.putSecret('a', { key: 'before' })
   const snapshot = await cluster.snapshotEtcd()

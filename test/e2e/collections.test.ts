@@ -13,7 +13,7 @@ const others = 520
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 
-await t.test('two watches for all objects of a namespace, whatever else is there', async (t) => {
+await t.test('two watches serve all objects of a namespace, beside any number of others', async (t) => {
   const namespace = await cluster.namespace()
   const names = Array.from({ length: 5 }, (_, index) => `secret-${index}`)
   const rest = Array.from({ length: others }, (_, index) => `another-${index}`)
@@ -71,7 +71,7 @@ await t.test('two watches for all objects of a namespace, whatever else is there
   await agent.condition(node.path('all'), 'Fresh', 'True')
 })
 
-await t.test('what a selector matches, as labels and objects come and go', async (t) => {
+await t.test('the directory of a selector follows labels and objects that come and go', async (t) => {
   const namespace = await cluster.namespace()
   const web = { app: 'web' }
   await namespace.putSecret('a', { v: '1' }, web)

@@ -71,7 +71,7 @@ await t.test('the chart makes what the kustomize tree makes', async (t) => {
   }
 })
 
-await t.test('kubelet asks the agent where it listens', async (t) => {
+await t.test('kubelet probes the agent where it listens', async (t) => {
   const rendered = (values: object) => helm('template', ['--show-only', 'templates/daemonset.yaml'], values)
   const at = (address: string | null) => ({ configuration: { server: { address } } })
   const other = await rendered(at('0.0.0.0:9000'))
@@ -86,7 +86,7 @@ await t.test('kubelet asks the agent where it listens', async (t) => {
   await t.rejects(rendered({ configuration: { server: null } }), refused)
 })
 
-await t.test('the chart gives the rights that `holdfast rbac` prints', async (t) => {
+await t.test('the chart grants the rights that `holdfast rbac` prints', async (t) => {
   const item = (content: object) => ({ path: '/srv/x', contents: [content] })
   const combine = {
     combine: 'a',
@@ -144,7 +144,7 @@ await t.test('helm installs the chart with the values of docs/operations.md, and
 })
 
 for (const place of ['base', 'overlays/control-plane', 'static-pod', 'installer', 'init-container']) {
-  await t.test(`${place} is rendered, and taken`, async (t) => {
+  await t.test(`the API server accepts the rendered ${place}`, async (t) => {
     const { text, objects } = await render(join(deploy, place))
     const output = await apply(text)
     for (const { kind, metadata } of objects) {
@@ -153,7 +153,7 @@ for (const place of ['base', 'overlays/control-plane', 'static-pod', 'installer'
   })
 }
 
-await t.test('the overlay of docs/operations.md is rendered, and taken', async (t) => {
+await t.test('the API server accepts the rendered overlay of docs/operations.md', async (t) => {
   const directory = mkdtempSync(join(workingDirectory, 'operator-'))
   cpSync(deploy, join(directory, 'deploy'), { recursive: true })
   mkdirSync(join(directory, 'my-cluster'))
@@ -175,7 +175,7 @@ await t.test('the overlay of docs/operations.md is rendered, and taken', async (
   t.match(text, 'mountPath: /var/lib/web')
 })
 
-await t.test('the OpenShift overlay is rendered, and taken but for its own kind of object', async (t) => {
+await t.test('the API server accepts the rendered OpenShift overlay, but for its own kind of object', async (t) => {
   const { objects } = await render(join(deploy, 'overlays/openshift'))
   const ours = objects.filter(({ kind }) => kind !== 'SecurityContextConstraints')
   t.equal(ours.length, objects.length - 1)
@@ -207,13 +207,13 @@ await t.test('components add exactly what they name', async (t) => {
   t.notMatch(text, /host: 127\.0\.0\.1$/m, 'probes ask the address that the agent listens on')
 })
 
-await t.test('the static pod’s manifest is one that the server would take too', async (t) => {
+await t.test('the API server would accept the static pod’s manifest, too', async (t) => {
   const text = readFileSync(join(deploy, 'static-pod/holdfast-pod.yaml'), 'utf8')
   const args = ['create', '--dry-run=server', '--validate=strict', '--filename=-']
   t.match(await cluster.kubectl(args, text), /^pod\/holdfast created/)
 })
 
-await t.test('a changed configuration is another ConfigMap, so that the DaemonSet is rolled', async (t) => {
+await t.test('a changed configuration is another ConfigMap, so that the DaemonSet rolls', async (t) => {
   const names = async (directory: string): Promise<(string | undefined)[]> => {
     const { objects } = await render(directory)
     const mounted = /configMap:\s+name: (\S+)/.exec(stringify(objects.find(({ kind }) => kind === 'DaemonSet')))

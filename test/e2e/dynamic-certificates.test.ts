@@ -13,7 +13,7 @@ import { endProcess, startProcess, workingDirectory } from './guard.js'
 
 t.setTimeout(240_000)
 
-await t.test('each rotation is loaded, and never a mixture of two', async (t) => {
+await t.test("client-go's dynamic certificates load each rotation, and never a mixture of two", async (t) => {
   const authority = await Authority.create(join(workingDirectory, 'authority'))
   const issued = await Promise.all(['a', 'b', 'c', 'd'].map((name) => authority.server(name)))
   const pairs = issued.map(({ certificate, key }) => ({

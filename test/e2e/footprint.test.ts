@@ -13,7 +13,7 @@ const limits = { anonymous: 22, connections: 1, idleProcessor: window / 100, cha
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 
-await t.test(`${watched} watched Secrets in ten directories`, async (t) => {
+await t.test(`an agent with ${watched} watched Secrets in ten directories keeps to its limits`, async (t) => {
   // It is processor time of this process: what else the machine does is not in it.
   const found = await measureAgent(t, cluster, { watched, windows: 5 })
   for (const line of describeFootprint(found)) t.comment(line)

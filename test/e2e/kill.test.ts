@@ -45,7 +45,7 @@ function versionOf(path: string): number {
   return Number([...versions][0])
 }
 
-await t.test(`killed ${lives} times; ${replay}`, async (t) => {
+await t.test(`the target stays intact through ${lives} kills of the agent; ${replay}`, async (t) => {
   const random = randomFrom(seed)
   const namespace = await cluster.namespace()
   const node = await Node.create(t, namespace, {

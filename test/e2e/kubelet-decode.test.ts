@@ -68,7 +68,7 @@ function drawnFrom(from: number, among: readonly string[], form: 'YAML' | 'JSON'
   )
 }
 
-await t.test('kubelet makes of each manifest in the table what the table says', async (t) => {
+await t.test('kubelet judges each manifest as the table says', async (t) => {
   const { refusals } = await judge(
     t,
     kubeletCases.map(({ text }) => text),
@@ -77,7 +77,7 @@ await t.test('kubelet makes of each manifest in the table what the table says', 
 })
 
 for (const from of replaying ? [seed] : [1, seed]) {
-  await t.test(`each field with a value that may stand there, HOLDFAST_SEED=${from}`, async (t) => {
+  await t.test(`kubelet and holdfast judge each field's possible values alike, HOLDFAST_SEED=${from}`, async (t) => {
     const drawn = [...drawnFrom(from, values, 'YAML'), ...drawnFrom(from, jsonValues, 'JSON')]
     const { refusals, pods } = await judge(
       t,

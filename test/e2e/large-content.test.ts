@@ -22,7 +22,7 @@ const patience = { within: 240_000, every: 500 }
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 
-await t.test(`${secrets} Secrets of 1 MiB in one directory`, async (t) => {
+await t.test(`the agent publishes ${secrets} Secrets of 1 MiB in one directory within its memory`, async (t) => {
   const namespace = await cluster.namespace()
   const names = Array.from({ length: secrets }, (_, index) => `secret-${index}`)
   for (const name of names) await namespace.putSecret(name, { data: 'small' })

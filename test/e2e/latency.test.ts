@@ -48,7 +48,7 @@ const limits = { kubectl: 1_000, 'a PUT': 100 }
 const timesCommand = 4
 
 for (const by of ['kubectl', 'a PUT'] as const) {
-  await t.test(`${changes} changes by ${by}`, async (t) => {
+  await t.test(`${changes} changes by ${by} reach the disk in time`, async (t) => {
     const namespace = await cluster.namespace()
     await namespace.putSecret('a', { version: '0', 'tls.crt': 'c'.repeat(2000), 'tls.key': 'k'.repeat(1700) })
     const node = await Node.start(t, namespace, {

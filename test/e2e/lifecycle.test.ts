@@ -48,7 +48,7 @@ async function history(): Promise<Contents['contents']> {
 
 const short = (contents: Contents['contents']): string[] => contents.map(({ why, state }) => `${why} ${state}`)
 
-await t.test('adopted: what another program left is taken over without a change that a reader could see', async (t) => {
+await t.test("the agent adopts another program's directory without a visible change for readers", async (t) => {
   const target = node.path('taken')
   mkdirSync(target)
   writeFileSync(`${target}/key`, 'taken 1', { mode: 0o600 })
@@ -65,7 +65,7 @@ await t.test('adopted: what another program left is taken over without a change 
   t.not(statSync(target).ino, ino, 'by files of its own')
 })
 
-await t.test('history and diff: each content with the versions of the API that it came from', async (t) => {
+await t.test('history and diff show each content with the API versions that it came from', async (t) => {
   const versions = [...(await history()).flatMap(({ objects }) => objects.map((each) => each.resourceVersion))]
   for (const value of ['web 2', 'web 3']) {
     const secret = await namespace.putSecret('web', { key: value })
@@ -85,7 +85,7 @@ await t.test('history and diff: each content with the versions of the API that i
   t.notMatch(older.stdout, /web [13]/, 'without a byte of the Secret')
 })
 
-await t.test('hold: the newer version waits until the release', async (t) => {
+await t.test('a hold keeps the newer version back until the release', async (t) => {
   t.match(await agent.runPlain('hold', path, '--reason', 'maintenance'), { code: 0 })
   await namespace.putSecret('web', { key: 'web 4' })
   await agent.condition(path, 'Published', 'False', 'Held')
@@ -95,7 +95,7 @@ await t.test('hold: the newer version waits until the release', async (t) => {
   await until('it is published', () => key('web') === 'web 4')
 })
 
-await t.test('rollback: what the API has stays out until it is newer', async (t) => {
+await t.test("a rollback keeps the API's version out until a newer one comes", async (t) => {
   t.match(await agent.run('rollback', path, '--reason', 'old clients'), { code: 0, stdout: /^rolled back .* to \d+ / })
   t.equal(key('web'), 'web 3')
   await agent.condition(path, 'Published', 'False', 'RolledBack')

@@ -15,7 +15,7 @@ t.teardown(() => cluster.stop())
 const directories = 10
 const perDirectory = 20
 
-await t.test('200 objects, created at once and updated at once', async (t) => {
+await t.test('the agent publishes 200 objects, created at once and updated at once', async (t) => {
   const namespace = await cluster.namespace()
   const names = (directory: number): string[] =>
     Array.from({ length: perDirectory }, (_, index) => `secret-${directory}-${index}`)
@@ -132,7 +132,7 @@ async function load(t: Test, namespace: Namespace, kubeconfig: string, rate: Rat
   return result
 }
 
-await t.test('without a limit of its own the agent is refused; with it, never', async (t) => {
+await t.test('the agent is throttled by the server without a limit, and never with one', async (t) => {
   const namespace = await cluster.namespace()
   await Promise.all(hundredSecrets.map((name) => namespace.putSecret(name, { name })))
   await namespace.createAccount('agent', { secrets: hundredSecrets })

@@ -12,7 +12,7 @@ t.setTimeout(240_000)
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 
-await t.test('created with kubectl, then updated: published intact, and reported everywhere', async (t) => {
+await t.test('the agent publishes an object created and updated with kubectl, and reports it everywhere', async (t) => {
   const namespace = await cluster.namespace()
   const node = await Node.start(t, namespace, {
     allowed: { secrets: ['serving'] },
@@ -62,7 +62,7 @@ await t.test('created with kubectl, then updated: published intact, and reported
   t.strictSame(leftovers(target), [])
 })
 
-await t.test('deleted, it is kept; made again, it is another object, and published', async (t) => {
+await t.test('the agent keeps a deleted object, and publishes its successor as another object', async (t) => {
   const namespace = await cluster.namespace()
   const first = await namespace.putSecret('a', { key: 'first' })
   const node = await Node.start(t, namespace, {
@@ -83,7 +83,7 @@ await t.test('deleted, it is kept; made again, it is another object, and publish
   await node.agent.condition(target, 'Published', 'True', undefined, { objects: [second] })
 })
 
-await t.test('an object that terminates is kept, and not published again', async (t) => {
+await t.test('the agent keeps a terminating object, and does not publish it again', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: 'kept' })
   await namespace.patchSecret('a', { metadata: { finalizers: ['e2e.example/hold'] } })
@@ -110,7 +110,7 @@ await t.test('an object that terminates is kept, and not published again', async
   await until('it is gone from the disk', () => readPublished(target, 'key') === undefined)
 })
 
-await t.test('a key that was removed from the object is removed from the disk', async (t) => {
+await t.test('the agent removes a key from the disk that was removed from the object', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { stays: '1', goes: '1' })
   const node = await Node.start(t, namespace, {
@@ -125,7 +125,7 @@ await t.test('a key that was removed from the object is removed from the disk', 
   t.strictSame(readTree(target), { stays: '1' })
 })
 
-await t.test('an optional object appears and vanishes: removed or kept, as onMissing says', async (t) => {
+await t.test('the agent removes or keeps an optional object that vanishes, as onMissing says', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('required', { r: '1' })
   const contents = [{ secret: 'required' }, { configMap: 'sometimes', into: 'extra', optional: true }]
@@ -156,38 +156,35 @@ await t.test('an optional object appears and vanishes: removed or kept, as onMis
   t.strictSame(readTree(keeps), { ...both, r: '2' }, 'what vanished is kept through later publications')
 })
 
-await t.test(
-  'beforePublish: what a check refuses is not published, and is looked at once for one content',
-  async (t) => {
-    const namespace = await cluster.namespace()
-    await namespace.putSecret('a', { v: 'good' })
-    // The content is found at the path that it will have, even the first time.
-    const script = 'echo >> "$1/../../looks"; grep -q good "$1/v"'
-    const node = await Node.start(t, namespace, {
-      allowed: { secrets: ['a'] },
-      directories: [
-        { path: 'certs', contents: [{ secret: 'a' }], beforePublish: [{ exec: ['sh', '-c', script, 'sh', '{dir}'] }] },
-      ],
-    })
-    const { agent } = node
-    const target = node.path('certs')
-    await agent.ready()
-    t.strictSame(readTree(target), { v: 'good' })
-    const looks = () => readFileSync(join(target, '../../looks'), 'utf8').length
-    await namespace.patchSecret('a', { stringData: { v: 'bad' } })
-    await agent.condition(target, 'Published', 'False', 'ContentRejected')
-    await agent.condition(target, 'Fresh', 'False')
-    t.strictSame(readTree(target), { v: 'good' })
-    t.equal(looks(), 2)
-    await namespace.patchSecret('a', { metadata: { labels: { another: 'version' } } })
-    await until('it is refused again', () => agent.logged('ContentRejected').length === 2)
-    t.equal(looks(), 2, 'without another look')
-    t.match(
-      agent.logged('ContentRejected')[0]?.msg,
-      /certs: its new content is rejected \(directories\[0\]\.beforePublish/,
-    )
-    const better = await namespace.patchSecret('a', { stringData: { v: 'good again' } })
-    await until('better content is published', () => readPublished(target, 'v') === 'good again')
-    await agent.condition(target, 'Published', 'True', undefined, { objects: [better] })
-  },
-)
+await t.test('beforePublish keeps refused content out, and runs once for one content', async (t) => {
+  const namespace = await cluster.namespace()
+  await namespace.putSecret('a', { v: 'good' })
+  // The content is found at the path that it will have, even the first time.
+  const script = 'echo >> "$1/../../looks"; grep -q good "$1/v"'
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['a'] },
+    directories: [
+      { path: 'certs', contents: [{ secret: 'a' }], beforePublish: [{ exec: ['sh', '-c', script, 'sh', '{dir}'] }] },
+    ],
+  })
+  const { agent } = node
+  const target = node.path('certs')
+  await agent.ready()
+  t.strictSame(readTree(target), { v: 'good' })
+  const looks = () => readFileSync(join(target, '../../looks'), 'utf8').length
+  await namespace.patchSecret('a', { stringData: { v: 'bad' } })
+  await agent.condition(target, 'Published', 'False', 'ContentRejected')
+  await agent.condition(target, 'Fresh', 'False')
+  t.strictSame(readTree(target), { v: 'good' })
+  t.equal(looks(), 2)
+  await namespace.patchSecret('a', { metadata: { labels: { another: 'version' } } })
+  await until('it is refused again', () => agent.logged('ContentRejected').length === 2)
+  t.equal(looks(), 2, 'without another look')
+  t.match(
+    agent.logged('ContentRejected')[0]?.msg,
+    /certs: its new content is rejected \(directories\[0\]\.beforePublish/,
+  )
+  const better = await namespace.patchSecret('a', { stringData: { v: 'good again' } })
+  await until('better content is published', () => readPublished(target, 'v') === 'good again')
+  await agent.condition(target, 'Published', 'True', undefined, { objects: [better] })
+})

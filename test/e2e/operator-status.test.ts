@@ -44,43 +44,46 @@ async function statuses(): Promise<unknown> {
   return (body as { status: { nodeStatuses: unknown } }).status.nodeStatuses
 }
 
-await t.test('by the printed rights: this node has come to its target, and the other one is as it was', async (t) => {
-  const namespace = await cluster.namespace()
-  const account = 'monitor'
-  await admin.demand('POST', `/api/v1/namespaces/${namespace.name}/serviceaccounts`, { metadata: { name: account } })
-  const about = ['--target-name=web', `--namespace=${namespace.name}`, '--node-name=n1', flag]
-  const rights = await run(['rbac', 'monitor', ...about, `--service-account=${account}`])
-  t.equal(rights.code, 0, rights.stderr)
+await t.test(
+  'monitor reports by the printed rights that this node has come to its target, and leaves the other one alone',
+  async (t) => {
+    const namespace = await cluster.namespace()
+    const account = 'monitor'
+    await admin.demand('POST', `/api/v1/namespaces/${namespace.name}/serviceaccounts`, { metadata: { name: account } })
+    const about = ['--target-name=web', `--namespace=${namespace.name}`, '--node-name=n1', flag]
+    const rights = await run(['rbac', 'monitor', ...about, `--service-account=${account}`])
+    t.equal(rights.code, 0, rights.stderr)
 
-  const node = new NodeDisk(t)
-  node.makeRevision(7)
-  node.makeManifest(podText({ namespace: namespace.name, labels: { revision: '7' } }))
-  const kubeconfig = namespace.kubeconfig({ token: await namespace.token(account) })
-  const monitor = () =>
-    run([
-      ...['monitor', '--revision=7', '--ready-exec=true', '-o', 'json', `--kubeconfig=${kubeconfig}`, ...about],
-      ...[`--resource-dir=${node.resources}`, `--manifests-dir=${node.manifests}`],
-    ])
-  const own = { lastFailedCount: 2, currentRevision: 6, targetRevision: 7 }
-  await setStatus(own)
-  const denied = await monitor()
-  t.equal(denied.code, 1)
-  t.match(denied.stderr, /HTTP 403.*ClusterRole.*verb get on the resource kubeapiservers of operator\.openshift\.io/)
-  t.same(await statuses(), [other, { nodeName: 'n1', ...own }])
+    const node = new NodeDisk(t)
+    node.makeRevision(7)
+    node.makeManifest(podText({ namespace: namespace.name, labels: { revision: '7' } }))
+    const kubeconfig = namespace.kubeconfig({ token: await namespace.token(account) })
+    const monitor = () =>
+      run([
+        ...['monitor', '--revision=7', '--ready-exec=true', '-o', 'json', `--kubeconfig=${kubeconfig}`, ...about],
+        ...[`--resource-dir=${node.resources}`, `--manifests-dir=${node.manifests}`],
+      ])
+    const own = { lastFailedCount: 2, currentRevision: 6, targetRevision: 7 }
+    await setStatus(own)
+    const denied = await monitor()
+    t.equal(denied.code, 1)
+    t.match(denied.stderr, /HTTP 403.*ClusterRole.*verb get on the resource kubeapiservers of operator\.openshift\.io/)
+    t.same(await statuses(), [other, { nodeName: 'n1', ...own }])
 
-  await grant(cluster, rights.stdout, namespace.name, account)
-  const ready = await monitor()
-  t.equal(ready.code, 0, ready.stderr)
-  t.match(JSON.parse(ready.stdout), { outcome: 'ready', revision: 7 })
-  const reached = [other, { nodeName: 'n1', lastFailedCount: 2, currentRevision: 7, targetRevision: 0 }]
-  t.same(await statuses(), reached)
+    await grant(cluster, rights.stdout, namespace.name, account)
+    const ready = await monitor()
+    t.equal(ready.code, 0, ready.stderr)
+    t.match(JSON.parse(ready.stdout), { outcome: 'ready', revision: 7 })
+    const reached = [other, { nodeName: 'n1', lastFailedCount: 2, currentRevision: 7, targetRevision: 0 }]
+    t.same(await statuses(), reached)
 
-  await setStatus({ currentRevision: 7, targetRevision: 8 })
-  t.equal((await monitor()).code, 0)
-  t.match(await statuses(), [other, { currentRevision: 7, targetRevision: 8 }], 'another target is left alone')
-})
+    await setStatus({ currentRevision: 7, targetRevision: 8 })
+    t.equal((await monitor()).code, 0)
+    t.match(await statuses(), [other, { currentRevision: 7, targetRevision: 8 }], 'another target is left alone')
+  },
+)
 
-await t.test('an update that comes between is a conflict, and kept; the update is tried again', async (t) => {
+await t.test('monitor keeps a concurrent update, and retries after the conflict', async (t) => {
   const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
@@ -114,35 +117,32 @@ await t.test('an update that comes between is a conflict, and kept; the update i
   ])
 })
 
-await t.test(
-  "library-go's commands on the same objects: all that differs is in the table, and all of the table differs",
-  async (t) => {
-    const theirs = recorded()
-    t.same(Object.keys(theirs).sort(), Object.keys(cases).sort(), 'test/library-go/record.sh has recorded each case')
-    const seen: Difference[] = []
-    const replayOne = async (scene: Scene): Promise<void> => {
-      const { said, ...ours } = await replay(scene)
-      for (const difference of await compare(scene.name, theirs[scene.name], ours)) {
-        seen.push(difference)
-        if (!differences.some(({ shown }) => shown?.(difference)))
-          t.fail('a difference without a reason', { difference, said })
-      }
+await t.test("library-go's commands differ on the same objects just as the table says", async (t) => {
+  const theirs = recorded()
+  t.same(Object.keys(theirs).sort(), Object.keys(cases).sort(), 'test/library-go/record.sh has recorded each case')
+  const seen: Difference[] = []
+  const replayOne = async (scene: Scene): Promise<void> => {
+    const { said, ...ours } = await replay(scene)
+    for (const difference of await compare(scene.name, theirs[scene.name], ours)) {
+      seen.push(difference)
+      if (!differences.some(({ shown }) => shown?.(difference)))
+        t.fail('a difference without a reason', { difference, said })
     }
-    const usual = process.umask(0o022)
-    t.teardown(() => process.umask(usual))
-    const scenes = await Scene.createAll(cluster)
-    const ofUmask = (umask?: number) => scenes.filter(({ given }) => given.umask === umask)
-    await Promise.all(ofUmask().map(replayOne))
-    // The umask is the whole process's.
-    for (const umask of new Set(scenes.flatMap(({ given }) => given.umask ?? []))) {
-      process.umask(umask)
-      await Promise.all(ofUmask(umask).map(replayOne))
-    }
-    const lines = new Set(seen.map((difference) => `${difference.case}: ${lineOf(difference)}`))
-    for (const { libraryGo, shown } of differences) {
-      if (!shown) continue
-      t.ok(seen.some(shown), `shown: ${libraryGo}`)
-      for (const line of shown.lines ?? []) t.ok(lines.has(line), `shown: ${line}`)
-    }
-  },
-)
+  }
+  const usual = process.umask(0o022)
+  t.teardown(() => process.umask(usual))
+  const scenes = await Scene.createAll(cluster)
+  const ofUmask = (umask?: number) => scenes.filter(({ given }) => given.umask === umask)
+  await Promise.all(ofUmask().map(replayOne))
+  // The umask is the whole process's.
+  for (const umask of new Set(scenes.flatMap(({ given }) => given.umask ?? []))) {
+    process.umask(umask)
+    await Promise.all(ofUmask(umask).map(replayOne))
+  }
+  const lines = new Set(seen.map((difference) => `${difference.case}: ${lineOf(difference)}`))
+  for (const { libraryGo, shown } of differences) {
+    if (!shown) continue
+    t.ok(seen.some(shown), `shown: ${libraryGo}`)
+    for (const line of shown.lines ?? []) t.ok(lines.has(line), `shown: ${line}`)
+  }
+})

@@ -16,7 +16,7 @@ const oneSecret = {
   directories: [{ path: 'certs', contents: [{ secret: 'a' }] }],
 }
 
-await t.test('the API server is killed in mid-watch and started again', async (t) => {
+await t.test('the agent goes on after the API server was killed in mid-watch and started again', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   const node = await Node.start(t, namespace, oneSecret)
@@ -48,7 +48,7 @@ await t.test('the API server is killed in mid-watch and started again', async (t
   )
 })
 
-await t.test('while the API server is away, status says so', async (t) => {
+await t.test('status says that the API server is away', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   const node = await Node.start(t, namespace, oneSecret)
@@ -63,7 +63,7 @@ await t.test('while the API server is away, status says so', async (t) => {
   await node.agent.condition(target, 'Fresh', 'True')
 })
 
-await t.test('the API server is away when the agent starts on what it published before', async (t) => {
+await t.test('an agent that starts without the API server keeps its published content', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   const node = await Node.start(t, namespace, oneSecret)
@@ -87,7 +87,7 @@ await t.test('the API server is away when the agent starts on what it published 
   await until('the update is on the disk', () => readPublished(target, 'key') === '2')
 })
 
-await t.test('objects that change and vanish while the network is cut', async (t) => {
+await t.test('the agent finds objects that changed and vanished while the network was cut', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   await namespace.putSecret('b', { key: '1' })
@@ -118,7 +118,7 @@ await t.test('objects that change and vanish while the network is cut', async (t
 })
 
 // The server's watch cache would answer from memory what etcd has forgotten.
-await t.test("without the server's watch cache", async (t) => {
+await t.test("the agent recovers without the server's watch cache", async (t) => {
   await cluster.api.kill()
   await cluster.api.start(['--watch-cache=false'])
 
@@ -126,7 +126,7 @@ await t.test("without the server's watch cache", async (t) => {
     [5, '410: the history that the watch asks for is compacted'],
     [1, '500: the change is there, what it replaced is compacted'],
   ] as const) {
-    await t.test(`etcd is compacted while the network is cut; ${answer}`, async (t) => {
+    await t.test(`the agent recovers from a compaction of etcd while the network is cut; ${answer}`, async (t) => {
       const namespace = await cluster.namespace()
       await namespace.putSecret('a', { key: '0' })
       await namespace.putSecret('b', { key: '0' })
@@ -152,7 +152,7 @@ await t.test("without the server's watch cache", async (t) => {
     })
   }
 
-  await t.test('etcd is compacted while the agent is down', async (t) => {
+  await t.test('the agent recovers from a compaction of etcd while it is down', async (t) => {
     const namespace = await cluster.namespace()
     await namespace.putSecret('a', { key: '1' })
     const node = await Node.start(t, namespace, oneSecret)

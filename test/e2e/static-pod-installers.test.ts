@@ -18,7 +18,7 @@ t.setTimeout(400_000)
 
 const cluster = await clusterWithNode(t)
 
-await t.test("events regard what made the installer's pod", async (t) => {
+await t.test("events regard the owner of the installer's pod", async (t) => {
   const { name: namespace } = await cluster.namespace()
   const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
   const api = connect(access, { version: 'test' })
@@ -37,7 +37,7 @@ await t.test("events regard what made the installer's pod", async (t) => {
   t.ok(Buffer.byteLength(completed?.note ?? '') <= 1024, 'cut to what the API takes')
 })
 
-await t.test('with just the rights that "rbac install" prints', async (t) => {
+await t.test('install works with just the rights that "rbac install" prints', async (t) => {
   const site = await Site.create(cluster)
   const { name } = site.namespace
   await cluster.api.admin.demand('POST', `/api/v1/namespaces/${name}/serviceaccounts`, {
@@ -147,7 +147,7 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   await t.rejects(late, /gives way/, 'one that appears while it pauses counts, too')
 })
 
-await t.test('a server that is away is waited for; SIGTERM and the deadline end the wait', async (t) => {
+await t.test('an installer waits for a server that is away, until SIGTERM or the deadline', async (t) => {
   const site = await Site.create(cluster)
   const gate = await Gate.before(t, cluster.api.port)
   const { name } = site.namespace
@@ -179,7 +179,7 @@ await t.test('a server that is away is waited for; SIGTERM and the deadline end 
   t.equal(site.live().metadata.labels.revision, '6')
 })
 
-await t.test('another process holds the manifest lock: exit 75 at the deadline, the manifest as it was', async (t) => {
+await t.test('install exits with 75 at the deadline while another process holds the manifest lock', async (t) => {
   const site = await Site.create(cluster)
   const { Disk } = await import('../../src/durable/index.js')
   mkdirSync(site.manifests)

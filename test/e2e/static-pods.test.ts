@@ -18,83 +18,86 @@ const cluster = await clusterWithNode(t)
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8)
 
-await t.test('by flags alone: layout, modes, words, manifests, event; again, nothing changes', async (t) => {
-  const site = await Site.create(cluster)
-  const dry = await site.install(6, ['--dry-run'])
-  t.equal(dry.code, 0, dry.stderr)
-  t.match(dry.stdout, /would be created .*web-pod-6 +sha256:\S+\n[^]*\+ secrets\/client\/tls\.key/)
-  t.same(readdirSync(site.root), [], 'a dry run writes nothing')
-  t.same(await site.events(), [])
+await t.test(
+  'install writes layout, modes, words, manifests and an event by flags alone, and changes nothing in a second run',
+  async (t) => {
+    const site = await Site.create(cluster)
+    const dry = await site.install(6, ['--dry-run'])
+    t.equal(dry.code, 0, dry.stderr)
+    t.match(dry.stdout, /would be created .*web-pod-6 +sha256:\S+\n[^]*\+ secrets\/client\/tls\.key/)
+    t.same(readdirSync(site.root), [], 'a dry run writes nothing')
+    t.same(await site.events(), [])
 
-  const first = await site.install()
-  t.equal(first.code, 0, first.stderr)
-  const made = join(site.resources, 'web-pod-6')
-  const expected: [string, string][] = [
-    ['configmaps/config/binary', '600'],
-    ['configmaps/config/config.yaml', '600'],
-    ['configmaps/config/run.sh', '755'],
-    ['configmaps/web-pod/pod.yaml', '600'],
-    ['secrets/client/run.sh', '700'],
-    ['secrets/client/tls.key', '600'],
-    ['secrets/client', '755'],
-    ['watch-pod.yaml', '600'],
-    ['web-pod.yaml', '600'],
-  ]
-  t.same(
-    expected.map(([path]) => [path, modeOf(join(made, path))]),
-    expected,
-  )
-  t.same(readdirSync(join(made, 'secrets')), ['client'])
-  t.equal(readFileSync(join(made, 'configmaps/config/config.yaml'), 'utf8'), '6 node-1.example node_1_example')
-  t.same([...readFileSync(join(made, 'configmaps/config/binary'))], [255, 0, 254])
-  t.equal(readFileSync(join(site.certificates, 'secrets/serving/tls.key'), 'utf8'), canary)
-  t.equal(modeOf(join(site.certificates, 'configmaps/trust/ca.crt')), '600')
-  t.same(
-    readdirSync(site.manifests).filter((name) => !name.startsWith('.')),
-    ['watch-pod.yaml', 'web-pod.yaml'],
-  )
-  t.match(site.live(), { metadata: { labels: { revision: '6' }, annotations: { at: nodeName } } })
-  t.equal(site.live().metadata.uid, undefined)
-  t.match(await site.events(), [
-    {
-      type: 'Normal',
-      reason: 'StaticPodInstallerCompleted',
-      note: 'Successfully installed revision 6',
-      regarding: { kind: 'Namespace', name: site.namespace.name },
-    },
-  ])
-  const inodes = () =>
-    [made, site.certificates, join(site.certificates, 'secrets/serving'), join(site.manifests, 'web-pod.yaml')].map(
-      (path) => statSync(path).ino,
+    const first = await site.install()
+    t.equal(first.code, 0, first.stderr)
+    const made = join(site.resources, 'web-pod-6')
+    const expected: [string, string][] = [
+      ['configmaps/config/binary', '600'],
+      ['configmaps/config/config.yaml', '600'],
+      ['configmaps/config/run.sh', '755'],
+      ['configmaps/web-pod/pod.yaml', '600'],
+      ['secrets/client/run.sh', '700'],
+      ['secrets/client/tls.key', '600'],
+      ['secrets/client', '755'],
+      ['watch-pod.yaml', '600'],
+      ['web-pod.yaml', '600'],
+    ]
+    t.same(
+      expected.map(([path]) => [path, modeOf(join(made, path))]),
+      expected,
     )
-  const before = inodes()
-  const again = await site.install(6, ['-o', 'json'])
-  const outcomes = JSON.parse(again.stdout) as {
-    directories: { outcome: string }[]
-    manifests: { outcome: string }[]
-  }
-  t.same(
-    [...outcomes.directories, ...outcomes.manifests].map(({ outcome }) => outcome),
-    Array(5).fill('unchanged'),
-  )
-  t.match(
-    outcomes.manifests,
-    [{ path: join(site.manifests, 'watch-pod.yaml') }, { path: join(site.manifests, 'web-pod.yaml') }],
-    'the pod itself comes last',
-  )
-  t.same(inodes(), before)
+    t.same(readdirSync(join(made, 'secrets')), ['client'])
+    t.equal(readFileSync(join(made, 'configmaps/config/config.yaml'), 'utf8'), '6 node-1.example node_1_example')
+    t.same([...readFileSync(join(made, 'configmaps/config/binary'))], [255, 0, 254])
+    t.equal(readFileSync(join(site.certificates, 'secrets/serving/tls.key'), 'utf8'), canary)
+    t.equal(modeOf(join(site.certificates, 'configmaps/trust/ca.crt')), '600')
+    t.same(
+      readdirSync(site.manifests).filter((name) => !name.startsWith('.')),
+      ['watch-pod.yaml', 'web-pod.yaml'],
+    )
+    t.match(site.live(), { metadata: { labels: { revision: '6' }, annotations: { at: nodeName } } })
+    t.equal(site.live().metadata.uid, undefined)
+    t.match(await site.events(), [
+      {
+        type: 'Normal',
+        reason: 'StaticPodInstallerCompleted',
+        note: 'Successfully installed revision 6',
+        regarding: { kind: 'Namespace', name: site.namespace.name },
+      },
+    ])
+    const inodes = () =>
+      [made, site.certificates, join(site.certificates, 'secrets/serving'), join(site.manifests, 'web-pod.yaml')].map(
+        (path) => statSync(path).ino,
+      )
+    const before = inodes()
+    const again = await site.install(6, ['-o', 'json'])
+    const outcomes = JSON.parse(again.stdout) as {
+      directories: { outcome: string }[]
+      manifests: { outcome: string }[]
+    }
+    t.same(
+      [...outcomes.directories, ...outcomes.manifests].map(({ outcome }) => outcome),
+      Array(5).fill('unchanged'),
+    )
+    t.match(
+      outcomes.manifests,
+      [{ path: join(site.manifests, 'watch-pod.yaml') }, { path: join(site.manifests, 'web-pod.yaml') }],
+      'the pod itself comes last',
+    )
+    t.same(inodes(), before)
 
-  await site.putRevision(7)
-  await site.namespace.putSecret('serving', { 'tls.crt': 'new', 'tls.key': 'new' })
-  const next = await site.install(7)
-  t.equal(next.code, 0, next.stderr)
-  t.equal(site.live().metadata.labels.revision, '7')
-  t.same(inodes()[1], before[1], 'the directory of certificates itself is never exchanged')
-  t.equal(readFileSync(join(site.certificates, 'secrets/serving/tls.key'), 'utf8'), 'new')
-  tellsNothing(t, dry, first, again, next)
-})
+    await site.putRevision(7)
+    await site.namespace.putSecret('serving', { 'tls.crt': 'new', 'tls.key': 'new' })
+    const next = await site.install(7)
+    t.equal(next.code, 0, next.stderr)
+    t.equal(site.live().metadata.labels.revision, '7')
+    t.same(inodes()[1], before[1], 'the directory of certificates itself is never exchanged')
+    t.equal(readFileSync(join(site.certificates, 'secrets/serving/tls.key'), 'utf8'), 'new')
+    tellsNothing(t, dry, first, again, next)
+  },
+)
 
-await t.test('what is missing or wrong ends it before anything is written, with an event', async (t) => {
+await t.test('install ends before its first write at a missing or wrong object, with an event', async (t) => {
   const site = await Site.create(cluster)
   const missing = await site.install(6, ['--secrets=none'])
   t.equal(missing.code, 1)
@@ -118,33 +121,33 @@ await t.test('what is missing or wrong ends it before anything is written, with 
   tellsNothing(t, missing, none, refused)
 })
 
-await t.test('a kubelet before 1.23 gets a uid; the same revision again keeps it', async (t) => {
-  await setKubeletVersion(cluster, 'v1.22.9')
-  t.teardown(() => setKubeletVersion(cluster, 'v1.35.4'))
-  const site = await Site.create(cluster)
-  t.equal((await site.install()).code, 0)
-  const { uid } = site.live().metadata
-  t.match(uid, /^[0-9a-f-]{36}$/)
-  t.equal((await site.install()).code, 0)
-  t.equal(site.live().metadata.uid, uid)
-})
-
 await t.test(
-  'optional objects that vanish stay in cert-dir; a node that is not known is no reason to stop',
+  'install gives a uid to a pod for a kubelet before 1.23, and keeps it for the same revision',
   async (t) => {
+    await setKubeletVersion(cluster, 'v1.22.9')
+    t.teardown(() => setKubeletVersion(cluster, 'v1.35.4'))
     const site = await Site.create(cluster)
-    await site.namespace.putSecret('absent', { key: 'still in use' })
     t.equal((await site.install()).code, 0)
-    await site.namespace.deleteSecret('absent')
-    const unknown = await run([...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--node-name=nobody'])
-    t.equal(unknown.code, 1, 'the node is in what is installed, and a live revision is not changed')
-    t.match(unknown.stderr, /does not report its kubelet version; holdfast assumes a current one/)
+    const { uid } = site.live().metadata
+    t.match(uid, /^[0-9a-f-]{36}$/)
     t.equal((await site.install()).code, 0)
-    t.equal(readFileSync(join(site.certificates, 'secrets/absent/key'), 'utf8'), 'still in use')
+    t.equal(site.live().metadata.uid, uid)
   },
 )
 
-await t.test('ended at random instants by SIGKILL: the manifest is whole, and so is what it names', async (t) => {
+await t.test('install keeps vanished optional objects in cert-dir, and goes on for an unknown node', async (t) => {
+  const site = await Site.create(cluster)
+  await site.namespace.putSecret('absent', { key: 'still in use' })
+  t.equal((await site.install()).code, 0)
+  await site.namespace.deleteSecret('absent')
+  const unknown = await run([...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--node-name=nobody'])
+  t.equal(unknown.code, 1, 'the node is in what is installed, and a live revision is not changed')
+  t.match(unknown.stderr, /does not report its kubelet version; holdfast assumes a current one/)
+  t.equal((await site.install()).code, 0)
+  t.equal(readFileSync(join(site.certificates, 'secrets/absent/key'), 'utf8'), 'still in use')
+})
+
+await t.test('an installer killed at random instants leaves a whole manifest, and all that it names', async (t) => {
   const site = await Site.create(cluster, 1)
   const random = randomFrom(seed)
   t.comment(replay)
@@ -182,7 +185,7 @@ await t.test('ended at random instants by SIGKILL: the manifest is whole, and so
   )
 })
 
-await t.test('the monitor asks for the mirror pod', async (t) => {
+await t.test('monitor asks for the mirror pod', async (t) => {
   const site = await Site.create(cluster)
   const { name: namespace } = site.namespace
   for (const revision of [6, 7]) {
@@ -248,7 +251,7 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   t.match(JSON.parse(good.stdout), { outcome: 'ready', revision: 7 })
 })
 
-await t.test('a pod that is refused is one that the API server refuses, and the reverse', async (t) => {
+await t.test('holdfast refuses just the pods that the API server refuses', async (t) => {
   // kubelet validates a manifest with the API server's own code.
   const path = '/api/v1/namespaces/default/pods?dryRun=All'
   const create = async (pod: object) => {
@@ -265,20 +268,23 @@ await t.test('a pod that is refused is one that the API server refuses, and the 
 })
 
 // The last one, since it takes the whole cluster back.
-await t.test('etcd restored from a backup: an older version replaces a newer one, and that is reported', async (t) => {
-  const site = await Site.create(cluster)
-  const serving = () => readFileSync(join(site.certificates, 'secrets/serving/tls.crt'), 'utf8')
-  const snapshot = await cluster.snapshotEtcd()
-  await site.namespace.putSecret('serving', { 'tls.crt': 'after the backup', 'tls.key': canary })
-  const before = await site.install()
-  t.equal(before.code, 0, before.stderr)
-  t.equal(serving(), 'after the backup')
-  await cluster.restoreEtcd(snapshot)
-  const after = await site.install()
-  t.equal(after.code, 0, after.stderr)
-  t.equal(serving(), 'crt')
-  t.match(after.stderr, /"reason":"HistoryRewound"/)
-  const again = await site.install()
-  t.notMatch(again.stderr, /HistoryRewound/, 'once')
-  tellsNothing(t, before, after, again)
-})
+await t.test(
+  'install replaces a newer version by an older one after a restore of etcd, and reports that',
+  async (t) => {
+    const site = await Site.create(cluster)
+    const serving = () => readFileSync(join(site.certificates, 'secrets/serving/tls.crt'), 'utf8')
+    const snapshot = await cluster.snapshotEtcd()
+    await site.namespace.putSecret('serving', { 'tls.crt': 'after the backup', 'tls.key': canary })
+    const before = await site.install()
+    t.equal(before.code, 0, before.stderr)
+    t.equal(serving(), 'after the backup')
+    await cluster.restoreEtcd(snapshot)
+    const after = await site.install()
+    t.equal(after.code, 0, after.stderr)
+    t.equal(serving(), 'crt')
+    t.match(after.stderr, /"reason":"HistoryRewound"/)
+    const again = await site.install()
+    t.notMatch(again.stderr, /HistoryRewound/, 'once')
+    tellsNothing(t, before, after, again)
+  },
+)
