@@ -44,7 +44,7 @@ async function suite(): Promise<void> {
 
   const shown = (beginning: string): Promise<string> => documented(cluster, beginning)
 
-  await t.test('unready until the first publication', async (t) => {
+  await t.test('the agent is unready until the first publication', async (t) => {
     await apply(cluster, { base: 'base' })
     const waiting = await pods.one('the agent runs', label, ({ status }) =>
       Boolean(status.containerStatuses?.[0]?.state.running),
@@ -87,11 +87,11 @@ async function suite(): Promise<void> {
     t.equal((await get('/readyz')).status, 200)
   })
 
-  await t.test('each publication is reported on the Secret and on the Node', (t) =>
+  await t.test('the agent reports each publication on the Secret and on the Node', (t) =>
     eventsOfRotation(t, cluster, node, rotation),
   )
 
-  await t.test('what docs/operations.md has an operator ask', async (t) => {
+  await t.test('the questions of docs/operations.md get their answers', async (t) => {
     const { metadata } = await pods.one('one agent', label, isReady)
     await questionsOfOperator(t, cluster, metadata.name)
   })
@@ -113,7 +113,7 @@ async function suite(): Promise<void> {
     t.strictSame(staging(), [], 'no staging is left')
   })
 
-  await t.test('a mount that the host makes on the target is seen, and not lost', async (t) => {
+  await t.test('the agent sees a mount that the host makes on the target, and does not lose it', async (t) => {
     await space.demand('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'foreign', target])
     await space.demand('touch', [`${target}/the-host-s`])
     await rotation.next()
@@ -136,71 +136,74 @@ async function suite(): Promise<void> {
     await until('and its condition says so', () => condition('Published')?.status === 'True')
   })
 
-  await t.test('for another owner: the capabilities of its component, and each one less is named', async (t) => {
-    const owned = '/etc/kubernetes/node-certs/owned'
-    const configuration = {
-      apiVersion: 'holdfast.dev/v1alpha1',
-      kind: 'AgentConfiguration',
-      stateDirectory: '/var/lib/holdfast',
-      source: { namespace: 'holdfast', kubernetes: {} },
-      directories: [{ path: owned, owner: '1234:1234', contents: [{ secret: 'node-serving-cert' }] }],
-      server: { address: '127.0.0.1:10808' },
-    }
-    const components = ['other-owners', 'metrics', 'critical-quota']
-    const overlay: Overlay = { base: 'base', components, configuration }
-    await apply(cluster, overlay)
-    await pods.one('the agent with more capabilities is ready', label, (pod) => {
-      const { capabilities } = pod.spec.containers[0]?.securityContext ?? {}
-      return capabilities?.add?.length === 3 && isReady(pod)
-    })
-    const file = join(owned, 'tls.key')
-    t.equal(statSync(space.onDisk(file)).uid, 1234)
-    await rotation.next()
-    await until(
-      'a second version is published over the first',
-      () => readFileSync(space.onDisk(file), 'utf8') === rotation.pair?.key,
-      { within: 90_000 },
-    )
-    const address = await addressOf(cluster, node.name)
-    const metrics = await fetch(`http://${address}:10808/metrics`, { headers: { connection: 'close' } })
-    t.match(await metrics.text(), `holdfast_directory_ready{directory="${owned}"} 1`)
-
-    await shown('kubectl -n holdfast rollout undo')
-    await shown('kubectl -n holdfast rollout status')
-    const [back] = await pods.list(label)
-    t.ok(back && isReady(back), 'the one before is there again')
-    t.strictSame(back?.spec.containers[0]?.securityContext?.capabilities?.add ?? [], [])
-    t.equal((await get('/readyz')).status, 200)
-    await shown('kubectl -n holdfast delete daemonset')
-    t.strictSame(await pods.list(label), [], 'it is deleted when its pods have ended')
-
-    const template = await templateOf(cluster, overlay)
-    for (const missing of [undefined, 'CHOWN', 'FOWNER', 'DAC_OVERRIDE']) {
-      const capabilities = ['CHOWN', 'FOWNER', 'DAC_OVERRIDE'].filter((each) => each !== missing)
-      const run = async (args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
-        pods.runToEnd(`${args[0]}-${missing ?? 'all'}`, node.name, template, { args, capabilities })
-      const check = await run(['check', '--config=/etc/holdfast/holdfast.yaml', '--output=json'])
-      const { checks } = JSON.parse(check.stdout) as { checks: { status: string; found: string }[] }
-      const faults = checks.filter(({ status }) => status === 'FAULT').map(({ found }) => found)
-      // And it is so: without it, the next version cannot be published.
-      await rotation.next()
-      const sync = await run(['sync', '--config=/etc/holdfast/holdfast.yaml', '--timeout=60s'])
-      const content = readFileSync(space.onDisk(file), 'utf8')
-      if (missing === undefined) {
-        t.equal(check.code, 0, faults.join('; '))
-        t.equal(sync.code, 0, sync.stderr)
-        t.equal(content, rotation.pair?.key)
-      } else {
-        t.equal(check.code, 4, `without ${missing}, check finds a fault`)
-        t.equal(faults.length, 1, faults.join('; '))
-        t.match(faults[0], `CAP_${missing} is missing`)
-        t.equal(sync.code, 1, `without ${missing}, sync fails: ${sync.stderr}`)
-        t.not(content, rotation.pair?.key)
+  await t.test(
+    "for another owner, the component's capabilities suffice, and check names each missing one",
+    async (t) => {
+      const owned = '/etc/kubernetes/node-certs/owned'
+      const configuration = {
+        apiVersion: 'holdfast.dev/v1alpha1',
+        kind: 'AgentConfiguration',
+        stateDirectory: '/var/lib/holdfast',
+        source: { namespace: 'holdfast', kubernetes: {} },
+        directories: [{ path: owned, owner: '1234:1234', contents: [{ secret: 'node-serving-cert' }] }],
+        server: { address: '127.0.0.1:10808' },
       }
-    }
-  })
+      const components = ['other-owners', 'metrics', 'critical-quota']
+      const overlay: Overlay = { base: 'base', components, configuration }
+      await apply(cluster, overlay)
+      await pods.one('the agent with more capabilities is ready', label, (pod) => {
+        const { capabilities } = pod.spec.containers[0]?.securityContext ?? {}
+        return capabilities?.add?.length === 3 && isReady(pod)
+      })
+      const file = join(owned, 'tls.key')
+      t.equal(statSync(space.onDisk(file)).uid, 1234)
+      await rotation.next()
+      await until(
+        'a second version is published over the first',
+        () => readFileSync(space.onDisk(file), 'utf8') === rotation.pair?.key,
+        { within: 90_000 },
+      )
+      const address = await addressOf(cluster, node.name)
+      const metrics = await fetch(`http://${address}:10808/metrics`, { headers: { connection: 'close' } })
+      t.match(await metrics.text(), `holdfast_directory_ready{directory="${owned}"} 1`)
 
-  await t.test('uninstalled, with the namespace and its Secrets: what was published stays', async (t) => {
+      await shown('kubectl -n holdfast rollout undo')
+      await shown('kubectl -n holdfast rollout status')
+      const [back] = await pods.list(label)
+      t.ok(back && isReady(back), 'the one before is there again')
+      t.strictSame(back?.spec.containers[0]?.securityContext?.capabilities?.add ?? [], [])
+      t.equal((await get('/readyz')).status, 200)
+      await shown('kubectl -n holdfast delete daemonset')
+      t.strictSame(await pods.list(label), [], 'it is deleted when its pods have ended')
+
+      const template = await templateOf(cluster, overlay)
+      for (const missing of [undefined, 'CHOWN', 'FOWNER', 'DAC_OVERRIDE']) {
+        const capabilities = ['CHOWN', 'FOWNER', 'DAC_OVERRIDE'].filter((each) => each !== missing)
+        const run = async (args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+          pods.runToEnd(`${args[0]}-${missing ?? 'all'}`, node.name, template, { args, capabilities })
+        const check = await run(['check', '--config=/etc/holdfast/holdfast.yaml', '--output=json'])
+        const { checks } = JSON.parse(check.stdout) as { checks: { status: string; found: string }[] }
+        const faults = checks.filter(({ status }) => status === 'FAULT').map(({ found }) => found)
+        // And it is so: without it, the next version cannot be published.
+        await rotation.next()
+        const sync = await run(['sync', '--config=/etc/holdfast/holdfast.yaml', '--timeout=60s'])
+        const content = readFileSync(space.onDisk(file), 'utf8')
+        if (missing === undefined) {
+          t.equal(check.code, 0, faults.join('; '))
+          t.equal(sync.code, 0, sync.stderr)
+          t.equal(content, rotation.pair?.key)
+        } else {
+          t.equal(check.code, 4, `without ${missing}, check finds a fault`)
+          t.equal(faults.length, 1, faults.join('; '))
+          t.match(faults[0], `CAP_${missing} is missing`)
+          t.equal(sync.code, 1, `without ${missing}, sync fails: ${sync.stderr}`)
+          t.not(content, rotation.pair?.key)
+        }
+      }
+    },
+  )
+
+  await t.test('an uninstall with the namespace and its Secrets leaves the published content', async (t) => {
     await uninstall(cluster, { base: 'base' })
     t.equal((await cluster.api.admin.call('GET', '/api/v1/namespaces/holdfast')).status, 404)
     for (const line of ['rm -rf /etc/kubernetes/node-certs', 'rm -rf /var/lib/holdfast']) {

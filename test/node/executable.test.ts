@@ -53,7 +53,7 @@ async function suite(): Promise<void> {
       { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
     )
 
-  await t.test('there is no Node, and the program says its version', (t) => {
+  await t.test('the executable runs without Node, and prints its version', (t) => {
     t.throws(() => run('node --version'), /No such file/)
     const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string }
     t.equal(run('holdfast --version'), `${version}\n`)
@@ -61,7 +61,7 @@ async function suite(): Promise<void> {
     t.end()
   })
 
-  await t.test('it publishes a directory, and leaves none of its own', (t) => {
+  await t.test('the executable publishes a directory, and leaves nothing in /tmp', (t) => {
     writeFileSync(join(root, 'srv/new/tls.crt'), 'certificate')
     const before = readdirSync(join(root, 'tmp'))
     const replace = 'holdfast replace /srv/certs --from /srv/new'
@@ -79,7 +79,7 @@ async function suite(): Promise<void> {
     t.end()
   })
 
-  await t.test('a pass of the agent, with a command that examines the content on a thread', (t) => {
+  await t.test('the executable makes a pass of the agent, with a content check on a thread', (t) => {
     const secret = { kind: 'Secret', apiVersion: 'v1', metadata: { name: 'tls' }, stringData: { 'tls.key': 'key' } }
     writeFileSync(join(root, 'srv/objects/tls.yaml'), JSON.stringify(secret))
     const directory = (path: string, program: string) => ({

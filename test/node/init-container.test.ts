@@ -39,7 +39,7 @@ async function suite(): Promise<void> {
     patches: [{ target: { kind: 'Pod' }, patch: JSON.stringify(patch) }],
   })
 
-  await t.test('without the Secret, it fails and is started again', async (t) => {
+  await t.test('without the Secret, the init container fails and starts again', async (t) => {
     const pod = await pods.one('the first try has failed', label, ({ status }) => {
       const [files] = status.initContainerStatuses ?? []
       return files !== undefined && files.restartCount > 0
@@ -48,7 +48,7 @@ async function suite(): Promise<void> {
     t.match(pods.output(pod, 'stdout'), /^failed {2}\/files\/published\/serving {2}ObjectMissing: /)
   })
 
-  await t.test('with it, the program finds its files', async (t) => {
+  await t.test('with the Secret, the program finds its files', async (t) => {
     const [pair] = await makePairs(node.workload, 1)
     if (!pair) throw new Error('no pair was made')
     const namespace = new Namespace('holdfast', cluster.api, node.space.onDisk('/etc/kubernetes'))

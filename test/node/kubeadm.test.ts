@@ -154,7 +154,7 @@ async function suite(): Promise<void> {
     onNode([...variables, line].join('\n').replaceAll(':10250', `:${kubelet.port}`).replaceAll(':6443', `:${port}`))
   const first = await served()
 
-  await t.test('certificates renewed: killed in the middle, and finished by a resume', async (t) => {
+  await t.test('rollout renews the certificates: killed in the middle, and finished by a resume', async (t) => {
     const before = Object.fromEntries(['etcd', 'kube-apiserver'].map((pod) => [pod, readFileSync(live(pod), 'utf8')]))
     for (const line of [copy, renew]) await space.demand('sh', page(line))
     const renewed = new X509Certificate(readFileSync(space.onDisk('/etc/kubernetes/pki.new/apiserver.crt')))
@@ -186,32 +186,35 @@ async function suite(): Promise<void> {
     await space.demand('sh', page(clean))
   })
 
-  await t.test('a token with the right that "rbac monitor" prints, and the read-only port', async (t) => {
-    const manifest = await parseManifest(readFileSync(live('etcd')), 'etcd')
-    const tokenFile = space.onDisk('/etc/kubernetes/token')
-    const ask = async (url: string, file: string | null) => {
-      const access = { url, authority: join(pki, 'ca.crt'), certificate: null, key: null, tokenFile: file }
-      return kubeletProbe(access, undefined).ask(manifest, AbortSignal.timeout(10_000))
-    }
-    const secure = `https://127.0.0.1:${kubelet.port}`
-    const kubectl = async (line: string) =>
-      space.demand(
-        'sh',
-        onNode(line.replaceAll('kubectl', `kubectl --kubeconfig ${adminKubeconfig} --namespace kube-system`)),
-      )
-    await kubectl('kubectl create serviceaccount monitor')
-    writeFileSync(tokenFile, await kubectl('kubectl create token monitor'), { mode: 0o600 })
-    t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 403: it needs the verb get/ })
-    const rights = `--target-name etcd --namespace kube-system --node-name ${name} --kubelet-access nodes/pods`
-    await kubectl(`holdfast rbac monitor ${rights} --service-account monitor | kubectl apply --filename -`)
-    // The API server, and kubelet, remember a refusal for some seconds.
-    await until('the right has come', async () => (await ask(secure, tokenFile)).state === 'ready', patience)
-    appendFileSync(tokenFile, 'x')
-    t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 401: / })
-    t.match(await ask(`http://127.0.0.1:${readOnlyPort}`, null), { state: 'ready' })
-  })
+  await t.test(
+    'the kubelet probe works with the right that "rbac monitor" prints, and on the read-only port',
+    async (t) => {
+      const manifest = await parseManifest(readFileSync(live('etcd')), 'etcd')
+      const tokenFile = space.onDisk('/etc/kubernetes/token')
+      const ask = async (url: string, file: string | null) => {
+        const access = { url, authority: join(pki, 'ca.crt'), certificate: null, key: null, tokenFile: file }
+        return kubeletProbe(access, undefined).ask(manifest, AbortSignal.timeout(10_000))
+      }
+      const secure = `https://127.0.0.1:${kubelet.port}`
+      const kubectl = async (line: string) =>
+        space.demand(
+          'sh',
+          onNode(line.replaceAll('kubectl', `kubectl --kubeconfig ${adminKubeconfig} --namespace kube-system`)),
+        )
+      await kubectl('kubectl create serviceaccount monitor')
+      writeFileSync(tokenFile, await kubectl('kubectl create token monitor'), { mode: 0o600 })
+      t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 403: it needs the verb get/ })
+      const rights = `--target-name etcd --namespace kube-system --node-name ${name} --kubelet-access nodes/pods`
+      await kubectl(`holdfast rbac monitor ${rights} --service-account monitor | kubectl apply --filename -`)
+      // The API server, and kubelet, remember a refusal for some seconds.
+      await until('the right has come', async () => (await ask(secure, tokenFile)).state === 'ready', patience)
+      appendFileSync(tokenFile, 'x')
+      t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 401: / })
+      t.match(await ask(`http://127.0.0.1:${readOnlyPort}`, null), { state: 'ready' })
+    },
+  )
 
-  await t.test('a manifest that never becomes ready is taken back', async (t) => {
+  await t.test('rollout takes a manifest back that never becomes ready', async (t) => {
     const before = readFileSync(live('kube-apiserver'), 'utf8')
     writeFileSync(space.onDisk('/etc/kubernetes/new.yaml'), before.replaceAll(`127.0.0.1:${etcd}`, '127.0.0.1:1'))
     const { code, stdout, stderr } = await space.run('sh', page(one.replace('--timeout 5m', '--timeout 8s')))

@@ -69,7 +69,7 @@ async function suite(): Promise<void> {
 
   let reader: Reader
 
-  await t.test('it is written to the manifest directory, and publishes', async (t) => {
+  await t.test('the static agent publishes once its manifest is in the manifest directory', async (t) => {
     const manifest = readFileSync(join(deployed, 'holdfast-pod.yaml'), 'utf8')
     const written = await holdfast(
       space,
@@ -93,7 +93,7 @@ async function suite(): Promise<void> {
     )
   })
 
-  await t.test('the API server is killed, and comes back', async (t) => {
+  await t.test('the static agent goes on after the API server was killed, and came back', async (t) => {
     const before = await agent()
     await cluster.api.kill()
     await until(
@@ -108,7 +108,7 @@ async function suite(): Promise<void> {
     t.match(await agent(), { containerID: before?.containerID, restartCount: 0 }, 'by the same container')
   })
 
-  await t.test('kubelet is stopped, and started again', async (t) => {
+  await t.test('the static agent goes on after kubelet was stopped, and started again', async (t) => {
     const before = await agent()
     await kubelet.end('SIGTERM')
     for (let count = 0; count < rotations / 2; count++) await reader.reads(await rotation.next())
@@ -118,7 +118,7 @@ async function suite(): Promise<void> {
     t.match(after, { containerID: before?.containerID, restartCount: 0 }, 'by the same container')
   })
 
-  await t.test('its container is killed in the middle of its work', async (t) => {
+  await t.test('the static agent goes on after its container was killed in the middle of its work', async (t) => {
     const { containerID = '' } = (await agent()) ?? {}
     const before = rotation.newest
     const stream = async (): Promise<void> => {

@@ -95,13 +95,13 @@ async function suite(): Promise<void> {
 
   // Side by side, since the installations are mostly waited for: as one test, for tap 21.8 mixes up the results of two.
   await t.test(
-    `${installs} installations, each seen running; ${rotations} rotations of cert-dir meanwhile`,
+    `kubelet runs each of ${installs} installations, beside ${rotations} rotations of cert-dir`,
     async (t) => {
       await Promise.all([installed(t), rotated(t)])
     },
   )
 
-  await t.test('by inotify alone; and a revision that does not become ready gives way again', async (t) => {
+  await t.test('kubelet follows by inotify alone, and an unready revision gives way again', async (t) => {
     await kubelet.end('SIGTERM')
     await kubelet.start({ fileCheckFrequency: '24h' })
     const name = 'falls'
