@@ -26,7 +26,7 @@ function suite(name: string, lines: readonly string[], code = 0): string {
 
 const last = ({ lines }: Run): string => lines.at(-1) ?? ''
 
-await t.test('suites are added up; a stage without totals counts as one', async (t) => {
+await t.test('ci adds suites up; a stage without totals counts as one', async (t) => {
   const all = await run(
     [
       suite('first', ['ok', '12 passed, 0 failed, 0 skipped']),
@@ -38,7 +38,7 @@ await t.test('suites are added up; a stage without totals counts as one', async 
   t.equal(all.code, 0)
 })
 
-await t.test('a failure counts, whatever the exit code; the log is shown', async (t) => {
+await t.test('a failure counts with any exit code, and ci shows the log', async (t) => {
   const quiet = await run(suite('quiet', ['the reason of it', '5 passed, 2 failed, 0 skipped']))
   t.equal(last(quiet), '5 passed, 2 failed, 0 skipped')
   t.equal(quiet.code, 1)
@@ -62,7 +62,7 @@ await t.test('a suite that crashes, or counts nothing, has failed; so has a stag
   t.equal(stage.code, 1)
 })
 
-await t.test('what was skipped or left out fails the run, unless it is allowed by name', async (t) => {
+await t.test('a skipped or left-out test fails the run, unless it is allowed by name', async (t) => {
   const skips = suite('needy', ['skipped: test/a › needs root (root)', '7 passed, 0 failed, 1 skipped'])
   const refused = await run(skips)
   t.equal(last(refused), '7 passed, 0 failed, 1 skipped')
@@ -81,7 +81,7 @@ await t.test('what was skipped or left out fails the run, unless it is allowed b
   t.equal(unnamed.code, 1)
 })
 
-await t.test('a suite in the background is waited for, and judged like the others', async (t) => {
+await t.test('ci waits for a suite in the background, and judges it like the others', async (t) => {
   const good = await run("begin build 60 bash -c 'sleep 0.2; echo built'\nstage lint 60 true\nfinish build")
   t.equal(last(good), '2 passed, 0 failed, 0 skipped')
   t.equal(good.code, 0)
@@ -101,21 +101,24 @@ await t.test('a suite in the background is waited for, and judged like the other
   t.equal(last(killed), '0 passed, 1 failed, 0 skipped', 'what was killed before it could say how it ended')
 })
 
-await t.test('over its budget a suite is named, over twice of it fails, at four times of it ends', async (t) => {
-  const log = '"$logs/x.log"; printf "1 passed, 0 failed, 0 skipped\\n" >"$logs/x.log"'
-  const judged = (seconds: number) => `log=${log}; judge slow 10 0 "$log" ${seconds}`
-  t.match(await run(judged(10)), { code: 0, lines: ['== slow: 1 passed, 0 skipped; 10 s of 10 s'] })
-  t.match(await run(judged(20)), { code: 0, lines: ['== slow: OVER ITS BUDGET'] })
-  const twice = await run(judged(21))
-  t.match(twice, { code: 1, lines: ['== slow: took more than twice its budget'] })
-  t.equal(last(twice), '1 passed, 1 failed, 0 skipped')
-  t.match(twice.lines.join('\n'), /^ {2}slow: it took 21 s, more than twice its budget of 10 s$/m, 'the end says why')
-  const endless = await run('stage endless 1 sleep 60')
-  t.equal(last(endless), '0 passed, 1 failed, 0 skipped')
-  t.match(endless.lines.join('\n'), /exit code 124/)
-})
+await t.test(
+  'ci names a suite over its budget, fails it over twice the budget, and ends it at four times',
+  async (t) => {
+    const log = '"$logs/x.log"; printf "1 passed, 0 failed, 0 skipped\\n" >"$logs/x.log"'
+    const judged = (seconds: number) => `log=${log}; judge slow 10 0 "$log" ${seconds}`
+    t.match(await run(judged(10)), { code: 0, lines: ['== slow: 1 passed, 0 skipped; 10 s of 10 s'] })
+    t.match(await run(judged(20)), { code: 0, lines: ['== slow: OVER ITS BUDGET'] })
+    const twice = await run(judged(21))
+    t.match(twice, { code: 1, lines: ['== slow: took more than twice its budget'] })
+    t.equal(last(twice), '1 passed, 1 failed, 0 skipped')
+    t.match(twice.lines.join('\n'), /^ {2}slow: it took 21 s, more than twice its budget of 10 s$/m, 'the end says why')
+    const endless = await run('stage endless 1 sleep 60')
+    t.equal(last(endless), '0 passed, 1 failed, 0 skipped')
+    t.match(endless.lines.join('\n'), /exit code 124/)
+  },
+)
 
-await t.test('what would begin after the deadline is left out', async (t) => {
+await t.test('ci leaves out stages that would begin after the deadline', async (t) => {
   const late = await run('SECONDS=3600; stage late 60 true')
   t.equal(last(late), '0 passed, 0 failed, 1 skipped')
   t.equal(late.code, 1)

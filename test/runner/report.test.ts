@@ -2,7 +2,7 @@ import t from 'tap'
 import { Report } from './report.js'
 import { FileTally, Tally } from './tally.js'
 
-void t.test('what only says that something differs says what', (t) => {
+void t.test('the report tells how values differ', (t) => {
   const stream = new Tally('test/sweep.test.ts')
   stream.write(`TAP version 14
 not ok 1 - should be equivalent
@@ -31,7 +31,7 @@ not ok 1 - should be equivalent
   t.end()
 })
 
-void t.test('the end names what failed and why, each in one line, and long lines of a log are cut', (t) => {
+void t.test('the end names each failure with its reason in one line, and cuts long lines of a log', (t) => {
   const file = new FileTally('test/disk.test.ts')
   file.results.push({ name: 'a › b', outcome: 'failed', detail: 'not equal\n    diff: |\n      -1' })
   file.results.push({ name: 'c', outcome: 'passed', detail: '' })

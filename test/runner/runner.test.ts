@@ -29,7 +29,7 @@ async function results(text: string, limits = { timeout: 20, limit: 30 }): Promi
 
 const outcomes = (found: readonly TestResult[]): string[] => found.map(({ name, outcome }) => `${outcome}: ${name}`)
 
-await t.test('tests are counted, not assertions, and chapters are not', async (t) => {
+await t.test('the runner counts tests, not assertions, nor chapters', async (t) => {
   const found = await results(`
     await t.test('two assertions', async (t) => { t.ok(true); t.ok(true) })
     await t.test('chapter', async (t) => {
@@ -39,7 +39,7 @@ await t.test('tests are counted, not assertions, and chapters are not', async (t
   t.same(outcomes(found), ['passed: two assertions', 'passed: chapter › one', 'passed: chapter › other'])
 })
 
-await t.test('a failed assertion fails its test, and not the chapter too; what it says is kept', async (t) => {
+await t.test('a failed assertion fails its test, and not the chapter, too; the report keeps its text', async (t) => {
   const found = await results(`
     await t.test('chapter', async (t) => {
       await t.test('wrong', async (t) => t.equal(1, 2, 'numbers'))
@@ -56,7 +56,7 @@ await t.test('an assertion outside all tests makes a test of the file', async (t
   t.match(wrong, { outcome: 'failed', detail: /outside/ })
 })
 
-await t.test('skipped, to do, and a file that is skipped as a whole: none of it passes', async (t) => {
+await t.test('skipped tests, to-dos and wholly skipped files do not pass', async (t) => {
   const found = await results(`
     await t.test('needy', { skip: 'needs root' }, async (t) => t.ok(true))
     await t.test('later', { todo: true }, async (t) => t.ok(true))
@@ -70,18 +70,13 @@ await t.test('skipped, to do, and a file that is skipped as a whole: none of it 
   t.match(await results("t.plan(0, 'no cluster')"), [{ outcome: 'skipped', detail: 'no cluster' }])
 })
 
-await t.test(
-  'a test that asserts nothing, a file without a test, and one that prints no TAP have failed',
-  async (t) => {
-    t.match(await results("await t.test('empty', async () => {})"), [
-      { outcome: 'failed', detail: 'It asserts nothing' },
-    ])
-    t.match(await results(''), [{ outcome: 'failed' }])
-    t.match(await results("console.log('all is well')"), [{ outcome: 'failed' }])
-  },
-)
+await t.test('a test without an assertion, a file without a test, and a file without TAP have failed', async (t) => {
+  t.match(await results("await t.test('empty', async () => {})"), [{ outcome: 'failed', detail: 'It asserts nothing' }])
+  t.match(await results(''), [{ outcome: 'failed' }])
+  t.match(await results("console.log('all is well')"), [{ outcome: 'failed' }])
+})
 
-await t.test('a plan that is not kept, a bail-out, a throw, an exit code and a signal have failed', async (t) => {
+await t.test('a broken plan, a bail-out, a throw, an exit code and a signal have failed', async (t) => {
   const passes = "await t.test('good', async (t) => t.ok(true));"
   for (const [name, text, detail] of [
     ['plan', `t.plan(2); ${passes}`, /./],
@@ -115,7 +110,7 @@ await t.test('a test that hangs, and a process that does, have failed, and leave
 })
 
 await t.test(
-  'several files in a process: each has its own results; behind one that dies, the others are left',
+  'several files in a process have separate results; behind a file that dies, the runner leaves the others out',
   async (t) => {
     const good = module('good', "await t.test('good', async (t) => t.ok(true))")
     const bad = module('bad', "await t.test('bad', async (t) => t.ok(false, 'wrong'))")
@@ -173,7 +168,7 @@ await t.test('each file runs once, in a clone where none ran yet the longest fir
   t.end()
 })
 
-await t.test('few files have a process of their own', (t) => {
+await t.test('few files get a process each', (t) => {
   const alone = testFiles().filter((file) => suites.unit.holds(file) && !sharesItsProcess(file))
   // Each takes 0.3 s of CPU until its first test. One line in a helper that many import once doubled `npm test`'s processes.
   t.ok(alone.length <= 55, `${alone.length}: ${alone.join(' ')}`)
