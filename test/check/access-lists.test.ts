@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Scene } from './scene.js'
 
-await t.test('an ACL that opens a private file is a warning', async (t) => {
+await t.test('check warns of an ACL that opens a private file', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   t.strictSame((await scene.check(t)).all('acl'), [])

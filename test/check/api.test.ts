@@ -50,7 +50,7 @@ async function checkAgainst(t: Test, answers: Answers) {
   return { found, requests: server.requests, url: server.url }
 }
 
-await t.test('reached, accepted, allowed: each permission is asked for, and no object is read', async (t) => {
+await t.test('check asks the API server for each permission, and reads no object', async (t) => {
   const { found, requests, url } = await checkAgainst(t, healthy)
   t.match(found('reachable'), [{ status: 'OK', found: /^https:.* answered in \d+ ms: Kubernetes v1\.34\.1$/ }])
   t.ok(found('reachable')[0]?.found.startsWith(url))
@@ -69,7 +69,7 @@ await t.test('reached, accepted, allowed: each permission is asked for, and no o
   t.same([...new Set(requests.map(({ path }) => path))].sort(), [selfReview, accessReview, version].sort())
 })
 
-await t.test('what is not allowed is a fault for objects, and a warning for events', async (t) => {
+await t.test('check reports a missing right as a fault for objects, and as a warning for events', async (t) => {
   const { found } = await checkAgainst(t, {
     ...healthy,
     [accessReview]: (reply, { body }) => {
@@ -86,7 +86,7 @@ await t.test('what is not allowed is a fault for objects, and a warning for even
   t.ok(warnings.length > 0 && warnings.every((finding) => finding.found.includes('cannot record events')))
 })
 
-await t.test('credentials that the server does not accept: nothing more is asked', async (t) => {
+await t.test('check asks nothing more after rejected credentials', async (t) => {
   const { found, requests } = await checkAgainst(t, {
     ...healthy,
     [selfReview]: (reply) => status(reply, 401, 'Unauthorized'),
@@ -96,20 +96,20 @@ await t.test('credentials that the server does not accept: nothing more is asked
   t.notOk(requests.some(({ path }) => path === accessReview))
 })
 
-await t.test('a server that shows its version to known users only has answered', async (t) => {
+await t.test('check counts a server as reached that shows its version to known users only', async (t) => {
   for (const code of [401, 403]) {
     const { found } = await checkAgainst(t, { ...healthy, [version]: (reply) => status(reply, code, 'no') })
     t.match(found('reachable'), [{ status: 'OK', found: /answered in \d+ ms$/ }])
   }
 })
 
-await t.test('something else at the address', async (t) => {
+await t.test('check finds another server at the address', async (t) => {
   const { found, requests } = await checkAgainst(t, { [version]: (reply) => json(reply, 200, { hello: 'world' }) })
   t.match(found('reachable'), [{ status: 'FAULT', found: /answered \/version with HTTP 200/ }])
   t.equal(requests.length, 1)
 })
 
-await t.test('before Kubernetes 1.28, and under load: who we are is not known', async (t) => {
+await t.test('before Kubernetes 1.28, and under load, check says that our user is unknown', async (t) => {
   const old: Answers = { ...healthy, [selfReview]: (reply) => status(reply, 404, 'not found') }
   t.match((await checkAgainst(t, old)).found('credentials'), [{ status: 'OK', found: 'accepted' }])
   const busy = await checkAgainst(t, { ...healthy, [selfReview]: (reply) => status(reply, 500, 'etcd is away') })
@@ -121,7 +121,7 @@ await t.test('before Kubernetes 1.28, and under load: who we are is not known', 
   })
 })
 
-await t.test('a connection that breaks after the first answer', async (t) => {
+await t.test('check reports a connection that breaks after the first answer', async (t) => {
   const { found } = await checkAgainst(t, {
     ...healthy,
     [selfReview]: (reply) => {

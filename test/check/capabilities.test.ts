@@ -17,7 +17,7 @@ const as = (uid: number): { under: string[] } => ({
 
 const contents = [{ secret: 'serving-cert' }]
 
-await t.test('without an owner, none is needed', { skip }, async (t) => {
+await t.test('check needs no capability without an owner', { skip }, async (t) => {
   const scene = new Scene(t)
   const checked = await scene.check(t, without('all'))
   t.match(checked.one('capabilities', thisProcess), {
@@ -27,7 +27,7 @@ await t.test('without an owner, none is needed', { skip }, async (t) => {
   t.equal(checked.one('exchange').status, 'OK')
 })
 
-await t.test('for another owner: each that is missing, by name', { skip }, async (t) => {
+await t.test('check names each missing capability for another owner', { skip }, async (t) => {
   const scene = new Scene(t)
   scene.configure([{ path: scene.target, contents, owner: '1234:1234' }])
   t.same(
@@ -73,7 +73,7 @@ await t.test('for another owner: each that is missing, by name', { skip }, async
   }
 })
 
-await t.test('one of our own groups needs none', { skip }, async (t) => {
+await t.test('check needs no capability for one of our own groups', { skip }, async (t) => {
   const scene = new Scene(t)
   scene.configure([{ path: scene.target, contents, owner: '0:1234' }])
   const under = ['setpriv', '--groups=1234', '--bounding-set=-all', '--inh-caps=-all']
@@ -86,23 +86,27 @@ await t.test('one of our own groups needs none', { skip }, async (t) => {
   t.match(others.one('capabilities', thisProcess), { status: 'FAULT', found: /^CAP_CHOWN is missing/ })
 })
 
-await t.test("another user's parent, and another user's target", { skip }, async (t) => {
-  const scene = new Scene(t)
-  chownSync(scene.parent, 1234, 1234)
-  const checked = await scene.check(t, without('dac_override'))
-  t.match(checked.one('exchange'), { status: 'FAULT', found: /EACCES/, advice: /CAP_DAC_OVERRIDE/ })
-  t.match(checked.one('capabilities', thisProcess), {
-    status: 'FAULT',
-    found: /^CAP_DAC_OVERRIDE is missing: .* is in a directory whose mode does not let user 0 write$/,
-  })
-  chownSync(scene.parent, 0, 0)
-  mkdirSync(scene.target)
-  chownSync(scene.target, 1234, 1234)
-  const found = (await scene.check(t, without('dac_override'))).one('capabilities', thisProcess)
-  t.match(found, { status: 'FAULT', found: /currently belongs to user 1234$/ })
-})
+await t.test(
+  "check needs CAP_DAC_OVERRIDE for another user's parent and another user's target",
+  { skip },
+  async (t) => {
+    const scene = new Scene(t)
+    chownSync(scene.parent, 1234, 1234)
+    const checked = await scene.check(t, without('dac_override'))
+    t.match(checked.one('exchange'), { status: 'FAULT', found: /EACCES/, advice: /CAP_DAC_OVERRIDE/ })
+    t.match(checked.one('capabilities', thisProcess), {
+      status: 'FAULT',
+      found: /^CAP_DAC_OVERRIDE is missing: .* is in a directory whose mode does not let user 0 write$/,
+    })
+    chownSync(scene.parent, 0, 0)
+    mkdirSync(scene.target)
+    chownSync(scene.target, 1234, 1234)
+    const found = (await scene.check(t, without('dac_override'))).one('capabilities', thisProcess)
+    t.match(found, { status: 'FAULT', found: /currently belongs to user 1234$/ })
+  },
+)
 
-await t.test('an ordinary user in a directory of its own', { skip }, async (t) => {
+await t.test('check passes for an ordinary user in a directory of that user', { skip }, async (t) => {
   const scene = new Scene(t)
   chmodSync(scene.root, 0o755)
   if (!scene.readableBy(4321)) {
@@ -122,7 +126,7 @@ await t.test('an ordinary user in a directory of its own', { skip }, async (t) =
   t.same(faults, ['exchange', 'state directory', 'capabilities'])
 })
 
-await t.test('signals: KILL is needed for processes of other users', { skip }, async (t) => {
+await t.test('check needs CAP_KILL for signals to processes of other users', { skip }, async (t) => {
   const scene = new Scene(t)
   const pidFile = scene.path('x.pid')
   scene.configure([{ path: scene.target, contents, afterPublish: [{ signal: { name: 'SIGHUP', pidFile } }] }])

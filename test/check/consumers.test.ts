@@ -28,7 +28,7 @@ function manifest(name: string, path: string): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec })
 }
 
-await t.test('who reads the present content is no warning; who still has old content open is one', async (t) => {
+await t.test('check warns of a process with old content open, and not of readers of the present content', async (t) => {
   const { scene, publish } = await published(t)
   const reader = await holder(t, `exec 3< ${scene.target}/tls.crt; hold`)
   const args = [...looking, scene.path('manifests')]
@@ -54,22 +54,26 @@ await t.test('who reads the present content is no warning; who still has old con
   t.notOk('consumers' in without.document)
 })
 
-await t.test('a mount of the directory itself never shows what is published next', { skip: needsRoot }, async (t) => {
-  for (const publish of ['exchange', 'symlink']) {
-    const { scene } = await published(t, { publish })
-    mkdirSync(scene.path('place'))
-    const own = ['unshare', '--mount', '--propagation', 'private', '--']
-    const pid = await holder(t, `mount --bind ${scene.target} ${scene.path('place')}; hold`, own)
-    const checked = await scene.check(t, {}, [...looking, scene.path('manifests')])
-    const mounted = `process ${pid} (sh) has it mounted by itself (mount: ${scene.path('place')}); it will not see what is published next`
-    if (publish === 'exchange')
-      t.match(checked.one('consumers'), { status: 'WARN', found: mounted, advice: /mount the parent/ })
-    else t.match(checked.one('consumers'), { status: 'OK' }, 'the form that is made for this')
-  }
-})
+await t.test(
+  'check warns of a mount of the directory itself, which never shows the next publication',
+  { skip: needsRoot },
+  async (t) => {
+    for (const publish of ['exchange', 'symlink']) {
+      const { scene } = await published(t, { publish })
+      mkdirSync(scene.path('place'))
+      const own = ['unshare', '--mount', '--propagation', 'private', '--']
+      const pid = await holder(t, `mount --bind ${scene.target} ${scene.path('place')}; hold`, own)
+      const checked = await scene.check(t, {}, [...looking, scene.path('manifests')])
+      const mounted = `process ${pid} (sh) has it mounted by itself (mount: ${scene.path('place')}); it will not see what is published next`
+      if (publish === 'exchange')
+        t.match(checked.one('consumers'), { status: 'WARN', found: mounted, advice: /mount the parent/ })
+      else t.match(checked.one('consumers'), { status: 'OK' }, 'the form that is made for this')
+    }
+  },
+)
 
 await t.test(
-  'manifests of static pods: the directory itself, not a volume above it; a torn one may name anything',
+  "check warns of a static pod's volume of the directory itself, not of one above it; a torn manifest may name anything",
   async (t) => {
     const { scene } = await published(t)
     const put = (name: string, text: string) => writeFileSync(scene.path(`manifests/${name}.yaml`), text)
@@ -90,7 +94,7 @@ await t.test(
   },
 )
 
-await t.test('what cannot be looked at is said', { skip: needsRoot }, async (t) => {
+await t.test('check says which processes it cannot inspect', { skip: needsRoot }, async (t) => {
   const { scene } = await published(t)
   const args = [...looking, scene.path('manifests')]
   const found = async (under: string[]) => {

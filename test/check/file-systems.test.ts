@@ -101,7 +101,7 @@ for (const { name, mkfs, size, options = '', proven, type, flushes } of cases) {
 
 const kept = `test -z "$(ls -A parent)"`
 
-await t.test('nothing is left beside the target', { skip: needsRoot }, async (t) => {
+await t.test('check leaves nothing beside the target', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   // The namespace would take its mount away: looked at from inside, after the program.
   const script = `mount -t tmpfs tmpfs '${scene.parent}' && "$@" > '${scene.path('out')}' && cd '${scene.root}' && ${kept} && echo nothing`
@@ -110,7 +110,7 @@ await t.test('nothing is left beside the target', { skip: needsRoot }, async (t)
   t.same([code, stdout], [0, 'nothing\n'], stderr)
 })
 
-await t.test('tmpfs: in memory, small, with few inodes', { skip: needsRoot }, async (t) => {
+await t.test('check warns of tmpfs: in memory, small, with few inodes', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   const checked = await scene.check(t, {
     under: mounted(scene, '-t tmpfs -o size=1m,nr_inodes=64 tmpfs'),
@@ -130,14 +130,14 @@ for (const [what, kilobytes, status, found] of [
   ['less than twice as much', 24 * 1024, 'WARN', /keep twice that free$/],
   ['room', 8 * 1024, 'OK', /^56 MiB free; the target takes 8\.0 MiB$/],
 ] as const) {
-  await t.test(`space: ${what}`, { skip: needsRoot }, async (t) => {
+  await t.test(`check judges the free space: ${what}`, { skip: needsRoot }, async (t) => {
     const scene = new Scene(t)
     const under = mounted(scene, '-t tmpfs -o size=64m tmpfs', fill(kilobytes)(scene))
     t.match((await scene.check(t, { under })).one('space'), { status, found })
   })
 }
 
-await t.test('a full file system: nothing can be made', { skip: needsRoot }, async (t) => {
+await t.test('check finds that a full file system takes no directory', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   const under = mounted(scene, '-t tmpfs -o nr_inodes=2 tmpfs', `mkdir '${scene.target}'`)
   const checked = await scene.check(t, { under })
@@ -152,7 +152,7 @@ await t.test('a full file system: nothing can be made', { skip: needsRoot }, asy
   })
 })
 
-await t.test('read-only', { skip: needsRoot }, async (t) => {
+await t.test('check finds a read-only file system', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   const checked = await scene.check(t, { under: mounted(scene, '-t tmpfs -o ro tmpfs') })
   t.match(checked.one('mount'), { status: 'FAULT', found: /read-only$/, advice: /kernel log/ })
@@ -178,7 +178,7 @@ for (const [name, option, status, flushes] of [
   })
 }
 
-await t.test('a btrfs subvolume as the target', { skip: needsRoot || !has('mkfs.btrfs') }, async (t) => {
+await t.test('check refuses a btrfs subvolume as the target', { skip: needsRoot || !has('mkfs.btrfs') }, async (t) => {
   const scene = new Scene(t)
   const file = image(scene, ['mkfs.btrfs', '-q'], 128 * MiB)
   const make = `btrfs subvolume create '${scene.target}' > /dev/null`
@@ -190,7 +190,7 @@ await t.test('a btrfs subvolume as the target', { skip: needsRoot || !has('mkfs.
   })
 })
 
-await t.test('a disk, said by its own name', { skip: needsRoot }, async (t) => {
+await t.test('check calls a disk by its name', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   const checked = await scene.check(t)
   const [mount, [flushes]] = [checked.one('mount'), checked.all('flushes')]

@@ -7,7 +7,7 @@ import t from 'tap'
 import { Bus, managerName, Peer } from '../directories/systemd-manager.js'
 import { isRoot, needsRoot, Scene } from './scene.js'
 
-await t.test('programs, pid files and addresses', async (t) => {
+await t.test("check judges a hook's program, pid file and address", async (t) => {
   const scene = new Scene(t)
   const at = (name: string) => scene.path(name)
   const ran = at('ran')
@@ -116,7 +116,7 @@ process.exitCode = status`
 
 const skip = needsRoot || (spawnSync('unshare', ['--version']).status === 0 ? false : 'needs unshare')
 
-await t.test("in a container's own PID namespace, a signal reaches nobody", { skip }, async (t) => {
+await t.test("check warns that a signal reaches no process in a container's own PID namespace", { skip }, async (t) => {
   const scene = new Scene(t)
   const pidFile = scene.path('x.pid')
   // The number of a process that is there: another one than the file means.

@@ -6,7 +6,7 @@ import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { holder } from './holders.js'
 import { Scene } from './scene.js'
 
-await t.test('old content that stays for its users is no leftover', async (t) => {
+await t.test('check counts old content that stays for its users as no leftover', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   await holder(t, 'hold', [], scene.target)

@@ -13,7 +13,7 @@ const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 
 const secretNamed = (name: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name }, data: {} })
 
-await t.test('a plain node', async (t) => {
+await t.test('check passes on a plain node', async (t) => {
   const scene = new Scene(t)
   const checked = await scene.check(t)
   t.match(checked.one('AIO', thisProcess), {
@@ -41,7 +41,7 @@ for (const [call, code, advice] of [
   ['io_submit', 'EPERM', /seccomp profile/],
   ['io_submit', 'EINVAL', /Linux 4\.18/],
 ] as const) {
-  await t.test(`AIO refused: ${call}, ${code}`, { skip: strace }, async (t) => {
+  await t.test(`check reports a refused AIO: ${call}, ${code}`, { skip: strace }, async (t) => {
     const scene = new Scene(t)
     const inject = ['-e', `trace=${call}`, '-e', `inject=${call}:error=${code}`]
     const checked = await scene.check(t, { under: ['strace', '-f', '-qq', '-o', '/dev/null', ...inject] })
@@ -53,7 +53,7 @@ for (const [call, code, advice] of [
   })
 }
 
-await t.test('AIO turned off; few descriptors', async (t) => {
+await t.test('check reports AIO turned off, and few descriptors', async (t) => {
   const scene = new Scene(t)
   const under = ['prlimit', '--nofile=128:128']
   const checked = await scene.check(t, { under, env: { HOLDFAST_AIO: 'off' } })
@@ -61,14 +61,14 @@ await t.test('AIO turned off; few descriptors', async (t) => {
   t.match(checked.one('open files', thisProcess), { status: 'WARN', found: /^only up to 128/ })
 })
 
-await t.test('core dumps, where the limit may not be raised', async (t) => {
+await t.test('check reports core dumps where it may not raise the limit', async (t) => {
   const scene = new Scene(t)
   const dropped = isRoot ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : []
   const checked = await scene.check(t, { under: ['prlimit', '--core=0:0', ...dropped] })
   t.match(checked.one('core dumps', thisProcess), { status: 'OK', found: /^off/ })
 })
 
-await t.test('the state directory', async (t) => {
+await t.test('check judges the state directory', async (t) => {
   const scene = new Scene(t)
   writeFileSync(scene.path('state'), '')
   const subject = scene.path('state')
@@ -98,7 +98,7 @@ await t.test('the state directory', async (t) => {
   })
 })
 
-await t.test('certificates against the clock', async (t) => {
+await t.test('check compares certificates with the clock', async (t) => {
   const scene = new Scene(t)
   const day = 86_400_000
   const publish = async (days: number, from = Date.now()) => {
@@ -125,7 +125,7 @@ await t.test('certificates against the clock', async (t) => {
   t.notMatch(JSON.stringify(checked.document), /BEGIN/)
 })
 
-await t.test('files: what cannot be read, parsed, or found', async (t) => {
+await t.test('check reports unreadable files, broken files and missing objects', async (t) => {
   const scene = new Scene(t)
   const subject = scene.path('objects')
   const contents = ['serving-cert', 'twice', 'none'].map((secret) => ({ secret, into: secret }))
@@ -148,7 +148,7 @@ await t.test('files: what cannot be read, parsed, or found', async (t) => {
   t.match(gone.all('files', subject), [{ status: 'FAULT', found: /objects: could not be read: ENOENT$/ }])
 })
 
-await t.test('the API server: what is wrong with the way there', async (t) => {
+await t.test('check names each fault on the way to the API server', async (t) => {
   const scene = new Scene(t)
   const directories = [{ path: scene.target, contents: [{ secret: 'serving-cert' }] }]
   const kubeconfig = scene.path('kubeconfig')

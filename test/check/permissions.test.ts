@@ -17,28 +17,31 @@ const permissions: Permission[] = [
   },
 ]
 
-await t.test('in the order of the questions, though the last is answered first', async (t) => {
-  const waiting: Reply[] = []
-  const { api } = await start(t, {
-    handler: (_, reply) => {
-      waiting.push(reply)
-      if (waiting.length < 8) return
-      const status = { allowed: false }
-      for (const each of waiting.reverse()) json(each, 201, { kind: 'SelfSubjectAccessReview', status })
-    },
-  })
-  const results = await checkPermissions(api, {
-    permissions,
-    file: 'agent.yaml',
-    timeout: 60_000,
-    signal: new AbortController().signal,
-  })
-  t.same(
-    results.map(({ status, found }) => [status, found.split(';')[0]]),
-    [
-      ['FAULT', 'get, list and watch on secrets a in namespace ns: not allowed'],
-      ['FAULT', 'get, list and watch on secrets b in namespace ns: not allowed'],
-      ['WARN', 'create and patch on events in namespace ns: not allowed'],
-    ],
-  )
-})
+await t.test(
+  'checkPermissions answers in the order of its questions, though the last answer comes first',
+  async (t) => {
+    const waiting: Reply[] = []
+    const { api } = await start(t, {
+      handler: (_, reply) => {
+        waiting.push(reply)
+        if (waiting.length < 8) return
+        const status = { allowed: false }
+        for (const each of waiting.reverse()) json(each, 201, { kind: 'SelfSubjectAccessReview', status })
+      },
+    })
+    const results = await checkPermissions(api, {
+      permissions,
+      file: 'agent.yaml',
+      timeout: 60_000,
+      signal: new AbortController().signal,
+    })
+    t.same(
+      results.map(({ status, found }) => [status, found.split(';')[0]]),
+      [
+        ['FAULT', 'get, list and watch on secrets a in namespace ns: not allowed'],
+        ['FAULT', 'get, list and watch on secrets b in namespace ns: not allowed'],
+        ['WARN', 'create and patch on events in namespace ns: not allowed'],
+      ],
+    )
+  },
+)

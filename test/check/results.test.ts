@@ -12,7 +12,7 @@ import { painter } from '../../src/cli/output/colour.js'
 import { checkText } from '../../src/cli/commands/check.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 
-await t.test('kernels, for a target on btrfs', (t) => {
+await t.test('checkKernel warns of affected kernels for a target on btrfs', (t) => {
   const fixed = ['6.1.161', '6.1.200-1.el9', '6.6.121', '6.12.66', '6.18.6', '6.18.44-fc-v669', '6.19.0', '7.0.1']
   const affected = ['6.1.160', '6.6.120-generic', '6.12.65', '6.12', '6.18.5', '6.17.13', '5.15.200', '5.10.0-28-amd64']
   for (const release of fixed) t.match(checkKernel(release, ['/x']), { status: 'OK', found: /has the fix/ }, release)
@@ -27,7 +27,7 @@ await t.test('kernels, for a target on btrfs', (t) => {
 const line = (text: string) => parseMount(text)
 const ext4 = line('36 35 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro')
 
-await t.test('lines of mountinfo', (t) => {
+await t.test('parseMount reads the lines of mountinfo', (t) => {
   t.same(line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'), {
     id: 41,
     root: '/',
@@ -43,7 +43,7 @@ await t.test('lines of mountinfo', (t) => {
   t.end()
 })
 
-await t.test('disks', (t) => {
+await t.test('checkFlushes judges disks and mount options', (t) => {
   const disk = (cache: string | undefined) => ({ name: 'sda', cache, backingFile: undefined })
   t.match(checkFlushes(ext4, disk('write back')), {
     status: 'OK',
@@ -69,7 +69,7 @@ await t.test('disks', (t) => {
   t.end()
 })
 
-await t.test('mounts in a container', (t) => {
+await t.test('checkMount judges mounts in a container', (t) => {
   const root = line('1 0 0:30 / / rw - overlay overlay rw,lowerdir=/a')
   const host = line('36 1 8:1 /etc/kubernetes /etc/kubernetes rw - ext4 /dev/sda1 rw')
   t.match(checkMount(root, root), {
@@ -84,7 +84,7 @@ await t.test('mounts in a container', (t) => {
   t.end()
 })
 
-await t.test('labels', (t) => {
+await t.test('checkLabel judges SELinux labels', (t) => {
   const bytes = (text: string) => Buffer.from(`${text}\0`)
   const module = { context: 'system_u:system_r:container_t:s0:c1,c2' }
   const [cert, etc] = [bytes('system_u:object_r:cert_t:s0'), bytes('system_u:object_r:etc_t:s0')]
@@ -105,7 +105,7 @@ await t.test('labels', (t) => {
   t.end()
 })
 
-await t.test('room', (t) => {
+await t.test('checkSpace judges free bytes and inodes', (t) => {
   const GiB = 1024 ** 3
   const statuses = (free: number, inodes: number | undefined, used: number) =>
     checkSpace({ bytes: free, inodes }, { bytes: used, inodes: 3 }).map(({ status }) => status)
@@ -118,7 +118,7 @@ await t.test('room', (t) => {
   t.end()
 })
 
-await t.test('the clock', (t) => {
+await t.test('checkClock judges certificates by the clock', (t) => {
   const day = 86_400_000
   const now = new Date('2026-06-01T12:00:00Z')
   const valid = (name: string, from: number, to: number) => ({
@@ -143,7 +143,7 @@ await t.test('the clock', (t) => {
   t.end()
 })
 
-await t.test('names in a row', (t) => {
+await t.test('listed joins names in a row', (t) => {
   t.same(
     [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => listed(names)),
     ['', 'a', 'a and b', 'a, b and c'],
@@ -152,7 +152,7 @@ await t.test('names in a row', (t) => {
   t.end()
 })
 
-await t.test('a refusal, as what was found and what to do', (t) => {
+await t.test('faultOf shows a refusal with its finding and its advice', (t) => {
   const details = { code: 'EBUSY', syscall: 'lstat', path: '/x', state: 'nothing was changed', advice: 'do this' }
   const refusal = new DurableWriteError('/x is bad; it is so', details)
   t.match(faultOf('target', refusal), { status: 'FAULT', found: '/x is bad; it is so', advice: 'do this' })
@@ -160,7 +160,7 @@ await t.test('a refusal, as what was found and what to do', (t) => {
   t.end()
 })
 
-await t.test('the table', (t) => {
+await t.test('checkText prints the table', (t) => {
   const findings: Finding[] = [
     { subject: '/a', check: 'mount', status: 'OK', found: '/dev/sda1 on /', advice: null },
     { subject: '/a', check: 'exchange', status: 'FAULT', found: 'no', advice: 'move' },

@@ -24,7 +24,7 @@ import { needsRoot, Scene, snapshot } from './scene.js'
 const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 const random = (digit: string): string => digit.repeat(16)
 
-await t.test('nothing there yet: what will be made is reported, and nothing is made', async (t) => {
+await t.test('check tells where holdfast will make a missing parent, and makes nothing', async (t) => {
   const scene = new Scene(t)
   rmSync(scene.parent, { recursive: true })
   const checked = await scene.check(t)
@@ -41,7 +41,7 @@ await t.test('nothing there yet: what will be made is reported, and nothing is m
   )
 })
 
-await t.test('a published target: looked at under its lock, and not touched', async (t) => {
+await t.test('check looks at a published target under its lock, and changes nothing', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const before = snapshot(scene.parent)
@@ -52,7 +52,7 @@ await t.test('a published target: looked at under its lock, and not touched', as
   t.same(snapshot(scene.parent), before)
 })
 
-await t.test('what cannot be replaced is a fault, in the words of the refusal', async (t) => {
+await t.test('check reports an irreplaceable target as a fault, in the words of the refusal', async (t) => {
   const cases: [string, (scene: Scene) => void, object][] = [
     [
       'a symbolic link',
@@ -91,7 +91,7 @@ await t.test('what cannot be replaced is a fault, in the words of the refusal', 
   }
 })
 
-await t.test('published in one form, configured in the other', async (t) => {
+await t.test('check reports a target published in one form, and configured in the other', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   scene.configure([{ path: scene.target, publish: 'symlink', contents: [{ secret: 'serving-cert' }] }])
@@ -103,7 +103,7 @@ await t.test('published in one form, configured in the other', async (t) => {
   t.equal((await scene.run('sync')).code, 1)
 })
 
-await t.test("somebody else's directory", async (t) => {
+await t.test("check reports another program's directory", async (t) => {
   const scene = new Scene(t)
   mkdirSync(scene.target)
   writeFileSync(join(scene.target, 'theirs'), '')
@@ -116,7 +116,7 @@ await t.test("somebody else's directory", async (t) => {
   t.match((await scene.check(t)).one('target'), { status: 'WARN', found: /adopt is true$/ })
 })
 
-await t.test('a mount point', { skip: needsRoot }, async (t) => {
+await t.test('check refuses a mount point as the target', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   mkdirSync(scene.target)
   const script = `mount --bind '${scene.target}' '${scene.target}' && exec "$@"`
@@ -128,7 +128,7 @@ await t.test('a mount point', { skip: needsRoot }, async (t) => {
   })
 })
 
-await t.test('a link on the way that somebody else could have made', async (t) => {
+await t.test('check refuses a link on the way that another user could have made', async (t) => {
   const scene = new Scene(t)
   renameSync(scene.parent, scene.path('real'))
   symlinkSync('real', scene.parent)
@@ -145,7 +145,7 @@ await t.test('a link on the way that somebody else could have made', async (t) =
   )
 })
 
-await t.test('parents that others may write to', async (t) => {
+await t.test('check warns of parents that others may write to', async (t) => {
   const cases: [number, string, RegExp][] = [
     [0o777, 'FAULT', /everybody may write to \S+, and so replace the target$/],
     [0o1777, 'WARN', /everybody may create files beside the target/],
@@ -165,7 +165,7 @@ await t.test('parents that others may write to', async (t) => {
   })
 })
 
-await t.test('parents of other users and groups', { skip: needsRoot }, async (t) => {
+await t.test('check warns of parents of other users and groups', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   chownSync(scene.parent, 1234, 0)
   t.match((await scene.check(t)).one('parent'), {
@@ -180,7 +180,7 @@ await t.test('parents of other users and groups', { skip: needsRoot }, async (t)
   })
 })
 
-await t.test('leftovers are reported, and left to the next publication', async (t) => {
+await t.test('check reports leftovers, and leaves them to the next publication', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const names = namesFor('certs')
@@ -195,7 +195,7 @@ await t.test('leftovers are reported, and left to the next publication', async (
   t.same(kept(scene.parent), ['lock', 'record'])
 })
 
-await t.test('what is in quarantine is reported until somebody has looked at it', async (t) => {
+await t.test('check reports a quarantined entry until people have removed it', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const names = namesFor('certs')
@@ -211,7 +211,7 @@ await t.test('what is in quarantine is reported until somebody has looked at it'
   }
 })
 
-await t.test('another process publishes in this moment', { timeout: 20_000 }, async (t) => {
+await t.test('check waits for another process that publishes in this moment', { timeout: 20_000 }, async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const lock = join(scene.parent, namesFor('certs').lock)
@@ -231,32 +231,36 @@ await t.test('another process publishes in this moment', { timeout: 20_000 }, as
   t.equal((await scene.check(t)).one('target').status, 'OK')
 })
 
-await t.test('killed at the exchange: what is left goes with the next publication', { skip: strace }, async (t) => {
-  const scene = new Scene(t)
-  const under = [
-    'strace',
-    '-f',
-    '-qq',
-    '-o',
-    '/dev/null',
-    '-e',
-    'trace=renameat2',
-    '-e',
-    'inject=renameat2:signal=KILL',
-  ]
-  const { signal, code } = await scene.run('check', [], { under })
-  t.ok(signal === 'SIGKILL' || code === 137, `${signal} ${code}`)
-  t.same(kept(scene.parent), ['staging', 'staging'])
-  t.match((await scene.check(t)).one('leftovers'), { status: 'WARN', found: /^2 beside the target/ })
-  t.equal((await scene.run('sync')).code, 0)
-  t.same(kept(scene.parent), ['lock', 'record'])
-})
+await t.test(
+  'the next publication removes what a check killed at the exchange has left',
+  { skip: strace },
+  async (t) => {
+    const scene = new Scene(t)
+    const under = [
+      'strace',
+      '-f',
+      '-qq',
+      '-o',
+      '/dev/null',
+      '-e',
+      'trace=renameat2',
+      '-e',
+      'inject=renameat2:signal=KILL',
+    ]
+    const { signal, code } = await scene.run('check', [], { under })
+    t.ok(signal === 'SIGKILL' || code === 137, `${signal} ${code}`)
+    t.same(kept(scene.parent), ['staging', 'staging'])
+    t.match((await scene.check(t)).one('leftovers'), { status: 'WARN', found: /^2 beside the target/ })
+    t.equal((await scene.run('sync')).code, 0)
+    t.same(kept(scene.parent), ['lock', 'record'])
+  },
+)
 
 for (const [code, found] of [
   ['EINVAL', /^this file system cannot exchange two names in one step \(RENAME_EXCHANGE: EINVAL\)$/],
   ['EXDEV', /^could not exchange two directories beside the target: renameat2 .*: EXDEV$/],
 ] as const) {
-  await t.test(`a file system that answers ${code} to the exchange`, { skip: strace }, async (t) => {
+  await t.test(`check reports a file system that answers ${code} to the exchange`, { skip: strace }, async (t) => {
     const scene = new Scene(t)
     const inject = ['-e', 'trace=renameat2', '-e', `inject=renameat2:error=${code}`]
     const checked = await scene.check(t, { under: ['strace', '-f', '-qq', '-o', '/dev/null', ...inject] })
@@ -265,7 +269,7 @@ for (const [code, found] of [
   })
 }
 
-await t.test('what cannot be removed again is named', { skip: strace }, async (t) => {
+await t.test('check names an entry that it cannot remove again', { skip: strace }, async (t) => {
   const scene = new Scene(t)
   const inject = ['-e', 'trace=rmdir', '-e', 'inject=rmdir:error=EIO:when=1']
   const under = ['strace', '-f', '-qq', '-o', '/dev/null', ...inject]
@@ -279,7 +283,7 @@ await t.test('what cannot be removed again is named', { skip: strace }, async (t
   t.same(kept(scene.parent), ['staging'])
 })
 
-await t.test('the lock of another user', { skip: needsRoot }, async (t) => {
+await t.test('check reports the lock of another user', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   const lock = join(scene.parent, namesFor('certs').lock)
   execFileSync('install', ['-m', '600', '-o', '1234', '/dev/null', lock])

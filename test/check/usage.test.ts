@@ -4,7 +4,7 @@ import t from 'tap'
 import { holdfast } from '../cli/holdfast.js'
 import { Scene } from './scene.js'
 
-await t.test('wrong usage and configurations end with 2', async (t) => {
+await t.test('check exits with 2 on wrong usage and broken configurations', async (t) => {
   const scene = new Scene(t)
   const none = scene.path('none.yaml')
   const config = ['--config', scene.configuration]
@@ -25,7 +25,7 @@ await t.test('wrong usage and configurations end with 2', async (t) => {
   }
 })
 
-await t.test('a broken configuration: every place at once', async (t) => {
+await t.test('check names every fault of a broken configuration at once', async (t) => {
   const scene = new Scene(t)
   writeFileSync(
     scene.configuration,
@@ -46,7 +46,7 @@ await t.test('a broken configuration: every place at once', async (t) => {
   t.equal(stderr.trim().split('\n').length, 3, 'a line of the log for each')
 })
 
-await t.test('help says what is looked at, and what is written', async (t) => {
+await t.test('check --help names what it examines and what it writes', async (t) => {
   const { code, stdout } = await holdfast(['check', '--help'])
   t.equal(code, 0)
   t.match(stdout, /Beside each target, holdfast creates two empty directories/)
@@ -55,7 +55,7 @@ await t.test('help says what is looked at, and what is written', async (t) => {
   t.match((await holdfast(['--help'])).stdout, /^ {2}check /m)
 })
 
-await t.test('for people: a table, what to do, and what it comes to', async (t) => {
+await t.test('check prints a table, advice and a verdict for people', async (t) => {
   const scene = new Scene(t)
   const { code, stdout, stderr } = await holdfast(['check', '--config', scene.configuration])
   t.equal(code, 0, stderr)
