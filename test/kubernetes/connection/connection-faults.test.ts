@@ -33,7 +33,7 @@ async function startProcess(t: Test) {
   return { child, url: `https://127.0.0.1:${port}`, ping: () => lines.next() }
 }
 
-void t.test('silence alone ends nothing', async (t) => {
+void t.test('a silent stream stays open', async (t) => {
   const { url, ping } = await startProcess(t)
   const api = await connectTo(t, url, {}, { ping: 50, pong: 60_000 })
   const watch = await api.stream('/watch', {}, once)
@@ -46,7 +46,7 @@ void t.test('silence alone ends nothing', async (t) => {
   t.equal(api.connections, 1)
 })
 
-void t.test('a server that has stopped is reported from a quiet one by pings', async (t) => {
+void t.test('pings tell a stopped server from a quiet one', async (t) => {
   const { child, url } = await startProcess(t)
   // So long that no server fails by being slow.
   const api = await connectTo(t, url, {}, { ping: 100, pong: 4_000 })
@@ -69,7 +69,7 @@ void t.test('a request that takes too long makes sure that the connection lives'
   t.match(await failure(collect(watch)), { reason: 'timeout' })
 })
 
-void t.test('GOAWAY: running streams finish, new requests get a new connection', async (t) => {
+void t.test('GOAWAY lets running streams finish, and new requests get a new connection', async (t) => {
   const replies: (Http2ServerResponse | ServerResponse)[] = []
   const { api, running } = await start(t, {
     handler: (seen, reply) => {
@@ -104,7 +104,7 @@ void t.test('GOAWAY with an error ends the streams, and says so', async (t) => {
   t.match(error, { reason: 'goaway', message: /the server is closing the connection \(GOAWAY, code 11\)/ })
 })
 
-void t.test('a request that the server did not process is sent again', async (t) => {
+void t.test('the client sends a request again that the server did not process', async (t) => {
   let refusals = 2
   const { api, running } = await start(t, {
     handler: (_, reply) => {
@@ -190,7 +190,7 @@ for (const protocol of ['h2', 'https'] as const) {
   })
 }
 
-void t.test('an idle HTTP/1.1 connection that the server closes just as it is used', async (t) => {
+void t.test('the client survives an idle HTTP/1.1 connection that the server closes just as it is used', async (t) => {
   let answered = 0
   const server = createServer((socket) => {
     let requests = 0
@@ -229,7 +229,7 @@ void t.test('a line has a limit before it ends', async (t) => {
   t.match(await failure(collect(long)), { message: 'GET /long: a line is longer than 1000 bytes' })
 })
 
-void t.test('a server that accepts and says nothing', async (t) => {
+void t.test('the client gives up on a server that accepts and says nothing', async (t) => {
   const silent = createServer(() => undefined)
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   t.teardown(() => silent.close())
@@ -251,7 +251,7 @@ void t.test('a server that accepts and says nothing', async (t) => {
   t.match(await failure(patient.get('/', {}, once)), { message: 'the client was closed' })
 })
 
-void t.test('an error says what is wrong with the TLS of the server', async (t) => {
+void t.test("a connection error names the fault of the server's TLS", async (t) => {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const other = makeAuthority('other')

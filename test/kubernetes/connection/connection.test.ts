@@ -12,7 +12,7 @@ const directory = temporaryDirectory()
 t.teardown(directory.remove)
 
 for (const protocol of ['h2', 'https', 'http'] as const) {
-  void t.test(`the same over ${protocol}`, async (t) => {
+  void t.test(`get, list and watch work alike over ${protocol}`, async (t) => {
     const { api, running } = await start(
       t,
       {
@@ -64,7 +64,7 @@ for (const protocol of ['h2', 'https', 'http'] as const) {
   })
 }
 
-void t.test('a client certificate is presented, and its end is known', async (t) => {
+void t.test('the client presents its certificate, and knows its end', async (t) => {
   const user = {
     'client-certificate-data': base64(client.certificate),
     'client-key-data': base64(client.key),
@@ -128,7 +128,7 @@ void t.test('a place is free again once its stream is over', async (t) => {
 })
 
 for (const protocol of ['h2', 'https'] as const) {
-  void t.test(`a ${protocol} connection that nobody uses is closed`, async (t) => {
+  void t.test(`the client closes an unused ${protocol} connection`, async (t) => {
     const { api, running } = await start(t, { protocol }, {}, { idle: 100, ping: 20 })
     await api.get('/', {}, once)
     t.equal(api.connections, 1)
@@ -139,7 +139,7 @@ for (const protocol of ['h2', 'https'] as const) {
 }
 
 for (const protocol of ['h2', 'https'] as const) {
-  void t.test(`a ${protocol} stream that has ended before anybody reads it is whole`, async (t) => {
+  void t.test(`a ${protocol} stream that has ended before its first read is whole`, async (t) => {
     const { api } = await start(t, {
       protocol,
       handler: (_, reply) => {
@@ -152,7 +152,7 @@ for (const protocol of ['h2', 'https'] as const) {
     t.strictSame(await collect(watch), ['1', '2'])
   })
 
-  void t.test(`a ${protocol} stream without a line, too, however late it is read`, async (t) => {
+  void t.test(`a ${protocol} stream without a line is whole, too, after a late read`, async (t) => {
     const { api } = await start(t, {
       protocol,
       // No body at all: its end comes with the head.

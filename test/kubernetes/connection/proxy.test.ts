@@ -73,7 +73,7 @@ async function attempt(cluster: object, environment: Record<string, string> = {}
   }
 }
 
-void t.test('through a proxy of the kubeconfig', async (t) => {
+void t.test('the client connects through a proxy of the kubeconfig', async (t) => {
   const running = await startServer({ serving })
   t.teardown(() => running.close())
   const proxy = await startProxy(t, false)
@@ -94,7 +94,7 @@ void t.test('through a proxy of the kubeconfig', async (t) => {
   })
 })
 
-void t.test('through a proxy of the environment, itself behind TLS', async (t) => {
+void t.test('the client connects through a proxy of the environment, itself behind TLS', async (t) => {
   const running = await startServer({ serving })
   t.teardown(() => running.close())
   const proxy = await startProxy(t, true)
@@ -113,7 +113,7 @@ void t.test('through a proxy of the environment, itself behind TLS', async (t) =
   t.strictSame(proxy.seen, [], 'that was the server itself')
 })
 
-void t.test('through a proxy behind TLS that the system trusts', async (t) => {
+void t.test('the client connects through a proxy behind TLS that the system trusts', async (t) => {
   const running = await startServer({ serving })
   t.teardown(() => running.close())
   const proxy = await startProxy(t, true)
@@ -149,7 +149,7 @@ void t.test('plain http goes through a proxy by its whole URL', async (t) => {
   t.strictSame([proxy.authorizations, running.requests[0]?.headers['authorization']], [[], undefined])
 })
 
-void t.test('which proxy, by the environment', (t) => {
+void t.test('proxyFromEnvironment chooses a proxy as Go programs do', (t) => {
   const HTTPS_PROXY = 'http://p:1'
   const cases: [string, Record<string, string>, string | undefined][] = [
     ['https://a', {}, undefined],

@@ -11,7 +11,7 @@ import { ModelCluster } from '../../objects/kubernetes/model-cluster.js'
 
 const cert = reference('serving-cert')
 
-void t.test('a token that is replaced after a 401 is used at once, however long the delay', async (t) => {
+void t.test('the client uses a token that was replaced after a 401 at once, in the middle of any delay', async (t) => {
   const directory = temporaryDirectory()
   const token = join(directory.path, 'token')
   writeFileSync(token, 'expired')
@@ -42,7 +42,7 @@ void t.test('a token that is replaced after a 401 is used at once, however long 
   t.ok(await recorder.untilState(cert, 'present', 'one'), 'not after an hour')
 })
 
-void t.test('who waits for credentials can be stopped', async (t) => {
+void t.test('close ends a wait for credentials', async (t) => {
   const api = await connectTo(t, 'https://127.0.0.1:1')
   const ending = new AbortController()
   const waiting = api.renewal(ending.signal)

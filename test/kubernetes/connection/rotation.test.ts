@@ -61,7 +61,7 @@ async function setUp(t: { teardown(work: () => unknown): void }, { server, user,
 const authorization = (running: { requests: { headers: Record<string, unknown> }[] }) =>
   running.requests.at(-1)?.headers['authorization']
 
-void t.test('a token file that is replaced', async (t) => {
+void t.test('the client follows a replaced token file', async (t) => {
   const { api, running, put, at, warnings } = await setUp(t, { user: { tokenFile: 'token' } })
   await api.get('/', {}, once)
   t.equal(authorization(running), `Bearer ${CANARY}-1`)
@@ -84,7 +84,7 @@ void t.test('a token file that is replaced', async (t) => {
   t.equal(authorization(running), `Bearer ${CANARY}-3`)
 })
 
-void t.test('files are not looked at all the time, and read again after a 401', async (t) => {
+void t.test('the client looks at its files only now and then, and reads them again after a 401', async (t) => {
   let good = `Bearer ${CANARY}-1`
   const { api, running, put } = await setUp(t, {
     user: { tokenFile: 'token' },
@@ -105,7 +105,7 @@ void t.test('files are not looked at all the time, and read again after a 401', 
   t.equal(running.requests.length, 5, 'the same token is not sent twice')
 })
 
-void t.test('a file that seems unchanged is read again after a while', async (t) => {
+void t.test('the client reads a file again after a while, even if it seems unchanged', async (t) => {
   const { api, running, at } = await setUp(t, { user: { tokenFile: 'token' }, timing: { reread: 0 } })
   await api.get('/', {}, once)
   writeFileSync(at('token'), `${CANARY}-9\n`)
@@ -113,7 +113,7 @@ void t.test('a file that seems unchanged is read again after a while', async (t)
   t.equal(authorization(running), `Bearer ${CANARY}-9`)
 })
 
-void t.test('a client certificate that is replaced: a new connection; the old one goes on for a while', async (t) => {
+void t.test('a replaced client certificate makes a new connection; the old one goes on for a while', async (t) => {
   const { api, running, put, warnings } = await setUp(t, {
     user: { 'client-certificate': 'crt', 'client-key': 'key' },
     limits: { drain: 600_000 },
@@ -137,7 +137,7 @@ void t.test('a client certificate that is replaced: a new connection; the old on
 })
 
 for (const protocol of ['h2', 'https'] as const) {
-  void t.test(`an idle ${protocol} connection is closed at once when the authority changes`, async (t) => {
+  void t.test(`an idle ${protocol} connection closes at once when the authority changes`, async (t) => {
     const { api, running, put } = await setUp(t, { server: { protocol } })
     await api.get('/', {}, once)
     put('ca', other.certificate + authority.certificate)
@@ -162,7 +162,7 @@ void t.test('watches alone are enough to notice a change', async (t) => {
   t.equal(api.connections, 0)
 })
 
-void t.test('the kubeconfig itself is replaced', async (t) => {
+void t.test('the client follows a replaced kubeconfig', async (t) => {
   const { api, running, put, at, config, warnings } = await setUp(t, { user: { token: 'a' } })
   await api.get('/', {}, once)
   put('config', config({ token: 'b' }))
@@ -182,7 +182,7 @@ void t.test('the kubeconfig itself is replaced', async (t) => {
   t.equal(authorization(moved), 'Bearer c', 'another server')
 })
 
-void t.test('another plugin in the kubeconfig', async (t) => {
+void t.test('the client runs another plugin of a changed kubeconfig', async (t) => {
   const plugin = (token: string) => {
     const status = JSON.stringify({
       kind: 'ExecCredential',
@@ -206,7 +206,7 @@ void t.test('another plugin in the kubeconfig', async (t) => {
   t.equal(authorization(running), 'Bearer b')
 })
 
-void t.test('a kubeconfig that comes later', async (t) => {
+void t.test('the client finds a kubeconfig that comes later', async (t) => {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const file = join(directory.path, 'later', 'config')
@@ -225,7 +225,7 @@ void t.test('a kubeconfig that comes later', async (t) => {
   t.equal(api.defaultNamespace, 'ns')
 })
 
-void t.test('read in a way of its own, nothing lost or broken stays in force', async (t) => {
+void t.test("with a caller's own read, no lost or broken file stays in force", async (t) => {
   const { running, put, at, config, warnings } = await setUp(t, {})
   const user = { 'client-certificate': 'crt', 'client-key': 'key' }
   put('config', config({ ...user, tokenFile: 'token' }))
@@ -252,7 +252,7 @@ void t.test('read in a way of its own, nothing lost or broken stays in force', a
   t.same(warnings, [])
 })
 
-void t.test('authorities of other access are trusted, too, and a refused token is read again', async (t) => {
+void t.test('alsoTrusting trusts the authorities of other access, too, and reads a refused token again', async (t) => {
   let good = `Bearer ${CANARY}-1`
   const { running, put, at } = await setUp(t, {
     user: { tokenFile: 'token' },

@@ -11,7 +11,7 @@ async function elapsed(work: Promise<unknown>): Promise<number> {
   return performance.now() - started
 }
 
-void t.test('a burst at once, then so many a second, in order', async (t) => {
+void t.test('the bucket gives a burst at once, then so many tokens a second, in order', async (t) => {
   const bucket = new TokenBucket({ qps: 50, burst: 5 })
   const order: number[] = []
   let waited = 0
@@ -30,7 +30,7 @@ void t.test('a burst at once, then so many a second, in order', async (t) => {
   t.strictSame(order, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 })
 
-void t.test('whoever gives up takes no token', async (t) => {
+void t.test('a caller that gives up takes no token', async (t) => {
   const bucket = new TokenBucket({ qps: 0.001, burst: 1 })
   await bucket.take()
   const abort = new AbortController()
@@ -71,7 +71,7 @@ void t.test('a request waits for its token before its own time starts', async (t
   t.equal(observer.requests.length, 13)
 })
 
-void t.test('each verb and each outcome is counted, and the watches that are open', async (t) => {
+void t.test('the observer counts each verb, each outcome, and the open watches', async (t) => {
   const observer = new Counted()
   const { api, running } = await start(
     t,

@@ -63,7 +63,7 @@ function expected(body: Buffer): { lines: string[]; error: string | undefined } 
 
 const places = fc.array(fc.nat({ max: 1000 }), { maxLength: 8 })
 
-await t.test('lines of any bytes, in chunks of any sizes', async (t) => {
+await t.test('takeLines reads lines of any bytes, in chunks of any sizes', async (t) => {
   const line = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => Buffer.from(text.replaceAll('\n', ''))),
     // Among them what is no UTF-8, and characters that are cut off.
@@ -84,7 +84,7 @@ await t.test('lines of any bytes, in chunks of any sizes', async (t) => {
   await holds(t, 'chunks', property)
 })
 
-await t.test('a line without an end is given up at the limit, and no more of it is read', async (t) => {
+await t.test('takeLines gives a line up at the limit, and reads no more of it', async (t) => {
   let produced = 0
   function* endless() {
     for (;;) yield Buffer.alloc(8, 'x', (produced++, undefined))
@@ -94,7 +94,7 @@ await t.test('a line without an end is given up at the limit, and no more of it 
   t.ok(produced <= limit / 8 + 1 + 16, `${produced} chunks`)
 })
 
-await t.test('one line is taken at a time, and nothing more is read meanwhile', async (t) => {
+await t.test('takeLines takes one line at a time, and reads nothing more meanwhile', async (t) => {
   const body = new PassThrough()
   const taken: string[] = []
   let go = (): void => undefined
@@ -116,7 +116,7 @@ await t.test('one line is taken at a time, and nothing more is read meanwhile', 
   t.strictSame(taken, ['a', 'b', 'c'])
 })
 
-await t.test('a body that fails, or is closed, ends it once what is being taken has ended', async (t) => {
+await t.test('a failed or closed body ends takeLines once the line under way has ended', async (t) => {
   for (const end of [(body: PassThrough) => body.destroy(new Error('cut')), (body: PassThrough) => body.destroy()]) {
     const body = new PassThrough()
     let go: (() => void) | undefined
@@ -153,7 +153,7 @@ function newSession(from: string | undefined): WatchSession {
   )
 }
 
-await t.test('whatever a line says, nothing but an ApiError comes of it, and its text quotes nothing', async (t) => {
+await t.test('every line makes an event or an ApiError, whose text quotes nothing', async (t) => {
   const canary = 'CANARY-3fd1'
   const anything = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constant(canary))
   const metadata = fc.record(

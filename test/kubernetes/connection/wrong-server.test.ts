@@ -34,7 +34,7 @@ async function causeOf(t: Test, url: string): Promise<{ reason: string; message:
 
 const page = '<!doctype html><html><head><title>Sign in</title></head><body>canary-5f</body></html>'
 
-void t.test('an HTTP server behind https://', async (t) => {
+void t.test('an error tells of an HTTP server behind https://', async (t) => {
   const port = await listen(
     t,
     createPlain((_, reply) => reply.end(page)),
@@ -44,13 +44,13 @@ void t.test('an HTTP server behind https://', async (t) => {
   t.match(message, `https://127.0.0.1:${port}: the server does not speak TLS on this port`)
 })
 
-void t.test('an HTTPS server behind http://', async (t) => {
+void t.test('an error tells of an HTTPS server behind http://', async (t) => {
   const tls = createTls({ key: serving.key, cert: serving.certificate }, (_, reply) => reply.end('{}'))
   const port = await listen(t, tls)
   t.match((await causeOf(t, `http://127.0.0.1:${port}`)).message, /http:\/\/127.*does the server want https:\/\/\?/)
 })
 
-void t.test("an HTTPS server of Go's behind http://", async (t) => {
+void t.test("an error tells of an HTTPS server of Go's behind http://", async (t) => {
   // net/http, server.go: what a TLS handshake that looks like HTTP is answered with, byte by byte.
   const answer = 'HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n'
   const port = await listen(
@@ -63,7 +63,7 @@ void t.test("an HTTPS server of Go's behind http://", async (t) => {
   )
 })
 
-void t.test('a host that no name server knows', async (t) => {
+void t.test('an error tells of a host that no name server knows', async (t) => {
   const { message } = await causeOf(t, 'https://api.holdfast.invalid:6443')
   t.match(
     message,
@@ -72,7 +72,7 @@ void t.test('a host that no name server knows', async (t) => {
 })
 
 for (const status of [200, 404, 503]) {
-  void t.test(`a page of HTML with status ${status}`, async (t) => {
+  void t.test(`an error tells of a page of HTML with status ${status}`, async (t) => {
     const port = await listen(
       t,
       createPlain((_, reply) => reply.writeHead(status, { 'content-type': 'text/html; charset=utf-8' }).end(page)),
@@ -84,7 +84,7 @@ for (const status of [200, 404, 503]) {
   })
 }
 
-void t.test('a process that is out of file descriptors says so, and what to do', (t) => {
+void t.test('an error tells that the process is out of file descriptors, and what to do', (t) => {
   const cause = Object.assign(new Error('connect EMFILE 127.0.0.1:6443'), { code: 'EMFILE', syscall: 'connect' })
   const { message } = wrapConnectionError('https://127.0.0.1:6443', cause)
   t.match(message, /^https:.*: connect EMFILE 127\.0\.0\.1:6443; raise the limit of open files \(ulimit -n\)$/)

@@ -44,7 +44,7 @@ function load(command: string, fields: object = {}, timing: object = {}, at: obj
   })
 }
 
-void t.test('the plugin learns what it may: arguments, variables, KUBERNETES_EXEC_INFO', async (t) => {
+void t.test('the plugin gets its arguments, variables and KUBERNETES_EXEC_INFO', async (t) => {
   const out = join(directory.path, 'seen')
   const { path } = plugin(
     `printf '%s\\n' "$1" "$FROM_AGENT" "$OF_FILE" "$KUBERNETES_EXEC_INFO" > ${out}\n` +
@@ -78,7 +78,7 @@ void t.test('the plugin learns what it may: arguments, variables, KUBERNETES_EXE
   t.match(JSON.parse(readFileSync(out, 'utf8').split('\n')[3] ?? ''), { spec: { cluster: undefined } })
 })
 
-void t.test('v1beta1, a command in PATH, and one beside the kubeconfig', async (t) => {
+void t.test('a plugin may use v1beta1, a command in PATH, and one beside the kubeconfig', async (t) => {
   const beta = 'client.authentication.k8s.io/v1beta1'
   const { path } = plugin(print({ token: 'beta' }, beta))
   const fields = { apiVersion: beta, interactiveMode: undefined }
@@ -89,7 +89,7 @@ void t.test('v1beta1, a command in PATH, and one beside the kubeconfig', async (
   t.match((await inPath.current()).headers, { authorization: 'Bearer sh' })
 })
 
-void t.test('a credential is kept until it expires', async (t) => {
+void t.test("the client keeps a plugin's credential until it expires", async (t) => {
   const lasting = plugin(print({ token: 'x', expirationTimestamp: '2100-01-01T00:00:00Z' }))
   const access = await load(lasting.path)
   t.equal(lasting.runs(), 0, 'not run before it is needed')
@@ -108,7 +108,7 @@ void t.test('a credential is kept until it expires', async (t) => {
   t.equal(outdated.runs(), 2)
 })
 
-void t.test('a renewal that fails early leaves what is still good', async (t) => {
+void t.test('an early failed renewal leaves the good credential in force', async (t) => {
   const soon = new Date(Date.now() + 3_600_000).toISOString()
   const { path, runs } = plugin(
     `[ -e ${directory.path}/used ] && exit 1; touch ${directory.path}/used\n` +
@@ -170,7 +170,7 @@ void t.test('a 401 whose plugin fails gives its place on the connection back', a
   t.ok(await until('there is a place for the next request', again, { within: 10_000 }))
 })
 
-void t.test('a certificate from the plugin', async (t) => {
+void t.test('the client uses a certificate from the plugin', async (t) => {
   const pair = issue(authority, { name: 'from-plugin' })
   const status = { clientCertificateData: pair.certificate, clientKeyData: pair.key }
   const running = await startServer({ serving, clientAuthority: authority.certificate })

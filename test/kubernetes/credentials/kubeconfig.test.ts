@@ -6,7 +6,7 @@ import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-a
 import { base64, kubeconfig } from './kubeconfig-text.js'
 import { authority, client, directory, file, load, fault } from './kubeconfig-scene.js'
 
-void t.test('a context that is asked for', async (t) => {
+void t.test('loadClusterAccess takes the named context', async (t) => {
   const text = `
 apiVersion: v1
 kind: Config
@@ -36,7 +36,7 @@ contexts:
   })
 })
 
-void t.test('a file that cannot be read', async (t) => {
+void t.test('loadClusterAccess names an unreadable file', async (t) => {
   const missing = join(directory.path, 'missing')
   const said = await fault(loadClusterAccess({ kubeconfig: missing, environment: {} }))
   t.equal(said, `cannot read ${missing} (ENOENT)`)
@@ -62,7 +62,7 @@ void t.test('relative paths count from the directory of the file', async (t) => 
   })
 })
 
-void t.test('where a kubeconfig comes from', async (t) => {
+void t.test('loadClusterAccess finds the kubeconfig where kubectl does', async (t) => {
   const at = (name: string) => join(directory.path, name)
   const one = (url: string, name = 'main') =>
     kubeconfig({ server: url }, { token: name }).replaceAll('"main"', `"${name}"`)

@@ -209,7 +209,7 @@ const malformed: [string, string, string][] = [
   ],
 ]
 
-void t.test('malformed kubeconfigs: file, field, what is wrong, and never a value', async (t) => {
+void t.test('an error of a malformed kubeconfig names file, field and fault, and never a value', async (t) => {
   for (const [name, text, message] of malformed) {
     const said = await fault(load(text))
     t.equal(said, `${file}${message}`, name)

@@ -37,7 +37,7 @@ await t.test('text around the blocks changes nothing', async (t) => {
   await holds(t, 'noise', property, { runs: 50 })
 })
 
-await t.test('a bundle of which any certificate is cut, or has lost a line, is refused by its number', async (t) => {
+await t.test('certificateProblem names the number of a cut or damaged certificate in a bundle', async (t) => {
   const lines = pair.certificate.trimEnd().split('\n')
   const bundles = fc.record({
     before: fc.nat({ max: 2 }),
@@ -57,7 +57,7 @@ await t.test('a bundle of which any certificate is cut, or has lost a line, is r
   await holds(t, 'bundles', property)
 })
 
-await t.test('a key with any byte changed: what passes here, TLS takes', async (t) => {
+await t.test('TLS takes every key that passes here, with any byte changed', async (t) => {
   const changed = fc.tuple(fc.nat({ max: pair.key.length - 1 }), fc.string({ minLength: 1, maxLength: 1 }))
   const property = fc.property(changed, ([at, character]) => {
     const key = pair.key.slice(0, at) + character + pair.key.slice(at + 1)
@@ -72,7 +72,7 @@ await t.test('a key with any byte changed: what passes here, TLS takes', async (
   await holds(t, 'keys', property, { runs: 300 })
 })
 
-await t.test('an error says what is wrong', (t) => {
+await t.test('the checks of PEM name the fault', (t) => {
   t.match(certificateProblem(''), /^holds no certificate in PEM form/)
   t.match(certificateProblem(pair.key), /^holds no certificate in PEM form/)
   t.match(privateKeyProblem(pair.certificate), /^holds no private key in PEM form/)

@@ -78,7 +78,7 @@ const cases: readonly Case[] = [
 ]
 
 for (const { name, called, user } of cases) {
-  await t.test(`no TLS: ${name} stays here, and one warning says so`, async (t) => {
+  await t.test(`without TLS, the client holds ${name} back, with one warning`, async (t) => {
     const running = await serve(t, 'http')
     const { path, warnings, open } = scene(t)
     const api = await open({ server: running.url }, user(path))
@@ -96,7 +96,7 @@ for (const { name, called, user } of cases) {
   })
 }
 
-await t.test('kubectl proxy: no credentials, no warning; impersonation is no credential', async (t) => {
+await t.test('kubectl proxy gets no credentials, and no warning; impersonation is no credential', async (t) => {
   const running = await serve(t, 'http')
   const { warnings, open } = scene(t)
   t.equal((await (await open({ server: running.url }, {})).get('/path', {}, once)).status, 200)
@@ -105,7 +105,7 @@ await t.test('kubectl proxy: no credentials, no warning; impersonation is no cre
   t.strictSame(warnings, [])
 })
 
-await t.test('the server of a kubeconfig changes: to http without the token, and back with it', async (t) => {
+await t.test('a kubeconfig that changes to http loses the token, and gets it back with https', async (t) => {
   const [secure, plain] = [await serve(t, 'h2'), await serve(t, 'http')]
   const { path, warnings, open } = scene(t)
   const text = (cluster: object): string => kubeconfig(cluster, { token: CANARY })
@@ -125,7 +125,7 @@ await t.test('the server of a kubeconfig changes: to http without the token, and
   t.strictSame(shown, Array(3).fill(`Bearer ${CANARY}`))
 })
 
-await t.test('a redirection to another server is an answer like others: nobody follows it', async (t) => {
+await t.test('the client follows no redirection to another server', async (t) => {
   const plain = await serve(t, 'http')
   for (const status of [301, 302, 303, 307, 308]) {
     for (const protocol of ['h2', 'https'] as const) {

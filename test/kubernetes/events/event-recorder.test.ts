@@ -33,7 +33,7 @@ await t.test('an event has all that the API demands', async (t) => {
   t.notOk(sent?.body.series)
 })
 
-await t.test('an event about a Node is kept in "default", and its subject is in no namespace', async (t) => {
+await t.test('an event about a Node goes to the namespace "default", and its subject has no namespace', async (t) => {
   const scene = new Scene()
   await scene.record(draft('x', { subject: { kind: 'Node', namespace: '', name: 'n1', uid: 'n1' } }))
   t.equal(scene.sent[0]?.path, '/apis/events.k8s.io/v1/namespaces/default/events')
@@ -58,7 +58,7 @@ await t.test('names and notes keep to their limits, and are cut between characte
   t.end()
 })
 
-await t.test('what happens again is one event, whose count grows', async (t) => {
+await t.test('a repeated occurrence is one event, whose count grows', async (t) => {
   const scene = new Scene()
   await scene.record(draft())
   await scene.clock.advance(minute)
@@ -74,7 +74,7 @@ await t.test('what happens again is one event, whose count grows', async (t) => 
   t.equal(scene.counts.at(-1), 'POST 1', 'after a while without it, it is another event')
 })
 
-await t.test('what differs in anything is another event', async (t) => {
+await t.test('another text makes another event', async (t) => {
   const scene = new Scene()
   const other = { kind: 'Secret', namespace: 'ns', name: 'a', uid: 'another' } as const
   const drafts = [draft(), draft('other'), draft('note', { reason: 'ObjectInvalid' })]
@@ -82,7 +82,7 @@ await t.test('what differs in anything is another event', async (t) => {
   t.strictSame(scene.counts, Array(5).fill('POST 1'))
 })
 
-await t.test('an event that the server has forgotten is made again, with its count', async (t) => {
+await t.test('the recorder makes an event again that the server has forgotten, with its count', async (t) => {
   const scene = new Scene()
   await scene.record(draft())
   scene.answer = ({ method }) => (method === 'PATCH' ? 404 : 201)
@@ -106,7 +106,7 @@ await t.test('no object gets more than a trickle, and notices cannot crowd out w
   t.equal(scene.sent.length, burst + 3, 'one in five minutes')
 })
 
-await t.test('what was only counted is reported with the next one that may be sent', async (t) => {
+await t.test('the next event to go reports the occurrences that were only counted', async (t) => {
   const scene = new Scene()
   for (let index = 0; index < burst + 10; index++) await scene.record(draft())
   t.equal(scene.counts.at(-1), `PATCH ${burst}`)
@@ -115,7 +115,7 @@ await t.test('what was only counted is reported with the next one that may be se
   t.equal(scene.counts.at(-1), `PATCH ${burst + 11}`)
 })
 
-await t.test('while the server is away events wait, and are sent in order when it is back', async (t) => {
+await t.test('events wait while the server is away, and go in order when it is back', async (t) => {
   const scene = new Scene()
   scene.answer = () => away
   await scene.record(draft('1'), draft('2'), draft('1'))
@@ -139,7 +139,7 @@ await t.test('while the server is away events wait, and are sent in order when i
   t.strictSame(scene.lines, [])
 })
 
-await t.test('only so many wait: the oldest are given up, and counted', async (t) => {
+await t.test('the recorder drops the oldest of too many waiting events, and counts them', async (t) => {
   const scene = new Scene()
   scene.answer = () => away
   const about = (index: number) =>
@@ -156,7 +156,7 @@ await t.test('only so many wait: the oldest are given up, and counted', async (t
   t.match(scene.lines, [{ level: 'warn', fields: { lost: 50 }, message: /dropped 50 events/ }])
 })
 
-await t.test('a denial is reported once, and asked about seldom', async (t) => {
+await t.test('the recorder reports a denial once, and tries again seldom', async (t) => {
   const scene = new Scene()
   scene.answer = () => 403
   await scene.record(draft('1'))
@@ -202,7 +202,7 @@ await t.test('a request whose answer was lost has made the event', async (t) => 
   t.strictSame(scene.counts, ['POST 1', 'POST 1', 'PATCH 2'])
 })
 
-await t.test('an event that the server refuses is given up', async (t) => {
+await t.test('the recorder gives an event up that the server refuses', async (t) => {
   const scene = new Scene()
   scene.answer = () => 422
   await scene.record(draft())
@@ -212,7 +212,7 @@ await t.test('an event that the server refuses is given up', async (t) => {
   t.equal(scene.sent.length, 2)
 })
 
-await t.test('at the end, what waits is sent at once', async (t) => {
+await t.test('close sends waiting events at once', async (t) => {
   const scene = new Scene()
   scene.answer = () => away
   await scene.record(draft('1'), draft('2'))
@@ -228,7 +228,7 @@ await t.test('at the end, what waits is sent at once', async (t) => {
   t.equal(scene.sent.length, 3, 'nothing is taken any more')
 })
 
-await t.test('at the end, a server that is away is asked once', async (t) => {
+await t.test('close tries once to reach a server that is away', async (t) => {
   const scene = new Scene()
   scene.answer = () => away
   await scene.record(draft('1'), draft('2'))
@@ -237,7 +237,7 @@ await t.test('at the end, a server that is away is asked once', async (t) => {
   t.match(scene.lines, [{ level: 'warn', fields: { unsent: 2 } }])
 })
 
-await t.test('at the end, a server that does not answer is not waited for', async (t) => {
+await t.test('close does not wait for a silent server', async (t) => {
   const scene = new Scene()
   scene.answer = () => new Promise<never>(() => {})
   await scene.record(draft())

@@ -8,7 +8,7 @@ const subject = { apiVersion: 'operator.example/v1', kind: 'StaticPod', namespac
 const draft = { subject, type: 'Normal', reason: 'StaticPodInstallerCompleted', action: 'Install' } as const
 const reporter = { controller: 'static-pod-installer', instance: 'i'.repeat(200) }
 
-void t.test('an event is made in its namespace, within the limits of the API', async (t) => {
+void t.test('postEvent makes an event in its namespace, within the limits of the API', async (t) => {
   const { api, running } = await start(t, { handler: (_, reply) => json(reply, 201, {}) })
   const logged: string[] = []
   const options = { reporter, log: recordingLog(logged), timeout: 60_000, name: 'web-n1' }
@@ -32,7 +32,7 @@ void t.test('an event is made in its namespace, within the limits of the API', a
   t.strictSame(logged, [])
 })
 
-void t.test('an event that is refused, or cannot be sent, is a warning and no error', async (t) => {
+void t.test('postEvent only warns of an event that is refused, or cannot go', async (t) => {
   const refusal = { kind: 'Status', code: 403, message: 'events is forbidden' }
   const { api, running } = await start(t, { handler: (_, reply) => json(reply, 403, refusal) })
   const logged: string[] = []

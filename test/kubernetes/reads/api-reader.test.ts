@@ -49,7 +49,7 @@ async function failureOf(work: Promise<unknown>): Promise<ApiError> {
   throw new Error('it should have failed')
 }
 
-void t.test('an object is decoded', async (t) => {
+void t.test('getObject decodes an object', async (t) => {
   const { reader, running } = await reading(t, (reply) => json(reply, 200, secret))
   const object = await reader.getObject(cert, signal)
   t.equal(Buffer.from(object?.data.get('tls.crt') ?? []).toString(), 'content')
@@ -64,7 +64,7 @@ void t.test("only the API server's own NotFound of that object is absence", asyn
 })
 
 void t.test(
-  'a page of a proxy is no object and no absence: the read is retried until the API server answers',
+  "a proxy's page is no object and no absence: the reader retries until the API server answers",
   async (t) => {
     const { reader, asked, logged } = await reading(
       t,
@@ -78,7 +78,7 @@ void t.test(
   },
 )
 
-void t.test("a 404 that is not the API server's word on that object is an error with what to do", async (t) => {
+void t.test("a 404 that is not the API server's word on that object is an error with advice", async (t) => {
   const answers: ((reply: Reply) => void)[] = [
     (reply) => html(reply, 404),
     (reply) => json(reply, 404, { error: 'NotFound' }),
@@ -96,7 +96,7 @@ void t.test("a 404 that is not the API server's word on that object is an error 
   }
 })
 
-void t.test('at the deadline, the last failure is what is thrown', async (t) => {
+void t.test('the reader throws the last failure at the deadline', async (t) => {
   const { reader, logged } = await reading(t, (reply) => html(reply, 503))
   const deadline = new AbortController()
   const work = failureOf(reader.getObject(cert, deadline.signal))
@@ -105,7 +105,7 @@ void t.test('at the deadline, the last failure is what is thrown', async (t) => 
   t.match((await work).message, /^Secret kube-system\/serving-cert: (get failed with HTTP 503|too late)/)
 })
 
-void t.test('tries are counted', async (t) => {
+void t.test('the reader counts its tries', async (t) => {
   const { reader, asked } = await reading(t, (reply) => status(reply, 500, 'InternalError'))
   const error = await failureOf(reader.get(nodeTarget('n1'), signal, 4))
   t.match(error, { reason: 'server-error', serverAway: true, retriable: true, details: { status: 500 } })
@@ -113,7 +113,7 @@ void t.test('tries are counted', async (t) => {
   t.equal(asked(), 4)
 })
 
-void t.test('a 403 is final, and says which right is missing', async (t) => {
+void t.test('a 403 is final, and names the missing right', async (t) => {
   const { reader, asked } = await reading(t, (reply) => status(reply, 403, 'Forbidden'))
   const error = await failureOf(reader.getObject(cert, signal))
   t.match(error, { reason: 'denied', denied: true, retriable: false })
@@ -138,7 +138,7 @@ void t.test('a 401 is final, and leads to the credentials', async (t) => {
   t.match(error.message, /^pods of ns: list failed with HTTP 401 .*check the user in the kubeconfig/)
 })
 
-void t.test('a Retry-After is waited for', async (t) => {
+void t.test('the reader waits for a Retry-After', async (t) => {
   const { reader } = await reading(
     t,
     (reply) => json(reply, 429, { kind: 'Status', code: 429 }, { 'retry-after': '1' }),
@@ -176,23 +176,20 @@ void t.test('a list that answers 404 is never an empty one', async (t) => {
   t.equal((await failureOf(reader.list(podTarget('ns'), {}, signal))).details.status, 404)
 })
 
-void t.test(
-  'an object that cannot be decoded is not asked for again, and its content appears in no message',
-  async (t) => {
-    const broken = { ...secret, data: { 'tls.crt': 'canary!' } }
-    const { reader, asked } = await reading(t, (reply) => json(reply, 200, broken))
-    try {
-      await reader.getObject(cert, signal)
-      t.fail('it should have failed')
-    } catch (error) {
-      t.ok(error instanceof InvalidObjectError)
-      t.equal(String(error), 'InvalidObjectError: Secret kube-system/serving-cert: data["tls.crt"] is not valid base64')
-    }
-    t.equal(asked(), 1)
-  },
-)
+void t.test('the reader does not retry an undecodable object, and no message holds its content', async (t) => {
+  const broken = { ...secret, data: { 'tls.crt': 'canary!' } }
+  const { reader, asked } = await reading(t, (reply) => json(reply, 200, broken))
+  try {
+    await reader.getObject(cert, signal)
+    t.fail('it should have failed')
+  } catch (error) {
+    t.ok(error instanceof InvalidObjectError)
+    t.equal(String(error), 'InvalidObjectError: Secret kube-system/serving-cert: data["tls.crt"] is not valid base64')
+  }
+  t.equal(asked(), 1)
+})
 
-void t.test('a signal that has aborted already asks nothing', async (t) => {
+void t.test('an already aborted signal sends no request', async (t) => {
   const { reader, asked } = await reading(t, (reply) => json(reply, 200, secret))
   const reason = new Error('ended')
   await t.rejects(reader.getObject(cert, AbortSignal.abort(reason)), reason)

@@ -11,7 +11,7 @@ function decode(kind: ObjectKind, body: Record<string, unknown>): Record<string,
   )
 }
 
-void t.test('bytes by key', (t) => {
+void t.test('decodeObject makes bytes by key', (t) => {
   const cases: [ObjectKind, Record<string, unknown>, Record<string, string>][] = [
     ['Secret', {}, {}],
     ['Secret', { data: null }, {}],
@@ -32,7 +32,7 @@ void t.test('bytes by key', (t) => {
   t.end()
 })
 
-void t.test('what is wrong is reported with its key and without its value', (t) => {
+void t.test('an error of decodeObject names the key, and not its value', (t) => {
   const long = 'k'.repeat(254)
   const cases: [ObjectKind, Record<string, unknown>, string][] = [
     ['Secret', { data: { a: 'canary' } }, 'data["a"] is not valid base64'],
@@ -82,7 +82,7 @@ void t.test('stringData wins', (t) => {
   t.end()
 })
 
-void t.test('an object: its version, and whether it is being deleted; nothing else of it is kept', (t) => {
+void t.test('decodeObject keeps the version and the deletion of an object, and nothing else', (t) => {
   const cert = reference('x')
   const object = decodeObject(cert, {
     metadata: { ...metadata, managedFields: ['much'] },

@@ -90,7 +90,7 @@ async function scene(
   return { follower, subject: follower.subject, ask, asked }
 }
 
-await t.test('a list says which names match, and only these are read', async (t) => {
+await t.test('a list tells which names match, and the subject reads only these', async (t) => {
   const items = [object('b', 10, web), object('other', 11, { app: 'db' }), object('a', 12, web), object('bare', 13)]
   const { follower, subject, ask, asked } = await scene(t, items, (name, reply) =>
     json(reply, 200, object(name, 14, web)),
@@ -103,7 +103,7 @@ await t.test('a list says which names match, and only these are read', async (t)
   t.equal(subject.takes(new StoredObject(reference('late'), follower)), false, 'what no selection has just reported')
 })
 
-await t.test('an event changes what matches before the object is looked at', async (t) => {
+await t.test('an event changes the matches before the subject reads the object', async (t) => {
   let newest = 12
   const { follower, subject, ask, asked } = await scene(
     t,
@@ -130,7 +130,7 @@ await t.test('an event changes what matches before the object is looked at', asy
   t.equal(follower.reported.length, reports)
 })
 
-await t.test('a list or an event that is older than what is known is settled by a fresh read', async (t) => {
+await t.test('a fresh read settles a list or an event that is older than the known version', async (t) => {
   const published = [reference('a'), reference('b'), reference('c')]
   // The server that is asked by name knows the newest.
   const { follower, subject, ask } = await scene(
@@ -152,39 +152,42 @@ await t.test('a list or an event that is older than what is known is settled by 
   t.strictSame(follower.names, ['a'])
 })
 
-await t.test('an object that is there by name, and refused, keeps the collection from being known', async (t) => {
+await t.test('an object that exists by name, but is refused, keeps the collection unknown', async (t) => {
   const { follower, subject, ask } = await scene(t, [], (_, reply) => refuse(reply, 403, 'forbidden'), [reference('a')])
   follower.followed.get('a')?.offer(observeObject(reference('a'), object('a', 100)))
   await t.rejects(subject.list(ask), { message: /HTTP 403/ })
   t.equal(follower.names, undefined)
 })
 
-await t.test('what a read by name brings without its label is not reported, whatever led to the read', async (t) => {
-  let newest = object('a', 14)
-  const items = [object('a', 10, web)]
-  const { follower, subject, ask } = await scene(t, items, (_, reply) => json(reply, 200, newest))
-  const versions = () =>
-    follower.reported.map(({ observation }) => observation.state === 'present' && observation.object.resourceVersion)
-  await subject.list(ask)
-  t.strictSame(follower.names, [], 'it was listed with its label')
-  const events = subject.events(ask)
-  newest = object('a', 20, web)
-  await events.take('MODIFIED', newest)
-  t.strictSame(follower.names, ['a'])
-  newest = object('a', 31)
-  await events.take('MODIFIED', object('a', 30, web))
-  t.strictSame(follower.names, [], 'the event had its label')
-  await events.take('MODIFIED', object('a', 25, web))
-  t.strictSame(follower.names, [], 'an event that comes once more')
+await t.test(
+  'an object that a read by name finds without its label is not reported, after a list or an event',
+  async (t) => {
+    let newest = object('a', 14)
+    const items = [object('a', 10, web)]
+    const { follower, subject, ask } = await scene(t, items, (_, reply) => json(reply, 200, newest))
+    const versions = () =>
+      follower.reported.map(({ observation }) => observation.state === 'present' && observation.object.resourceVersion)
+    await subject.list(ask)
+    t.strictSame(follower.names, [], 'it was listed with its label')
+    const events = subject.events(ask)
+    newest = object('a', 20, web)
+    await events.take('MODIFIED', newest)
+    t.strictSame(follower.names, ['a'])
+    newest = object('a', 31)
+    await events.take('MODIFIED', object('a', 30, web))
+    t.strictSame(follower.names, [], 'the event had its label')
+    await events.take('MODIFIED', object('a', 25, web))
+    t.strictSame(follower.names, [], 'an event that comes once more')
 
-  newest = object('a', 60, web)
-  await events.take('MODIFIED', newest)
-  newest = object('a', 61)
-  items[0] = object('a', 40, web)
-  await subject.list(ask)
-  t.strictSame(follower.names, [], 'a list that lags')
-  t.strictSame(versions().filter(Boolean), ['20', '60'])
-})
+    newest = object('a', 60, web)
+    await events.take('MODIFIED', newest)
+    newest = object('a', 61)
+    items[0] = object('a', 40, web)
+    await subject.list(ask)
+    t.strictSame(follower.names, [], 'a list that lags')
+    t.strictSame(versions().filter(Boolean), ['20', '60'])
+  },
+)
 
 await t.test('an object that a read by name finds under another selector is read for that one', async (t) => {
   const db = { app: 'db' }
@@ -201,7 +204,7 @@ await t.test('an object that a read by name finds under another selector is read
   t.match(follower.last(reference('a')), { observation: { state: 'present', object: { resourceVersion: '14' } } })
 })
 
-await t.test('content that is read again brings no object back that has lost its label', async (t) => {
+await t.test('a second read of dropped content brings no object back that has lost its label', async (t) => {
   let labels: object | undefined = web
   let version = 10
   const server = await startServer({
@@ -238,7 +241,7 @@ await t.test('content that is read again brings no object back that has lost its
   t.strictSame(source.latest(selection), { state: 'selected', names: [] })
 })
 
-await t.test('what a selector matches again in an older version is a rewound history', async (t) => {
+await t.test('an older version that a selector matches again is a rewound history', async (t) => {
   let version = 100
   const server = await startServer({
     serving,
