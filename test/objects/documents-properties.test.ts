@@ -120,7 +120,7 @@ const readers: readonly Reader[] = [
 ]
 
 for (const { name, value, read, check } of readers) {
-  await t.test(`${name}, mangled`, async (t) => {
+  await t.test(`mangled text of ${name} is read, or refused with its place`, async (t) => {
     for (const text of [stringify(value), JSON.stringify(value)]) await t.resolves(read(text), 'it is read as it is')
     let refused = 0
     const property = fc.asyncProperty(mangled(value), async (text) => {

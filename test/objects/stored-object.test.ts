@@ -18,7 +18,7 @@ function absent(version: number | string): ObservedVersion {
   return { observation: { state: 'absent' }, resourceVersion: String(version), uid: undefined }
 }
 
-void t.test('resource versions are compared as numbers of any length', (t) => {
+void t.test('resource versions compare as numbers of any length', (t) => {
   const cases: [string, string, number | undefined][] = [
     ['9', '10', -1],
     ['10', '9', 1],
@@ -39,7 +39,7 @@ void t.test('resource versions are compared as numbers of any length', (t) => {
   t.end()
 })
 
-void t.test('what is taken, and what needs a fresh read', (t) => {
+void t.test('offer accepts newer versions, and leaves older ones to a fresh read', (t) => {
   const cases: [name: string, known: ObservedVersion[], offered: ObservedVersion, 'accepted' | 'stale'][] = [
     ['the first', [], present(5), 'accepted'],
     ['a newer one', [present(5)], present(6), 'accepted'],
@@ -78,7 +78,7 @@ void t.test('published versions are a floor, if they can be compared', (t) => {
   t.end()
 })
 
-void t.test('after a rewind, what the lost history has published is no floor; what is beyond it is', (t) => {
+void t.test('after a rewind, only versions beyond the lost history are a floor', (t) => {
   const recorder = new Recorder()
   const stored = new StoredObject(cert, recorder)
   stored.offer(present(100))
@@ -91,7 +91,7 @@ void t.test('after a rewind, what the lost history has published is no floor; wh
   t.end()
 })
 
-void t.test('a confirmation that is as new as what is known is no rewind', (t) => {
+void t.test('a confirmation as new as the known version is no rewind', (t) => {
   const recorder = new Recorder()
   const stored = new StoredObject(cert, recorder)
   stored.offer(present(100))
@@ -104,7 +104,7 @@ void t.test('a confirmation that is as new as what is known is no rewind', (t) =
   t.end()
 })
 
-void t.test('any order of observed versions, out of any number of lagging caches', (t) => {
+void t.test('any order of observed versions, out of any number of lagging caches, ends with the newest', (t) => {
   const random = randomFrom(seed)
   t.comment(replay)
   const pick = (below: number) => Math.floor(random() * below)

@@ -9,7 +9,7 @@ import { Directory, secret } from './directory.js'
 
 const cert = reference('serving-cert')
 
-void t.test('a directory that is missing at first, and appears', async (t) => {
+void t.test('the source finds a missing directory once it appears', async (t) => {
   const directory = new Directory(t)
   rmSync(directory.path, { recursive: true })
   const source = directory.source()
@@ -28,7 +28,7 @@ void t.test('a directory that is missing at first, and appears', async (t) => {
   await directory.recorder.untilState(cert, 'present', 'two')
 })
 
-void t.test('a directory that is exchanged as a whole', async (t) => {
+void t.test('the source follows a directory that is exchanged as a whole', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
   const source = directory.source()
@@ -45,7 +45,7 @@ void t.test('a directory that is exchanged as a whole', async (t) => {
   t.equal(directory.recorder.reported.length, 4, 'never absent')
 })
 
-void t.test('files of two versions of an exchanged directory are never mixed', async (t) => {
+void t.test('the source never mixes files of two versions of an exchanged directory', async (t) => {
   const directory = new Directory(t)
   const source = directory.source({ settle: 0 })
   const many = Array.from({ length: 8 }, (_, index) => reference(`object-${index}`))
@@ -76,7 +76,7 @@ void t.test('files of two versions of an exchanged directory are never mixed', a
   t.equal(mixed, undefined)
 })
 
-void t.test('a mounted ConfigMap: links into ..data', async (t) => {
+void t.test('the source follows a mounted ConfigMap: links into ..data', async (t) => {
   const directory = new Directory(t)
   const generation = (name: string, content: string) => {
     mkdirSync(join(directory.path, name))
@@ -95,7 +95,7 @@ void t.test('a mounted ConfigMap: links into ..data', async (t) => {
   t.equal(directory.recorder.reported.length, 2)
 })
 
-void t.test('a directory in a mounted ConfigMap: it is the link before it that changes', async (t) => {
+void t.test('the source follows a directory in a mounted ConfigMap by the changing link before it', async (t) => {
   const directory = new Directory(t)
   const mount = join(directory.root, 'mount')
   const generation = (name: string, content: string) => {

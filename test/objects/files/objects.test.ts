@@ -18,7 +18,7 @@ async function read(name: string, text: string): Promise<Record<string, Record<s
   )
 }
 
-void t.test('documents, lists, and what is passed over', async (t) => {
+void t.test('readObjects reads documents and lists, and passes over other kinds', async (t) => {
   const text = `# a comment
 ---
 apiVersion: v1
@@ -64,7 +64,7 @@ items:
   t.equal(logged.length, 3)
 })
 
-void t.test('JSON, with tabs, and as kubectl prints lists', async (t) => {
+void t.test('readObjects reads JSON, with tabs, and as kubectl prints lists', async (t) => {
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' }, data: { a: 'YQ==' } }
   const list = { apiVersion: 'v1', kind: 'List', items: [secret, { ...secret, metadata: { name: 'two' } }] }
   t.strictSame(await read('a.json', JSON.stringify(list, undefined, '\t')), {
@@ -77,7 +77,7 @@ void t.test('JSON, with tabs, and as kubectl prints lists', async (t) => {
   t.strictSame(await read('a.json', ' \n'), {})
 })
 
-void t.test('what is wrong, with its place, and without a value', async (t) => {
+void t.test('readObjects names each fault with its place, and without a value', async (t) => {
   const head = 'apiVersion: v1\nkind: Secret\nmetadata: { name: one }\n'
   const cases: [name: string, text: string, message: string | RegExp][] = [
     ['a.json', '{\n "a": 1,\n "canary"\n}', /^a\.json:[34]: not valid JSON$/],
@@ -132,7 +132,7 @@ void t.test('what is wrong, with its place, and without a value', async (t) => {
   }
 })
 
-void t.test('a manifest with a deletionTimestamp is being deleted', async (t) => {
+void t.test('readObjects takes a manifest with a deletionTimestamp as being deleted', async (t) => {
   const metadata = '{ name: one, deletionTimestamp: "2026-01-01T00:00:00Z" }'
   const [document] = await parseDocuments('a.yaml', `apiVersion: v1\nkind: Secret\nmetadata: ${metadata}`)
   t.match(document && readObjects(document, context), [{ object: { terminating: true } }])

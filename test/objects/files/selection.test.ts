@@ -18,7 +18,7 @@ async function until(directory: Directory, expected: ObservedState['state'], nam
   return recorder.last(selection)?.observation
 }
 
-await t.test('what matches, of its kind and namespace', async (t) => {
+await t.test('a selection matches objects of its kind and namespace', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', labelled('b', '{ app: web, tier: }'))
   directory.write('c.yaml', `${labelled('a', '{ app: web }')}---\n${labelled('c', '{ app: db }')}`)
@@ -34,27 +34,30 @@ await t.test('what matches, of its kind and namespace', async (t) => {
   t.strictSame(directory.warnings, [])
 })
 
-await t.test('a file that cannot be read takes nothing away, and what it would add is not known', async (t) => {
-  const directory = new Directory(t)
-  directory.write('a.yaml', labelled('a', '{ app: web }'))
-  directory.write('b.yaml', labelled('b', '{ app: web }'))
-  directory.source().follow([{ reference: selection }])
-  await until(directory, 'selected', ['a', 'b'])
-  directory.write('broken.yaml', labelled('c', '{ app: 1 }'))
-  // What is readable goes on: a label that has gone is gone.
-  directory.rename('a.yaml', labelled('a', '{ app: db }'))
-  await until(directory, 'selected', ['b'])
-  t.match(directory.warnings, [/broken\.yaml:1: Secret kube-system\/c: the label "app" must be a string: quote it/])
-  // The object may be in the file that cannot be read.
-  directory.remove('b.yaml')
-  const lost = await until(directory, 'unknown')
-  t.match(lost, { reason: 'ObjectInvalid', message: /\(app=web\): not every file can be read; broken\.yaml:1/ })
-  directory.rename('broken.yaml', labelled('c', '{ app: "1" }'))
-  await until(directory, 'selected', [])
+await t.test(
+  'an unreadable file leaves its possible objects in a selection; at the start, the selection is unknown',
+  async (t) => {
+    const directory = new Directory(t)
+    directory.write('a.yaml', labelled('a', '{ app: web }'))
+    directory.write('b.yaml', labelled('b', '{ app: web }'))
+    directory.source().follow([{ reference: selection }])
+    await until(directory, 'selected', ['a', 'b'])
+    directory.write('broken.yaml', labelled('c', '{ app: 1 }'))
+    // What is readable goes on: a label that has gone is gone.
+    directory.rename('a.yaml', labelled('a', '{ app: db }'))
+    await until(directory, 'selected', ['b'])
+    t.match(directory.warnings, [/broken\.yaml:1: Secret kube-system\/c: the label "app" must be a string: quote it/])
+    // The object may be in the file that cannot be read.
+    directory.remove('b.yaml')
+    const lost = await until(directory, 'unknown')
+    t.match(lost, { reason: 'ObjectInvalid', message: /\(app=web\): not every file can be read; broken\.yaml:1/ })
+    directory.rename('broken.yaml', labelled('c', '{ app: "1" }'))
+    await until(directory, 'selected', [])
 
-  const other = new Directory(t)
-  other.write('a.yaml', labelled('a', '{ app: web }'))
-  other.write('broken.yaml', 'kind: [')
-  other.source().follow([{ reference: selection }])
-  t.match(await until(other, 'unknown'), { message: /broken\.yaml/ })
-})
+    const other = new Directory(t)
+    other.write('a.yaml', labelled('a', '{ app: web }'))
+    other.write('broken.yaml', 'kind: [')
+    other.source().follow([{ reference: selection }])
+    t.match(await until(other, 'unknown'), { message: /broken\.yaml/ })
+  },
+)

@@ -32,7 +32,7 @@ void t.test('where the clock was set, the time between two looks counts', (t) =>
   t.end()
 })
 
-void t.test('a file that never comes to rest is known as such until it is gone', (t) => {
+void t.test('a file that never comes to rest stays marked as such until it is gone', (t) => {
   const settling = new Settling(50, 2_000)
   for (let now = 0; now < 2_000; now += 40) {
     t.equal(settling.state('a', stamp(String(now), 1_000_000 + now), at(now), now), 'changing')

@@ -22,7 +22,7 @@ import { Directory, secret } from './directory.js'
 const cert = reference('serving-cert')
 const other = reference('other')
 
-void t.test('read, changed, removed', async (t) => {
+void t.test('the source reports an object that is read, changed and removed', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
   const source = directory.source()
@@ -52,7 +52,7 @@ const versionIn = (source: FileSource, of = cert) => {
   return observation?.state === 'present' ? observation.object.resourceVersion : undefined
 }
 
-void t.test('versions tell nothing of the content, and stay while a file is not written', async (t) => {
+void t.test('versions tell nothing of the content, and stay while no program writes the file', async (t) => {
   const [one, two] = [new Directory(t), new Directory(t)]
   one.write('a.yaml', secret('serving-cert', 'same'))
   two.write('a.yaml', secret('serving-cert', 'sane'))
@@ -67,7 +67,7 @@ void t.test('versions tell nothing of the content, and stay while a file is not 
   t.equal(a, again, 'and so it is after a restart')
 })
 
-void t.test('of two objects in a file, the one that was not changed keeps its version', async (t) => {
+void t.test('of two objects in a file, the unchanged one keeps its version', async (t) => {
   const directory = new Directory(t)
   const both = (text: string) => `${secret('serving-cert', text)}---\n${secret('other', 'fixed')}`
   directory.write('a.yaml', both('one'))
@@ -82,7 +82,7 @@ void t.test('of two objects in a file, the one that was not changed keeps its ve
   t.equal(versionIn(source, other), second)
 })
 
-void t.test('a file that a disk could not read once is read again, though nobody has written it', async (t) => {
+void t.test('the source reads a file again after a failed read, though no program has written it', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
   const { open } = promises
@@ -104,7 +104,7 @@ void t.test('a file that a disk could not read once is read again, though nobody
   await directory.recorder.untilState(cert, 'present', 'one')
 })
 
-void t.test('a file that is written in pieces is read when it is complete', async (t) => {
+void t.test('the source reads a file written in pieces once it is complete', async (t) => {
   const directory = new Directory(t)
   const source = directory.source({ settle: 150 })
   source.follow([{ reference: cert }])
@@ -123,7 +123,7 @@ void t.test('a file that is written in pieces is read when it is complete', asyn
   t.strictSame(directory.warnings, [])
 })
 
-void t.test('a bad file is reported with its place, and changes nothing', async (t) => {
+void t.test('the source reports a bad file with its place, and changes nothing', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', `${secret('serving-cert', 'one')}---\n${secret('other', 'two')}`)
   const source = directory.source()
@@ -170,7 +170,7 @@ void t.test('a bad file is reported with its place, and changes nothing', async 
   await recorder.untilState(other, 'absent')
 })
 
-void t.test('the same object in two files', async (t) => {
+void t.test('the source reports the same object in two files', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
   directory.write('b.yaml', `# more\n${secret('serving-cert', 'two')}`)
@@ -182,7 +182,7 @@ void t.test('the same object in two files', async (t) => {
   await directory.recorder.untilState(cert, 'present', 'two')
 })
 
-void t.test('moved from one file to another, it is never reported as absent or twice there', async (t) => {
+void t.test('an object that moves from one file to another is never reported as absent or twice there', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
   const source = directory.source()
@@ -241,24 +241,27 @@ void t.test('a file that never comes to rest holds up the others only for a whil
   await directory.recorder.untilState(other, 'present', 'rest')
 })
 
-void t.test('pipes, directories, links to nowhere and other names are passed over; large files refused', async (t) => {
-  const directory = new Directory(t)
-  mkdirSync(join(directory.path, 'directory.yaml'))
-  symlinkSync('nowhere', join(directory.path, 'link.yaml'))
-  directory.write('.a.yaml.swp', 'canary: [')
-  directory.write('.hidden.yaml', 'canary: [')
-  directory.write('notes.txt', 'canary: [')
-  const source = directory.source()
-  source.follow([{ reference: cert }])
-  await directory.recorder.untilState(cert, 'absent')
-  t.strictSame(directory.warnings, [])
-  directory.write('large.yaml', `#${'x'.repeat(17 * 1024 * 1024)}`)
-  await directory.recorder.until('a warning', () => directory.warnings.length > 0)
-  t.match(directory.warnings[0], /large\.yaml: holds \d+ bytes; at most 16777216 are allowed/)
-  t.equal(source.latest(cert)?.state, 'absent')
-})
+void t.test(
+  'the source passes over pipes, directories, dangling links and other names, and refuses large files',
+  async (t) => {
+    const directory = new Directory(t)
+    mkdirSync(join(directory.path, 'directory.yaml'))
+    symlinkSync('nowhere', join(directory.path, 'link.yaml'))
+    directory.write('.a.yaml.swp', 'canary: [')
+    directory.write('.hidden.yaml', 'canary: [')
+    directory.write('notes.txt', 'canary: [')
+    const source = directory.source()
+    source.follow([{ reference: cert }])
+    await directory.recorder.untilState(cert, 'absent')
+    t.strictSame(directory.warnings, [])
+    directory.write('large.yaml', `#${'x'.repeat(17 * 1024 * 1024)}`)
+    await directory.recorder.until('a warning', () => directory.warnings.length > 0)
+    t.match(directory.warnings[0], /large\.yaml: holds \d+ bytes; at most 16777216 are allowed/)
+    t.equal(source.latest(cert)?.state, 'absent')
+  },
+)
 
-void t.test('one pass waits for the first answers', async (t) => {
+void t.test('firstAnswers waits for the first answers of the files', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
   const source = directory.source()

@@ -19,7 +19,7 @@ function setBack(t: Test): void {
 
 const cluster = { server: 'https://127.0.0.1:1' }
 
-void t.test('a token file and a kubeconfig that change are followed', async (t) => {
+void t.test('access follows a changed token file and a changed kubeconfig', async (t) => {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const token = join(directory.path, 'token')
@@ -36,7 +36,7 @@ void t.test('a token file and a kubeconfig that change are followed', async (t) 
   t.match((await access.current()).headers, { authorization: 'Bearer three' })
 })
 
-void t.test('files that seem unchanged are read again all the same', async (t) => {
+void t.test('access reads files again even if they seem unchanged', async (t) => {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const path = join(directory.path, 'kubeconfig')
@@ -97,7 +97,7 @@ void t.test('a credential plugin runs again after a 401', async (t) => {
   t.equal(runs(), before + 1)
 })
 
-void t.test('an idle connection is closed', async (t) => {
+void t.test('the client closes an idle connection', async (t) => {
   const { api } = await start(t, {}, {}, { idle: 500, ping: 50 })
   await api.get('/', {}, once)
   // The clock steps while the connection is idle.

@@ -62,7 +62,7 @@ const listOf = (items: Iterable<Item>, version: number, next?: string) => ({
   items: [...items],
 })
 
-await t.test('a watch whose version has expired lists anew at once, and reads only what has changed', async (t) => {
+await t.test('a watch with an expired version lists anew at once, and reads only changed objects', async (t) => {
   const secrets = new Map([one, two].map((each) => [each.name, item(each, 10)]))
   const lists = [50, 90]
   const { asked, recorder, send, streams } = await watching(t, secrets, (_, reply) => {
@@ -80,7 +80,7 @@ await t.test('a watch whose version has expired lists anew at once, and reads on
   t.equal(recorder.reported.length, 3, 'nothing else is reported')
 })
 
-await t.test('a list that expires between two pages says nothing of what it has not shown', async (t) => {
+await t.test('a list that expires between two pages says nothing of the objects that it has not shown', async (t) => {
   const secrets = new Map([one, two].map((each) => [each.name, item(each, 10)]))
   let expired = 0
   const { asked, recorder, streams } = await watching(t, secrets, (query, reply) => {
@@ -99,7 +99,7 @@ await t.test('a list that expires between two pages says nothing of what it has 
   t.notOk(recorder.reported.some(({ observation: { state } }) => state === 'absent'))
 })
 
-await t.test('an object that is deleted and made anew is another one, in whichever order it is heard of', async (t) => {
+await t.test('an object that is deleted and made anew is another one, in either order of the events', async (t) => {
   const secrets = new Map([one, two].map((each) => [each.name, item(each, 10)]))
   const { recorder, send, streams } = await watching(t, secrets, (_, reply) => {
     json(reply, 200, listOf(secrets.values(), 50))

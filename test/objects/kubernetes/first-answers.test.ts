@@ -7,7 +7,7 @@ import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
-void t.test('an API server that denies everybody while it starts is waited for', async (t) => {
+void t.test('firstAnswers waits for an API server that denies everything while it starts', async (t) => {
   let denied = 0
   const { source } = await startWatching(t, {}, (c) => {
     c.put('serving-cert', 'one')
@@ -24,7 +24,7 @@ void t.test('an API server that denies everybody while it starts is waited for',
   t.ok(denied > 2)
 })
 
-void t.test('a denial that lasts is an answer', async (t) => {
+void t.test('firstAnswers takes a lasting denial for an answer', async (t) => {
   const { source } = await startWatching(t, {}, (c) => {
     c.intercept = (_, reply) => {
       refuse(reply, 403, 'forbidden')

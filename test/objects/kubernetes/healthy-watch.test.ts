@@ -66,10 +66,10 @@ async function delaysOf(t: Test, healthyAfter: number, before: number): Promise<
   return recovery.delays.slice(0, 2 * before + 2)
 }
 
-await t.test('a stream that lived for long enough: the next failure is a first one', async (t) => {
+await t.test('a failure after a long-lived stream counts as a first one', async (t) => {
   t.strictSame(await delaysOf(t, 0, 2), [500, 1000, 500, 500, 1000, 2000])
 })
 
-await t.test('streams that break before: the delays go on to grow', async (t) => {
+await t.test('the delays go on to grow while streams break earlier', async (t) => {
   t.strictSame(await delaysOf(t, 3_600_000, 2), [500, 1000, 2000, 4000, 8000, 16_000])
 })

@@ -7,7 +7,7 @@ import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
-void t.test('a list that lags behind what was published is not believed', async (t) => {
+void t.test('a list that lags behind the published version changes nothing', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   cluster.put('serving-cert', 'oldest')
   cluster.put('serving-cert', 'old')
@@ -30,7 +30,7 @@ void t.test('a list that lags behind what was published is not believed', async 
   t.equal(cluster.requests.length, 2, 'what the stream then catches up with asks for nothing')
 })
 
-void t.test('an absence that lags behind is not believed', async (t) => {
+void t.test('an absence that lags behind changes nothing', async (t) => {
   for (const streaming of ['supported', 'refused'] as const) {
     const { cluster, recorder, source } = await startWatching(t, {}, (c) => (c.streaming = streaming))
     const { metadata } = cluster.put('serving-cert', 'new')
@@ -41,7 +41,7 @@ void t.test('an absence that lags behind is not believed', async (t) => {
   }
 })
 
-void t.test('a deletion is not undone by a server that lags', async (t) => {
+void t.test('a lagging server does not undo a deletion', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present')
@@ -58,7 +58,7 @@ void t.test('a deletion is not undone by a server that lags', async (t) => {
   t.equal(recorder.reported.length, 2)
 })
 
-void t.test('what is published while it runs is a floor, too', async (t) => {
+void t.test('a version published while the source runs is a floor, too', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
@@ -72,7 +72,7 @@ void t.test('what is published while it runs is a floor, too', async (t) => {
   t.equal(cluster.requests.filter(({ verb }) => verb === 'get').length, 1)
 })
 
-void t.test('an etcd restored from a backup is recognised', async (t) => {
+void t.test('the source recognises an etcd restored from a backup', async (t) => {
   for (const streaming of ['supported', 'refused'] as const) {
     const { cluster, recorder, source } = await startWatching(t, {}, (c) => (c.streaming = streaming))
     cluster.put('serving-cert', 'backed up')
@@ -90,7 +90,7 @@ void t.test('an etcd restored from a backup is recognised', async (t) => {
   }
 })
 
-void t.test('a restore to before the object was made', async (t) => {
+void t.test('the source follows a restore to before the object was made', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   const backup = cluster.revision
   cluster.put('serving-cert', 'one')
@@ -103,7 +103,7 @@ void t.test('a restore to before the object was made', async (t) => {
   t.notOk((await recorder.untilState(cert, 'present', 'again')).rewound, 'and life goes on there')
 })
 
-void t.test('another history that has reached the same version with other content', async (t) => {
+void t.test('the source recognises another history that has reached the same version with other content', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   cluster.put('serving-cert', 'backed up')
   const backup = cluster.revision
@@ -119,7 +119,7 @@ void t.test('another history that has reached the same version with other conten
   t.match(observation, { object: { resourceVersion: '1002' } })
 })
 
-void t.test('a restore that breaks no connection is found out by the silence of the resumed watch', async (t) => {
+void t.test('the silence of the resumed watch reveals a restore that breaks no connection', async (t) => {
   // Of one second: whenever the server ends such a watch, its time is over.
   const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
     c.obeysTimeouts = false
@@ -163,7 +163,7 @@ void t.test('a resumed watch that breaks begins again with a consistent read', a
   t.equal(cluster.requests[2]?.query.get('sendInitialEvents'), 'true')
 })
 
-void t.test('a bookmark that goes backwards', async (t) => {
+void t.test('a bookmark that goes backwards leads to a fresh read', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   cluster.put('serving-cert', 'backed up')
   const backup = cluster.revision
@@ -177,7 +177,7 @@ void t.test('a bookmark that goes backwards', async (t) => {
   t.strictSame(recorder.restarts, ['expired'])
 })
 
-void t.test('the time that a fresh read takes is not held against streaming lists', async (t) => {
+void t.test('the time of a fresh read does not count against streaming lists', async (t) => {
   const { cluster, recorder, source, logged } = await startWatching(t, { initialEventsTimeout: 1_000 })
   const { metadata } = cluster.put('serving-cert', 'new')
   cluster.lag = 1
@@ -199,7 +199,7 @@ void t.test('the time that a fresh read takes is not held against streaming list
   t.notMatch(logged.join(), 'no streaming lists')
 })
 
-void t.test('a fresh read that fails decides nothing', async (t) => {
+void t.test('a failed fresh read decides nothing', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   const { metadata } = cluster.put('serving-cert', 'new')
   cluster.lag = 1
@@ -217,7 +217,7 @@ void t.test('a fresh read that fails decides nothing', async (t) => {
   t.ok(recorder.reported.every(({ rewound, observation }) => !rewound && observation.state !== 'absent'))
 })
 
-void t.test('whatever a lagging server shows, what is reported never goes backwards', async (t) => {
+void t.test("reports never go backwards, in every order of a lagging server's answers", async (t) => {
   const random = randomFrom(seed)
   t.comment(replay)
   const pick = (below: number) => Math.floor(random() * below)

@@ -14,7 +14,7 @@ import { recordingLog, startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
-void t.test('a wrong authority is the certificate that it did not sign, not a denial', async (t) => {
+void t.test('a wrong authority shows as the certificate that it did not sign, not as a denial', async (t) => {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const ca = join(directory.path, 'ca')
@@ -56,7 +56,7 @@ void t.test('a wrong authority is the certificate that it did not sign, not a de
   await recorder.untilState(cert, 'present', 'two')
 })
 
-void t.test('a denial names the right that is missing, and a refused connection its port', async (t) => {
+void t.test('a denial names the missing right, and a refused connection its port', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { denialGrace: 60_000 }, (c) =>
     c.put('serving-cert', 'one'),
   )

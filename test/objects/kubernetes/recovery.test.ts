@@ -2,7 +2,7 @@ import t from 'tap'
 import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
 import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
 
-void t.test('one that waits is sent ahead, and all follow when a request got through', async (t) => {
+void t.test('one waiting watch scouts ahead, and all follow when a request got through', async (t) => {
   const recovery = new Recovery({ scoutDelay: 40, wakeSpread: 10, wakeInterval: 0 }, () => 1)
   const signal = new AbortController().signal
   const ended: number[] = []
@@ -14,7 +14,7 @@ void t.test('one that waits is sent ahead, and all follow when a request got thr
   t.equal(ended.length, 3)
 })
 
-void t.test('nobody is sent ahead while another watch is well', async (t) => {
+void t.test('no watch scouts ahead while another watch is well', async (t) => {
   const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1, wakeInterval: 0 }, () => 1)
   recovery.streamOpened()
   const startedAt = performance.now()
@@ -22,7 +22,7 @@ void t.test('nobody is sent ahead while another watch is well', async (t) => {
   t.ok(performance.now() - startedAt >= 149)
 })
 
-void t.test('what does not wait for the server is not woken, but an abort ends every wait', async (t) => {
+void t.test('success does not wake a watch that waits for no server, but an abort ends every wait', async (t) => {
   const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1, wakeInterval: 0 }, () => 1)
   const abort = new AbortController()
   let ended = false

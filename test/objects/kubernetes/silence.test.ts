@@ -5,7 +5,7 @@ import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
-void t.test('silence after a bookmark ends the stream, and the object is listed again', async (t) => {
+void t.test('silence after a bookmark ends the stream, and the reflector lists the object again', async (t) => {
   const { cluster, recorder, source, logged } = await startWatching(t, { silence: 300 }, (c) =>
     c.put('serving-cert', 'one'),
   )

@@ -16,44 +16,41 @@ import { recordingLog, shortTiming, startWatching } from './watching.js'
 const cert = reference('serving-cert')
 const other = reference('other')
 
-void t.test(
-  'one object that is denied: reported with what it needs, the others go on, and it is tried again',
-  async (t) => {
-    let denied = true
-    const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
-      c.put('serving-cert', 'one')
-      c.put('other', 'two')
-      const message = 'secrets "serving-cert" is forbidden: User "u" cannot watch resource "secrets"'
-      c.intercept = ({ name }, reply) => denied && name === 'serving-cert' && refuse(reply, 403, message)
-    })
-    source.follow([{ reference: cert }, { reference: other }])
-    const { observation } = await recorder.untilState(cert, 'unknown')
-    t.match(observation, { reason: 'AccessDenied' })
-    const { message } = observation as { message: string }
-    for (const part of [
-      'Secret kube-system/serving-cert',
-      'watch',
-      'HTTP 403',
-      'User "u" cannot',
-      'Role in namespace kube-system',
-      'get, list and watch',
-      'resource secrets',
-      'resourceNames: [serving-cert]',
-    ]) {
-      t.ok(message.includes(part), part)
-    }
-    await recorder.untilState(other, 'present', 'two')
-    cluster.put('other', 'three')
-    await recorder.untilState(other, 'present', 'three')
-    await recorder.until('tried again', () => recorder.restarts.length >= 3)
-    t.equal(recorder.reported.filter(({ object }) => object.endsWith('cert')).length, 1, 'reported once')
-    denied = false
-    await recorder.untilState(cert, 'present', 'one')
-    t.ok(recorder.restarts.every((reason) => reason === 'denied'))
-  },
-)
+void t.test('a denied object is reported with its missing right, retried, and holds up no other', async (t) => {
+  let denied = true
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
+    c.put('serving-cert', 'one')
+    c.put('other', 'two')
+    const message = 'secrets "serving-cert" is forbidden: User "u" cannot watch resource "secrets"'
+    c.intercept = ({ name }, reply) => denied && name === 'serving-cert' && refuse(reply, 403, message)
+  })
+  source.follow([{ reference: cert }, { reference: other }])
+  const { observation } = await recorder.untilState(cert, 'unknown')
+  t.match(observation, { reason: 'AccessDenied' })
+  const { message } = observation as { message: string }
+  for (const part of [
+    'Secret kube-system/serving-cert',
+    'watch',
+    'HTTP 403',
+    'User "u" cannot',
+    'Role in namespace kube-system',
+    'get, list and watch',
+    'resource secrets',
+    'resourceNames: [serving-cert]',
+  ]) {
+    t.ok(message.includes(part), part)
+  }
+  await recorder.untilState(other, 'present', 'two')
+  cluster.put('other', 'three')
+  await recorder.untilState(other, 'present', 'three')
+  await recorder.until('tried again', () => recorder.restarts.length >= 3)
+  t.equal(recorder.reported.filter(({ object }) => object.endsWith('cert')).length, 1, 'reported once')
+  denied = false
+  await recorder.untilState(cert, 'present', 'one')
+  t.ok(recorder.restarts.every((reason) => reason === 'denied'))
+})
 
-void t.test('a right to watch that is missing alone is named, and what the list says is published', async (t) => {
+void t.test("a missing right to watch is named by itself, and the list's objects are published", async (t) => {
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
     c.put('serving-cert', 'one')
     c.streaming = 'refused'
@@ -81,7 +78,7 @@ void t.test('401 is a denial, too, and never absence', async (t) => {
   t.equal(recorder.restarts[0], 'unauthorized')
 })
 
-void t.test('a denial that does not last hides nothing that is known', async (t) => {
+void t.test('a passing denial hides no known object', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { denialGrace: 60_000 }, (c) =>
     c.put('serving-cert', 'one'),
   )
@@ -98,7 +95,7 @@ void t.test('a denial that does not last hides nothing that is known', async (t)
   t.equal(recorder.reported.length, 1, 'nobody has heard of it')
 })
 
-void t.test('a denial that lasts is reported, and ends', async (t) => {
+void t.test('a lasting denial is reported, and ends', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { denialGrace: 400 }, (c) =>
     c.put('serving-cert', 'one'),
   )
@@ -114,7 +111,7 @@ void t.test('a denial that lasts is reported, and ends', async (t) => {
   await recorder.untilState(cert, 'present', 'one')
 })
 
-void t.test('a mistake in the kubeconfig is reported once for all watches, and mended it is followed', async (t) => {
+void t.test('a mistake in the kubeconfig is reported once for all watches, and a mended one is followed', async (t) => {
   const cluster = new ModelCluster()
   cluster.put('serving-cert', 'one')
   await cluster.start()

@@ -6,7 +6,7 @@ import { startWatching } from './watching.js'
 const cert = reference('serving-cert')
 const other = reference('other')
 
-void t.test('410 as a status and as an event: listed again at once', async (t) => {
+void t.test('a 410, as a status or an event, leads to a new list at once', async (t) => {
   let expired = 0
   const { cluster, recorder, source } = await startWatching(t, { firstDelay: 5_000 }, (c) => {
     c.streaming = 'refused'
@@ -24,7 +24,7 @@ void t.test('410 as a status and as an event: listed again at once', async (t) =
   t.equal(cluster.requests.filter(({ verb }) => verb === 'list').length, 2)
 })
 
-void t.test('410 as an event', async (t) => {
+void t.test('a 410 event leads to a new list', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { firstDelay: 5_000 }, (c) =>
     c.put('serving-cert', 'one'),
   )
@@ -38,26 +38,29 @@ void t.test('410 as an event', async (t) => {
   t.equal(recorder.reported.length, 1)
 })
 
-void t.test('429: not before the Retry-After, and nothing is known meanwhile', async (t) => {
-  let refused = 0
-  const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
-    c.put('serving-cert', 'one')
-    c.intercept = (_, reply) => {
-      refused += 1
-      return refused === 1 && refuse(reply, 429, 'too many requests', { 'retry-after': '1' })
-    }
-  })
-  source.follow([{ reference: cert }])
-  const { observation } = await recorder.untilState(cert, 'unknown')
-  t.match(observation, { reason: 'SourceUnavailable', message: /HTTP 429 \(too many requests\)/ })
-  await recorder.untilState(cert, 'present', 'one')
-  const [first, second] = cluster.requests.map(({ at }) => at)
-  // A timer of Node may be a millisecond early.
-  t.ok((second ?? 0) - (first ?? 0) >= 999, 'the server said one second')
-  t.strictSame(recorder.restarts, ['throttled'])
-})
+void t.test(
+  'a 429 delays the next request until its Retry-After, and the object stays unknown meanwhile',
+  async (t) => {
+    let refused = 0
+    const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
+      c.put('serving-cert', 'one')
+      c.intercept = (_, reply) => {
+        refused += 1
+        return refused === 1 && refuse(reply, 429, 'too many requests', { 'retry-after': '1' })
+      }
+    })
+    source.follow([{ reference: cert }])
+    const { observation } = await recorder.untilState(cert, 'unknown')
+    t.match(observation, { reason: 'SourceUnavailable', message: /HTTP 429 \(too many requests\)/ })
+    await recorder.untilState(cert, 'present', 'one')
+    const [first, second] = cluster.requests.map(({ at }) => at)
+    // A timer of Node may be a millisecond early.
+    t.ok((second ?? 0) - (first ?? 0) >= 999, 'the server said one second')
+    t.strictSame(recorder.restarts, ['throttled'])
+  },
+)
 
-void t.test('a server that fails: unknown at first; what is known stays', async (t) => {
+void t.test('a failing server leaves unknown objects unknown, and known ones known', async (t) => {
   let failing = true
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
     c.put('serving-cert', 'one')
@@ -80,7 +83,7 @@ void t.test('a server that fails: unknown at first; what is known stays', async 
   t.ok(recorder.restarts.includes('server-error'))
 })
 
-void t.test('a server that is away at the start, and comes back', async (t) => {
+void t.test('the source starts without a server, and finds it later', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
   await cluster.stop()
   source.follow([{ reference: cert }])
@@ -90,40 +93,37 @@ void t.test('a server that is away at the start, and comes back', async (t) => {
   await recorder.untilState(cert, 'present', 'one')
 })
 
-void t.test(
-  'a hundred watches find a server that is back quickly, with long backoffs, and not all at once',
-  async (t) => {
-    const all = Array.from({ length: 100 }, (_, index) => reference(`object-${index}`))
-    // Who waits for its own delay waits for minutes; nobody has succeeded for so long that delays begin again.
-    const slow = {
-      firstDelay: 600_000,
-      longestDelay: 600_000,
-      scoutDelay: 200,
-      wakeSpread: 2_000,
-      healthyAfter: 600_000,
-    }
-    const { cluster, recorder, source } = await startWatching(t, slow, (c) => {
-      for (const { name } of all) c.put(name, 'one')
-    })
-    source.follow(all.map((reference) => ({ reference })))
-    await recorder.until('all present', () => all.every((one) => contentOf(source.latest(one)) === 'one'))
-    await cluster.stop()
-    await recorder.until('a failure each', () => recorder.restarts.length >= 100)
-    for (const { name } of all) cluster.put(name, 'two')
-    const seen = cluster.requests.length
-    await cluster.start()
-    await recorder.until('all new', () => all.every((one) => contentOf(source.latest(one)) === 'two'))
-    const times = cluster.requests.slice(seen).map(({ at }) => at)
-    t.equal(times.length, 100, 'one request each')
-    t.ok(Math.max(...times) - Math.min(...times) > 200, 'spread')
-    t.ok(
-      recorder.reported.every(({ observation }) => observation.state === 'present'),
-      'nothing else was reported',
-    )
-  },
-)
+void t.test('a hundred watches find a returned server quickly, with long backoffs, and not all at once', async (t) => {
+  const all = Array.from({ length: 100 }, (_, index) => reference(`object-${index}`))
+  // Who waits for its own delay waits for minutes; nobody has succeeded for so long that delays begin again.
+  const slow = {
+    firstDelay: 600_000,
+    longestDelay: 600_000,
+    scoutDelay: 200,
+    wakeSpread: 2_000,
+    healthyAfter: 600_000,
+  }
+  const { cluster, recorder, source } = await startWatching(t, slow, (c) => {
+    for (const { name } of all) c.put(name, 'one')
+  })
+  source.follow(all.map((reference) => ({ reference })))
+  await recorder.until('all present', () => all.every((one) => contentOf(source.latest(one)) === 'one'))
+  await cluster.stop()
+  await recorder.until('a failure each', () => recorder.restarts.length >= 100)
+  for (const { name } of all) cluster.put(name, 'two')
+  const seen = cluster.requests.length
+  await cluster.start()
+  await recorder.until('all new', () => all.every((one) => contentOf(source.latest(one)) === 'two'))
+  const times = cluster.requests.slice(seen).map(({ at }) => at)
+  t.equal(times.length, 100, 'one request each')
+  t.ok(Math.max(...times) - Math.min(...times) > 200, 'spread')
+  t.ok(
+    recorder.reported.every(({ observation }) => observation.state === 'present'),
+    'nothing else was reported',
+  )
+})
 
-void t.test('malformed objects are reported as such, with their place, and mended by the next version', async (t) => {
+void t.test('malformed objects are reported with their place, and mended by the next version', async (t) => {
   const { cluster, recorder, source, logged } = await startWatching(t, {}, (c) => {
     c.putRaw('serving-cert', { data: { 'tls.key': 'canary-value!' } })
   })
@@ -143,7 +143,7 @@ void t.test('malformed objects are reported as such, with their place, and mende
   t.notMatch(JSON.stringify([recorder.reported.map(({ observation }) => observation), logged]), 'canary')
 })
 
-void t.test('what is no event breaks nothing', async (t) => {
+void t.test('a line that is no event breaks nothing', async (t) => {
   const { cluster, recorder, source, logged } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
@@ -180,7 +180,7 @@ void t.test('a 404 of the collection is a wrong address, not an absence', async 
   t.match(observation, { reason: 'SourceUnavailable', message: /address of a Kubernetes API server/ })
 })
 
-void t.test('closing ends requests that hang', async (t) => {
+void t.test('close ends hanging requests', async (t) => {
   const { recorder, source } = await startWatching(t, {}, (c) => (c.intercept = () => true))
   source.follow([{ reference: cert }, { reference: other }])
   await source.close()

@@ -5,7 +5,7 @@ import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
-void t.test('create, update, delete and create again, each reported at once', async (t) => {
+void t.test('the source reports create, update, delete and create again at once', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'absent')
@@ -67,7 +67,7 @@ void t.test('an object that is being deleted is reported as terminating until it
   t.equal(recorder.reported.length, 3)
 })
 
-void t.test('a server that refuses streaming lists is asked once: list, then watch', async (t) => {
+void t.test('a server that refuses streaming lists hears of them once: then list, then watch', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
     c.streaming = 'refused'
     c.put('serving-cert', 'one')
@@ -90,7 +90,7 @@ void t.test('a server that refuses streaming lists is asked once: list, then wat
   t.strictSame(recorder.restarts, [], 'which is no restart')
 })
 
-void t.test('a server that does not know of initial events is found out by their missing end', async (t) => {
+void t.test('the missing end of initial events reveals a server that does not know of them', async (t) => {
   const { cluster, recorder, source } = await startWatching(
     t,
     { initialEventsTimeout: 300 },
@@ -151,7 +151,7 @@ void t.test('initial events that do not end in time make one watch list, and no 
   t.notMatch(logged.join(), 'has no streaming lists')
 })
 
-void t.test('what a watch says is confirmed by bookmarks, and a watch whose time is over is resumed', async (t) => {
+void t.test("bookmarks confirm a watch's reports, and a watch whose time is over resumes", async (t) => {
   // Of one second: whenever the server ends such a watch, its time is over.
   const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
     c.put('serving-cert', 'one')
@@ -180,7 +180,7 @@ void t.test('what a watch says is confirmed by bookmarks, and a watch whose time
   t.equal(recorder.reported.length, 1, 'nothing new was reported')
 })
 
-void t.test('a watch that outlives its time is cut', async (t) => {
+void t.test('the reflector cuts a watch that outlives its time', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1], overrun: 100 }, (c) => {
     c.obeysTimeouts = false
   })
@@ -194,7 +194,7 @@ void t.test('a watch that outlives its time is cut', async (t) => {
   t.equal(cluster.watching, 1, 'one stream is open')
 })
 
-void t.test('forgotten objects are not reported of any more, kept ones go on', async (t) => {
+void t.test('forgotten objects are not reported any more, kept ones go on', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   const other = reference('other')
   source.follow([{ reference: cert }, { reference: other }])
@@ -214,7 +214,7 @@ void t.test('forgotten objects are not reported of any more, kept ones go on', a
   t.equal(recorder.reported.length, reported)
 })
 
-void t.test('two hundred objects at once', async (t) => {
+void t.test('the source follows two hundred objects at once', async (t) => {
   const all = Array.from({ length: 200 }, (_, index) => reference(`object-${index}`))
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
     for (const { name } of all) c.put(name, name)
