@@ -40,7 +40,7 @@ function refused(data: Data): string[] {
 const pkcs1 = openssl('genrsa -traditional -out OUT 2048').toString()
 const sec1 = openssl('ecparam -name prime256v1 -genkey -out OUT').toString()
 
-await t.test('keys of every kind that is in use', (t) => {
+await t.test('validate: certificates accepts keys of every usual kind', (t) => {
   t.match(pkcs1, 'BEGIN RSA PRIVATE KEY')
   t.match(sec1, /BEGIN EC PARAMETERS[^]*BEGIN EC PRIVATE KEY/)
   const keys: [string, string][] = [
@@ -67,7 +67,7 @@ await t.test('keys of every kind that is in use', (t) => {
   t.end()
 })
 
-await t.test('what is refused, and with which words', (t) => {
+await t.test('validate: certificates refuses each bad pair and block, in its words', (t) => {
   const crt = (content: string | Uint8Array) => refused({ 'tls.crt': content, 'tls.key': key })
   const pem = (content: string | Uint8Array) => refused({ 'tls.crt': certificate, 'tls.key': content })
   const oneLineLess = (text: string) => edited(text, (lines) => lines.filter((_, index) => index !== 3))
@@ -131,7 +131,7 @@ await t.test('what is refused, and with which words', (t) => {
   t.end()
 })
 
-await t.test('which files are looked at', (t) => {
+await t.test('validate: certificates checks tls.crt, tls.key and all files with certificate blocks', (t) => {
   t.same(refused({ 'tls.crt': certificate }), ['Secret ns/a: it has tls.crt, but no tls.key'])
   t.same(refused({ 'tls.key': key }), ['Secret ns/a: it has tls.key, but no tls.crt'])
   t.same(refused({ token: 'x', 'ca.crt': certificate + other }), [])
@@ -187,7 +187,7 @@ await t.test('dates warn, and never block', (t) => {
   t.end()
 })
 
-await t.test('a bad block of a combined file is the fault of its object, where that is one', (t) => {
+await t.test('a bad block of a combined file is the fault of the object that gave it', (t) => {
   const bad = certificate.replace('END', 'ENDE')
   const faultOf = (...from: Parameters<typeof combine>[1]) => {
     const directory = directoryOf([combine('all.pem', from)], { validate: ['certificates'] })

@@ -18,7 +18,7 @@ const keysOf = (found: readonly CertificateChange[] = []) => found.map(({ from, 
 const serialsOf = (found: readonly CertificateChange[] = []) => found.map(({ from, to }) => [from?.serial, to?.serial])
 const serial = (certificate: string) => changes({}, { a: certificate }).a?.[0]?.to?.serial
 
-await t.test('a certificate that is renewed is one change, with all that people ask', (t) => {
+await t.test('a renewed certificate is one change, with all facts that people ask for', (t) => {
   const found = changes({ 'tls.crt': server, 'tls.key': key }, { 'tls.crt': renewed, 'tls.key': key })
   t.strictSame(Object.keys(found), ['tls.crt'])
   t.match(found['tls.crt'], [
@@ -47,7 +47,7 @@ await t.test('a key that no longer belongs to its certificate is a change of the
   t.end()
 })
 
-await t.test('of a bundle, only what came and went', (t) => {
+await t.test('compareCertificates shows only the certificates of a bundle that came or went', (t) => {
   const found = changes({ ca: server + renewed }, { ca: renewed + otherServer })
   t.strictSame(serialsOf(found.ca), [[serial(server), serial(otherServer)]])
   t.strictSame(serialsOf(changes({ ca: server + renewed }, { ca: server })['ca']), [[serial(renewed), undefined]])

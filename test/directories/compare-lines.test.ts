@@ -38,7 +38,7 @@ function apply(before: string, lines: readonly string[]): string {
   return [...made, ...old.slice(read)].join('')
 }
 
-await t.test('as diff -u prints it', (t) => {
+await t.test('compareLines prints what diff -u prints', (t) => {
   const old = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', ''].join('\n')
   const now = old.replace('2\n', 'two\n').replace('10\n', '').replace('12\n', '12')
   t.strictSame(linesBetween(old, now), [
@@ -54,7 +54,7 @@ await t.test('as diff -u prints it', (t) => {
   t.end()
 })
 
-await t.test('it turns the one text into the other', (t) => {
+await t.test('compareLines makes a patch that turns the one text into the other', (t) => {
   const text = fc
     .array(fc.constantFrom('a\n', 'b\n', 'c\n', '\n', 'a'), { maxLength: 40 })
     .map((lines) => lines.join(''))
@@ -62,7 +62,7 @@ await t.test('it turns the one text into the other', (t) => {
   return holds(t, 'a diff is a patch', property, { runs: 400 })
 })
 
-await t.test('what is no text, or has too many lines or changes, is not compared', (t) => {
+await t.test('compareLines refuses bytes that are no text, and too many lines or changes', (t) => {
   t.match(compareLines(Buffer.from([0xff, 0xfe]), bytes('')), { hidden: /no text in UTF-8/ })
   t.match(compareLines(bytes(''), bytes('a\0b')), { hidden: /no text in UTF-8/ })
   t.match(compareLines(bytes(''), bytes('a\n'.repeat(20_001))), { hidden: /more than 20000 lines/ })

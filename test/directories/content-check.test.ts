@@ -63,7 +63,7 @@ class Scene {
 const isRoot = process.getuid?.() === 0
 
 await t.test(
-  'a command accepts with 0 and rejects with anything else; its output is counted, never shown',
+  'a check accepts with 0 and rejects with any other code; holdfast counts its output, and shows none',
   async (t) => {
     const scene = new Scene(t)
     t.equal(await scene.run('grep -q new "$1/conf"'), '')
@@ -76,7 +76,7 @@ await t.test(
 )
 
 await t.test(
-  'as root, it finds the new content at the target’s own path, which nobody else does',
+  'as root, a check finds the new content at the target’s own path, and no other process does',
   { skip: !isRoot && 'needs root' },
   async (t) => {
     const scene = new Scene(t)
@@ -94,7 +94,7 @@ await t.test(
 )
 
 await t.test(
-  'the same, where there is no target yet: all else beside it is where it was',
+  'as root, a check without a target yet finds all else beside it in its place',
   { skip: !isRoot && 'needs root' },
   async (t) => {
     const scene = new Scene(t)
@@ -106,7 +106,7 @@ await t.test(
   },
 )
 
-await t.test('a command that is over its time is ended, and so is what it has started', async (t) => {
+await t.test('a check that overruns its time ends, with the processes that it has started', async (t) => {
   const scene = new Scene(t)
   const start =
     '(trap "" TERM; read pid rest < /proc/self/stat; echo $pid > "$2/pid"; exec sleep 60) > /dev/null 2>&1 & while [ ! -s "$2/pid" ]; do sleep 0.02; done;'
@@ -153,7 +153,7 @@ await t.test(
   },
 )
 
-await t.test('a check that is abandoned ends with the reason, and says nothing about the content', async (t) => {
+await t.test('an abandoned check ends with the reason, and says nothing about the content', async (t) => {
   const scene = new Scene(t)
   const abort = new AbortController()
   const run = scene.run('echo > "$2/started"; sleep 60', { signal: abort.signal })
@@ -164,7 +164,7 @@ await t.test('a check that is abandoned ends with the reason, and says nothing a
   t.equal(await scene.run('exit 1').then((said) => said.split(';')[0]), 'exec sh: exit code 1')
 })
 
-await t.test('two run at a time; one that waits for its turn is abandoned like any other', async (t) => {
+await t.test('two checks run at a time; a waiting one is abandoned like any other', async (t) => {
   const scene = new Scene(t)
   mkdirSync(join(scene.root, 'running'))
   const script = 'me=$(mktemp "$2/running/XXXXXX"); ls "$2/running" | wc -l >> "$2/counts"; sleep 0.2; rm "$me"'
@@ -183,7 +183,7 @@ await t.test('two run at a time; one that waits for its turn is abandoned like a
   t.notOk(existsSync(join(scene.root, 'late')))
 })
 
-await t.test('what says nothing of the content is no verdict on it', async (t) => {
+await t.test('a check that did not start, or that SIGKILL ended, is no verdict on the content', async (t) => {
   const scene = new Scene(t)
   const verdict = async (command: string[]) => {
     const { signal } = new AbortController()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { describeDifferences } from '../../src/directories/verify.js'
 import type { Publication } from '../../src/durable/types.js'
 
-await t.test('what differs on the disk, in words', (t) => {
+await t.test('describeDifferences tells in words what differs on the disk', (t) => {
   const publication: Publication = {
     path: '/srv/certs',
     digest: 'sha256:aa',

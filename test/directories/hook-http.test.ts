@@ -46,7 +46,7 @@ const http = (url: string, more: Partial<typeof policy & { method: string }> = {
   ...more,
 })
 
-await t.test('http', async (t) => {
+await t.test('an http hook sends one request, and judges its status', async (t) => {
   const seen: IncomingMessage[] = []
   const port = await withServer((request, response) => {
     seen.push(request)
@@ -93,7 +93,7 @@ await t.test('http', async (t) => {
   t.equal((await waiting).error, reason)
 })
 
-await t.test('http where nobody listens, or a stranger does', async (t) => {
+await t.test('an http hook fails where no server listens, or an untrusted one', async (t) => {
   const port = await silentPort(t)
   t.equal(await messageOf(http(`http://127.0.0.1:${port}/${canary}`)), 'http x: no answer: ECONNREFUSED')
   t.equal(await messageOf(http(`http://localhost:${port}/${canary}`)), 'http x: no answer: ECONNREFUSED')

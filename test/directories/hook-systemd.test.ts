@@ -32,36 +32,39 @@ async function site(t: Test, started: (manager: Peer, call: Call) => void) {
   return { bus, manager }
 }
 
-await t.test('each action is a method of the manager; the job is awaited, and its result counts', async (t) => {
-  const results = ['done', 'skipped', 'failed', 'canceled', 'timeout', 'dependency']
-  let turn = 0
-  const { bus, manager } = await site(t, (manager, call) => {
-    manager.reply(call, [['o', job]])
-    // Another job's end is none of its business.
-    manager.jobRemoved(`${job}1`, unit, 'failed')
-    manager.jobRemoved(job, unit, results[turn++] ?? 'done')
-  })
-  for (const result of results) {
-    const expected = ['done', 'skipped'].includes(result)
-      ? undefined
-      : `systemd x: the job of ${unit} ended with "${result}"`
-    t.equal(await messageOf(hook(bus.socket)), expected, result)
-  }
-  const actions = {
-    'reload-or-restart': 'ReloadOrRestartUnit',
-    'try-reload-or-restart': 'ReloadOrTryRestartUnit',
-    reload: 'ReloadUnit',
-    restart: 'RestartUnit',
-    'try-restart': 'TryRestartUnit',
-    start: 'StartUnit',
-  } as const
-  for (const action of Object.keys(actions) as (keyof typeof actions)[]) {
-    t.equal(await messageOf(hook(bus.socket, { action })), undefined)
-    t.match(manager.calls.at(-1), { member: actions[action], body: [unit, 'replace'] })
-  }
-})
+await t.test(
+  'a systemd hook calls a method of the manager for each action, awaits the job, and judges its result',
+  async (t) => {
+    const results = ['done', 'skipped', 'failed', 'canceled', 'timeout', 'dependency']
+    let turn = 0
+    const { bus, manager } = await site(t, (manager, call) => {
+      manager.reply(call, [['o', job]])
+      // Another job's end is none of its business.
+      manager.jobRemoved(`${job}1`, unit, 'failed')
+      manager.jobRemoved(job, unit, results[turn++] ?? 'done')
+    })
+    for (const result of results) {
+      const expected = ['done', 'skipped'].includes(result)
+        ? undefined
+        : `systemd x: the job of ${unit} ended with "${result}"`
+      t.equal(await messageOf(hook(bus.socket)), expected, result)
+    }
+    const actions = {
+      'reload-or-restart': 'ReloadOrRestartUnit',
+      'try-reload-or-restart': 'ReloadOrTryRestartUnit',
+      reload: 'ReloadUnit',
+      restart: 'RestartUnit',
+      'try-restart': 'TryRestartUnit',
+      start: 'StartUnit',
+    } as const
+    for (const action of Object.keys(actions) as (keyof typeof actions)[]) {
+      t.equal(await messageOf(hook(bus.socket, { action })), undefined)
+      t.match(manager.calls.at(-1), { member: actions[action], body: [unit, 'replace'] })
+    }
+  },
+)
 
-await t.test('the end of a job may be announced before the answer that names it', async (t) => {
+await t.test('a systemd hook accepts the end of a job before the answer that names it', async (t) => {
   const { bus } = await site(t, (manager, call) => {
     manager.jobRemoved(job, unit, 'done')
     manager.reply(call, [['o', job]])
@@ -69,7 +72,7 @@ await t.test('the end of a job may be announced before the answer that names it'
   t.equal(await messageOf(hook(bus.socket)), undefined)
 })
 
-await t.test('somebody else’s announcement is not believed', async (t) => {
+await t.test('a systemd hook ignores another client’s announcement', async (t) => {
   const { bus } = await site(t, (manager, call) => {
     manager.reply(call, [['o', job]])
     // The liar's comes first: through the same bus, whose order is that of arrival.
@@ -88,7 +91,7 @@ await t.test('somebody else’s announcement is not believed', async (t) => {
   t.equal(await messageOf(hook(bus.socket)), `systemd x: the job of ${unit} ended with "failed"`)
 })
 
-await t.test('what the bus and the manager refuse, without their texts', async (t) => {
+await t.test('a systemd hook reports refusals of the bus and the manager, without their texts', async (t) => {
   let error = ''
   const { bus, manager } = await site(t, (manager, call) => manager.refuse(call, error))
   const cases: [string, string][] = [
@@ -114,34 +117,37 @@ await t.test('what the bus and the manager refuse, without their texts', async (
   t.equal(await messageOf(hook(nowhere)), `systemd x: ${nowhere}: ECONNREFUSED`)
 })
 
-await t.test('a bus that takes nobody, that is none, or that ends in the middle', async (t) => {
-  const closed = await Bus.start(t, '<deny user="*"/>')
-  t.equal(await messageOf(hook(closed.socket)), `systemd x: ${closed.socket}: the bus ended the connection`)
-  for (const [said, message] of [
-    ['REJECTED EXTERNAL\r\n', /the bus does not take this user/],
-    ['HTTP/1.1 400 Bad Request\r\n', /the bus does not take this user/],
-    ['x'.repeat(20_000), /the bus ended the connection/],
-    [`OK 0\r\nl\x02\x01\x01${'\xff'.repeat(12)}`, /the bus sent what is no message of D-Bus/],
-  ] as const) {
-    const socket = join(closed.directory, `s${said.length}`)
-    const server = createServer((peer) => void peer.on('error', () => {}).end(said, 'latin1'))
+await t.test(
+  'a systemd hook fails at a bus that refuses every user, that is none, or that ends in the middle',
+  async (t) => {
+    const closed = await Bus.start(t, '<deny user="*"/>')
+    t.equal(await messageOf(hook(closed.socket)), `systemd x: ${closed.socket}: the bus ended the connection`)
+    for (const [said, message] of [
+      ['REJECTED EXTERNAL\r\n', /the bus does not take this user/],
+      ['HTTP/1.1 400 Bad Request\r\n', /the bus does not take this user/],
+      ['x'.repeat(20_000), /the bus ended the connection/],
+      [`OK 0\r\nl\x02\x01\x01${'\xff'.repeat(12)}`, /the bus sent what is no message of D-Bus/],
+    ] as const) {
+      const socket = join(closed.directory, `s${said.length}`)
+      const server = createServer((peer) => void peer.on('error', () => {}).end(said, 'latin1'))
+      t.teardown(() => server.close())
+      await new Promise<void>((resolve) => server.listen(socket, resolve))
+      t.match(await messageOf(hook(socket)), message)
+    }
+    const silent = join(closed.directory, 'silent')
+    const server = createServer((peer) => void peer.on('error', () => {}).resume())
     t.teardown(() => server.close())
-    await new Promise<void>((resolve) => server.listen(socket, resolve))
-    t.match(await messageOf(hook(socket)), message)
-  }
-  const silent = join(closed.directory, 'silent')
-  const server = createServer((peer) => void peer.on('error', () => {}).resume())
-  t.teardown(() => server.close())
-  await new Promise<void>((resolve) => server.listen(silent, resolve))
-  t.equal(
-    await messageOf(hook(silent, { timeout: 200 })),
-    `systemd x: ${silent}: the bus, or systemd on it, has not answered within 200 ms`,
-  )
-  const { bus } = await site(t, (_, call) => void (call.serial > 0 && bus.stop()))
-  t.match(await messageOf(hook(bus.socket)), /the bus ended the connection$/)
-})
+    await new Promise<void>((resolve) => server.listen(silent, resolve))
+    t.equal(
+      await messageOf(hook(silent, { timeout: 200 })),
+      `systemd x: ${silent}: the bus, or systemd on it, has not answered within 200 ms`,
+    )
+    const { bus } = await site(t, (_, call) => void (call.serial > 0 && bus.stop()))
+    t.match(await messageOf(hook(bus.socket)), /the bus ended the connection$/)
+  },
+)
 
-await t.test('a job that takes too long is left to systemd; an agent that ends waits for none', async (t) => {
+await t.test('a systemd hook leaves a slow job to systemd; an ending agent waits for none', async (t) => {
   const { bus, manager } = await site(t, (manager, call) => manager.reply(call, [['o', job]]))
   t.equal(
     await messageOf(hook(bus.socket, { timeout: 300 })),

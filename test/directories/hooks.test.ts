@@ -42,7 +42,7 @@ async function pidIn(path: string): Promise<number> {
   return text.endsWith('\n') ? Number(text) : 0
 }
 
-await t.test('exec', async (t) => {
+await t.test('an exec hook runs its command without a shell, and shows no output', async (t) => {
   t.equal(await messageOf(exec(['/bin/true'])), undefined)
   t.equal(
     await messageOf(shell('echo $2; echo $2$2 >&2; exit 3')),
@@ -59,7 +59,7 @@ await t.test('exec', async (t) => {
   )
 })
 
-await t.test('the environment and descriptors of a command', async (t) => {
+await t.test('a command gets a clean environment, and no descriptors', async (t) => {
   process.env.HOLDFAST_CANARY = canary
   t.teardown(() => delete process.env.HOLDFAST_CANARY)
   const held = await open(at('held'), 'w')
@@ -79,7 +79,7 @@ await t.test('the environment and descriptors of a command', async (t) => {
   t.notOk(descriptors.some(([, to]) => to === at('held')))
 })
 
-await t.test('a command that is over its time is ended with all its children', async (t) => {
+await t.test('a command that overruns its time ends with all its children', async (t) => {
   const script = (trap: string) => `${trap} sleep 300 & echo $! > $1/child; echo $$ > $1/parent; while :; do wait; done`
   for (const trap of ['', "trap '' TERM;"]) {
     for (const name of ['child', 'parent']) await rm(at(name), { force: true })
@@ -94,7 +94,7 @@ await t.test('a command that is over its time is ended with all its children', a
   }
 })
 
-await t.test('a command that hangs is ended in a process that collects garbage', async (t) => {
+await t.test('a hanging command ends in a process that collects garbage', async (t) => {
   const hanging = messageOf(exec(['/bin/sleep', '300'], { timeout: 300 }))
   t.equal(await underGarbageCollection(hanging), 'exec x: still running after 300 ms: holdfast ended it')
 })
@@ -128,7 +128,7 @@ await t.test('an abandoned hook ends at once, with its command', async (t) => {
   t.equal((await failing).error, reason, 'between two tries')
 })
 
-await t.test('tries', async (t) => {
+await t.test('a hook tries again as often as retries says', async (t) => {
   const counting = 'echo x >> $1/tries; [ $(wc -l < $1/tries) -ge 3 ]'
   const { message, log } = await outcome(shell(counting, { retries: 2 }))
   t.equal(message, undefined)
@@ -145,7 +145,7 @@ await t.test('tries', async (t) => {
   t.equal(await readFile(at('tries'), 'utf8'), 'x\n')
 })
 
-await t.test('signal', async (t) => {
+await t.test('a signal hook signals the process of its pid file', async (t) => {
   const pidFile = at('x.pid')
   const hook = {
     type: 'signal' as const,
@@ -189,7 +189,7 @@ await t.test('signal', async (t) => {
 })
 
 await t.test(
-  'the pid file of a user signals processes of that user only',
+  "a user's pid file signals processes of that user only",
   { skip: process.getuid?.() !== 0 && 'needs root' },
   async (t) => {
     const pidFile = at('user.pid')
@@ -213,6 +213,6 @@ await t.test(
   },
 )
 
-await t.test('without a log', (t) =>
+await t.test('a hook runs without a log', (t) =>
   t.resolves(runHook(exec(['/bin/true']), { signal: new AbortController().signal, log: silent })),
 )

@@ -13,7 +13,7 @@ const among = (files: Record<string, string | Uint8Array>) =>
     read: (path) => Promise.resolve(Buffer.from(files[path] ?? '')),
   })
 
-await t.test('a key that belongs to another certificate', async (t) => {
+await t.test('keyPairProblemAmong finds a key that belongs to another certificate', async (t) => {
   const pair = { 'sub/tls.crt': certificate, 'sub/tls.key': key }
   t.equal(await among(pair), undefined)
   t.equal(
@@ -22,7 +22,7 @@ await t.test('a key that belongs to another certificate', async (t) => {
   )
 })
 
-await t.test('what is no pair, or does not parse, says nothing', async (t) => {
+await t.test('a file that is no pair, or does not parse, is no problem of a pair', async (t) => {
   t.equal(await among({ 'tls.crt': certificate, 'other.key': otherKey, 'sub/tls.key': otherKey }), undefined)
   t.equal(await among({ 'tls.crt': 'no certificate', 'tls.key': otherKey }), undefined)
   t.equal(await among({ 'tls.crt': certificate, 'tls.key': 'no key' }), undefined)

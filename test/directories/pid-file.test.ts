@@ -86,41 +86,45 @@ async function signals(t: Test, path: string, child: ChildProcess): Promise<void
   t.same(await ended, [null, 'SIGHUP'])
 }
 
-await t.test('a link to the name of a process that belongs to root by itself', { skip }, async (t) => {
-  const victim = await sleeper(t)
-  const directory = await directoryOf(t, user)
-  // A program that its user may run and not read cannot be dumped, and root owns its /proc/PID; `comm` is its file's name.
-  const program = join(directory, String(victim.pid))
-  await copyFile('/bin/sleep', program)
-  await chown(program, user, user)
-  await chmod(program, 0o111)
-  const chosen = await sleeper(t, user, program)
-  const comm = `/proc/${chosen.pid}/comm`
-  await until('the number is there', async () => (await readFile(comm, 'utf8')) === `${victim.pid}\n`)
-  t.match(await stat(comm), { uid: 0, mode: 0o100644 })
-  const path = join(directory, 'x.pid')
-  await symlink(comm, path)
-  await refuses(
-    t,
-    path,
-    /does not follow the symbolic link .*\/own\/x\.pid: the link and its directory must belong to root/,
-    victim,
-  )
-  await refuses(t, comm, /: \/proc lies on procfs, /, victim)
-  // A link that root made is followed, but not into procfs.
-  const rootLink = join(dirname(directory), 'root.pid')
-  await symlink(comm, rootLink)
-  await refuses(t, rootLink, /: \/proc lies on procfs, /, victim)
-  const through = join(dirname(directory), 'through')
-  await symlink(`/proc/${chosen.pid}`, through)
-  await refuses(t, join(through, 'comm'), /: \/proc lies on procfs, /, victim)
-})
+await t.test(
+  'a pid file may not be a link to the name of a process, which belongs to root by itself',
+  { skip },
+  async (t) => {
+    const victim = await sleeper(t)
+    const directory = await directoryOf(t, user)
+    // A program that its user may run and not read cannot be dumped, and root owns its /proc/PID; `comm` is its file's name.
+    const program = join(directory, String(victim.pid))
+    await copyFile('/bin/sleep', program)
+    await chown(program, user, user)
+    await chmod(program, 0o111)
+    const chosen = await sleeper(t, user, program)
+    const comm = `/proc/${chosen.pid}/comm`
+    await until('the number is there', async () => (await readFile(comm, 'utf8')) === `${victim.pid}\n`)
+    t.match(await stat(comm), { uid: 0, mode: 0o100644 })
+    const path = join(directory, 'x.pid')
+    await symlink(comm, path)
+    await refuses(
+      t,
+      path,
+      /does not follow the symbolic link .*\/own\/x\.pid: the link and its directory must belong to root/,
+      victim,
+    )
+    await refuses(t, comm, /: \/proc lies on procfs, /, victim)
+    // A link that root made is followed, but not into procfs.
+    const rootLink = join(dirname(directory), 'root.pid')
+    await symlink(comm, rootLink)
+    await refuses(t, rootLink, /: \/proc lies on procfs, /, victim)
+    const through = join(dirname(directory), 'through')
+    await symlink(`/proc/${chosen.pid}`, through)
+    await refuses(t, join(through, 'comm'), /: \/proc lies on procfs, /, victim)
+  },
+)
 
-await t.test('a file of sysfs', { skip }, (t) =>
+await t.test('a pid file may not be a file of sysfs', { skip }, (t) =>
   refuses(t, '/sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan', /: \/sys lies on sysfs, /),
 )
 
-await t.test('the number of a thread, and of holdfast itself', { skip }, async (t) => {
+await t.test('a pid file may not name a thread, nor holdfast itself', { skip }, async (t) => {
   const directory = await rootDirectory(t)
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore', env: {} })
   const ended = once(child, 'exit')
@@ -140,7 +144,7 @@ await t.test('the number of a thread, and of holdfast itself', { skip }, async (
   await refuses(t, await pidFile(directory, process.pid, 0), /: names holdfast itself$/)
 })
 
-await t.test('a directory above it that belongs to another user', { skip }, async (t) => {
+await t.test("a pid file below another user's directory signals processes of that user only", { skip }, async (t) => {
   const root = await sleeper(t)
   const directory = await directoryOf(t, user)
   const path = await pidFile(directory, root.pid, 0)
@@ -160,7 +164,7 @@ await t.test('a directory above it that belongs to another user', { skip }, asyn
   await signals(t, await pidFile(directory, own.pid, user), own)
 })
 
-await t.test('a process that its user runs with the rights of root is not its user’s', { skip }, async (t) => {
+await t.test('a set-user-ID process does not belong to the user who runs it', { skip }, async (t) => {
   const directory = await directoryOf(t, user)
   const program = join(dirname(directory), 'set-user-id')
   await copyFile('/bin/sleep', program)
@@ -174,7 +178,7 @@ await t.test('a process that its user runs with the rights of root is not its us
   )
 })
 
-await t.test('who may write to a directory or to the file', { skip }, async (t) => {
+await t.test('a pid file, and each directory above it, must not be writable by others', { skip }, async (t) => {
   const own = await sleeper(t, user)
   const root = await sleeper(t)
   const open = await directoryOf(t, 0, 0o777)
@@ -201,7 +205,7 @@ await t.test('who may write to a directory or to the file', { skip }, async (t) 
   await refuses(t, path, /: has 2 names \(hard links\)/, own)
 })
 
-await t.test('where daemons keep theirs', { skip }, async (t) => {
+await t.test('pid files work in the places where daemons keep theirs', { skip }, async (t) => {
   const place = await rootDirectory(t)
   // nginx: below root's directory, also by the link that /var/run is.
   await mkdir(join(place, 'run'))
@@ -261,7 +265,7 @@ await t.test(
 
 const noStrace = spawnSync('strace', ['--version']).status === 0 ? false : 'needs strace'
 
-await t.test('a kernel that cannot hold a process', { skip: skip || noStrace }, async (t) => {
+await t.test('a kernel that cannot hold a process gets no signal sent', { skip: skip || noStrace }, async (t) => {
   const node = new Node(t, [])
   const run = async (path: string, code: string) => {
     node.configure([

@@ -40,7 +40,7 @@ const a = secret('a')
 const b = configMap('b')
 const both = [present(a, { k: '1', l: '2' }), present(b, { m: '3' })]
 
-await t.test('every key, or items, with their modes', (t) => {
+await t.test('render writes every key, or items, with their modes', (t) => {
   const rendering = rendered(
     [whole(a, { into: 'x/y' }), whole(b, { items: [{ key: 'm', path: 'z/m.txt', mode: 0o644 }] })],
     both,
@@ -55,7 +55,7 @@ await t.test('every key, or items, with their modes', (t) => {
   t.end()
 })
 
-await t.test('what a selector matches goes with its deletion; what cannot be read is never gone', (t) => {
+await t.test('render drops a selected object after its deletion, and keeps an unreadable one', (t) => {
   const reference = selectionReference('Secret', 'ns', 'app=web')
   const selection: SelectedContent = {
     type: 'selector',
@@ -97,7 +97,7 @@ await t.test('what a selector matches goes with its deletion; what cannot be rea
   t.end()
 })
 
-await t.test('required objects', (t) => {
+await t.test('render requires a required object, published or not', (t) => {
   const missing = 'ObjectMissing: Secret ns/a does not exist: create it, or make contents[0] optional'
   t.same(shown(rendered([whole(a)], [absent(a)])), [missing])
   t.same(shown(rendered([whole(a)], [absent(a)], [keptOf(a, { k: '0' })])), [missing], 'kept or not')
@@ -117,7 +117,7 @@ await t.test('required objects', (t) => {
   t.end()
 })
 
-await t.test('optional objects', (t) => {
+await t.test('render leaves an absent optional object out, or keeps it', (t) => {
   const contents = [whole(a, { optional: true }), whole(b, { into: 'b' })]
   const kept = [keptOf(a, { k: '0' })]
   const latest = (observation: (typeof both)[number]) => [observation, present(b, { m: '3' })] as const
@@ -145,7 +145,7 @@ await t.test('optional objects', (t) => {
   t.end()
 })
 
-await t.test('an object that is being deleted', (t) => {
+await t.test('render keeps the published part of an object that is being deleted', (t) => {
   const leaving = [present(a, { k: '9', l: '9' }, { terminating: true })]
   const nothing =
     'ObjectMissing: Secret ns/a is being deleted, and nothing that is asked for in contents[0] is published of it: create it again'
@@ -174,7 +174,7 @@ await t.test('an object that is being deleted', (t) => {
   t.end()
 })
 
-await t.test('kept files are those that the contents still ask for', (t) => {
+await t.test('render keeps the published files that the contents still name', (t) => {
   const kept = [keptOf(a, { k: '0', 'x/k': '1', 'x/deep/k': '2', xk: '3' })]
   const optional = true
   t.same(shown(rendered([whole(a, { into: 'x', optional })], [absent(a)], kept)), { 'x/k': '1' })
@@ -188,7 +188,7 @@ await t.test('kept files are those that the contents still ask for', (t) => {
   t.end()
 })
 
-await t.test('combined files', (t) => {
+await t.test('render makes combined files of current parts only, or keeps them', (t) => {
   const content = combine('all.pem', [
     [a, 'k'],
     [b, 'm'],
@@ -238,7 +238,7 @@ await t.test('combined files', (t) => {
   t.end()
 })
 
-await t.test('conflicts that only the objects bring', (t) => {
+await t.test('render reports conflicts that only the objects bring', (t) => {
   const second = { place: 'contents[1]' }
   t.same(shown(rendered([whole(a), whole(b, second)], [present(a, { k: '1' }), present(b, { k: '2' })])), [
     'ObjectInvalid: "k" is written twice: by contents[0], Secret ns/a, key k, and by contents[1], ConfigMap ns/b, key k',
@@ -255,7 +255,7 @@ await t.test('conflicts that only the objects bring', (t) => {
   t.end()
 })
 
-await t.test('keys that are no file names, and keys with a meaning in JavaScript', (t) => {
+await t.test('render refuses keys that are no file names, and writes keys with a meaning in JavaScript', (t) => {
   for (const key of ['..', '.', '', 'a/b', '../x', 'a\0b', '..data', 'x'.repeat(254)]) {
     const findings = shown(rendered([whole(a, { optional: true })], [present(a, { [key]: 'canary' })]))
     t.match(
