@@ -4,7 +4,7 @@ import { begin as beginHoldfast, ended, holdfast, type Ended } from '../cli/hold
 
 export { ended, type Ended }
 
-/** Starts a command in a process of its own. Nothing of this machine's environment decides what is tested. */
+/** Starts a command in a separate process, without this machine's environment, which must not decide a test. */
 export function begin(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const child = beginHoldfast(args, { env: environment })
   child.stdin?.on('error', () => undefined)
@@ -17,7 +17,7 @@ export function run(args: readonly string[], environment: Record<string, string>
   return holdfast(args, { env: environment })
 }
 
-/** Runs a command to its end in a process of its own: it waits for no lock that its own process holds. */
+/** Runs a command to its end in a separate process: there it does not wait for a lock that this process holds. */
 export function runProcess(args: readonly string[]): Promise<Ended> {
   return ended(begin(args))
 }

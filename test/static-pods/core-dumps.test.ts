@@ -47,7 +47,7 @@ await t.test('commands that read secrets from the disk end with core files turne
 await t.test('an installation turns core files off before it reads a secret from the API', async (t) => {
   const directory = scratch(t)
   let asked = false
-  // It accepts a request and never answers: whatever is to happen before the first secret arrives has happened by then.
+  // The server accepts a request and never answers: all that precedes the first secret has happened by then.
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
     asked = true

@@ -9,7 +9,7 @@ import { testIo } from '../cli/in-process.js'
 
 const { io } = testIo()
 
-/** What the flags are read as; nothing runs. */
+/** Parses the flags, and runs nothing. */
 function read(command: Command, args: readonly string[]): Record<string, unknown> {
   const { operands, unknown } = command
     .exitOverride()

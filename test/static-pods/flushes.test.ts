@@ -62,7 +62,7 @@ for (const fileSystem of fileSystems) {
         mkdirSync(at(name))
 
       const installRevision = async (number: number): Promise<void> => {
-        // The same files each time: on a file system without a journal a new file passes over every one that was just removed.
+        // The same files each time: on a file system without a journal a new file passes over every inode that was just freed.
         const resources = join(source, 'revision')
         for (const [directory, files] of objectsOf(number)) {
           mkdirSync(join(resources, directory), { recursive: true })
@@ -85,7 +85,7 @@ for (const fileSystem of fileSystems) {
       }
 
       const costs = { revision: [] as number[], directory: [] as number[], small: [] as number[] }
-      // The first round is not counted: records and directories that later ones find are made in it.
+      // The first round does not count: it makes records and directories that later rounds find.
       for (let round = 0; round <= rounds; round++) {
         const objects = objectsOf(round)
         const small = objects.get('secrets/s0') ?? {}
@@ -128,7 +128,7 @@ for (const fileSystem of fileSystems) {
       t.ok(revision <= limit, `${revision} flushes, at most ${limit}`)
       t.equal(costs.revision.length, rounds)
       const multiple = revision / Math.max(...costs.directory)
-      // Written so that what is not a number fails.
+      // In this form NaN fails, too.
       t.ok(multiple <= most, `${multiple.toFixed(2)} times one directory of the same files, at most ${most}`)
       t.ok(other.flushes >= 100, `library-go's order costs hundreds: ${other.flushes}`)
     },

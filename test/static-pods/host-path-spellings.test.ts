@@ -1,4 +1,4 @@
-/** A hostPath names a directory by whatever way the kernel goes: spellings and links are made up, and the kernel itself says where each leads. */
+/** A hostPath names a directory by the kernel's way: the tests draw spellings and links, and the kernel itself says where each leads. */
 import { closeSync, constants, mkdirSync, openSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -56,7 +56,7 @@ function links(root: string, target: string): string[] {
 
 const pick = <T>(random: () => number, values: readonly T[]): T => values[Math.floor(random() * values.length)] as T
 
-/** One of the ways to a path, and sometimes one that only looks like it. */
+/** A random way to a path, and sometimes a look-alike of one. */
 function spelled(random: () => number, root: string, ways: readonly string[], inside: readonly string[]): string {
   const parts = join(root, pick(random, ways), pick(random, ['', ...inside]))
     .split('/')
@@ -107,7 +107,7 @@ await t.test(
       const place = byKernel(path)
       const expected = place !== undefined && `${place}/`.startsWith(`${node.pki}/`)
       if (expected) inIt += 1
-      // A way through a file leads nowhere; whoever refuses it does no harm.
+      // A way through a file leads nowhere; a refusal of it does no harm.
       if (place === undefined) continue
       const found = await plan(withVolume(path, place.endsWith('.crt') ? 'File' : undefined))
       if (expected ? !refused.test(found) : found !== 'planned') wrong.push(`${path} (${place}): ${found}`)
@@ -134,7 +134,7 @@ await t.test('a rollout refuses each spelling by name that people write', async 
     `${root}/absolute`,
     `${root}/absolute/ca.crt`,
     `${root}/chained/etcd`,
-    // What is not there yet: kubelet makes it (DirectoryOrCreate), in the directory that is exchanged.
+    // A missing path: kubelet makes it (DirectoryOrCreate), in the directory that is exchanged.
     `${root}/relative/new/deeper`,
     `${root}/new/../pki/new`,
     `${root}/new/../chained/new/./x/`,
@@ -171,7 +171,7 @@ await t.test(`prune keeps a revision that a manifest names by any spelling (${re
   const random = randomFrom(seed)
   const paths = new Set([join(node.resources, 'absolute'), join(node.resources, 'chained', 'secrets/')])
   while (paths.size < 30) paths.add(spelled(random, node.resources, ways, ['secrets', 'secrets/tls', 'web-pod.yaml']))
-  // A link beside the revisions counts by itself: this one is made elsewhere.
+  // A link beside the revisions counts by itself, so this one lies elsewhere.
   symlinkSync(node.revision(2), join(node.root, 'elsewhere'))
   paths.add(join(node.root, 'elsewhere'))
   paths.add(join(node.root, 'elsewhere', 'secrets'))

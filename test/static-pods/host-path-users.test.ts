@@ -1,4 +1,4 @@
-/** Which static pod mounts a path by itself, under whatever name. */
+/** Which static pod mounts a path by itself, under any name. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

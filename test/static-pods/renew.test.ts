@@ -19,7 +19,7 @@ import { rolloutLockPath, writeState } from '../../src/static-pods/rollout/rollo
 import { until } from '../until.js'
 import { RolledNode } from './rollout/rolled-node.js'
 
-/** As kubeadm writes it, with a comment that is somebody's. */
+/** As kubeadm writes it, with a user's comment. */
 const etcd = `apiVersion: v1
 kind: Pod
 metadata:

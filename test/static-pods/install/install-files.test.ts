@@ -54,7 +54,7 @@ await t.test('install makes a revision from local files: layout, modes, words, b
   )
   t.same(readdirSync(node.root).sort(), ['resources', 'web-pod.yaml'], 'a dry run writes nothing')
 
-  // Modes are as they are asked for, whatever the process that starts it has masked.
+  // Modes are the requested ones, under every umask of the starting process.
   const masked = process.umask(0o077)
   const first = await run(args).finally(() => process.umask(masked))
   t.equal(first.code, 0, first.stderr)

@@ -1,4 +1,4 @@
-/** The steps of an installation, each by what it leaves on the disk. */
+/** The steps of an installation, each by its traces on the disk. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -14,7 +14,7 @@ import { NodeDisk, podText } from '../pods.js'
 
 const pod = 'web-pod'
 
-/** A node, and what is installed there as its revision 7. */
+/** A node, and the plan of its revision 7. */
 async function scene(t: Test, files: Record<string, string> = { a: 'a' }) {
   const node = new NodeDisk(t)
   mkdirSync(node.resources)
@@ -85,7 +85,7 @@ await t.test('install refuses a differing revision that may be in use, and names
   for (const [names, shown] of [
     ['a0 a1 a2', 'lacks a0, lacks a1, lacks a2'],
     ['a0 a1 a2 a3', 'lacks a0, lacks a1, lacks a2, …'],
-    // Only what another installer has left of its own staging is passed over.
+    // The comparison passes over another installer's leftover staging, and nothing else.
     ['staging/a', 'lacks staging, lacks staging/a'],
   ] as const) {
     const files = Object.fromEntries(names.split(' ').map((name) => [name, '']))

@@ -1,4 +1,4 @@
-/** What a killed installation staged, the next revision's removes: nobody asks for the killed one's name again. */
+/** The next revision's installation removes the staging of a killed one: no later command names the killed revision again. */
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { Disk } from '../../../src/durable/index.js'

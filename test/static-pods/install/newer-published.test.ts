@@ -1,4 +1,4 @@
-/** A directory of certificates that another installer published: a slower one must not set it back by what it read before. */
+/** A directory of certificates that another installer published: a slower one must not set it back to its own older read. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Without POD_NAME installers do not wait for each other: what is live decides, under the lock. */
+/** Without POD_NAME installers do not wait for each other: the live manifest decides, under the lock. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { json } from '../../kubernetes/connection/api-server.js'
@@ -29,7 +29,7 @@ await t.test('of two installations at once, the newer one stays', async (t) => {
   for (let round = 0; round < 6; round++) {
     const api = await InstallerApi.start(t)
     for (const revision of [6, 7]) api.putRevision(revision)
-    // The older one comes late, after it has looked: its objects are read while the newer one becomes live.
+    // The older installer comes late, after its first look: it reads its objects while the newer revision becomes live.
     let release = (): void => undefined
     const newer = new Promise<void>((resolve) => (release = resolve))
     api.override = ({ path }, reply) => {

@@ -10,7 +10,7 @@ import { scratch } from '../pods.js'
 const recordOf = (name: string): string => namesFor(name).record(1)
 const nameOf = (revision: number): string => revisionName('web-pod', revision)
 
-/** What is there beside one record, and the newest revision that anybody could have begun. */
+/** A directory with one record and its neighbours, and the newest revision that any installer could have begun. */
 interface Place {
   readonly t: Test
   readonly directory: string

@@ -1,4 +1,4 @@
-/** Mistakes in where an installation is to go: found before anything is written, or reported with what was left behind. */
+/** Mistakes in the place of an installation: found before the first write, or reported with the files left behind. */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

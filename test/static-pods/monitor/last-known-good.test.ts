@@ -1,4 +1,4 @@
-/** The link to the last known good revision, and the fallback to what it leads to. */
+/** The link to the last known good revision, and the fallback to that revision. */
 import { mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

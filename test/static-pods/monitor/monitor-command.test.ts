@@ -101,7 +101,7 @@ await t.test('monitor waits without using the processor, and ends on SIGTERM', a
   }
   const before = ticks()
   await new Promise((resolve) => setTimeout(resolve, 3000))
-  // One that asks again at once takes all of it.
+  // A monitor that asked again at once would take all of it.
   t.ok(ticks() - before < 150, `${ticks() - before} hundredths of a second in three seconds`)
   child.kill('SIGTERM')
   t.equal((await ended(child)).code, 143)

@@ -1,4 +1,4 @@
-/** What the monitor cannot know is no reason to take a revision back; what it cannot write is no reason to leave a broken one. */
+/** An unknown answer is no reason to take a revision back; a failed write is no reason to leave a broken one. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-/** A fallback where nothing can be written into the resource directory: on real file systems, each on a loop device of its own. */
+/** A fallback beside an unwritable resource directory: on real file systems, each on a separate loop device. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -29,7 +29,7 @@ const skip = process.getuid?.() !== 0 && 'it needs root (mount, chattr)'
 
 const sh = (program: string, ...args: string[]): void => void execFileSync(program, args, { stdio: 'pipe' })
 
-/** A node whose resource directory is a file system of its own, with revisions 5 and 6, and 7 live. */
+/** A node whose resource directory is a separate file system, with revisions 5 and 6, and 7 live. */
 function onOwnDisk(t: Test): NodeDisk {
   const node = new NodeDisk(t)
   const image = join(node.root, 'image')
@@ -103,7 +103,7 @@ interface Warning {
 
 interface Life {
   readonly signal?: AbortSignal
-  /** Called as the pod is asked for. */
+  /** Called when the monitor asks for the pod. */
   readonly asked?: () => void
 }
 
@@ -116,7 +116,7 @@ async function lives(node: NodeDisk): Promise<void> {
   if (marks.length !== 1) throw new Error('it has left no mark')
 }
 
-/** What a monitor of revision 7 that is never ready does, and what it warns of. */
+/** The outcome and the warnings of a monitor of revision 7 that is never ready. */
 async function fallsBack(
   node: NodeDisk,
   { signal = new AbortController().signal, asked = () => {}, ...more }: Partial<MonitorRequest> & Life = {},

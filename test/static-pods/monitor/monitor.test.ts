@@ -145,7 +145,7 @@ class Looks extends Disk {
 
 await t.test('monitor decides nothing while an installer holds the lock', async (t) => {
   const node = installed(t)
-  // Another process: callers of one process wait for each other, whatever their time limit is.
+  // Another process: callers of one process wait for each other beyond their time limits.
   const installer = spawn('flock', [node.lock, 'sh', '-c', 'echo held; exec cat'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -1,4 +1,4 @@
-/** Where the live manifest is not readable as a pod, its revision is not known: that is said, and what the text still names counts. */
+/** A live manifest that is unreadable as a pod hides its revision: the monitor says so, and counts the revisions that its text names. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { InstallerApi } from '../install/installer-api.js'

@@ -112,7 +112,7 @@ export const values: readonly string[] = [
   ...tagged,
 ]
 
-/** What JSON has, and what it has not. */
+/** Values of JSON, and some that JSON has not. */
 export const jsonValues: readonly string[] = [
   ...['8080', '0', '-0', '-1', '1.0', '1e3', '1E400', '1e-400', '1.50', '2147483648', '9007199254740993', '1e21'],
   ...['9223372036854775808', '18446744073709551616', '0.1234567890123456789', '123456789012345678901234567890'],
@@ -144,7 +144,7 @@ type Tree = { [name: string]: Tree } | Tree[] | string
 /** Stands for the value. */
 const mark = '\0'
 
-/** A pod that kubelet runs, with a uid by which its answer is known, and the mark at the path. */
+/** A pod that kubelet runs, with a uid by which the test knows kubelet's answer, and the mark at the path. */
 function podWith(path: Field['path'], uid: string): Tree {
   const container = { name: 'web', image: 'web:1' }
   const pod: Tree = {

@@ -1,4 +1,4 @@
-/** How the manifests that kubelet judges are made up. */
+/** The form of the manifests that kubelet judges. */
 
 export interface KubeletCase {
   readonly what: string

@@ -1,4 +1,4 @@
-/** What kubelet's decoder refuses is refused, with its line and column; and what it takes is taken, but for a few with reasons. */
+/** holdfast refuses what kubelet's decoder refuses, with line and column, and accepts the rest, but for a few manifests with reasons. */
 import t from 'tap'
 import { encodeManifest, parseManifest, refuseUnrunnable } from '../../../src/static-pods/pod/manifest.js'
 import { kubeletCases } from './kubelet-cases.js'

@@ -49,7 +49,7 @@ await t.test(
     const node = new NodeDisk(t)
     node.makeRevision(1)
     node.makeManifest(podText({ labels: { revision: '2' } }))
-    /** What is synced before the first rename. */
+    /** The paths synced before the first rename. */
     const syncedFor = async (keep: number): Promise<string[]> => {
       const synced: string[] = []
       let goes = false

@@ -79,7 +79,7 @@ await t.test(
         const request = requestOf(node)
         const lines = await prune(request, new Disk(fs), silent, signal).catch((error: unknown) => error)
         if (!whole(node)) wrong.push(`${when}: revision 1 is torn`)
-        // What is in use could not be read, or something could not be done.
+        // The prune could not read the revisions in use, or another call failed.
         const said =
           lines instanceof DurableWriteError || /cannot be read: EIO(; nothing was removed)?$/.test(String(lines))
         if (fault === 'EIO' && !Array.isArray(lines) && !said) wrong.push(`${when}: ${String(lines)}`)

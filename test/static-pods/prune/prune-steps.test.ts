@@ -1,4 +1,4 @@
-/** The steps of a prune: what is durable before what, and what is said of what it could not do. */
+/** The steps of a prune: the order of its syncs, and its reports of failures. */
 import { existsSync, mkdirSync, readlinkSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -23,7 +23,7 @@ function withRevisions(t: Test, ...revisions: number[]): NodeDisk {
 
 const on = (watch: Interceptor): Disk => new Disk(intercepted(watch).fs)
 
-/** What a prune does to the disk, in order, once it is known what goes; removals in a row are one. */
+/** The changes that a prune makes on the disk, in order, once it has its verdicts; removals in a row are one. */
 async function steps(node: NodeDisk, keep: number): Promise<string[]> {
   const did: string[] = []
   const disk = on((call, args) => {

@@ -127,7 +127,7 @@ export class RolledNode {
   }
 }
 
-/** The same file system; on machines of tests, process 1 may be another's, and what it holds is nothing of a test's. */
+/** The same file system; on machines of tests, process 1 may be another user's, and its files are nothing of a test's. */
 export function seeing(fs: FileSystem): FileSystem {
   return new Proxy(fs, {
     get(target, property: keyof FileSystem) {

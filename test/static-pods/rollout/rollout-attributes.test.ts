@@ -57,7 +57,7 @@ function scene(t: Test) {
   const before = attributesOf(node.pki)
   const root = node.staged()
   typed(root, next)
-  // What is made beside the live directory inherits from this one.
+  // An entry made beside the live directory inherits from this one.
   typed(node.root, 'chown 9:9 .; chmod 2755 .; setfacl -m d:u:78:rwx .')
   return { node, root, before, wanted: attributesOf(root), found: () => attributesOf(node.pki) }
 }

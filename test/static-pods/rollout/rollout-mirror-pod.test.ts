@@ -1,4 +1,4 @@
-/** A rollout that exchanges the directory with the kubeconfig of its own probe, or with the files that this names, against a real TLS server. */
+/** A rollout that exchanges the directory with its probe's kubeconfig, or with the files that this names, against a real TLS server. */
 import { once } from 'node:events'
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -105,7 +105,7 @@ for (const kind of kinds) {
       await pki(stranger)
       start(stranger)
       await refuses(/mirror pod: .*nothing was changed; name in the kubeconfig the authority/)
-      // The new directory brings what is right.
+      // The new directory brings the right files.
       start(next)
       t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
       t.notOk(isOld())

@@ -28,7 +28,7 @@ const skip = process.getuid?.() !== 0 && 'it needs root'
 
 const besideOf = (node: RolledNode): string => join(node.root, '.holdfast-rollout-pki')
 
-/** A process that has mounted a path in a namespace of its own, as a container does; it tells what it reads there. */
+/** A process that has mounted a path in a separate namespace, as a container does; it tells what it reads there. */
 class Mounter {
   readonly #child: ChildProcess
   readonly #lines: AsyncIterator<string>
@@ -107,7 +107,7 @@ await t.test('a rollout taken back keeps the new directory while a new pod still
   const pods: Mounter[] = []
   const openProbes = () => {
     const ask = async () => {
-      // The probe is asked before the exchange, too.
+      // The rollout asks the probe before the exchange, too.
       if (pods.length === 0 && node.tree() === 'new') pods.push(await mounter(t, node, ''))
       return { state: 'not-ready', message: 'no' } as const
     }
