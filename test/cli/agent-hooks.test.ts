@@ -1,4 +1,4 @@
-/** Hooks of the agent, on objects in files: after which publication they run, and what is still to run after a restart. */
+/** Hooks of the agent, on objects in files: after which publication they run, and which ones run after a restart. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { until } from '../until.js'
@@ -91,7 +91,7 @@ await t.test(
     const node = new Node(t, [])
     const names = ['a', 'b', 'c']
     const files = names.map((name) => node.path(`disk/${name}/v`)).join(' ')
-    // What it finds shows that none of them is behind; `fail` makes it fail.
+    // The hook's output shows that none of the directories is behind; `fail` makes it fail.
     const script = `cat ${files} >> ${node.path('ran')}; echo >> ${node.path('ran')}; ! rm ${node.path('fail')} 2> /dev/null`
     const reload = { exec: ['/bin/sh', '-c', script], retries: 0 }
     const own = (name: string) => ({ exec: ['/bin/sh', '-c', `echo ${name} >> ${node.path('own')}`] })

@@ -1,4 +1,4 @@
-/** `beforePublish` under the program, on objects in files: what is refused stays out, is looked at once, and holds up nobody. */
+/** `beforePublish` under the program, on objects in files: refused content stays out, is checked once, and holds up no other directory. */
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Cause } from '../../src/durable/types.js'
@@ -118,7 +118,7 @@ await t.test('sync runs the check, too; a dry run does not', async (t) => {
 interface Scene {
   readonly node: Node
   readonly path: string
-  /** Publishes this, whatever the check says. */
+  /** Publishes this, against the check's verdict. */
   readonly unchecked: (v: string) => Promise<void>
   readonly put: (v: string) => void
   readonly run: (command: string, ...args: string[]) => Promise<Ended>

@@ -1,4 +1,4 @@
-/** The program: in this process, or as its users run it, in a process of its own, built by `npm run build`. */
+/** The program, built by `npm run build`: in this process, or in a separate one, as its users run it. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, fstatSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { until } from '../until.js'
 import { executable } from '../project.js'
 import { runInProcess, type Given, type Result } from './in-process.js'
 
-/** Nothing of this machine's: a variable that is set here must not decide what is tested. Coverage is measured of children, too. */
+/** No variable of this machine, which must not decide a test; but coverage counts children, too. */
 const environment = {
   PATH: process.env.PATH ?? '',
   ...(process.env.NODE_V8_COVERAGE && { NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE }),
@@ -25,7 +25,7 @@ export function holdfast(args: readonly string[], options: RunOptions = {}): Pro
   return runInProcess(args, options)
 }
 
-/** Runs a command to its end, in a process of its own: as its users run it. */
+/** Runs a command to its end in a separate process, as its users run it. */
 export async function holdfastProcess(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const child = begin(args, options)
   child.stdin?.on('error', () => {})
@@ -33,14 +33,14 @@ export async function holdfastProcess(args: readonly string[], options: RunOptio
   return ended(child)
 }
 
-/** Starts a command in a process of its own, and leaves its standard input open. */
+/** Starts a command in a separate process, and leaves its standard input open. */
 export function begin(args: readonly string[], options: RunOptions = {}): ChildProcess {
   return spawn('env', commandLine(args, options.env), { stdio: 'pipe' })
 }
 
 /**
- * By way of env(1): what this runner of tests puts into the environment of its children loads a handler of its own for signals,
- * before the program has one, and takes longer than the program.
+ * By way of env(1): this runner of tests puts a variable into the environment of its children that loads another handler for
+ * signals, before the program has one, and takes longer than the program.
  */
 function commandLine(args: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
   const variables = Object.entries({ ...environment, ...env }).map(([name, value]) => `${name}=${value}`)
@@ -73,7 +73,7 @@ export interface LogLine {
 /** Node itself says so where coverage is measured and a process has no descriptor left for its file. */
 const unwrittenCoverage = /^[A-Z]+: Failed to write file /
 
-/** A running agent, or what was one. */
+/** A running agent, or an ended one. */
 export class Agent {
   readonly #child: ChildProcess
   /** Where its part of the log begins. */

@@ -19,7 +19,7 @@ export interface Given {
   readonly events?: EventEmitter
 }
 
-/** What a command is given in place of its process, and what it has written there. */
+/** The Io that a command gets in place of its process, and the text that it has written there. */
 export function testIo({ input = '', env = {}, events = new EventEmitter() }: Given = {}) {
   const written = { stdout: '', stderr: '' }
   const output = (name: keyof typeof written): Output => ({
@@ -31,7 +31,7 @@ export function testIo({ input = '', env = {}, events = new EventEmitter() }: Gi
     stdin: Readable.from(input.length > 0 ? [Buffer.from(input)] : []),
     stdout: output('stdout'),
     stderr: output('stderr'),
-    // Nothing of this machine's: a variable that is set here must not decide what is tested.
+    // No variable of this machine, which must not decide a test.
     env: { PATH: process.env.PATH ?? '', ...env },
     events,
     raise: (signal) => {

@@ -42,7 +42,7 @@ type Step = 'publishes' | 'lets go' | 'comes back'
 /** What a pass says of a directory that it was asked for. */
 const answers = ['Published', 'Unchanged', 'DriftRepaired', 'TargetForeign', 'AdoptionRefused', 'AdoptionPending']
 
-/** By sync alone, by an agent that reads its file again, or by one that is started again. Answers the reason that is given for the directory. */
+/** By sync alone, by an agent that reloads, or by a restarted agent. Answers the reason reported for the directory. */
 function way(node: Node, path: string, by: 'sync' | 'reload' | 'restart') {
   let agent: Agent | undefined
   const reasons = () =>

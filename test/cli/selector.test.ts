@@ -1,4 +1,4 @@
-/** Contents that are selected by label, under the program, on objects in files: what comes and goes, and what is refused. */
+/** Contents selected by label, under the program, on objects in files: objects that come and go, and refusals. */
 import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -91,7 +91,7 @@ await t.test('an object that comes or goes under a selector changes the director
   })
   t.match(await node.run('verify'), { code: 0 })
 
-  // What went while nobody looked is gone afterwards, too.
+  // An object that went while no agent ran is gone afterwards, too.
   await agent.end('SIGKILL')
   rmSync(join(node.objects, 'more.json'))
   const again = node.agent()

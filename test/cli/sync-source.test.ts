@@ -45,7 +45,7 @@ await t.test('sync exits with 1 where the source is silent; with --allow-stale w
   t.equal((await node.run('sync', '--timeout', '500ms', '--allow-stale')).code, 1, 'not whole: not good enough')
   t.notMatch(strict.stdout + strict.stderr + stale.stdout + stale.stderr, canary)
 
-  // A server of its own: the end of a connection of those before may arrive late.
+  // A separate server: the end of an earlier connection may arrive late.
   const server = await silentServer(t)
   writeFileSync(kubeconfig, kubeconfigFor(server))
   const connected = once(server, 'connection')

@@ -6,7 +6,7 @@ import { contents, scratch } from '../durable/scratch.js'
 import { executable } from '../project.js'
 
 /*
- * What the kernel is asked by `holdfast replace`, as strace sees it: the algorithm and nothing more. Node's own start, and
+ * The system calls of `holdfast replace`, as strace sees them: the algorithm and nothing more. Node's own start, and
  * the fsync of descriptors 1 and 2 with which koffi's binary ends every process, are not part of it.
  */
 
@@ -17,7 +17,7 @@ const traced = [
   'fsync,fdatasync,sync,syncfs,sync_file_range,io_submit,io_getevents,write,pwrite64,writev,ftruncate',
 ].join()
 
-/** Calls that change a file system below the parent, and AIO's, in order, with what is random in names taken out. */
+/** Calls that change a file system below the parent, and AIO's, in order, without the random parts of names. */
 function changes(parent: string, args: readonly string[]): string[] {
   const log = join(parent, '..', 'trace')
   const command = [process.execPath, executable, ...args]

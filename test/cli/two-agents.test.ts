@@ -1,4 +1,4 @@
-/** Two agents on one node, as while one DaemonSet takes over from another: each removes and moves only what is its own. */
+/** Two agents on one node, as while one DaemonSet takes over from another: each removes and moves only its own targets. */
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -12,7 +12,7 @@ const other = { path: 'disk/other', contents: [{ secret: 'other' }] }
 /** Without it, every directory counts as in use, and none is removed. */
 const prefix = await seeingAll()
 
-/** Two configurations of one disk and one source, each with a state directory of its own. */
+/** Two configurations of one disk and one source, each with a separate state directory. */
 function two(t: Test) {
   const node = new Node(t, [web, other])
   node.put('Secret', 'web', { key: '1' })
@@ -73,7 +73,7 @@ for (const content of ['newer content', 'the same content'] as const) {
     )
     t.equal(await second.end('SIGTERM'), 0)
 
-    // What is its own it removes, where it may look at all processes.
+    // The agent removes its own target, where it may inspect all processes.
     if (prefix === undefined) return
     configure('two', [other])
     const third = start('two')

@@ -21,14 +21,14 @@ type Claim =
   | { readonly file: string; readonly words: string }
   /** It publishes as another one does, by the same calls. */
   | { readonly like: 'sync' }
-  /** It runs until it is told to end. */
+  /** It runs until a signal ends it. */
   | { readonly runs: readonly string[]; readonly path: string }
   | {
       readonly args: readonly string[]
       readonly input?: string
-      /** What the warning names. */
+      /** The path in the warning. */
       readonly path: string
-      /** How it is asked to refuse; `never`: what it does is the lesser evil in any case. */
+      /** The place of requireProven; `never`: the operation is the lesser evil in any case. */
       readonly refuses: 'flag' | 'configuration' | 'never'
     }
 
@@ -41,7 +41,7 @@ const configured = (name: string): string => join(outside, 'memory', name)
 const web = { path: configured('disk/web'), history: 3, contents: [{ secret: 'web' }] }
 const places = { resourceDirectory: at('resources'), manifestDirectory: at('manifests'), target: 'web' }
 
-/** Writes the two configurations: one that asks for nothing, and one that requires proof. */
+/** Writes the two configurations: one without requireProven, and one with it. */
 function configure(prefix: string, directory: object): void {
   for (const requireProven of [false, true]) {
     const document = {

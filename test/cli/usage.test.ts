@@ -232,7 +232,7 @@ await t.test('the environment gives a flag without a value as true or false', as
 await t.test('Ctrl-C while write reads its input ends it with 130, and writes nothing', async (t) => {
   const child = begin(['write', at('never')])
   const end = ended(child)
-  // The handler is in place before the input is read; that it is read shows by more having gone than the pipe holds.
+  // The handler is in place before the command reads its input; once more than a pipe's capacity has gone, it has read some.
   await new Promise((resolve) => child.stdin?.write(Buffer.alloc(8 * 1024 * 1024), resolve))
   child.kill('SIGINT')
   t.equal((await end).code, 130)

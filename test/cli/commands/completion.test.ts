@@ -11,7 +11,7 @@ const names = [...Object.keys(commands), 'help'].sort()
 
 const needs = (shell: string) => (spawnSync(shell, ['-c', 'true']).status === 0 ? {} : { skip: `needs ${shell}` })
 
-/** What is typed, and what the shell offers: all of it, or some of it. Run in a directory that holds `cert.pem`. */
+/** Typed words, and the shell's offers: all of them, or some. Run in a directory that holds `cert.pem`. */
 const cases: readonly { line: string; all?: readonly string[]; some?: readonly string[]; none?: readonly string[] }[] =
   [
     { line: 'holdfast ', all: names },
@@ -93,7 +93,7 @@ COMP_WORDS=(holdfast sync --output =) COMP_CWORD=3; _holdfast; echo "\${COMPREPL
   t.end()
 })
 
-/** Presses the tab key in a zsh on a terminal of its own, and writes down what is added to the list. */
+/** Presses the tab key in a zsh on a separate terminal, and writes down the additions to the list. */
 const harness = `
 zmodload zsh/zpty
 zpty asked zsh -f -i

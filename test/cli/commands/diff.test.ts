@@ -121,7 +121,7 @@ await t.test('diff compares the disk with the source, and one content with anoth
   t.match(textsOf(await shown(path, ...config)), { 'conf/level': /not known to come from a ConfigMap/ })
   t.equal((await node.run('sync')).code, 0)
 
-  // What was a Secret's becomes a ConfigMap's, and the other way round; a file becomes a directory.
+  // A Secret's part becomes a ConfigMap's, and the other way round; a file becomes a directory.
   node.remove('settings')
   node.put('ConfigMap', 'other', { password: 'public now\n', level: 'x' })
   node.put('Secret', 'private', { level: canary })

@@ -73,7 +73,7 @@ function put(node: Node, name: string, uid: string, key: string, more: object = 
   writeFileSync(join(node.objects, `${name}.yaml`), JSON.stringify(object))
 }
 
-/** The keys that lie anywhere below the directory, in what is published and in copies of what was. */
+/** The keys that lie anywhere below the directory, in the published content and in copies of earlier ones. */
 const keysIn = (directory: string): string[] =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && ['key', 'pair.pem'].includes(entry.name))

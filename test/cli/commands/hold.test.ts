@@ -1,4 +1,4 @@
-/** hold and release, from outside: what they print, what every other command says of a held path, what a running agent does. */
+/** hold and release, from outside: their output, each other command's answer about a held path, and a running agent's. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

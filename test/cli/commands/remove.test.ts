@@ -107,7 +107,7 @@ await t.test(
   async (t) => {
     const target = join(scratch(t), 'certs')
     await replaceDirectory(target, { files: { a: '1' } })
-    // Where an agent keeps its state that nobody has named; seen by this command alone.
+    // The default state directory of an agent, which only this command sees.
     const state = 'mount -t tmpfs none /var/lib && mkdir /var/lib/holdfast && printf { > /var/lib/holdfast/status.json'
     const command = [
       'sh',
@@ -170,7 +170,7 @@ await t.test(
     const noted = JSON.parse(readFileSync(drops, 'utf8')) as Record<string, { uptime: number }>
     t.same(Object.keys(noted), [path])
     writeFileSync(drops, JSON.stringify({ [path]: { ...noted[path], uptime: -600_000 } }))
-    // What is used is not seen to be so everywhere that this runs.
+    // Not every machine that runs this shows a target's users.
     const prefix = await seeingAll()
     const moved = { ...other, path: 'disk/moved', movedFrom: 'disk/other', movedFromKeep: '1s' }
     const known = prefix ? [moved] : [other]

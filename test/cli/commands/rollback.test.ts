@@ -1,4 +1,4 @@
-/** rollback, from outside: what it prints and refuses, and that a running agent leaves it until something newer comes. */
+/** rollback, from outside: its output and refusals, and a running agent that leaves it until a newer version comes. */
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { replaceFile } from '../../../src/index.js'
 import { until } from '../../until.js'
 import { holdfast, Node } from '../holdfast.js'
 
-/** Of a key that nobody has, for January 2020. */
+/** A certificate of January 2020; its key exists nowhere. */
 const expired = `-----BEGIN CERTIFICATE-----
 MIIBFzCBvgIBATAKBggqhkjOPQQDAjAYMRYwFAYDVQQDDA1ob2xkZmFzdC50ZXN0
 MB4XDTIwMDEwMTAwMDAwMFoXDTIwMDIwMTAwMDAwMFowGDEWMBQGA1UEAwwNaG9s

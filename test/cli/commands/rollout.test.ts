@@ -1,4 +1,4 @@
-/** `rollout` from outside: a process that is killed, one that takes over, what is printed. */
+/** `rollout` from outside: a killed process, its successor, and their output. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -17,7 +17,7 @@ function scene(t: Test, parent?: string) {
   return { node, sign, places, args: ['rollout', node.source('web', 2), ...places, ...tree, ...ready] }
 }
 
-/** On machines of tests, process 1 may be another's: then what was taken out stays, and the output says so. */
+/** On machines of tests, process 1 may be another user's: then the old directory stays, and the output says so. */
 const seesAll = async (): Promise<boolean> => (await seeingAll())?.length === 0
 
 const withKept = async (text: string): Promise<RegExp> =>
@@ -25,7 +25,7 @@ const withKept = async (text: string): Promise<RegExp> =>
     `^${text.replace(/[().]/g, '\\$&')}${(await seesAll()) ? '' : '\\S+-rollout-pki stays, .*process 1 may not be.*\n'}$`,
   )
 
-/** What is left, where all that was taken out may go. */
+/** The leftovers, where every old directory may go. */
 async function leftOf(node: RolledNode): Promise<string[]> {
   const left = node.left()
   if (await seesAll()) return left

@@ -1,4 +1,4 @@
-/** One pass, from outside: what it publishes, what it would, and what is said of it afterwards. */
+/** One pass, from outside: its publications, its dry run, and the later reports of it. */
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

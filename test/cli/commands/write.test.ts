@@ -1,4 +1,4 @@
-/** `holdfast write`: what it takes its content from, and what it refuses before anything is touched. */
+/** `holdfast write`: the sources of its content, and its refusals before any change. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'

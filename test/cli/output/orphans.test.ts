@@ -26,7 +26,7 @@ await t.test('status --orphans lists just the entries kept for paths that no con
   })
   t.match(await holdfast(['hold', node.path('disk/dropped')]), { code: 0 })
   node.configure([directory('kept')])
-  // What a publication that was killed leaves, of that target and of one that nobody knows any more.
+  // The leftovers of a killed publication, of that target and of one that no configuration names any more.
   mkdirSync(node.path('disk/.holdfast-0123456789abcdef-0123456789abcdef'))
   writeFileSync(node.path('disk/.holdfast-0123456789abcdef.lock'), '')
   writeFileSync(node.path('disk/.holdfast-fedcba9876543210.lock'), '')
