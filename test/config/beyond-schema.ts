@@ -1,4 +1,4 @@
-/** The broken configurations that a JSON Schema takes, each with what it cannot express. */
+/** The broken configurations that a JSON Schema accepts, each with the limit of schemas that it shows. */
 const withoutText = 'a schema sees data, and this is lost when the text is read'
 const amongContents = 'two items of a list are compared with each other'
 const amongTargets = 'two paths are compared with each other'

@@ -1,4 +1,4 @@
-/** A configuration in which nothing is wrong, and a mistake in it with what it is answered. */
+/** A faultless configuration, and a mistake in it with the messages that it gets. */
 
 export const sound = `apiVersion: holdfast.dev/v1alpha1
 kind: AgentConfiguration
@@ -24,7 +24,7 @@ server: { address: "127.0.0.1:10808" }
 
 export interface BrokenConfiguration {
   readonly mistake: string
-  /** What is written in place of what. */
+  /** Pairs of a text and its replacement. */
   readonly replace: readonly (readonly [string, string])[]
   /** Each line of the message, without the file's name and the colon after it. */
   readonly lines: readonly string[]

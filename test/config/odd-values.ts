@@ -1,4 +1,4 @@
-/** Values that somebody might write, at the edges of what some field takes; undefined: nothing at all. */
+/** Values that a user might write, at the edges of some field's type; undefined: nothing at all. */
 
 export type Data = string | number | boolean | null | Data[] | { [name: string]: Data }
 

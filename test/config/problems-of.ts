@@ -1,4 +1,4 @@
-/** What is wrong with the text of a configuration. */
+/** The problems of a configuration's text. */
 import { parseConfiguration } from '../../src/config/parse.js'
 import { ConfigurationError } from '../../src/config/problem.js'
 

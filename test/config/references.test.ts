@@ -1,4 +1,4 @@
-/** Selections of a directory, expanded to what they match. */
+/** Selections of a directory, expanded to their matches. */
 import { objectName } from '../../src/object-name.js'
 import t from 'tap'
 import { parseConfiguration } from '../../src/config/parse.js'

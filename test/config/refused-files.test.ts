@@ -1,4 +1,4 @@
-/** Files that are no configuration at all: they are refused without showing what they hold. */
+/** Files that are no configuration at all: the parser refuses them without showing their content. */
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

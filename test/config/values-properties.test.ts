@@ -1,4 +1,4 @@
-/** Durations, modes, names and keys: what is accepted, against the rules of Go and Kubernetes written another way. */
+/** Durations, modes, names and keys: the accepted values, against the rules of Go and Kubernetes written another way. */
 import assert from 'node:assert/strict'
 import { join, normalize } from 'node:path'
 import { performance } from 'node:perf_hooks'

@@ -1,4 +1,4 @@
-/** Mistakes in the document, in what it is, in its fields and in its source. */
+/** Mistakes in the document, in its kind, in its fields and in its source. */
 import { broken, type BrokenConfiguration, sound } from '../broken-configuration.js'
 
 const path = 'path: /srv/certs'

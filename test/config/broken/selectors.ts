@@ -1,4 +1,4 @@
-/** Mistakes in what is selected by label. */
+/** Mistakes in contents selected by label. */
 import { broken, type BrokenConfiguration } from '../broken-configuration.js'
 
 const kubernetes = '{ kubeconfig: ./kubeconfig }'
