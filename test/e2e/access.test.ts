@@ -1,4 +1,4 @@
-/** Who the agent is to the API server, and what it does when it is refused. */
+/** The agent's identity for the API server, and its work after a refusal. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

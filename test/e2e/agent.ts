@@ -6,7 +6,7 @@ import { endProcess, startProcess } from './guard.js'
 import { until } from './until.js'
 import { executable } from '../project.js'
 
-/** One line of the log. Which other fields there are depends on what it tells. */
+/** One line of the log. Its other fields depend on its subject. */
 export interface LogLine {
   readonly msg: string
   readonly reason?: string
@@ -70,8 +70,8 @@ export class Agent {
   }
 
   /**
-   * Arguments of env(1), which becomes the program: with this environment and nothing else. tap adds loaders of its own to the
-   * environment of whatever its tests spawn, which would be in the way of measuring.
+   * Arguments of env(1), which becomes the program: with this environment and nothing else. tap adds loaders to the environment
+   * of every process that its tests spawn, which would be in the way of measuring.
    */
   private commandLine(...args: string[]): string[] {
     const variables = Object.entries(this.environment).map(([name, value]) => `${name}=${value}`)
@@ -96,7 +96,7 @@ export class Agent {
     if (this.child) await endProcess(this.child, 'SIGKILL')
   }
 
-  /** What it has logged so far, in all of its lives. */
+  /** The agent's log so far, of all of its lives. */
   log(): LogLine[] {
     return readFileSync(this.logFile, 'utf8')
       .split('\n')
@@ -140,7 +140,7 @@ export class Agent {
    * (the disk, the log, a metric) may be newer. To see it here, wait for it with `condition`.
    */
   async status(directory: string): Promise<DirectoryStatus> {
-    // Its exit code tells whether all is well, and that is not what is asked here.
+    // The exit code tells whether all is well; this call needs the document alone.
     const { stdout, stderr } = await this.run('status', '--output', 'json')
     if (stdout === '') throw new Error(`status printed nothing; ${stderr}`)
     const { directories } = JSON.parse(stdout) as { directories: DirectoryStatus[] }

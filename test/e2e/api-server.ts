@@ -60,7 +60,7 @@ export class ApiServer {
         ...[`--client-ca-file=${this.authority.certificate}`, '--authorization-mode=RBAC'],
         ...[`--service-account-key-file=${accounts}`, `--service-account-signing-key-file=${accounts}`],
         '--service-account-issuer=https://kubernetes.default.svc',
-        // Unless the arguments ask for it: without a controller manager nobody makes the service accounts that pods would need.
+        // Unless the arguments ask for it: without a controller manager no program makes the service accounts that pods would need.
         ...(extraArguments.some((argument) => argument.includes('ServiceAccount'))
           ? []
           : ['--disable-admission-plugins=ServiceAccount']),

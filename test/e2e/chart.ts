@@ -1,4 +1,4 @@
-/** The chart of deploy/helm, rendered and installed by helm, and what it is compared with. */
+/** The chart of deploy/helm, rendered and installed by helm, and the objects to compare it with. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ export function objectsOf(text: string): ApiObject[] {
 export const unhashed = (text: string): string =>
   text.replaceAll(/\bholdfast-[a-z0-9]{10}\b/g, 'holdfast').replaceAll(/^ +checksum\/configuration: .*\n/gm, '')
 
-/** Objects by what they are, without what the server alone says; the configuration as data. */
+/** Objects by kind and name, without the fields that the server alone sets; the configuration as data. */
 export function comparable(objects: readonly ApiObject[]): Record<string, unknown> {
   const entries = objects.map((object) => {
     const { kind, metadata, data } = object

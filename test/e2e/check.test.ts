@@ -18,7 +18,7 @@ t.teardown(() => cluster.stop())
 
 interface Checked {
   readonly code: number
-  /** What was found of the API server. */
+  /** The findings about the API server. */
   readonly findings: readonly Finding[]
   readonly stdout: string
 }

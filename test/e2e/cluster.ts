@@ -1,4 +1,4 @@
-/** A control plane of its own for one test file: etcd and kube-apiserver in a directory, with kubectl beside them. */
+/** A separate control plane for each test file: etcd and kube-apiserver in a directory, with kubectl beside them. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'

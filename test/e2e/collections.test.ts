@@ -115,7 +115,7 @@ await t.test('the directory of a selector follows labels and objects that come a
     ['b', 'other'],
   )
 
-  // What came and went while nobody, or no server, looked.
+  // Objects that came and went while no agent, or no server, ran.
   await agent.kill()
   await namespace.deleteSecret('b')
   await namespace.putSecret('c', { v: '3' }, web)

@@ -1,4 +1,4 @@
-/** What is in deploy/, given to a real API server as an operator gives it: rendered, and then taken or refused by its own validation. */
+/** The files of deploy/, given to a real API server as an operator gives them: rendered, and then judged by its own validation. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t from 'tap'

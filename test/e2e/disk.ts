@@ -8,7 +8,7 @@ export type Tree = Record<string, string>
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 /**
- * The directory's whole content, of one version: it is read through one descriptor, and once more from the start where that
+ * The directory's whole content, of one version: the read goes through one descriptor, and starts once more where that
  * version was replaced meanwhile. undefined where there is no such directory.
  */
 export function readTree(path: string): Tree | undefined {

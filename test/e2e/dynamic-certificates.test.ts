@@ -27,7 +27,7 @@ await t.test("client-go's dynamic certificates load each rotation, and never a m
   const history = { keep: 5, maxAge: null }
   const looking = await lookingPublisher(t)
   if (looking === undefined) t.comment('not all processes can be looked at here: whenUnused would keep everything')
-  // Three rotations of each kind: the old content goes, or is copied first, or goes once nobody is seen to use it.
+  // Three rotations of each kind: the old content goes, or is copied first, or goes once no process seems to use it.
   const kinds = [
     (files: Files) => replaceDirectory(target, { files }),
     (files: Files) => replaceDirectory(target, { files, history }),

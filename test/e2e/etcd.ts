@@ -43,7 +43,7 @@ export class Etcd {
         ...this.membership,
         ...['--listen-client-urls', this.url, '--advertise-client-urls', this.url],
         ...['--listen-peer-urls', this.peerUrl, '--log-level', 'warn'],
-        // The machine does not crash in these tests, and etcd's own durability is not what they are about.
+        // The machine does not crash in these tests, which are not about etcd's own durability.
         '--unsafe-no-fsync',
       ],
       { stdio: ['ignore', log, log] },

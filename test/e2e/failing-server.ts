@@ -1,4 +1,4 @@
-/** The API server, but for some objects: what is asked about these gets HTTP 500, as from a server whose storage fails. */
+/** The API server, but for some objects: each request about these gets HTTP 500, as from a server whose storage fails. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, request } from 'node:https'

@@ -1,5 +1,5 @@
 /**
- * The test process's directory and what it has started, both gone when it ends, however it ends.
+ * The test process's directory and the programs that it has started, both gone when it ends, also by SIGKILL.
  *
  * A small shell holds the list of process groups. It reads from a pipe whose other end is this process's alone, so that the
  * end of this process, SIGKILL included, is the end of the file: then it kills the groups and removes the directory.
@@ -16,7 +16,7 @@ import type { Test } from 'tap'
 /** What the tests of this process may write to. Gone soon after its end. */
 export const workingDirectory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'))
 
-/** Whose end ends what was started for it, and who hears why it failed: a test of tap, or `withOwner`. */
+/** Its end ends each program that was started for it, and it hears why one failed: a test of tap, or `withOwner`. */
 export type Owner = Pick<Test, 'teardown' | 'passing' | 'comment'>
 
 const script = `
@@ -31,7 +31,7 @@ for each in $groups; do kill -s KILL -- "-$each"; done
 [ -n "$HOLDFAST_E2E_KEEP" ] || { sleep 0.2; rm -rf -- "$1"; }
 `
 
-// A group of its own: Ctrl-C at the terminal ends the tests, and must not end what cleans up after them.
+// A separate process group: Ctrl-C at the terminal ends the tests, and must not end the guard that cleans up after them.
 const guard = spawn('/bin/sh', ['-c', script, 'guard', workingDirectory], {
   detached: true,
   stdio: ['pipe', 'ignore', 'ignore'],
@@ -39,7 +39,7 @@ const guard = spawn('/bin/sh', ['-c', script, 'guard', workingDirectory], {
 guard.unref()
 if (guard.stdin instanceof Socket) guard.stdin.unref()
 
-/** Starts a program as the leader of a process group of its own, which does not outlive this process. */
+/** Starts a program as the leader of a new process group, which does not outlive this process. */
 export function startProcess(program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   const child = spawn(program, args, { ...options, detached: true })
   const { pid } = child
@@ -69,7 +69,7 @@ export async function endProcess(
   return { code: child.exitCode, signal: child.signalCode }
 }
 
-/** Runs what is no test with an owner, which ends with it, the last thing that was started first. */
+/** Gives work outside of tests an owner, which ends with it, the last thing that was started first. */
 export async function withOwner<Found>(task: (owner: Owner) => Promise<Found>): Promise<Found> {
   const ends: (() => unknown)[] = []
   let passing = false

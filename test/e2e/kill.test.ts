@@ -23,7 +23,7 @@ const padding = 'x'.repeat(3000)
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 
-/** Writes one version after the other until it is asked to end; resolves with the last one. */
+/** Writes one version after the other until `control.end`; resolves with the last one. */
 async function stream(namespace: Namespace, control: { end: boolean }): Promise<number> {
   let version = 0
   while (!control.end) {

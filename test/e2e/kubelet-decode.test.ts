@@ -1,4 +1,4 @@
-/** kubelet's own decoder judges what holdfast takes for a Pod, and what it writes. */
+/** kubelet's own decoder judges the manifests that holdfast accepts as Pods, and those that it writes. */
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -39,7 +39,7 @@ function isStricter({ type, value }: DrawnManifest): boolean {
   return type === 'quantity' && /^(?:[.+]|[mK]i?|1e1000)$/.test(value)
 }
 
-/** What is wrong with holdfast's answer; undefined where it agrees with kubelet. */
+/** How holdfast's answer differs from kubelet's; undefined where the two agree. */
 function disagreement(drawn: DrawnManifest, error: string | undefined, refusal: string | undefined) {
   const { text, value } = drawn
   if (isUndecodable(refusal) && error === undefined) return `published, and kubelet ends the pod: ${refusal}`

@@ -1,4 +1,4 @@
-/** The life of a directory, against the real API: what is kept, shown, taken back, held, moved, adopted and dropped while objects change. */
+/** A directory's life, against the real API: kept, shown, rolled back, held, moved, adopted and dropped while objects change. */
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import t from 'tap'

@@ -106,7 +106,7 @@ interface Load {
   readonly throttled: number
 }
 
-/** Starts an agent, and answers what it cost until all of its watches are open. */
+/** Starts an agent, and answers the cost of opening all of its watches. */
 async function load(t: Test, namespace: Namespace, kubeconfig: string, rate: Rate): Promise<Load> {
   const node = await Node.create(t, namespace, {
     allowed: {},

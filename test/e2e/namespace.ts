@@ -75,7 +75,7 @@ export class Namespace {
     await this.inForce(account, mark)
   }
 
-  /** A rule that no Role had before: who has it has all of the Role as it is now, and nothing more of what it was. */
+  /** A rule that no Role had before: an account with it has the whole present Role, and nothing of an earlier one. */
   private mark(): Rule {
     return { apiGroups: ['e2e.example'], resources: ['marks'], resourceNames: [`mark-${++this.marks}`], verbs: ['get'] }
   }

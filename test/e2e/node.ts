@@ -1,4 +1,4 @@
-/** One node: a disk to keep directories on, and an agent with an account that may read what it needs, by name. */
+/** One node: a disk for its directories, and an agent with an account that may read its objects, by name. */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Agent } from './agent.js'
@@ -23,7 +23,7 @@ export interface NodeOptions {
   readonly kubeconfig?: string
   /** How many requests it may send, if not as many as by default. */
   readonly rate?: { readonly qps: number; readonly burst: number }
-  /** What it watches, if not each object. */
+  /** The scope of its watches, if not each object. */
   readonly watch?: 'namespaces'
   /** What runs the agent elsewhere, if not here. */
   readonly prefix?: readonly string[]
@@ -56,7 +56,7 @@ export class Node {
           ...(options.watch && { watch: options.watch }),
         },
       },
-      // Each in a parent of its own, so that what is left beside it can be seen.
+      // Each in a separate parent, so that the tests see all leftovers beside it.
       directories: directories.map((each) => ({ ...each, path: join(root, 'disk', each.path, each.path) })),
       server: { address: `127.0.0.1:${port}` },
     })

@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.js'
 export const operator = { resource: 'kubeapiservers', group: 'operator.openshift.io', name: 'cluster' }
 export const operatorPath = `/apis/${operator.group}/v1/${operator.resource}`
 
-/** As OpenShift's, as far as a monitor sees it: a status of its own, and node statuses as one list. */
+/** As OpenShift's, as far as a monitor sees it: with a status subresource, and node statuses as one list. */
 const definition = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

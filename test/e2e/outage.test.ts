@@ -1,4 +1,4 @@
-/** The API server is killed, away, behind a cut network: the disk stays whole, and what was missed arrives afterwards. */
+/** The API server is killed, away, behind a cut network: the disk stays whole, and missed changes arrive afterwards. */
 import t from 'tap'
 import { Cluster } from './cluster.js'
 import { leftovers, readPublished, readTree } from './disk.js'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * A port that nobody listens on. It lies below Linux's ephemeral range (32768 and up): there, while the server is down,
+ * A port without a listener. It lies below Linux's ephemeral range (32768 and up): there, while the server is down,
  * a client that tries to connect to it again and again could be given the very port as its own, and meet itself.
  * @throws Error if none of 100 tried is free
  */

@@ -11,7 +11,7 @@ import { endProcess, startProcess } from './guard.js'
 import { freePort } from './ports.js'
 import { until } from './until.js'
 
-/** What is asked of Prometheus in this test: Debian's package has both programs. */
+/** Whether this machine has Prometheus: Debian's package has both programs that this test needs. */
 function isInstalled(): boolean {
   try {
     execFileSync('prometheus', ['--version'], { stdio: 'ignore' })

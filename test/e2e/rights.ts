@@ -1,4 +1,4 @@
-/** Rights as the API server's authorizer has them: it hears of Roles and bindings by watches of its own, a little after they are written. */
+/** Rights as the API server's authorizer has them: its watches bring it Roles and bindings, a little after they are written. */
 import type { ApiClient } from './api-client.js'
 import { objectsOf } from './chart.js'
 import type { Cluster } from './cluster.js'

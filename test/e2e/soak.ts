@@ -25,7 +25,7 @@ const growth = { memory: 4, descriptors: 8 }
 /** Milliseconds for what must come true, however little processor time this run gets. */
 const patience = { within: 600_000, every: 500 }
 
-// Each wait has a limit of its own.
+// Each wait has its limit.
 t.setTimeout(0)
 
 const random = randomFrom(seed)
@@ -137,7 +137,7 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
   const pause = async (): Promise<void> => {
     const had = await current(cluster, namespace.name)
     for (const name of names) if (!had.has(name)) await put(name)
-    // As much content as makes each agent collect its garbage, after whatever came before.
+    // As much content as makes each agent collect its garbage, after any earlier load.
     for (const name of large.slice(0, 4)) await put(name)
     for (const node of nodes.values()) process.kill(node.agent.pid, 'SIGHUP')
     const wanted = await current(cluster, namespace.name)

@@ -184,7 +184,7 @@ await t.test('install exits with 75 at the deadline while another process holds 
   const { Disk } = await import('../../src/durable/index.js')
   mkdirSync(site.manifests)
   const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
-  // Callers in one process wait for one another: the installer has a process of its own.
+  // Callers in one process wait for one another: the installer needs a separate process.
   const flags = [...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--timeout-duration=4s']
   const { code, stderr } = await ended(begin(flags, { NODE_NAME: nodeName }))
   t.equal(code, 75, stderr)
