@@ -42,7 +42,7 @@ function directoriesOf(path: string): string[] {
     .map((entry) => join(path, entry.name))
 }
 
-/** A shell whose standard input ends with this process. A group goes when no process is left in it, so it tries for a while. */
+/** A shell whose standard input ends with this process. A group goes when it holds no process, so the shell tries for a while. */
 function removeAtTheEnd(groups: readonly string[]): void {
   const script = `
 while read -r _; do :; done

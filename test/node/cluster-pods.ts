@@ -41,7 +41,7 @@ export class ClusterPods {
     )
   }
 
-  /** Waits until nothing with the label is left, not even ending. */
+  /** Waits until no pod with the label exists, not even an ending one. */
   async gone(label: string): Promise<void> {
     const path = `/api/v1/namespaces/${this.namespace}/pods?labelSelector=${encodeURIComponent(label)}`
     await until(
@@ -91,7 +91,7 @@ export class ClusterPods {
     })
   }
 
-  /** Runs a container of a template's kind, with other arguments and capabilities, to its end; returns what it printed. */
+  /** Runs a container of a template's kind, with other arguments and capabilities, to its end; returns its output. */
   async runToEnd(
     title: string,
     nodeName: string,
@@ -114,7 +114,7 @@ export class ClusterPods {
     return this.ended(name)
   }
 
-  /** Waits until all of the pod's containers have ended; returns the exit code of the first, and what they have written. */
+  /** Waits until all of the pod's containers have ended; returns the exit code of the first, and their output. */
   private async ended(name: string): Promise<{ code: number; stdout: string; stderr: string }> {
     const path = `/api/v1/namespaces/${this.namespace}/pods/${name}`
     const pod = await until(

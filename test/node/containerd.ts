@@ -1,4 +1,4 @@
-/** One containerd in a node's namespaces, with directories of its own, and the images that it has. */
+/** One containerd in a node's namespaces, with separate directories, and the images that it has. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { until } from '../until.js'
 import type { Program, Space } from './space.js'
@@ -59,7 +59,7 @@ export class Containerd {
   }
 }
 
-/** Without CAP_SYS_RESOURCE nobody may lower an OOM score, and not every machine has the AppArmor profiles' parser. */
+/** Without CAP_SYS_RESOURCE no process may lower an OOM score, and not every machine has the AppArmor profiles' parser. */
 function configure(sandboxImage: string): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"'
   return `version = 2

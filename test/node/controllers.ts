@@ -14,7 +14,7 @@ export async function startCluster(t: Owner): Promise<Cluster> {
   ])
   t.teardown(() => cluster.stop())
   const directory = dirname(cluster.adminKubeconfig)
-  // No second instance competes, and nobody asks for their metrics.
+  // No second instance competes, and no program reads their metrics.
   const common = [`--kubeconfig=${cluster.adminKubeconfig}`, '--leader-elect=false', '--secure-port=0']
   const programs = [
     {

@@ -1,6 +1,6 @@
 /**
  * The agent as deploy/ runs it on a node: as the DaemonSet's pod, scheduled and started by the cluster's own programs, from the
- * image. What it publishes is read by another pod, which mounts the parent of the target.
+ * image. Another pod, which mounts the parent of the target, reads its publications.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -108,7 +108,7 @@ async function suite(): Promise<void> {
     const [agent] = await pods.list(label)
     t.equal(agent?.status.containerStatuses?.[0]?.restartCount, 0)
     const staging = () => readdirSync(space.onDisk(parent)).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
-    // Readers see the last rotation before the agent has removed what it replaced.
+    // Readers see the last rotation before the agent has removed the directory that it replaced.
     await until('the last of the old directories is removed', () => staging().length === 0, { within: 30_000 })
     t.strictSame(staging(), [], 'no staging is left')
   })

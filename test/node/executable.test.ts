@@ -1,6 +1,6 @@
 /**
- * The single executable of scripts/executable.sh on a bare Debian: the root that the image's base is made of, without its Node. It does
- * what needs libc (koffi's binary), a thread of its own, and what is told from a file beside the program elsewhere.
+ * The single executable of scripts/executable.sh on a bare Debian: the root of the image's base, without its Node. It exercises
+ * libc (koffi's binary), a thread, and the files that elsewhere lie beside the program.
  */
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ async function suite(): Promise<void> {
     mounts: string,
   ) => `root=$1 && shift && mount --rbind /dev "$root/dev" && mount -t proc proc "$root/proc" && ${mounts} &&
     exec chroot "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin "$@"`
-  /** What it prints; `mounts`: a shell's commands in the mount namespace of this run. */
+  /** The output; `mounts`: a shell's commands in the mount namespace of this run. */
   const run = (words: string, mounts = 'true'): string =>
     execFileSync(
       'unshare',

@@ -1,4 +1,4 @@
-/** The built program, run in a node's namespaces: what it sees as `/etc/kubernetes` is the node's. */
+/** The built program, run in a node's namespaces: its `/etc/kubernetes` is the node's. */
 import { executable } from '../crash/syscalls/distribution.js'
 import { workingDirectory } from '../e2e/guard.js'
 import type { Ended, Space } from './space.js'

@@ -1,7 +1,7 @@
 /**
  * "kubeadm in ten lines" of docs/static-pods.md, line by line, on a node that kubeadm has set up. etcd and kube-apiserver are static pods of
  * a real kubelet; their certificates change as one, the pods start again one after the other, all is killed in the middle, and a resume
- * finishes. Then a manifest that never becomes ready is taken back.
+ * finishes. Then a rollout takes a manifest back that never becomes ready.
  */
 import { X509Certificate } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -52,7 +52,7 @@ function linesOfPage(): { variables: string[]; steps: string[] } {
   return { variables: lines.filter(isVariable), steps: lines.filter((line) => !isVariable(line)) }
 }
 
-/** What kubeadm is told; all else is its default. */
+/** The values that kubeadm gets; all else is its default. */
 function configure(name: string, ports: { api: number; etcd: number; peer: number; metrics: number }): string {
   const address = Object.values(networkInterfaces())
     .flat()
@@ -124,7 +124,7 @@ async function suite(): Promise<void> {
     const image = /image: (\S+)/.exec(readFileSync(live(program), 'utf8'))?.[1] ?? ''
     await containerd.load(await archiveProgram(await findProgram(program), image, []))
   }
-  // As the one that kubelet makes: with its authority, and for the node's name, which the node knows.
+  // As kubelet makes its own: with its authority, and for the node's name, which the node knows.
   const serving = ['kubelet.crt', 'ca.crt'].map((file) => readFileSync(join(pki, file), 'utf8')).join('')
   mkdirSync(space.onDisk('/var/lib/kubelet/pki'), { recursive: true })
   writeFileSync(space.onDisk('/var/lib/kubelet/pki/kubelet.crt'), serving)
@@ -175,7 +175,7 @@ async function suite(): Promise<void> {
     t.equal(code, 0, stderr)
     t.match(stdout, /^ready: etcd.yaml, kube-apiserver.yaml\n/)
     t.equal(await served(), renewed)
-    // On machines of tests, process 1 may belong to another user, or to another PID namespace: holdfast cannot see what it uses.
+    // On machines of tests, process 1 may belong to another user, or to another PID namespace: holdfast cannot see its files.
     if ((await seeingAll())?.length === 0) t.notOk(existsSync(kept), 'and went with the last pod ready')
     else
       t.match(

@@ -48,11 +48,11 @@ export interface KubeletOptions {
   readonly cgroupRoot: string
   /** Path on the node; absent: standalone. */
   readonly kubeconfig?: string
-  /** It asks the API server who may ask it, as kubeadm has it; default: whoever has a certificate may. */
+  /** kubelet asks the API server about its clients' rights, as with kubeadm; default: a certificate suffices. */
   readonly webhook?: boolean
   /** Default: none. */
   readonly readOnlyPort?: number
-  /** Who asks it must have a certificate of this authority's; they may then ask for everything. */
+  /** The authority that must have signed a client's certificate; with one, a client may ask for everything. */
   readonly authority: string
   /** For its own addresses. */
   readonly serving: KeyPair
@@ -100,7 +100,7 @@ export class Kubelet {
         if (!running.running) throw new Error(`it has ended: ${this.tail(20)}`)
         return this.pods()
       },
-      // With `webhook` that takes an API server, which may be a pod of its own.
+      // With `webhook` this needs an API server, which may itself be a pod of this kubelet.
       { within: 180_000, every: 100 },
     )
   }
@@ -136,7 +136,7 @@ export class Kubelet {
     return readFileSync(this.space.logFile('kubelet'), 'utf8')
   }
 
-  /** The newest lines, without those that it repeats every few seconds whatever happens. */
+  /** The newest lines, without those that kubelet repeats every few seconds in any case. */
   tail(lines: number): string {
     return this.lines(/^(?!.*(eviction_manager|cri_stats_provider|kubelet_node_status|Creating a mirror pod))/)
       .slice(-lines)

@@ -72,7 +72,7 @@ function containerLogs(space: Space): string[] {
     .map((file) => `${file}:\n${readFileSync(join(directory, file), 'utf8').slice(-3000)}`)
 }
 
-/** Of the cluster's authority, so that its API server may ask kubelet; without a cluster, of one of its own. */
+/** Of the cluster's authority, so that its API server may ask kubelet; without a cluster, of a new one. */
 async function makeKeys(
   name: string,
   cluster: Authority | undefined,

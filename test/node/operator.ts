@@ -7,7 +7,7 @@ import type { TestNode } from './node.js'
 import { target, type Rotation } from './reading.js'
 
 /**
- * Runs the page's kubectl command that begins so, with `values` for what is the reader's to fill in; returns what it prints.
+ * Runs the page's kubectl command that begins so, with `values` for the reader's own values; returns its output.
  * @throws Error where its exit code is not 0, or the page has no such command
  */
 export function documented(

@@ -19,7 +19,7 @@ export const target = `${parent}/serving`
 export const health = 'http://127.0.0.1:10808'
 
 /**
- * Waits until nobody else's agent is there, nor may come while this test runs: two files have agents on this port, and either has none
+ * Waits until no other test's agent is there, nor may come while this test runs: two files have agents on this port, and either has none
  * for a while in its middle. @throws Error that names the port
  */
 export async function healthPortFree(t: Test): Promise<void> {

@@ -7,7 +7,7 @@ import { workingDirectory } from '../e2e/guard.js'
 import { haveCgroups } from './cgroups.js'
 import { Space } from './space.js'
 
-/** Why these tests are left out on this machine, in one line; undefined where they can run. */
+/** Why this machine leaves these tests out, in one line; undefined where they can run. */
 export async function unfit(): Promise<string | undefined> {
   const missing = await missingForNode()
   return missing && `left out: the node tests need ${missing}`

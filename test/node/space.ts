@@ -10,7 +10,7 @@ import { endProcess, startProcess } from '../e2e/guard.js'
 import { until } from '../until.js'
 import { project } from '../project.js'
 
-/** The environment of whatever runs in there. tap's loaders are none of their business. */
+/** The environment of every program in there, without tap's loaders. */
 const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
 
 /** Milliseconds after which a program that was to end is killed. */
@@ -54,7 +54,7 @@ export class Space {
     return join(this.directory, 'disk', path)
   }
 
-  /** Where this machine sees what the node sees at `path`, with what is mounted there. */
+  /** The path by which this machine sees the node's `path`, with the node's mounts. */
   seen(path: string): string {
     return join(`/proc/${this.first}/root`, path)
   }

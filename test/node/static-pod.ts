@@ -138,8 +138,8 @@ export interface StaticPodText {
 }
 
 /**
- * A manifest with the word REVISION where a revision's number goes. The container serves its revision and what it reads, and is
- * ready unless its environment says READY=never. No name of a variable may hold that word: it is substituted wherever it stands.
+ * A manifest with the word REVISION where a revision's number goes. The container serves its revision and the files that it reads, and is
+ * ready unless its environment says READY=never. No variable's name may hold that word: every occurrence is substituted.
  */
 export function staticPodText({ name, port, reads, below, env = {} }: StaticPodText): string {
   const variables = Object.entries({ SAYS: 'REVISION', ...env })

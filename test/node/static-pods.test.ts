@@ -1,6 +1,6 @@
 /**
- * Static pods as a real kubelet runs them: installed from files and from the API, rotated, fallen back. What a pod's container
- * says of itself is what was installed; kubelet's log says that it never met half a manifest.
+ * Static pods as a real kubelet runs them: installed from files and from the API, rotated, fallen back. A pod's container
+ * reports the installed revision; kubelet's log says that it never met half a manifest.
  *
  * HOLDFAST_NODE_INSTALLS and HOLDFAST_NODE_ROTATIONS set how many there are.
  */

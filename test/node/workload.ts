@@ -1,4 +1,4 @@
-/** The program of the test pods (workload/), built with Go, and what it says of itself when asked. */
+/** The program of the test pods (workload/), built with Go, and its report. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ export interface Report {
   readonly findings?: Findings
 }
 
-/** Builds it; returns its path. Go keeps what it has compiled, so only the first build of all takes seconds. */
+/** Builds it; returns its path. Go caches compiled packages, so only the first build of all takes seconds. */
 export async function buildWorkload(): Promise<string> {
   const program = join(mkdtempSync(join(workingDirectory, 'workload-')), 'workload')
   const flags = ['build', '-trimpath', '-ldflags', '-s -w', '-o', program, '.']
@@ -39,7 +39,7 @@ export async function buildWorkload(): Promise<string> {
   return program
 }
 
-/** @throws Error while nobody answers on this port */
+/** @throws Error while no server listens on this port */
 export async function askWorkload(port: number): Promise<Report> {
   const response = await fetch(`http://127.0.0.1:${port}/report`, { headers: { connection: 'close' } })
   return (await response.json()) as Report
