@@ -1,7 +1,7 @@
 /*
- * A call that rejects with `published: false` leaves what every reader is told as it was. Each call of a unit test that changes a target
+ * A call that rejects with `published: false` leaves every reader's answer as it was. Each call of a unit test that changes a target
  * goes through here (watch-door.ts), with the looks at the target before and after it: where an answer has changed, the call rejects with
- * an AssertionError instead. What another program put into the target meanwhile is not compared: tests put it there on purpose.
+ * an AssertionError instead. The look leaves out files that another program put into the target meanwhile: tests put them there on purpose.
  */
 import { AssertionError } from 'node:assert'
 import { statSync } from 'node:fs'
@@ -17,7 +17,7 @@ type Call = (...args: never[]) => Promise<unknown>
 /** How many calls are under way at a path, and how many have begun there: an answer that two of them race for proves nothing. */
 const under = new Map<string, { running: number; begun: number }>()
 
-/** How often a test has played another program, during a call, that changes what readers are told. */
+/** How often a test has played another program, during a call, that changes readers' answers. */
 const disturbances = new Set<symbol>()
 
 /** A test says so for one change, with the reason: calls that are under way are not compared. */
@@ -93,7 +93,7 @@ async function compare(name: string, path: string, before: unknown): Promise<voi
   throw new AssertionError({ message, actual: after, expected: before, operator: 'deepStrictEqual' })
 }
 
-/** All that is said of a target but what the disk itself decides; what cannot be looked at is not compared. */
+/** Every answer about a target but the ones that the disk itself decides; an unreadable part is not compared. */
 async function answersOf(path: string): Promise<unknown> {
   const fs = new NodeFileSystem()
   fs.now = () => 0

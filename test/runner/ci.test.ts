@@ -1,4 +1,4 @@
-/** `.ci/stages`, before suites that are logs: what it counts, which line is its last, and which exit code that makes. */
+/** `.ci/stages`, before suites that are logs: its counts, its last line, and its exit code. */
 import { execFile } from 'node:child_process'
 import t from 'tap'
 import { project } from '../project.js'

@@ -11,7 +11,7 @@ export function testFiles(): string[] {
     .sort()
 }
 
-/** Where the compiled module of a source is, from the project's root; what is compiled already stands for itself. */
+/** The path of a source's compiled module, from the project's root; a compiled file stands for itself. */
 export function compiled(path: string): string {
   return path.endsWith('.ts') ? join('dist', path.replace(/\.ts$/, '.js')) : path
 }
@@ -32,9 +32,9 @@ export function namedFiles(words: readonly string[], all: readonly string[], dir
 }
 
 /**
- * What a test does to its whole process, or learns from it: signals, the environment, descriptors, clocks, modules that are replaced;
- * what it asks of the root of its tests, which several files would share; and disks that take their time, for which others would wait.
- * That it starts and kills other processes, or asks for a descriptor of its own by its number, does no harm; nor does a mask of modes, which
+ * What a test does to its whole process, or learns from it: signals, the environment, descriptors, clocks, replaced modules; the hooks that
+ * it sets on the root of its tests, which several files would share; and slow disks, for which others would wait. Tests that start and kill
+ * other processes, or ask for one of their descriptors by its number, do no harm; nor do masks of modes, which
  * each test puts back.
  */
 const processWide =

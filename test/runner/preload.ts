@@ -1,14 +1,14 @@
 /*
  * Loaded before a process of tests, to spare CPU.
  *
- * tap follows every promise through `async_hooks`, so that it can tell to which test an error belongs that nobody caught. That
+ * tap follows every promise through `async_hooks`, so that it can tell to which test an uncaught error belongs. That
  * takes 10 to 30 % of a test's CPU (25 % of static-pods/monitor, 15 % of durable/crashes), and here it tells little: such an error ends
  * the process, Node prints it, and the runner has its file fail.
  *
  * A process of tests ends after some seconds: code that V8 optimizes seldom runs long enough to repay it. With thirty times its budget,
- * durable/failing-calls takes 3.8 s of CPU instead of 5.2 s, and static-pods/rollout 3.3 s instead of 4.2 s; what runs for long is
- * optimized all the same. Node compiles what it loads of itself from then on anew, without the code that it was built with: what nearly all
- * tests load of it is loaded before (judge.test: 144 ms of CPU instead of 173).
+ * durable/failing-calls takes 3.8 s of CPU instead of 5.2 s, and static-pods/rollout 3.3 s instead of 4.2 s; long-running code is
+ * optimized all the same. Node compiles each built-in module that it loads from then on anew, without its embedded code cache: this file
+ * loads those that nearly all tests use before (judge.test: 144 ms of CPU instead of 173).
  *
  * Calls that change a target are watched: answers.ts.
  */

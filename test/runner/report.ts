@@ -1,11 +1,11 @@
-/** What a run prints: a line for each file as it ends, then what failed in full, what was skipped, and the totals. */
+/** Prints a run: a line for each file as it ends, then the failures in full, the skipped tests, and the totals. */
 import type { Ran } from './run-batch.js'
 import { inSources } from './source-places.js'
 import type { FileTally, Outcome, TestResult } from './tally.js'
 
 /**
- * Of what a failed test prints besides, the last lines, and of each so many characters at its beginning and its end: a log may name a
- * hundred objects in one, and ends it with what it has to say.
+ * Of a failed test's other output, the last lines, and of each so many characters at its beginning and its end: a log may name a
+ * hundred objects in one line, whose end is its message.
  */
 const keptLines = 60
 const keptCharacters = { first: 140, last: 200 }
@@ -16,7 +16,7 @@ const keptDifferences = 3
 export class Report {
   readonly #counts: Record<Outcome, number> = { passed: 0, failed: 0, skipped: 0 }
   readonly #failures: string[] = []
-  /** One line each, for who reads only the end. */
+  /** One line each, for readers of the end alone. */
   readonly #failed: string[] = []
   readonly #skipped: string[] = []
 
@@ -70,7 +70,7 @@ export class Report {
     this.#failures.push([`-- ${file}`, ...lines, ...more.map((line) => `  | ${shortened(line)}`)].join('\n'))
   }
 
-  /** The end of the run; its last line is the one that counts. */
+  /** The end of the run; the last line counts. */
   totals(seconds: number, cpuSeconds: number): void {
     for (const failure of this.#failures) this.print(`\n${failure}`)
     if (this.#failures.length > 0) this.print('')

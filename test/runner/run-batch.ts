@@ -9,14 +9,14 @@ import { compiled } from './files.js'
 import { type FileTally, ordinaryFailure, Tally, type TestResult } from './tally.js'
 
 export interface Limits {
-  /** Seconds for a file that sets no timeout of its own. */
+  /** Seconds for a file that sets no timeout. */
   readonly timeout: number
-  /** Seconds after which the process and what it has started are killed. */
+  /** Seconds after which the runner kills the process and its children. */
   readonly limit: number
 }
 
 export interface Ran {
-  /** Those that ran, each with what it said. */
+  /** The files that ran, each with its results. */
   readonly files: readonly FileTally[]
   /** Those that the process did not come to. */
   readonly left: readonly string[]
@@ -26,12 +26,12 @@ export interface Ran {
   readonly cpuSeconds: number
 }
 
-/** As much of the standard error of a process as anybody reads: its first and its last bytes. */
+/** As much of the standard error of a process as a person reads: its first and its last bytes. */
 const keptOfStderr = 64 * 1024
 
 const running = new Set<ChildProcess>()
 
-/** Kills every process of tests, and what it has started. */
+/** Kills every process of tests, and its children. */
 export function killAll(): void {
   for (const child of running) killGroup(child)
 }
@@ -61,7 +61,7 @@ export async function runBatch(
     cwd: project,
     env: { ...process.env, TAP_TIMEOUT: `${timeout}` },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own, so that nothing that it has started outlives it.
+    // A new process group, so that the runner can kill it with all of its children.
     detached: true,
   })
   running.add(child)
@@ -85,7 +85,7 @@ export async function runBatch(
     child.once('error', reject)
     child.once('exit', () => {
       cpuSeconds = cpuOfChildrenSince()
-      // What it has left running holds its pipes open.
+      // Children that still run hold its pipes open.
       killGroup(child)
     })
     child.once('close', (code, signal) => resolve(problemOf(code, signal, killed ? limit : undefined)))

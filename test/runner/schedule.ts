@@ -66,7 +66,7 @@ function lastTimes(): Times {
   }
 }
 
-/** Seconds of the files that ran, or are known to take long. */
+/** Seconds of the files that ran, or that the list of long files names. */
 export function knownTimes(): Times {
   return { ...longest, ...lastTimes() }
 }
@@ -80,7 +80,7 @@ export function keepTimes(times: Times): void {
 const secondsTogether = 8
 
 /**
- * Files that go into one process, at most: one that crashes takes the time of those behind it twice, and a process more takes 0.3 s of
+ * Files that go into one process, at most: a crash takes the time of those behind it twice, and a process more takes 0.3 s of
  * CPU until its first test.
  */
 const filesTogether = 16

@@ -6,9 +6,9 @@ export interface Suite {
   readonly holds: (path: string) => boolean
   /** Processes that run at a time; undefined: one for each processor. */
   readonly jobs: number | undefined
-  /** Seconds for a file that sets no timeout of its own. */
+  /** Seconds for a file that sets no timeout. */
   readonly timeout: number
-  /** Seconds after which a file's processes are killed, whatever it has set. */
+  /** Seconds after which the runner kills a file's processes, beyond the file's own timeout. */
   readonly limit: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a stream of TAP says of tests. A test is a `t.test` with assertions of its own: one that only holds other tests is a chapter,
+ * Reads tests from a stream of TAP. A test is a `t.test` with its own assertions: one that only holds other tests is a chapter,
  * and counts where it fails by itself. Assertions outside all tests make a test of the file's name.
  */
 import { stringify } from 'yaml'
@@ -32,7 +32,7 @@ export class FileTally {
     return this.results.some(({ outcome }) => outcome === 'failed')
   }
 
-  /** What is wrong with the file as a whole. */
+  /** The fault of the file as a whole. */
   fail(detail: string): void {
     this.results.push({ name: this.file, outcome: 'failed', detail })
   }
@@ -41,7 +41,7 @@ export class FileTally {
 /** The assertions of one test so far. */
 interface Level {
   readonly path: string
-  /** Assertions of its own. */
+  /** Assertions directly in it. */
   own: number
   /** Tests in it, skipped ones too. */
   chapters: number

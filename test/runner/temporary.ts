@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Gives the tests a temporary directory of their own below the machine's; the function removes it, unless something is left in it.
+ * Gives the tests a temporary directory below the machine's; the function removes it, unless a test has left something in it.
  *
- * Without a journal, ext4 gives no inode out again for a minute, and passes over each that was removed whenever a file is made near it:
+ * Without a journal, ext4 gives no inode out again for a minute, and passes over each freed one whenever a file is made near it:
  * tests make and remove tens of thousands. `chattr +T` has the directories in this one spread over the disk: static-pods/monitor takes
  * 6.3 s of CPU instead of 8.7 s, as on tmpfs.
  */
