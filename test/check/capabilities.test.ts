@@ -54,7 +54,7 @@ await t.test('check names each missing capability for another owner', { skip }, 
     )
     t.equal(missing.length, 1)
   }
-  // What is said to be enough, is; and without CHOWN or FOWNER it is not.
+  // The capabilities that check calls enough do suffice; without CHOWN or FOWNER they do not.
   const drop = (...kept: string[]) => ({
     under: ['setpriv', `--bounding-set=-all,${kept.map((name) => `+${name}`).join(',')}`, '--inh-caps=-all'],
   })
@@ -119,7 +119,7 @@ await t.test('check passes for an ordinary user in a directory of that user', { 
   scene.configure([{ path, contents }], { stateDirectory: scene.path('own/state') })
   const { code, stdout, stderr } = await scene.run('check', ['-o', 'json'], as(4321))
   t.equal(code, 0, stdout + stderr)
-  // And in one that is root's.
+  // The same user in a directory of root.
   scene.configure([{ path: scene.target, contents }])
   const { document } = await scene.check(t, as(4321))
   const faults = document.checks.filter(({ status }) => status === 'FAULT').map(({ check }) => check)

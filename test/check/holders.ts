@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 export async function holder(t: Test, command: string, under: readonly string[] = [], cwd = '/'): Promise<number> {
   const hold = 'hold() { echo held; read _; }; '
   const words = [...under, 'sh', '-c', `${hold}${command}`]
-  // env(1) gives its place to what it starts.
+  // env(1) gives its place to its command.
   const child = spawn('env', words, { cwd, stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   t.teardown(async () => {

@@ -1,4 +1,4 @@
-/** What is beside a target on purpose. */
+/** Entries that lie beside a target on purpose. */
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'

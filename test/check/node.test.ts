@@ -1,4 +1,4 @@
-/** What is found of the process, the state directory, the clock and the source. */
+/** Findings about the process, the state directory, the clock and the source. */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** What is said of facts that a test's machine cannot have at will: kernels, disks, labels, mounts in containers, clocks. */
+/** Results for facts that a test's machine cannot have at will: kernels, disks, labels, mounts in containers, clocks. */
 import t from 'tap'
 import { checkClock } from '../../src/check/certificates.js'
 import { listed } from '../../src/listed.js'

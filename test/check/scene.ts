@@ -1,4 +1,4 @@
-/** `holdfast check` on a disk of the test's own: in this process, or in one of its own where that is another user's, or traced. */
+/** `holdfast check` on the test's own disk: in this process, or in a separate one that is another user's, or traced. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ export interface Ran {
 }
 
 export interface RunOptions {
-  /** What starts the program: `setpriv --reuid=1000`, `strace …`, `unshare …`; `[]` for nothing but a process of its own. */
+  /** The command that starts the program: `setpriv --reuid=1000`, `strace …`, `unshare …`; `[]` for just a separate process. */
   readonly under?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
@@ -87,7 +87,7 @@ export class Scene {
     const line = [command, '--config', this.configuration, ...args]
     if (under === undefined) return runInProcess(line, { env })
     const words = [...under, process.execPath, this.#executable, ...line]
-    // Without tap's loader, which writes to the project's directory at the end, whoever the program runs as.
+    // Without tap's loader, which writes to the project's directory at the end, also as another user.
     const child = spawn('env', ['-u', 'NODE_OPTIONS', ...words], {
       env: { ...environment, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -116,7 +116,7 @@ export class Checked {
     readonly document: CheckDocument,
   ) {}
 
-  /** What was found by this check; of the target, unless another subject is named. */
+  /** The findings of this check; of the target, unless another subject is named. */
   all(check: string, subject = this.target): Finding[] {
     return this.document.checks.filter((one) => one.check === check && one.subject === subject)
   }

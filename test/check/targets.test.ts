@@ -1,4 +1,4 @@
-/** What is at the target's path, beside it and above it: reported, and left as it is. */
+/** Entries at the target's path, beside it and above it: check reports them, and changes none. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
