@@ -11,7 +11,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Pair } from './certificates.js'
 
-/** A server that speaks as the API server does: TLS with ALPN, and client certificates where they are asked for. */
+/** A server that speaks as the API server does: TLS with ALPN, and client certificates if there is a `clientAuthority`. */
 export interface ApiServer {
   readonly url: string
   readonly port: number
@@ -121,7 +121,7 @@ export function json(reply: Reply, status: number, body: unknown, headers: Recor
   response.end(JSON.stringify(body))
 }
 
-/** Begins a watch: the head, and whatever lines; it stays open. */
+/** Begins a watch: the head, and these lines; it stays open. */
 export function beginWatch(reply: Reply, ...lines: unknown[]): void {
   const response = reply as ServerResponse
   response.writeHead(200, { 'content-type': 'application/json' })

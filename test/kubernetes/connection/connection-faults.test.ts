@@ -21,7 +21,7 @@ const serverScript = `
   server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 `
 
-/** A server in a process of its own, which can be stopped. */
+/** A server in a separate process, which the test can stop. */
 async function startProcess(t: Test) {
   const child = spawn(process.execPath, ['-e', serverScript], {
     env: { ...process.env, NODE_OPTIONS: '', KEY: serving.key, CRT: serving.certificate },

@@ -2,8 +2,8 @@ import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-a
 import { connect } from '../../../src/kubernetes/connection/connection.js'
 
 /**
- * Run by proxy.test.ts as a process of its own: which authorities a proxy's certificate is judged by
- * (NODE_EXTRA_CA_CERTS) is settled when Node starts. Prints the status of one GET, or why there is none.
+ * Run by proxy.test.ts as a separate process: Node reads the authorities that judge a proxy's certificate
+ * (NODE_EXTRA_CA_CERTS) when it starts. Prints the status of one GET, or why there is none.
  */
 const kubeconfig = process.argv[2] ?? ''
 const api = connect(await loadClusterAccess({ kubeconfig, environment: process.env }), { version: '1' })

@@ -17,7 +17,7 @@ import { holds } from '../../property.js'
 import { until } from '../../until.js'
 import { Recorder, reference } from '../../objects/recorder.js'
 
-/** Bytes of the longest line that is taken here. */
+/** Bytes of the longest line that the reader takes here. */
 const limit = 40
 
 const options = () => {
@@ -47,7 +47,7 @@ function cut(body: Buffer, places: readonly number[]): Buffer[] {
   return at.slice(1).map((end, index) => body.subarray(at[index], end))
 }
 
-/** What must come of a body: every line that is not empty, up to one that is too long, or cut off by the end. */
+/** The expected outcome of a body: every line that is not empty, up to one that is too long, or cut off by the end. */
 function expected(body: Buffer): { lines: string[]; error: string | undefined } {
   const lines: string[] = []
   for (let start = 0; start < body.length;) {
@@ -66,7 +66,7 @@ const places = fc.array(fc.nat({ max: 1000 }), { maxLength: 8 })
 await t.test('takeLines reads lines of any bytes, in chunks of any sizes', async (t) => {
   const line = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => Buffer.from(text.replaceAll('\n', ''))),
-    // Among them what is no UTF-8, and characters that are cut off.
+    // Among them bytes that are no UTF-8, and cut characters.
     fc.uint8Array({ maxLength: limit }).map((bytes) => Buffer.from(bytes.filter((byte) => byte !== 10))),
     fc.integer({ min: limit - 1, max: limit + 2 }).map((length) => Buffer.alloc(length, 'x')),
   )

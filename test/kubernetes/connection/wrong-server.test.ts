@@ -1,4 +1,4 @@
-/** What answers is not the API server that the kubeconfig means: the condition's cause says what it is, and where. */
+/** Another server than the kubeconfig means answers: the condition's cause names it, and its place. */
 import { createServer as createPlain } from 'node:http'
 import { createServer as createTls, type Server as TlsServer } from 'node:https'
 import { createServer as createRaw, type AddressInfo, type Server } from 'node:net'
@@ -19,7 +19,7 @@ async function listen(t: Test, server: Server | TlsServer): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** What is said of an object where this URL is the API server's, once a list was tried, too. */
+/** The report about an object where this URL is the API server's, once a list was tried, too. */
 async function causeOf(t: Test, url: string): Promise<{ reason: string; message: string }> {
   const recorder = new Recorder()
   const source = new KubernetesSource(await connectTo(t, url), recorder, { timing: shortTiming })

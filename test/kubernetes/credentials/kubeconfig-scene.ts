@@ -1,4 +1,4 @@
-/** A kubeconfig that a test writes and loads, its parts, and what is wrong with it. */
+/** A kubeconfig that a test writes and loads, its parts, and its fault. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

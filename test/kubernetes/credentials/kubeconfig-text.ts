@@ -17,7 +17,7 @@ export function kubeconfig(cluster: object, user: object, namespace?: string): s
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-/** Writes it into the directory and loads it; files are looked at on every use, unless options say otherwise. */
+/** Writes it into the directory and loads it; each use looks at the files, unless options say otherwise. */
 export function loadKubeconfig(
   directory: string,
   text: string,

@@ -1,4 +1,4 @@
-/** Which kubeconfig is read, which context of it, and what its paths mean. */
+/** The choice of a kubeconfig and of its context, and the meaning of its paths. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

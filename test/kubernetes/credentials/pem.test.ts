@@ -1,4 +1,4 @@
-/** What is said of certificates and keys before TLS gets them does not depend on what stands around them. */
+/** The checks of certificates and keys before TLS gets them do not depend on the text around them. */
 import assert from 'node:assert/strict'
 import { createSecureContext } from 'node:tls'
 import fc from 'fast-check'
@@ -66,7 +66,7 @@ await t.test('TLS takes every key that passes here, with any byte changed', asyn
       assert.ok(!fault.includes(pair.key.split('\n')[1]?.slice(0, 8) ?? ''), 'no content')
       return
     }
-    // What is another key by the change is refused as not matching; what is this key is taken.
+    // A change that makes another key fails as not matching; TLS takes the unchanged key.
     if (keyMatches(pair.certificate, key)) createSecureContext({ cert: pair.certificate, key })
   })
   await holds(t, 'keys', property, { runs: 300 })

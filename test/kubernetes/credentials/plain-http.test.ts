@@ -1,4 +1,4 @@
-/** A server without TLS, which records what it gets: no credential, whatever the kubeconfig holds. */
+/** A server without TLS, which records its requests: it gets no credential of any kubeconfig. */
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -13,7 +13,7 @@ const CANARY = 'canary-of-a-credential'
 const client = issue(authority, { name: 'node' })
 const trust = { 'certificate-authority-data': base64(authority.certificate) }
 
-/** A directory for one test's files, and what was warned of. */
+/** A directory for one test's files, and its warnings. */
 function scene(t: Test) {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)

@@ -1,4 +1,4 @@
-/** Events, on a clock that the test moves: what is made, what is only counted, what waits, and what is given up. */
+/** Events, on a clock that the test moves: some are made, some only counted, some wait, and some are given up. */
 import t from 'tap'
 import { eventBody, eventName } from '../../../src/kubernetes/events/event-body.js'
 import { settled, Scene, away, draft, minute } from './event-scene.js'

@@ -132,7 +132,7 @@ await t.test('an event changes the matches before the subject reads the object',
 
 await t.test('a fresh read settles a list or an event that is older than the known version', async (t) => {
   const published = [reference('a'), reference('b'), reference('c')]
-  // The server that is asked by name knows the newest.
+  // A read by name answers with the newest version.
   const { follower, subject, ask } = await scene(
     t,
     [object('a', 40), object('b', 41, web)],
