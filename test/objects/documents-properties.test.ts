@@ -79,7 +79,7 @@ interface Reader {
   readonly name: string
   readonly value: object
   readonly read: (text: string) => Promise<unknown>
-  /** The error's own class, its place in the text, and what it says. */
+  /** Checks the error's class, its place in the text, and its message. */
   readonly check: (error: unknown, text: string) => void
 }
 

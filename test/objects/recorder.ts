@@ -1,4 +1,4 @@
-/** A listener that remembers what it was reported, and can be waited for. */
+/** A listener that remembers its reports, so that a test can wait for one. */
 import { objectName } from '../../src/object-name.js'
 import type {
   ObjectKind,
@@ -49,7 +49,7 @@ export class Recorder implements SourceListener {
     return this.reported.findLast(({ object }) => object === objectName(reference))
   }
 
-  /** Resolves as soon as the condition holds: it is asked after each thing that is reported, and meanwhile. */
+  /** Resolves as soon as the condition holds: it checks after each report, and meanwhile. */
   async until(what: string, condition: () => boolean): Promise<void> {
     const late = performance.now() + patience
     while (!condition()) {

@@ -1,4 +1,4 @@
-/** A FileSource on a directory of its own. */
+/** A FileSource on a fresh directory. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ export class Directory {
     rmSync(join(this.path, name))
   }
 
-  /** What was logged as a warning. */
+  /** The messages of the logged warnings. */
   get warnings(): string[] {
     const lines = this.logged.map((line) => JSON.parse(line) as { level: string; message: string })
     return lines.filter(({ level }) => level === 'warn').map(({ message }) => message)

@@ -1,4 +1,4 @@
-/** Which objects of the files a selector matches, and what is not known while a file cannot be read. */
+/** Which objects of the files a selector matches, and what stays unknown beside an unreadable file. */
 import t from 'tap'
 import { selectionReference, type ObservedState } from '../../../src/objects/types.js'
 import { Directory } from './directory.js'
@@ -43,7 +43,7 @@ await t.test(
     directory.source().follow([{ reference: selection }])
     await until(directory, 'selected', ['a', 'b'])
     directory.write('broken.yaml', labelled('c', '{ app: 1 }'))
-    // What is readable goes on: a label that has gone is gone.
+    // Readable files go on: a removed label is gone.
     directory.rename('a.yaml', labelled('a', '{ app: db }'))
     await until(directory, 'selected', ['b'])
     t.match(directory.warnings, [/broken\.yaml:1: Secret kube-system\/c: the label "app" must be a string: quote it/])

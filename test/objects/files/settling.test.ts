@@ -1,4 +1,4 @@
-/** When a file counts as written, by the two clocks: whatever the machine does between a look and what comes of it. */
+/** When a file counts as written, by the two clocks, on a machine of any speed. */
 import t from 'tap'
 import { Settling } from '../../../src/objects/files/settling.js'
 

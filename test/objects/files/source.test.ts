@@ -162,7 +162,7 @@ void t.test('the source reports a bad file with its place, and changes nothing',
   }
   t.equal(contentOf(source.latest(cert)), 'one')
   t.equal(contentOf(source.latest(other)), 'two')
-  // The name is reported, as it is what is wrong; no value is.
+  // The report shows the faulty name, and no value.
   const said = [...recorder.reported.map(({ observation }) => observation), ...directory.logged]
   t.notMatch(JSON.stringify(said).replaceAll('../canary', ''), 'canary')
   directory.write('a.yaml', secret('serving-cert', 'mended'))

@@ -45,7 +45,7 @@ void t.test('access reads files again even if they seem unchanged', async (t) =>
   const before = await access.current()
   setBack(t)
   await sleep(later)
-  // An access that is read again after an interval is the same where its files are.
+  // An interval's fresh read answers the same access while its files are the same.
   t.equal(await access.current(), before)
   writeFileSync(path, kubeconfig(cluster, { token: 'two' }))
   await sleep(later)

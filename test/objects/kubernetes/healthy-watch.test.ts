@@ -1,4 +1,4 @@
-/** A watch that lived for long enough resets its backoff; one that broke before does not. By the delays themselves: none is waited. */
+/** A watch that lived for long enough resets its backoff; one that broke before does not. The tests compare delays, and wait for none. */
 import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
@@ -13,7 +13,7 @@ import { ModelCluster } from './model-cluster.js'
 
 const cert = reference('serving-cert')
 
-/** Keeps what it was to wait, and does not wait. */
+/** Records each delay, and does not wait. */
 class RecordingRecovery extends Recovery {
   readonly delays: number[] = []
 

@@ -42,7 +42,7 @@ function portBelowEphemeral(): number {
   return 20_000 + Math.floor(Math.random() * 12_000)
 }
 
-/** False where the port is taken. */
+/** False where another server has the port. */
 function listens(server: Http2SecureServer, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const taken = () => resolve(false)
@@ -248,7 +248,7 @@ export class ModelCluster {
     response.on('close', () => clearTimeout(timer))
   }
 
-  /** As a watch cache does it: what is not above the position is not sent, even if the position is in the future. */
+  /** As a watch cache does it: it sends no change at or below the position, even if the position is in the future. */
   #deliver(watcher: Watcher): void {
     for (const change of this.#history) {
       if (change.name !== watcher.name || change.revision <= watcher.position) continue

@@ -13,7 +13,7 @@ void t.test('silence after a bookmark ends the stream, and the reflector lists t
   await recorder.untilState(cert, 'present', 'one')
   cluster.revision = 2000
   cluster.bookmark()
-  // The server keeps the stream open, and has forgotten who reads it.
+  // The server keeps the stream open, and has forgotten its reader.
   cluster.forgetWatches()
   cluster.put('serving-cert', 'two')
   await recorder.untilState(cert, 'present', 'two')

@@ -95,7 +95,7 @@ void t.test('the source starts without a server, and finds it later', async (t) 
 
 void t.test('a hundred watches find a returned server quickly, with long backoffs, and not all at once', async (t) => {
   const all = Array.from({ length: 100 }, (_, index) => reference(`object-${index}`))
-  // Who waits for its own delay waits for minutes; nobody has succeeded for so long that delays begin again.
+  // A watch waits minutes for its own delay; and no watch lives so long that its delays begin again.
   const slow = {
     firstDelay: 600_000,
     longestDelay: 600_000,
