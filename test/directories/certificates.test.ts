@@ -19,7 +19,7 @@ function renderSecret(data: Data, validate: readonly 'certificates'[] = ['certif
   return render(directoryOf([whole(a)], { validate }), lookup([present(a, data)]), () => undefined, at)
 }
 
-/** The messages of a rendering that is refused for its certificates; whatever they say, they hold no content. */
+/** The messages of a rendering refused for its certificates; none of them holds content. */
 function refused(data: Data): string[] {
   const rendering = renderSecret(data)
   if (rendering.ready) return []

@@ -1,4 +1,4 @@
-/** A unified diff: what it says turns the one text into the other, and nothing is compared line by line that is too large or no text. */
+/** A unified diff: its lines turn the one text into the other, and too large texts and binary files are not compared line by line. */
 import fc from 'fast-check'
 import t from 'tap'
 import { compareLines } from '../../src/directories/compare-lines.js'

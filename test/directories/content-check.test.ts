@@ -1,4 +1,4 @@
-/** Commands that examine staged content: where they find it, what they may do to it, and what is left of them. */
+/** Commands that examine staged content: where they find it, what they may do to it, and how they end. */
 import {
   mkdirSync,
   mkdtempSync,

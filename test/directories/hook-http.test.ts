@@ -25,7 +25,7 @@ async function withServer(answer: RequestListener): Promise<number> {
   return port
 }
 
-/** A port on which nobody listens, nor can begin to: one that a connection goes out from. */
+/** A port without a listener, and that none can take: a connection goes out from it. */
 async function silentPort(t: Test): Promise<number> {
   const server = createTcpServer()
   const connection = connect(await listen(server), '127.0.0.1')

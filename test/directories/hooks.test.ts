@@ -1,4 +1,4 @@
-/** Hooks that run a command or send a signal: how they end, how they are ended, and what is said of them. */
+/** Hooks that run a command or send a signal: how they end, how holdfast ends them, and their log. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdtemp, open, readFile, rm, symlink, writeFile } from 'node:fs/promises'

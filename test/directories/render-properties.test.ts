@@ -23,7 +23,7 @@ const several = <One>(most: number, make: () => One) => Array.from({ length: 1 +
 const references = [secret('a'), secret('b'), configMap('a')]
 const keys = ['k', 'l', 'x', 'tls.crt', '__proto__', 'toString']
 const evilKeys = [...keys, ...keys, ...keys, '..', '.', '', 'a/b', '../k', '/k', 'k\0', '..data']
-/** Mostly what the configuration lets through, and now and then what it never would. */
+/** Mostly paths that the configuration lets through, and now and then one that it never would. */
 const paths = [...keys, 'x/k', 'x/y/k', 'k/x', 'x/y', 'l/k']
 const evilPaths = [...paths, ...paths, ...paths, '../k', '/k', 'x//k', 'x/', '.', '..', 'x/../../k', 'k\0']
 const intos = ['', '', 'x', 'x/y', 'k', '..', 'x/..']
@@ -76,7 +76,7 @@ function anyCase(): Case {
   }
 }
 
-/** What is wrong with a rendering, whatever it was made of. */
+/** The fault of a rendering, for objects and contents of every kind. */
 function fault({ directory, latest, kept }: Case): string | undefined {
   const rendering = render(directory, lookup(latest), lookup(kept))
   if (!rendering.ready) {

@@ -1,4 +1,4 @@
-/** A real bus, and a manager on it that answers as systemd does: what is sent is the bus's to check, not only ours. */
+/** A real bus, and a manager on it that answers as systemd does: the bus checks each message, too, not only our reader. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { until } from '../until.js'
 export const managerName = 'org.freedesktop.systemd1'
 const managerPath = '/org/freedesktop/systemd1'
 
-/** dbus-daemon with a socket of its own, on which everybody may do everything. */
+/** dbus-daemon with a separate socket, on which every user may do everything. */
 export class Bus {
   readonly directory = mkdtempSync(join(tmpdir(), 'holdfast-bus-'))
   readonly socket = join(this.directory, 'socket')
@@ -154,7 +154,7 @@ export class Peer {
     this.socket.write(Buffer.concat([start, header, Buffer.alloc((8 - (header.length % 8)) % 8), body]))
   }
 
-  /** A call to a name of its own: it comes back once the bus has taken all that was sent before. */
+  /** A call to our own name: it comes back once the bus has taken all that we sent before. */
   callItself(name: string): void {
     const fields: [number, Value][] = [
       [1, ['o', '/']],
