@@ -20,7 +20,7 @@ interface HostPathVolume {
   /** As it is written. */
   readonly path: string
   readonly type: string
-  /** What containers mount of it: itself, or parts of it (`subPath`). */
+  /** The paths of it that containers mount: itself, or parts of it (`subPath`). */
   readonly mounted: readonly string[]
 }
 
@@ -70,7 +70,7 @@ export function plainName(path: string): string {
   return normalize(`/${path}`).replace(/(?<=.)\/+$/, '')
 }
 
-/** What kubelet makes itself where it is missing (pkg/volume/hostpath/host_path.go). */
+/** Types that kubelet creates where they are missing (pkg/volume/hostpath/host_path.go). */
 const made = new Set(['DirectoryOrCreate', 'FileOrCreate'])
 
 /**

@@ -1,4 +1,4 @@
-/* What this node's kubelet needs of a manifest. */
+/* The demands of this node's kubelet on a manifest. */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'

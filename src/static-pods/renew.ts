@@ -143,7 +143,7 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
   throw new StaticPodError(`${directory} holds no manifest of a pod with the name ${pod}${others}`)
 }
 
-/** What the file has stays its own. */
+/** The file's present mode and owner, which a renewal keeps. */
 async function ownershipOf(disk: Disk, path: string) {
   const found = await disk.inDirectory(dirname(path), (parent) => disk.fs.look(parent, basename(path)))
   return found === undefined ? {} : { mode: found.mode, owner: { uid: found.uid, gid: found.gid } }

@@ -36,7 +36,7 @@ export async function reportInstall(
   await postEvent(api, draft, { reporter: { controller: 'static-pod-installer', instance }, log, timeout, name: pod })
 }
 
-/** What made the installer's pod; else that pod; else the namespace. All as library-go chooses. */
+/** The owner of the installer's pod; else that pod; else the namespace. All as library-go chooses. */
 function subjectOf({ namespace, ownPod }: Pick<EventOrigin, 'namespace' | 'ownPod'>): EventSubject {
   const metadata = asMap(ownPod?.metadata)
   if (metadata === undefined) return { kind: 'Namespace', name: namespace, namespace, uid: undefined }

@@ -17,7 +17,7 @@ import { kubeletVersion, needsOwnUid } from '../kubelet.js'
 import { planFromApi, type RevisionObjects } from './plan-from-api.js'
 import { waitForInstallers, waitTiming, type WaitTiming } from './wait-for-installers.js'
 
-/** What to do about a 403. */
+/** Advice for a 403. */
 const forbidden = '"holdfast rbac install" with the same flags prints the Role that is needed'
 
 export interface ApiInstallRequest {

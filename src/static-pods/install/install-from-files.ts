@@ -67,9 +67,9 @@ interface LocalFiles {
 }
 
 /**
- * What the local files make; writes nothing, and asks no API server. Without a revision the manifest is installed byte for
- * byte; with one, the words REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced, as in an installation from the API, and the label
- * `revision` is set where there is none.
+ * Plans the revision that the local files make; writes nothing, and asks no API server. Without a revision the manifest goes in byte for
+ * byte; with one, the plan replaces the words REVISION, NODE_NAME and NODE_ENVVAR_NAME, as in an installation from the API, and sets the
+ * label `revision` where there is none.
  * @throws InvalidInput
  * @internal
  */

@@ -54,7 +54,7 @@ export interface InstallSettings {
   readonly warnOfHostPaths: boolean
 }
 
-/** What became of one path. `kept`: it was there already, the same, and was not touched because a live manifest names it. */
+/** The outcome of one path. `kept`: the same was there already, and stayed untouched because a live manifest names it. */
 export interface InstallLine {
   readonly path: string
   readonly outcome: 'created' | 'replaced' | 'unchanged' | 'kept'

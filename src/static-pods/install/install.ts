@@ -173,7 +173,7 @@ function shown(changes: readonly DirectoryChange[]): string {
   return some.join(', ') + (changes.length > 3 ? ', …' : '')
 }
 
-/** What an installation would do, by paths; writes nothing and takes no lock. */
+/** Tells the outcome of an installation, by paths; writes nothing and takes no lock. */
 export async function dryRun(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
   const manifests = await preflight(plan, settings, true)
   const { publish, kept } = await revisionStep(plan, settings, true)

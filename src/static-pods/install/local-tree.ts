@@ -24,7 +24,7 @@ export interface LocalTree {
 }
 
 /**
- * What `--resources` names. Nothing is written.
+ * Reads the directory that `--resources` names. Writes nothing.
  * @throws InvalidInput for what cannot be copied: links, special files, too much
  */
 export async function readLocalTree(root: string): Promise<LocalTree> {

@@ -39,7 +39,7 @@ export function fileMode(secret: boolean, name: string): number {
   return secret ? 0o700 : 0o755
 }
 
-/** What stands for the words that a template may hold. */
+/** The values of the words that a template may hold. */
 export interface Substitutions {
   readonly revision: number
   /** undefined: NODE_NAME and NODE_ENVVAR_NAME stay as they are. */

@@ -17,8 +17,8 @@ import { parseRevision, revisionsNamedIn } from '../names.js'
 import { listManifests, readNodeFile } from '../node-files.js'
 
 /**
- * What would become of each manifest. Writes nothing, and takes no lock. `lookOnly`: a place that may not be written to is only
- * warned of.
+ * Tells the outcome of each manifest. Writes nothing, and takes no lock. `lookOnly`: an unwritable place is only a
+ * warning.
  * @throws DurableWriteError, StaticPodError, InvalidInput
  */
 export async function preflight(

@@ -12,7 +12,7 @@ export type Subject =
   | { readonly kind: 'User' | 'Group'; readonly apiGroup: 'rbac.authorization.k8s.io'; readonly name: string }
 
 interface Bound {
-  /** Whom to bind; none: no bindings. */
+  /** The subjects to bind; none: no bindings. */
   readonly subjects: readonly Subject[]
   readonly name: string
 }
@@ -65,13 +65,13 @@ export interface MonitorRights extends Bound {
 }
 
 /**
- * What a kubelet asks the API server about for `GET /pods`: `nodes/pods` since 1.33, before that `nodes/proxy`, which lets its owner run
- * commands in every pod of the node, too.
+ * The resource that a kubelet asks the API server about for `GET /pods`: `nodes/pods` since 1.33, before that `nodes/proxy`, which lets its
+ * owner run commands in every pod of the node, too.
  */
 export type KubeletResource = 'nodes/pods' | 'nodes/proxy'
 
 /**
- * What a monitor may do: with --kubeconfig get the mirror pod, and say in its operator's status that a revision has come; with
+ * The rights of a monitor: with --kubeconfig get the mirror pod, and say in its operator's status that a revision has come; with
  * --kubelet-url ask the kubelet.
  */
 export function monitorRbacObjects(request: MonitorRights): object[] {

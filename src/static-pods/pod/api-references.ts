@@ -1,5 +1,5 @@
 /*
- * What a static pod may not refer to: objects of the API, which kubelet has to run it without. The same fields, in the same
+ * References that a static pod may not have: to objects of the API, which kubelet has to run it without. The same fields, in the same
  * order, as kubelet's own check (kubernetes v1.35: pkg/api/pod/util.go, HasAPIObjectReference; called from
  * pkg/kubelet/config/common.go).
  */
@@ -29,7 +29,7 @@ const apiSources: Readonly<Record<string, string>> = {
 export interface ApiReference {
   /** As in `spec.volumes[2].secret`. */
   readonly field: string
-  /** What kind of object it leads to. */
+  /** The kind of object that it leads to. */
   readonly objects: string
 }
 

@@ -18,7 +18,7 @@ export interface Manifest {
   readonly revision: string | undefined
   readonly uid: string | undefined
   readonly annotations: JsonMap
-  /** What two readers of its text may read differently, as a sentence about it; undefined: nothing. kubelet takes it. */
+  /** A sentence about text that two readers may read differently; undefined: there is none. kubelet takes it. */
   readonly ambiguity: string | undefined
 }
 

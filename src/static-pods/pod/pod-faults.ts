@@ -1,5 +1,5 @@
 /*
- * What kubelet's validation would refuse in a Pod, as far as people get it wrong: names, and parts that do not fit together
+ * Faults that kubelet's validation refuses in a Pod, as far as people make them: names, and parts that do not fit together
  * (kubernetes: pkg/kubelet/config/common.go, tryDecodeSinglePod; pkg/apis/core/validation, ValidatePodCreate); a manifest that it
  * refuses counts as absent, and the pod that ran from the file before is ended. The types are right already (type-faults.ts). kubelet
  * checks the rest.

@@ -1,5 +1,5 @@
 /*
- * What kubelet's decoder refuses in a Pod: a value of another type than its field has. The file source decodes JSON that was made of
+ * Faults that kubelet's decoder refuses in a Pod: a value of another type than its field has. The file source decodes JSON that was made of
  * YAML without knowing the fields' types, so that `value: 8080` is a number there, and no text (kubernetes:
  * pkg/kubelet/config/common.go, tryDecodeSinglePod; sigs.k8s.io/json). A pod that runs from the file is ended then. Fields
  * that stand in no type are dropped, and null is the same as nothing, everywhere.

@@ -152,7 +152,7 @@ async function removeAll(
     }
   }
   const newest = Math.max(0, ...lines.map(({ revision }) => revision))
-  // What a predecessor left is removed even where nothing goes now.
+  // Every prune removes a killed predecessor's leftovers, even if no revision goes now.
   const leftovers = await leftoversOf(disk, directory, pod, newest, resourceDirectory, log)
   // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
   // that was killed may have removed all, and not made it durable.

@@ -12,7 +12,7 @@ export interface FileVersion {
   readonly hasOwn: boolean
 }
 
-/** What the disk holds now. */
+/** The files as the disk holds them now. */
 export const presentVersion: FileVersion = { read: (path) => readProbeFile(path), hasOwn: false }
 
 /** The versions that count, in this order. The first one must hold what a probe needs. */
@@ -31,7 +31,7 @@ export class ProbeFiles {
   }
 }
 
-/** What a file holds now, and nothing else. */
+/** The disk's files alone. */
 export const presentFiles = new ProbeFiles([presentVersion])
 
 /** Kubeconfigs with inline data of many clusters reach some hundred KiB. */
@@ -39,7 +39,7 @@ const largest = 8 * 1024 * 1024
 
 /** A file that a probe needs cannot be read, or holds something else. It has no code: it is none of a connection. */
 export class UnfitProbeFile extends Error {
-  /** What to do before a rollout begins. */
+  /** Advice before a rollout begins. */
   readonly refusal = 'name a file that is there, and holds this'
 }
 

@@ -9,13 +9,13 @@ export type ProbeResult =
   | {
       readonly state: 'not-ready' | 'no-answer' | 'unknown'
       readonly message: string
-      /** What to do where the endpoint refuses the probe, or no known authority has signed its certificate. */
+      /** Advice where the endpoint refuses the probe, or no known authority has signed its certificate. */
       readonly refusal?: string
       /** No connection came about. */
       readonly isDown?: true
     }
 
-/** What all probes answer together. */
+/** The joint answer of all probes. */
 export type Readiness =
   /** `identified`: by a probe that tells one version of the pod from another. */
   | { readonly state: 'ready'; readonly identified: boolean }
@@ -41,7 +41,7 @@ export const successes = 3
 /** Milliseconds between two looks; library-go's. */
 export const lookInterval = 1_000
 
-/** What distinguishes the probes of one command in a file: their names, numbered where several have the same. */
+/** Keys that tell the probes of one command apart in a file: their names, numbered where several have the same. */
 export function keysOf(probes: readonly Probe[]): string[] {
   const names = probes.map(({ name }) => name)
   return names.map((name, index) => `${name} ${names.slice(0, index).filter((other) => other === name).length + 1}`)

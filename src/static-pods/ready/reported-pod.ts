@@ -3,7 +3,7 @@ import type { Manifest } from '../pod/manifest.js'
 import { rolloutAnnotation } from '../names.js'
 import type { ProbeResult } from './readiness.js'
 
-/** What a pod that kubelet or the API server reports says of the pod that a manifest makes: of this version, and Ready. */
+/** Judges a pod that kubelet or the API server reports by the manifest: it must be of this version, and Ready. */
 export function resultOf(pod: unknown, manifest: Manifest, revision: string | undefined): ProbeResult {
   const metadata = asMap(asMap(pod)?.metadata)
   const label = asText(asMap(metadata?.labels)?.revision)

@@ -1,4 +1,4 @@
-/* What a rollout is to change: checked as far as it can be before anything is written. */
+/* Plans a rollout, and checks the plan as far as it can be before the first write. */
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import { type Disk } from '../../durable/index.js'
@@ -249,7 +249,7 @@ function rolled(
   return { manifest: rolledManifest, isSame, isNew: current === undefined }
 }
 
-/** What a staticPod hook has said of the content that the pod runs with. */
+/** The annotations by which a staticPod hook has named the content that the pod runs with. */
 function contentAnnotations(live: Manifest | undefined): Record<string, string> {
   const all = Object.entries(live?.annotations ?? {})
   const said = all.filter(([key]) => key.startsWith(contentAnnotationPrefix))

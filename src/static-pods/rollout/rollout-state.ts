@@ -61,7 +61,7 @@ export interface RolloutState {
   readonly couldAsk?: readonly string[]
   /** Why it goes back. */
   readonly message: string
-  /** What earlier rollouts have taken out, and what stays for those who use it. */
+  /** Directories that earlier rollouts have taken out, and that processes still use. */
   readonly kept?: readonly RolledTree[]
 }
 

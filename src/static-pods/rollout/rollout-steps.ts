@@ -43,7 +43,7 @@ export async function closeState(
   return kept.length > 0 ? { kept: kept.map(({ message }) => message) } : {}
 }
 
-/** What an error says of the disk. */
+/** The end of an error's sentence about an interrupted rollout. */
 const interrupted =
   'the rollout is interrupted: holdfast rollout --resume finishes it or takes it back, and with --take-back only takes it back'
 

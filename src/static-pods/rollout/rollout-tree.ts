@@ -12,7 +12,7 @@ import { readAttributes, readLocalTree } from '../install/local-tree.js'
 import type { RolledTree } from './rollout-state.js'
 
 /**
- * What `--resources` names, to be read at `target`: each entry with the mode, the owner and the ACLs that it has there.
+ * Reads the directory that `--resources` names, for `target`: each entry with the mode, the owner and the ACLs that it has there.
  * @throws InvalidInput
  */
 export async function readRolloutTree(
@@ -41,7 +41,7 @@ function besidePath(target: string): string {
   return join(dirname(target), `.holdfast-rollout-${basename(target)}`)
 }
 
-/** What a directory holds: no more than that may go with it. Empty where there is none. */
+/** The entries of a directory: no others may go with it. Empty where there is none. */
 export async function contentOf(path: string, disk: Disk): Promise<RolledTree['oldContent']> {
   return (await disk.inDirectory(path, (directory) => places.knownContent(disk.fs, directory))) ?? []
 }

@@ -18,7 +18,7 @@ export const rolloutTiming: RolloutTiming = { interval: lookInterval, settle: 30
 
 export interface Watched {
   readonly path: string
-  /** What holdfast has made live. */
+  /** The manifest that holdfast has made live. */
   readonly bytes: Buffer
   /** Seconds since boot. */
   readonly since: number

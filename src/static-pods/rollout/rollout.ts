@@ -33,7 +33,7 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
   await checkPlaces(request, disk)
   const before = await readState(manifestDirectory, disk)
   const asked = before === undefined || before.phase === 'ended' ? await planRollout(request, disk, log) : undefined
-  // What stays of an earlier rollout may go now, under the lock.
+  // The kept directories of an earlier rollout may go now, under the lock.
   if (asked?.tree && before?.kept === undefined) await refuseKept(asked.tree.target, disk, [])
   const tried = asked && (await tryBefore(request, asked, means))
   const unproven = await lookForUnproven(manifestDirectory, request.tree?.target, means)
@@ -111,7 +111,7 @@ async function lookForUnproven(
 interface Unfinished {
   /** A rollout that was interrupted. */
   readonly found?: RolloutState
-  /** What earlier ones have taken out, and what cannot go yet. */
+  /** Directories that earlier rollouts have taken out, and that cannot go yet. */
   readonly kept: readonly KeptTree[]
   readonly outcome: Pick<RolloutOutcome, 'kept'>
 }
