@@ -60,7 +60,7 @@ const combinedFields = {
 const objectTypes = namesOf(objects)
 const types = [...objectTypes, ...namesOf(selections), ...namesOf(combined)] as const
 
-/** What `contents` lists. */
+/** An element of `contents`. */
 export const content: ValueType<ReadContent, NamespaceDefault> = {
   read: readContent,
   schema: () => ({

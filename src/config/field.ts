@@ -31,7 +31,7 @@ export interface Field<Read, Context = unknown> {
   readonly default?: string | number | boolean | readonly string[]
   /** The field must be given: what to write, which may depend on the fields before it. */
   readonly required?: string | ((before: Readonly<Record<string, unknown>>) => string)
-  /** What to do where the field is given without a value. */
+  /** Advice for a field without a value. */
   readonly withoutValue?: string
 }
 

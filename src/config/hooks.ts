@@ -44,7 +44,7 @@ interface HookPolicy {
 
 /** Its type reads the settings, and what people call the hook: nothing secret. */
 interface HookReader<Type extends HookType> extends Field<HookSettings[Type] & { readonly name: string }> {
-  /** What the hook does, and nothing of how patiently: another hook of the type has another identity. */
+  /** The hook's action, without its patience: another hook of the type has another identity. */
   readonly identity: (settings: HookSettings[Type]) => readonly string[]
 }
 

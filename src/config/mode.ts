@@ -1,4 +1,4 @@
-/** What a mode may be, wherever one is given: in the configuration and as the value of a flag. */
+/** The limits of a mode, in the configuration and as the value of a flag. */
 export const modeLimits = {
   /** Permission bits only: no file that holdfast writes is a program of another user's. */
   file: 0o777,

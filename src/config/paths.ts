@@ -9,7 +9,7 @@ import type { Value } from './value.js'
 const longestName = 255
 const longestPath = 4095
 
-/** What a shell or another program would make a path of; taken as it is, each would be a directory of that name. */
+/** Forms that a shell or another program would expand to a path; taken as they are, each would be a directory of that name. */
 const expansion = [
   { pattern: /^~(?:[/\w]|$)/, message: "starts with '~', which only a shell expands" },
   { pattern: /\$(?:\w|[({])/, message: 'contains a variable, which only a shell expands' },
@@ -32,7 +32,7 @@ export const nodePath: ValueType<string, PathContext> = {
   },
 }
 
-/** What none of these patterns matches. */
+/** A schema for texts that match none of these patterns. */
 export function except(schema: Schema, ...patterns: readonly string[]): Schema {
   return { ...schema, allOf: patterns.map((pattern) => ({ not: { pattern } })) }
 }

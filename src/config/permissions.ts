@@ -1,5 +1,5 @@
 /*
- * What the agent must be allowed at the API server, for a configuration: the Role that `holdfast rbac` prints and the questions
+ * The agent's rights at the API server, for a configuration: the Role that `holdfast rbac` prints and the questions
  * that `holdfast check` asks come from here, so that they cannot differ.
  */
 import { nodeEventsNamespace } from '../kubernetes-names.js'

@@ -11,7 +11,7 @@ export interface Problem {
   /** `directories[0].contents[1].into`; empty for the file as a whole. */
   readonly place: string
   readonly message: string
-  /** What to write instead. */
+  /** A text to write instead. */
   readonly suggestion?: string
 }
 

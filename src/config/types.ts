@@ -50,7 +50,7 @@ export interface DirectoryConfiguration {
   readonly attributes: 'set' | 'keep'
   readonly contents: readonly Content[]
   readonly onMissing: 'keep' | 'remove'
-  /** What becomes of the directory once the configuration does not name it any more. */
+  /** The fate of the directory once the configuration does not name it any more. */
   readonly onDrop: 'keep' | 'remove'
   /** When the content that a publication replaced goes. */
   readonly retire: 'immediately' | 'whenUnused'
@@ -63,7 +63,7 @@ export interface DirectoryConfiguration {
   /** Of an old path, which only the agent's own list of directories has: the path whose content it gets. */
   readonly follows?: string
   readonly validate: readonly Validation[]
-  /** What examines new content before it is published, in order. */
+  /** Commands that examine new content before its publication, in order. */
   readonly beforePublish: readonly Hook<'exec'>[]
   readonly afterPublish: readonly Hook[]
 }

@@ -1,4 +1,4 @@
-/** What values of the configuration may be that have no section of their own. */
+/** Types of values that no section of the configuration has to itself. */
 import type { Schema, ValueType } from './field.js'
 import { quote } from '../quote.js'
 

@@ -29,7 +29,7 @@ export class Value {
     return node.value
   }
 
-  /** What to write in place of a value that is no string. */
+  /** The string to write in place of a value that is none. */
   #asText(example: string | undefined): string | undefined {
     const { node } = this
     if (node.kind !== 'scalar' || node.value === null) return undefined
