@@ -1,11 +1,11 @@
 /*
- * What an unquoted scalar means to the YAML library of Kubernetes: YAML 1.1, but with Go's own integers, and without numbers to
+ * The meaning of an unquoted scalar for the YAML library of Kubernetes: YAML 1.1, but with Go's own integers, and without numbers to
  * the base 60 (go.yaml.in/yaml/v2 v2.4.3, resolve.go; sigs.k8s.io/yaml v1.6.0 turns the result into JSON). `on` and `y` are booleans,
  * `0644` and `0o644` are octal, `1_000` is 1000, and a date is text.
  */
 import { numberFrom, type ExactNumber } from './exact-number.js'
 
-/** What an unquoted scalar can mean. */
+/** A value that an unquoted scalar can mean. */
 export type PlainValue = string | number | ExactNumber | boolean | null
 
 const words: ReadonlyMap<string, boolean | null> = new Map([

@@ -8,7 +8,7 @@ import { YamlError, type ParsedText, type Position } from './parse.js'
 
 type Node = Yaml.Node | null
 
-/** What aliases may make of a text, in values: kubelet allows more to a text that is large without them. */
+/** The most values that aliases may make of a text: kubelet allows more to a text that is large without them. */
 const aliasLimits = { values: 400_000, free: 1_000, share: 0.99 }
 
 const textTag = 'tag:yaml.org,2002:str'

@@ -19,7 +19,7 @@ export interface ManifestText {
 
 export type Path = readonly (string | number)[]
 
-/** What Go takes for a space before JSON (unicode.IsSpace): a byte order mark is none, and makes YAML of it. */
+/** The spaces that Go accepts before JSON (unicode.IsSpace): a byte order mark is none, and makes YAML of it. */
 const startsAsJson = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*\{/
 
 /** The YAML library refuses them wherever they stand (go.yaml.in/yaml/v2, readerc.go). */

@@ -80,7 +80,7 @@ class TreeReader {
 
   read(documents: readonly Yaml.Document.Parsed[]): TreeNode | undefined {
     const errors = documents.flatMap((document) => [...document.errors, ...document.warnings])
-    // What follows the first mistake is mostly its consequence, and would only hide it.
+    // Later mistakes are mostly consequences of the first one, and would only hide it.
     const [error] = errors.sort((a, b) => a.pos[0] - b.pos[0])
     if (error !== undefined) this.#syntaxError(error)
     const [document, second] = documents
