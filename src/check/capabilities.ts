@@ -3,7 +3,7 @@ import type { AgentConfiguration, Owner } from '../config/types.js'
 import { listed } from '../listed.js'
 import { fault, ok, type CheckResult } from './findings.js'
 
-/** Who this process is, and what the kernel lets it do. */
+/** This process's user, and the rights that the kernel gives it. */
 export interface Identity {
   readonly uid: number
   /** The effective group and the supplementary ones. */

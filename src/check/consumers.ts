@@ -1,7 +1,7 @@
 /*
- * Who uses the targets. A process that keeps old content open reads an old certificate, or an old private key, until it opens the
- * file again; and a mount of the target itself, by a container or by kubelet's subPath, stays with the directory that it was made
- * of (kubernetes/kubernetes#50345).
+ * Finds the processes that use the targets. One that keeps old content open reads an old certificate, or an old private key, until it
+ * opens the file again; and a mount of the target itself, by a container or by kubelet's subPath, stays with the directory that it was
+ * made of (kubernetes/kubernetes#50345).
  */
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -70,7 +70,7 @@ async function withoutLinks(path: string): Promise<string> {
 
 const check = 'consumers'
 
-/** What there is to say of one directory. */
+/** The results for one directory. */
 export function checkConsumers(
   { path, publish }: Pick<DirectoryConfiguration, 'path' | 'publish'>,
   { consumers }: Pick<ConsumerReport, 'consumers'>,
@@ -118,7 +118,7 @@ function describe(consumer: Omit<Consumer, 'description'>): string {
   return `${who} ${verbs[what](retired ? 'old content' : 'it')} (${what}: ${at}${more})${from.join('')}${pinned}`
 }
 
-/** What could not be looked at, and so counts as in use. Empty where everything was seen. */
+/** Names the processes and manifests that the search could not read, and that so count as users. Empty where it has read all. */
 function describeUnseen({ unseen, unreadable }: Pick<ConsumerReport, 'unseen' | 'unreadable'>): string[] {
   const { denied, otherPidNamespace, hidden, silent } = unseen
   const [first] = denied

@@ -14,7 +14,7 @@ export interface Finding {
   readonly check: string
   readonly status: Status
   readonly found: string
-  /** What to do; null where nothing is to be done. */
+  /** Advice; null where nothing is to be done. */
   readonly advice: string | null
 }
 
@@ -33,13 +33,13 @@ export function fault(check: string, found: string, advice: string): CheckResult
   return { check, status: 'FAULT', found, advice }
 }
 
-/** What a publication would be refused with. Anything else is thrown again. */
+/** Shows a publication's refusal as a fault. Throws any other error again. */
 export function faultOf(check: string, error: unknown): CheckResult {
   if (!(error instanceof DurableWriteError)) throw error
   return fault(check, error.problem, error.advice ?? 'choose another path')
 }
 
-/** What to do about a system call that failed with this errno. */
+/** Advice about a system call that failed with this errno. */
 export function adviceOn(code: string): string {
   return adviceFor(code) ?? 'check the kernel log'
 }

@@ -21,7 +21,7 @@ function plain(label: Uint8Array): string {
   return Buffer.from(label).toString('latin1').replace(/\0+$/, '').trim()
 }
 
-/** What the target has, or will get: staged files inherit their directory's label, and keep what the old target's had. */
+/** The label that the target has, or will get: staged files inherit their directory's label, and keep the old target's labels. */
 export function checkLabel(
   { context }: SecurityModule,
   labels: { readonly target: Uint8Array | undefined; readonly parent: Uint8Array | undefined },

@@ -5,7 +5,7 @@ import { listed } from '../listed.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 
 export interface PermissionOptions {
-  /** What the configuration needs to be allowed. */
+  /** The rights that the configuration needs. */
   readonly permissions: readonly Permission[]
   /** Where the configuration is, for what to do. */
   readonly file: string

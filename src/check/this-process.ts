@@ -5,7 +5,7 @@ import { codeOrMessage, ok, warn, type CheckResult } from './findings.js'
 /** A barrier of many files works with fewer descriptors, in more pieces. */
 const enoughFiles = 256
 
-/** What the kernel and the container let this process do. */
+/** The limits that the kernel and the container set for this process. */
 export async function checkProcess(): Promise<CheckResult[]> {
   return [await checkAio(), checkOpenFiles()]
 }
@@ -83,7 +83,7 @@ const fixedIn: readonly (readonly [major: number, minor: number, patch: number])
 
 const fixedSince = [6, 19] as const
 
-/** What the kernel's release says, for targets on btrfs. Distributions carry fixes into older releases, so it only warns. */
+/** Judges the kernel's release for targets on btrfs. Distributions carry fixes into older releases, so it only warns. */
 export function checkKernel(release: string, btrfsTargets: readonly string[]): CheckResult {
   if (btrfsTargets.length === 0) return ok('kernel', `Linux ${release}`)
   const [, major, minor, patch] = (/^(\d+)\.(\d+)(?:\.(\d+))?/.exec(release) ?? []).map(Number)
