@@ -67,7 +67,7 @@ Examples:
     .action(() => io.stdout.write(`${version()}\n`))
   const made = await Promise.all(namesFor(argv).map(async (name) => (await commands[name]())(io)))
   for (const command of made) holdfast.addCommand(command)
-  // What kubectl's users type first.
+  // kubectl's users type `version` first.
   holdfast.addCommand(versionCommand, { hidden: true })
   for (const command of made) present(command, 'holdfast', io)
   speak(holdfast, 'holdfast', io)

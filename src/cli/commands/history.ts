@@ -41,7 +41,7 @@ Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong
     })
 }
 
-/** What people call the reasons; the words of the JSON are those of the record. */
+/** The reasons in people's words; the words of the JSON are those of the record. */
 const causes = {
   published: 'published',
   driftRepaired: 'drift repaired',

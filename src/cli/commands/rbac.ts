@@ -58,7 +58,7 @@ cannot be limited to names), there and in "default" for those about the Node. It
       )
       .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
       .addOptions(logOptions())
-      // What stands behind "install" is the subcommand's, also where both have a flag of that name.
+      // Flags behind "install" are the subcommand's, also where both have a flag of that name.
       .enablePositionalOptions()
       .addCommand(rbacInstallCommand(io))
       .addCommand(rbacMonitorCommand(io))

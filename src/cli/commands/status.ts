@@ -103,7 +103,7 @@ async function watchStatus(
   })
 }
 
-/** What `status -o json` prints. */
+/** The document of `status -o json`. */
 interface ShownStatus extends StatusDocument {
   readonly stateDirectory: string
   /** An agent that keeps its state there runs now. */
@@ -158,7 +158,7 @@ async function hasChanged({ agent }: StatusDocument, asked: AgentConfiguration |
   return now !== undefined && now.digest !== known.digest
 }
 
-/** Who uses the directories. Looks at procfs alone: a disk that hangs must not keep the status from being shown. */
+/** The processes that use the directories. Looks at procfs alone: a disk that hangs must not keep the status from being shown. */
 async function consumersOf({ directories }: StatusDocument): Promise<readonly Consumer[]> {
   const { findConsumers } = await import('../../check/consumers.js')
   const paths = directories.map(({ path }) => path)

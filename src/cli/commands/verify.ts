@@ -9,7 +9,7 @@ import { loadForLooking } from '../content/load.js'
 import type { Io } from '../output/io.js'
 import { table, type Cell } from '../output/table.js'
 
-/** What the comparison of a directory came to. Everything but `ok` and `nothing` is a fault. */
+/** The result of comparing a directory. Everything but `ok` and `nothing` is a fault. */
 type State = 'ok' | 'differs' | 'unsettled' | 'unpublished' | 'nothing' | 'unreadable'
 
 interface Verified {

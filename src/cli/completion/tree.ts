@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander'
 
-/* What a shell may complete, read from the parser itself: a flag that is added there is completed. */
+/* The words that a shell may complete, read from the parser itself: a new flag is completed at once. */
 
 export interface Flag {
   /** `-o`, `--output`. */

@@ -8,7 +8,7 @@ import type { OutputOptions, SourceOptions } from '../words/options.js'
 import { Progress, waitingFor } from '../output/progress.js'
 import { version } from '../words/version.js'
 
-/* What one directory of the configuration must hold by its source, for the commands that name it. */
+/* Asks the source for the content of one configured directory, for the commands that name it. */
 
 interface AskOptions extends SourceOptions, OutputOptions {
   readonly config?: string

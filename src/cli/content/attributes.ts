@@ -25,12 +25,12 @@ function statusOf(path: string): Stats | undefined {
 }
 
 async function attributesAt(path: string): Promise<Attributes | undefined> {
-  // What cannot be looked at is for the publication to refuse.
+  // The publication refuses a path that this process cannot look at.
   const status = statusOf(path)
   const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
   if (status === undefined || kind === undefined) return undefined
   const { modeAt } = await import('../../durable/publishing.js')
-  // What cannot be looked at is for the publication to refuse, here, too.
+  // The publication refuses an unreadable form, here, too.
   const mode = await modeAt(path, status.mode & 0o7777).catch(() => status.mode & 0o7777)
   return { kind, mode, owner: { uid: status.uid, gid: status.gid } }
 }

@@ -77,7 +77,7 @@ async function directoryOf(
   return byPath.get(target) ?? byPath.get((await sameTarget(target, [...byPath.keys()])) ?? '')
 }
 
-/** What the agent that keeps its state there has in force, or had when it ended; undefined where nothing leads to its file. */
+/** Reads the configuration that the agent of this state has in force, or had when it ended; undefined where nothing leads to its file. */
 async function askAgent(
   target: string,
   { stateDirectory: given }: CheckOptions,

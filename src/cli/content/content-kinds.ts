@@ -1,4 +1,4 @@
-/** What `write --validate` may be given. A new one starts here: the compiler then asks for its rule. */
+/** The values of `write --validate`. A new one starts here: the compiler then asks for its rule. */
 export const contentKinds = ['pem', 'key-pair', 'yaml', 'json', 'pod'] as const
 
 export type ContentKind = (typeof contentKinds)[number]

@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.js'
 import type { ContentKind } from './content-kinds.js'
 
-/** What keeps content from being of a kind: a sentence about it, which quotes nothing of it. undefined: it is of that kind. */
+/** Answers why content is not of a kind, in a sentence that quotes nothing of it. undefined: it is of that kind. */
 type ContentRule = (content: Uint8Array) => Promise<string | undefined>
 
 /** The rules of `write --validate`. Each loads its parser when it runs. */

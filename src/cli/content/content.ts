@@ -5,7 +5,7 @@ import type { ContentKind } from './content-kinds.js'
 import { NotPublished, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 
-/* What `write` publishes: where it comes from, and whether it may be published. */
+/* The content that `write` publishes: its source, and the checks before its publication. */
 
 const mebibyte = 1024 * 1024
 /** The parser holds all of the content in memory. */

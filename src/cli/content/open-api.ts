@@ -56,7 +56,7 @@ export async function openApiWays(
     loadClusterAccess({ kubeconfig, context, environment, log, read, timing: { look: 0 } })
   const all = [lazyAccess(() => load(first))]
   for (const other of others) {
-    // What cannot be used is no other way; what the first one lacks then shows itself.
+    // An unusable version is no other way; a probe then shows what the first one lacks.
     const access = await load(other).catch((error: unknown) => {
       log.warn({}, `the mirror pod is asked without what the directory held before: ${messageOf(error)}`)
       return undefined

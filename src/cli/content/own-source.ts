@@ -20,7 +20,7 @@ export async function findOwnSource(from: string): Promise<OwnSource | undefined
   if (!hasRecords(dirname(path))) return undefined
   const { readForm } = await import('../../durable/index.js')
   const form = await readForm(path).catch((error: unknown) => {
-    // Who may not read its record copies it as any other directory.
+    // A user without the right to read its record copies it as any other directory.
     if (codeOf(error) === 'EACCES') return undefined
     throw error
   })

@@ -53,7 +53,7 @@ export async function readFrom(path: string, target: string, most: number): Prom
   }
 }
 
-/** What a look at a path of `--from` answers. @throws UsageError where it fails */
+/** The answer of a look at a path of `--from`. @throws UsageError where it fails */
 export function orRefuse<T>(path: string, look: () => T): T {
   try {
     return look()

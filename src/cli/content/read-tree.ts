@@ -57,7 +57,7 @@ function mountedVersion(root: string): string | undefined {
   return /^\.\.[^/]+$/.test(target) ? target : undefined
 }
 
-/** What a look answers, or this where it fails. */
+/** The answer of a look, or `otherwise` where it fails. */
 function orElse<T>(otherwise: T, look: () => T): T {
   try {
     return look()

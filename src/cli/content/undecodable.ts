@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../words/exit-codes.js'
 
-/** What Node puts in the place of bytes that are no UTF-8: another file than was named, where the argument is a path. */
+/** Node puts it in the place of bytes that are no UTF-8: a path with it names another file than the user did. */
 const replacement = '\uFFFD'
 
 /**
@@ -25,7 +25,7 @@ export function refuseUndecodable(argv: readonly string[], environment: NodeJS.P
   }
 }
 
-/** What this process was started with, each as its bytes. */
+/** This process's arguments or variables, each as its bytes. */
 function given(what: 'cmdline' | 'environ'): Buffer[] {
   const all = readFileSync(`/proc/self/${what}`)
   const found: Buffer[] = []

@@ -3,7 +3,7 @@ import type { Paint } from './colour.js'
 import { objectText } from './table.js'
 import { table, type Cell } from './table.js'
 
-/* What `diff` prints. */
+/* The output of `diff`. */
 
 /** One of the two contents, as `-o json` shows it. */
 export interface ShownSide {
@@ -29,13 +29,13 @@ type Facts = Omit<NonNullable<EntryChange['from']>, 'mode'> & {
 
 type ShownEntry = Omit<EntryChange, 'from' | 'to'> & { readonly from: Facts | null; readonly to: Facts | null }
 
-/** What `diff -o json` prints. */
+/** The document of `diff -o json`. */
 export interface ShownDiff {
   readonly path: string
   readonly equal: boolean
   readonly from: ShownSide
   readonly to: ShownSide
-  /** What keeps the directory from becoming what the source says. */
+  /** Reasons why the directory does not become what the source says. */
   readonly notes: readonly string[]
   readonly entries: readonly ShownEntry[]
 }
@@ -120,7 +120,7 @@ function textLines({ path, text }: ShownEntry, paint: Paint): string[] {
   return [`\n${printable(path)}:\n`, ...lines]
 }
 
-/** What would do something to a terminal, or hide itself there, as an escape. */
+/** Writes characters that would control a terminal, or hide there, as escapes. */
 function printable(text: string): string {
   return text.replace(
     /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,

@@ -14,7 +14,7 @@ export interface Output {
   readonly closed?: boolean
 }
 
-/** What a command line has of its process. Injected, so that several can run in one process. */
+/** The parts of its process that a command line uses. Injected, so that several can run in one process. */
 export interface Io {
   /** `fd` where the kernel knows it by a number. */
   readonly stdin: Readable & { readonly isTTY?: boolean; readonly fd?: number }

@@ -6,7 +6,7 @@ import { codeOf, messageOf } from '../../errors.js'
 import { pathArgument } from '../words/target.js'
 import { age, table } from './table.js'
 
-/* What holdfast keeps for paths that no directory of the configuration has: of those that left it, and of other commands. */
+/* Entries that holdfast keeps for paths outside of the configuration: of directories that left it, and of other commands. */
 
 /** As `status -o json` shows it. */
 export interface Orphan extends Omit<
@@ -67,7 +67,7 @@ export async function findOrphans(configured: readonly string[], others: readonl
   return orphans
 }
 
-/** What cannot be looked at hides nothing of the rest. */
+/** The line of an unreadable directory, which hides nothing of the rest. */
 function notLookedAt(directory: string, failure: unknown): Orphan {
   const nothing = { records: [], generations: [], retired: [], leftovers: [], foreign: [] }
   const unknown = {

@@ -1,6 +1,6 @@
 import { printJson, type Output } from './io.js'
 
-/* What a command prints of its work: one document, for a program or for people. */
+/* A command's output: one document, for a program or for people. */
 
 /** `wide`: the text with further columns; a text without any stays the same. */
 export const outputFormats = ['text', 'wide', 'json', 'yaml'] as const

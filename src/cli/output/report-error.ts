@@ -17,7 +17,7 @@ interface ErrorFacts {
   readonly problems?: ConfigurationError['problems']
 }
 
-/** What may be reported of an error: its sentence, and the fields of a durable write's error. Its cause stays inside. */
+/** The parts of an error that a report may show: its sentence, and the fields of a durable write's error. Its cause stays inside. */
 function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { message: String(error) }
   const problems = problemsOf(error)

@@ -4,7 +4,7 @@ import { pendingHookNames } from '../../agent/report/status-file.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import { table } from './table.js'
 
-/* What `sync` prints of a pass. */
+/* The output of `sync` about a pass. */
 
 /** One directory, as `-o json` shows it. */
 export interface SyncLine {
@@ -19,7 +19,7 @@ export interface SyncLine {
   readonly changes?: readonly DirectoryChange[]
   /** With --hooks: failed hooks, for the agent or the next run to repeat. */
   readonly pendingHooks?: readonly string[]
-  /** What decides the exit code. */
+  /** The error that decides the exit code. */
   readonly error: unknown
 }
 

@@ -1,6 +1,6 @@
 import { invalidInputOf, isPublicationError, type InvalidInput } from '../../errors.js'
 
-/** What each exit code means; scripts rely on them. */
+/** The exit codes; scripts rely on their meanings. */
 export const exitCodes = {
   done: 0,
   /** At least one target is not as asked; none that failed was changed. */

@@ -40,10 +40,10 @@ export const logFormatOption = () =>
     .default('auto')
     .env('HOLDFAST_LOG_FORMAT')
 
-/** What every command logs by. */
+/** The logging flags of every command. */
 export const logOptions = () => [logLevelOption(), logFormatOption()]
 
-/** What every command prints and logs by. */
+/** The output and logging flags of every command. */
 export const reportOptions = () => [outputOption(), ...logOptions()]
 
 export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
@@ -86,7 +86,7 @@ export const lockTimeoutOption = () =>
     .argParser(parseDuration)
     .default(0, '0: fails at once, with exit code 75')
 
-/** What `replace` and `write` have in common. */
+/** The flags that `replace` and `write` have in common. */
 export interface PublishingOptions extends OutputOptions {
   readonly parents?: true
   readonly requireProven?: true
@@ -129,7 +129,7 @@ export function isNamed(command: Command, attribute: string): boolean {
 
 export const nodeNameOption = (description: string) =>
   new Option('--node-name <name>', description)
-    // What a template leaves empty is not set.
+    // A template's empty text means that the name is not set.
     .argParser((text: string) => (text === '' ? text : parseName(text)))
     .env('HOLDFAST_NODE_NAME')
 

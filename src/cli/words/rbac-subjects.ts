@@ -4,7 +4,7 @@ import { UsageError } from './exit-codes.js'
 import { Option } from './option.js'
 import { parseName } from './option-values.js'
 
-/** Whom to bind. */
+/** The subjects to bind. */
 export interface Bound {
   readonly serviceAccount?: string
   readonly user?: readonly string[]
@@ -27,7 +27,7 @@ function collectSubjects(text: string, before: readonly string[] = []): string[]
   return [...before, text]
 }
 
-/** Whom to bind: a service account, users and groups, as `kubectl create rolebinding` takes them. Throws UsageError. */
+/** Makes the subjects to bind: a service account, users and groups, as `kubectl create rolebinding` takes them. Throws UsageError. */
 export function subjectsOf({ serviceAccount, user = [], group = [] }: Bound, namespace: string): Subject[] {
   const account = serviceAccount === undefined ? [] : [serviceAccountOf(serviceAccount, namespace)]
   return [

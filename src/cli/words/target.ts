@@ -7,7 +7,7 @@ import { createLogger, type LogOptions } from '../output/logger.js'
 import type { OutputOptions } from './options.js'
 import { print } from '../output/print.js'
 
-/* What `replace` and `write` share: one target, named on the command line. */
+/* Shared by `replace` and `write`: one target, named on the command line. */
 
 /** A target as the durable core takes it, absolute. Throws UsageError for a path that can be no target, before any read. */
 export async function targetArgument(text: string): Promise<string> {
