@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { mountTable } from '../durable/index.js'
 import type { Device, DiskDescription } from './types.js'
 
-/* What a vendor asks for first, from mountinfo and sysfs: no call here waits for the disk. */
+/* The facts that a vendor asks for first, from mountinfo and sysfs: no call here waits for the disk. */
 
 /** The file system that a directory is on, and the devices below it. @throws the errno of realpath(2) */
 export function describeDisk(directory: string): DiskDescription {

@@ -86,7 +86,7 @@ export async function examine(directory: string, seed: string): Promise<Found> {
     : { state: 'torn', problem: `generation ${generation}: ${problem}` }
 }
 
-/** What to do about an errno that is this process's doing, and not the disk's. */
+/** Advice about an errno that is this process's doing, and not the disk's. */
 function ownTrouble(code: string | undefined): string | undefined {
   if (code === 'EACCES' || code === 'EPERM') return 'run it as the user who began the run'
   return adviceOnShortage(code)

@@ -1,6 +1,6 @@
 import type { EndMark, Examination, Found, Run, Standing, Verdict } from './types.js'
 
-/** What the witness keeps in its file. Generations count from 1; 0 is none. */
+/** The content of the witness's file. Generations count from 1; 0 is none. */
 export interface LedgerState {
   readonly version: 1
   run?: Run
@@ -34,7 +34,7 @@ export const emptyLedger = (): LedgerState => ({
 /** Examinations in a verdict, of those that were kept and of the others: a message between node and witness has 4 MiB at most. */
 const mostShown = 1000
 
-/** What the node asks makes no sense here: nothing is changed. */
+/** The node's request makes no sense here: nothing is changed. */
 export class Refused extends Error {
   override readonly name = 'Refused'
 }
@@ -46,7 +46,7 @@ export class Refused extends Error {
 export class Ledger {
   constructor(readonly state: LedgerState) {}
 
-  /** What a node that connects has to know; undefined where no run has begun. @throws Refused another machine's */
+  /** The standing that a connecting node needs; undefined where no run has begun. @throws Refused another machine's */
   open(boot: string, machine: string): Standing | undefined {
     const { run, place, announced, session } = this.state
     if (run === undefined) return undefined

@@ -20,7 +20,7 @@ export interface TortureOptions {
   /** The kernel's identifier of this boot. */
   readonly boot: string
   readonly version: string
-  /** What the last outage was, as the operator says. */
+  /** The kind of the last outage, by the operator's word. */
   readonly outage: 'power' | 'reset'
   readonly signal: AbortSignal
   readonly log: Log
@@ -76,7 +76,7 @@ async function withWitness(
   }
 }
 
-/** What the witness knows of a run. @throws Error where that would lead out of the run's directory */
+/** Asks the witness for the standing of a run. @throws Error where that would lead out of the run's directory */
 async function open(witness: WitnessClient, { boot }: TortureOptions): Promise<Standing | undefined> {
   const { standing } = await witness.ask({ type: 'open', boot, machine: machineDigest() })
   if (standing === undefined) return undefined

@@ -31,7 +31,7 @@ export interface DiskDescription {
   readonly devices: readonly Device[]
 }
 
-/** What the node says of itself once, when it begins. */
+/** The node's description of itself, once, when it begins. */
 export interface Run {
   readonly id: string
   readonly seed: string
@@ -80,14 +80,14 @@ export interface Verdict {
   readonly omitted: number
 }
 
-/** What a program leaves on the disk that could not report its end to the witness: the machine went on without it. */
+/** A mark on the disk of a program that could not report its end to the witness: the machine went on without it. */
 export interface EndMark {
   readonly boot: string
   /** The newest generation that it was about to publish. */
   readonly generation: number
 }
 
-/** What the node asks, one at a time; each is answered. */
+/** A node's requests, one at a time; each gets an answer. */
 export type Request =
   | { readonly type: 'open'; readonly boot: string; readonly machine: string }
   | { readonly type: 'begin'; readonly run: Run }
@@ -103,7 +103,7 @@ export type Request =
   | { readonly type: 'verdict' }
   | { readonly type: 'end' }
 
-/** What the witness knows, for a node that (re)connects. */
+/** The state of a run by the witness, for a node that (re)connects. */
 export interface Standing {
   readonly run: Run
   /** Number of the directory, in the run's directory, that takes the publications: a faulty one stays where it is. */

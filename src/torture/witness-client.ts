@@ -19,7 +19,7 @@ export class NoWitness extends Error {
   override readonly name = 'NoWitness'
 }
 
-/** What each request is answered with, where it is not refused. */
+/** The answer to each request, unless it is refused. */
 interface AnswerTypes {
   open: 'standing'
   begin: 'done'
@@ -94,7 +94,7 @@ export class WitnessClient {
       this.channel.send(request)
       answer = (await unlessAborted(this.channel.receive(), deadline.signal)) as Answer
     } catch (error) {
-      // What comes late would be taken for the answer to something else.
+      // A late answer would pass for the answer to another request.
       this.channel.destroy()
       throw new NoWitness(`the witness at ${this.where} does not answer: ${messageOf(error)}`, { cause: error })
     } finally {

@@ -142,7 +142,7 @@ export class Witness {
     await this.#file.now().catch((error: unknown) => this.#log.error({}, unwritten(error)))
   }
 
-  /** What the node must be able to rely on: in the file, or it never happened. @throws Refused where it cannot be written */
+  /** Keeps a change on which the node relies: in the file, or it never happened. @throws Refused where it cannot be written */
   async #keep<T>(connection: Connection, change: () => T): Promise<T> {
     const { state } = this.#ledger
     const before = structuredClone(state)
