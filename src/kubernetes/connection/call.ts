@@ -1,4 +1,4 @@
-/** What a client asks for, and the request that comes of it. */
+/** A client's call, and the request that it becomes. */
 import type { AccessSnapshot } from '../credentials/access.js'
 import type { ApiVerb } from './client.js'
 import type { Request } from './transport.js'

@@ -28,7 +28,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
   /** Milliseconds without anything of the answer: of its head (stream), or until it is whole (get, send). See progress.ts for a slow link. */
   readonly timeout: number
-  /** What a `get` is to the API server, for its observer; default `get`. */
+  /** The API server's verb for a `get`, for its observer; default `get`. */
   readonly verb?: 'list'
   /** Media types that the answer may have; default `application/json`. */
   readonly accept?: string | undefined
@@ -61,7 +61,7 @@ export interface ApiResponse {
   readonly retryAfter: number | undefined
   /** The parsed body; a metav1.Status on failure, undefined where it is not JSON. */
   readonly body: unknown
-  /** Who seems to have answered in the API server's place; absent where nothing says so. */
+  /** The program that seems to have answered in the API server's place; absent where nothing says so. */
   readonly foreign?: string
 }
 

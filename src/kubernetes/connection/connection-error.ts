@@ -9,7 +9,7 @@ export function wrapConnectionError(server: string, error: unknown): ConnectionE
   if (error instanceof ConnectionError) return error
   const cause = error as NodeJS.ErrnoException
   const code = cause.code ?? ''
-  // What a server that waits for a TLS handshake does with HTTP.
+  // A server that waits for a TLS handshake resets a connection with HTTP.
   const hint = server.startsWith('http:') && code === 'ECONNRESET' ? `; ${wantsTls}` : ''
   const reason = code === 'ETIMEDOUT' ? 'timeout' : 'connection'
   return new ConnectionError(`${server}: ${explain(code, cause.message)}${hint}`, reason, { cause: error })

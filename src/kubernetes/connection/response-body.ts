@@ -46,8 +46,8 @@ export function parseJson(body: Buffer): unknown {
 }
 
 /**
- * Who seems to have answered in the API server's place, by the form of the answer; undefined where nothing says so. What the answer
- * holds is not quoted.
+ * The program that seems to have answered in the API server's place, by the form of the answer; undefined where nothing says so. It quotes
+ * nothing of the answer.
  */
 export function foreignAnswer({ headers }: Answer, body?: Buffer): string | undefined {
   const type = String(headers['content-type'] ?? '')

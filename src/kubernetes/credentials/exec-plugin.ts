@@ -105,7 +105,7 @@ function execInfo(settings: ExecSettings, { cluster, authority }: ExecOptions): 
   return JSON.stringify({ kind: 'ExecCredential', apiVersion: settings.apiVersion, spec })
 }
 
-/** What a credential plugin answered (client.authentication.k8s.io ExecCredential, .status). */
+/** A credential plugin's answer (client.authentication.k8s.io ExecCredential, .status). */
 export interface ExecCredential {
   readonly token: string | undefined
   readonly certificate: { readonly chain: string; readonly key: string } | undefined

@@ -12,7 +12,7 @@ import {
 import { certificateProblem, privateKeyProblem } from './pem.js'
 import { unsupportedProxy } from '../connection/proxy.js'
 
-/** What one context of a kubeconfig says: where the server is, who we are, and which namespace is the default. */
+/** One context of a kubeconfig: the server's address, our identity, and the default namespace. */
 export interface ContextSettings {
   readonly context: string
   readonly namespace: string | undefined
@@ -69,7 +69,7 @@ export interface ClusterSettings {
   readonly authority: Material | undefined
   /** From proxy-url; the environment's proxies count only where it is absent. */
   readonly proxy: URL | undefined
-  /** What the cluster's `client.authentication.k8s.io/exec` extension gives to an exec plugin. */
+  /** The cluster's `client.authentication.k8s.io/exec` extension, for an exec plugin. */
   readonly execConfig: unknown
 }
 
@@ -125,7 +125,7 @@ function execConfig(extensions: Field): unknown {
   return found?.get('extension').value
 }
 
-/** Who holdfast is to the API server. At most one of token, basic and exec; a client certificate may go with each. */
+/** holdfast's identity for the API server. At most one of token, basic and exec; a client certificate may go with each. */
 interface UserSettings {
   readonly certificate: { readonly chain: Material; readonly key: Material } | undefined
   readonly token: Material | undefined

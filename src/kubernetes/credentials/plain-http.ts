@@ -4,7 +4,7 @@ import type { ContextSettings } from './kubeconfig.js'
 export interface Shown {
   /** With the credentials that the server may see. */
   readonly settings: ContextSettings
-  /** What to warn of; undefined: nothing is held back. */
+  /** A warning of the credentials held back; undefined: there are none. */
   readonly warning: string | undefined
 }
 

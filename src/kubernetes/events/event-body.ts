@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Reason } from '../../reasons.js'
 import { nodeEventsNamespace } from '../../kubernetes-names.js'
 
-/** What an event is about. */
+/** The object that an event regards. */
 export interface EventSubject {
   /** Default `v1`. */
   readonly apiVersion?: string
@@ -25,7 +25,7 @@ export interface EventDraft<EventReason extends string = Reason> {
   readonly note: string
 }
 
-/** Who reports. */
+/** The sender of events. */
 export interface EventReporter {
   readonly controller: string
   /** The node, the host or the pod. */

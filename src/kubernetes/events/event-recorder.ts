@@ -37,7 +37,7 @@ const realClock: EventClock = {
 
 export interface EventRecorderOptions {
   readonly log: Log
-  /** Who reports: the node, or the host. */
+  /** The sender: the node, or the host. */
   readonly instance: string
   readonly clock?: EventClock
   /** In [0, 1); default Math.random. */

@@ -9,7 +9,7 @@ export interface PostOptions {
   readonly log: Log
   /** Milliseconds for the one request. */
   readonly timeout: number
-  /** What the event's own name starts with; default the subject's name. */
+  /** The beginning of the event's own name; default the subject's name. */
   readonly name?: string
 }
 

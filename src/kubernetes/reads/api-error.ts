@@ -1,4 +1,4 @@
-/** What can go wrong with a request to the API server, in one class: what failed, which right is missing, what to do. */
+/** Every failure of a request to the API server, in one class: the failed call, the missing right, and advice. */
 import { objectName } from '../../object-name.js'
 import { invalidInputOf } from '../../errors.js'
 import type { ObjectReference, UnknownState, WatchRestartReason } from '../../objects/types.js'
@@ -12,7 +12,7 @@ export interface ApiErrorDetails {
   readonly retryAfter?: number | undefined
   /** For 403: the right that this user has not. */
   readonly missingRight?: Right
-  /** What to do; it stands at the end of the message, too. */
+  /** Advice; it stands at the end of the message, too. */
   readonly advice?: string
 }
 

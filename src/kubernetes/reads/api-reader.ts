@@ -29,7 +29,7 @@ export interface ReaderOptions {
   readonly timing?: ReadTiming
   /** In [0, 1); default Math.random. */
   readonly random?: () => number
-  /** What to do about a 403, where the program prints the Role itself. */
+  /** Advice for a 403, where the program prints the Role itself. */
   readonly forbidden?: string
 }
 

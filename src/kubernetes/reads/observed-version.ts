@@ -1,4 +1,4 @@
-/** What an answer of the API says of one object. */
+/** Reads the version of one object from an answer of the API. */
 import { objectName } from '../../object-name.js'
 import type { ObservedVersion } from '../../objects/stored-object.js'
 import type { ObjectReference } from '../../objects/types.js'

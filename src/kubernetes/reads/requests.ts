@@ -11,7 +11,7 @@ export interface ApiTarget {
   readonly name: string | undefined
 }
 
-/** What a rule of a Role has to allow. */
+/** A right that a rule of a Role has to grant. */
 export interface Right {
   readonly verb: 'get' | 'list' | 'watch'
   readonly resource: ApiTarget['resource']
