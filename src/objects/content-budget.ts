@@ -1,4 +1,4 @@
-/** What holds content, and can do without it: it can be read again. */
+/** A holder of content that can do without it: the source can read it again. */
 interface Holder {
   unload(): void
 }

@@ -44,8 +44,8 @@ export interface UnloadedObject extends ObjectIdentity {
 }
 
 /**
- * What a source knows of one object. `absent` is certain (404, DELETED, an empty consistent list); what merely
- * could not be read is `unknown`, with the reason, and is never taken for absence.
+ * The state of one object, as a source knows it. `absent` is certain (404, DELETED, an empty consistent list); a failed read
+ * is `unknown`, with the reason, and never counts as absence.
  */
 export type LoadedState =
   { readonly state: 'present'; readonly object: KubernetesObject } | { readonly state: 'absent' } | UnknownState
@@ -74,7 +74,7 @@ export interface DesiredObject {
   readonly published?: ObjectVersion
 }
 
-/** What a source reports to its owner. Calls never throw. */
+/** A source's reports to its owner. Calls never throw. */
 export interface SourceListener {
   /** The known state of the object has changed. `rewound`: an older version, confirmed as current (HistoryRewound). */
   observed(reference: ObjectReference, observation: ObservedState, details: { rewound: boolean }): void
@@ -109,10 +109,10 @@ export interface Source {
    * again only when that changes.
    */
   follow(desired: readonly DesiredObject[]): void
-  /** What the source says of an object now; undefined until the first answer. */
+  /** The present state of an object, by the source; undefined until the first answer. */
   latest(reference: ObjectReference): ObservedState | undefined
   /**
-   * What the source says of an object now, with its content: read again where it was dropped from memory. What could not be read is
+   * The present state of an object, with its content: read again where it was dropped from memory. A failed read makes it
    * `unknown`. Rejects only with the signal's reason.
    */
   load(reference: ObjectReference, signal: AbortSignal): Promise<LoadedState | undefined>

@@ -1,4 +1,4 @@
-/** What the files hold, all together, and what that says of one object. */
+/** The objects of all files together, and the answers about each object that follow from them. */
 import { objectName } from '../../object-name.js'
 import { parseSelector, selects } from '../../label-selector.js'
 import type { ObjectReference, ObservedState } from '../types.js'

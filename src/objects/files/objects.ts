@@ -43,7 +43,7 @@ export function readObjects(document: ParsedDocument, context: ReadingContext): 
 interface Position {
   readonly nesting: number
   readonly itemPlace: (index: number) => string
-  /** What the items of a SecretList or a ConfigMapList are, where they do not say it. */
+  /** The kind of the items of a SecretList or a ConfigMapList, for items that do not name theirs. */
   readonly kind?: ObjectKind
 }
 

@@ -31,7 +31,7 @@ const manyReads = 16
 /** Milliseconds after a failed read of an object before the next one. */
 const readAgainAfter = 30_000
 
-/** What kubectl asks for where it shows names only. */
+/** The media type that kubectl asks for where it shows names only. */
 const metadata = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`
 
 export class CollectionSubject implements WatchSubject {
@@ -70,7 +70,7 @@ export class CollectionSubject implements WatchSubject {
   /** Takes the labels of an object that another reader has read by name; answers whether the matches changed, and reports them then. */
   settles({ reference }: StoredObject, { labels }: ObservedVersion): boolean {
     if (!this.#isListed || !this.#selections.set(reference.name, labels)) return false
-    // What that adds is not read here: the source lists again for it.
+    // The objects that this adds are not read here: the source lists again for them.
     this.#selections.report()
     return true
   }
@@ -205,7 +205,7 @@ export class CollectionSubject implements WatchSubject {
     if (stored === undefined) return
     if (type === 'DELETED') await this.#gone(stored, version, ask)
     else if (this.#isKnown(stored, object)) stored.current()
-    // What a read by name was ahead of comes once more.
+    // A read by name may have passed the version of this event already: then the event brings nothing new.
     else if (!this.#isOlder(stored, object, version)) await this.#read(stored, ask)
   }
 

@@ -6,7 +6,7 @@ import type { ApiClient, RequestOptions } from '../../kubernetes/connection/clie
 import { collectionPath, listQuery, objectTarget, pathOf } from '../../kubernetes/reads/requests.js'
 import { resourceVersionOf, observeList, observeObject } from '../../kubernetes/reads/observed-version.js'
 
-/** What the object is now, and the version of the collection as of which that is so: a watch goes on from there. */
+/** The object now, and the version of the collection as of which that is so: a watch goes on from there. */
 export interface ListRead {
   readonly observed: ObservedVersion
   readonly resourceVersion: string | undefined

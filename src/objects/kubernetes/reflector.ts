@@ -17,7 +17,7 @@ import type { WatchTiming } from './timing.js'
 import { InitialEventsLate, readEvents, WatchSession } from './watch-session.js'
 import { describeObjects, isKnown, sayUnknown, type WatchSubject } from './watch-subject.js'
 
-/** What the watches of one source share. */
+/** The watches of one source share it. */
 export interface WatchContext {
   readonly client: ApiClient
   readonly listener: Pick<SourceListener, 'watchRestarted'>
@@ -32,7 +32,7 @@ interface FailureRule {
   /** `debug`: the failure belongs to the ordinary course of a watch, and needs no action. */
   readonly log: 'warn' | 'debug'
   /**
-   * What ends the wait before the next try, apart from the backoff: `server`, another watch got through; `credentials`, other
+   * The end of the wait before the next try, apart from the backoff: `server`, another watch got through; `credentials`, other
    * credentials can be had. A server that is away, or a kubeconfig that is wrong, is one failure for all watches, and one of them
    * speaks for all.
    */
@@ -41,7 +41,7 @@ interface FailureRule {
   readonly firstAtOnce: boolean
 }
 
-/** What each kind of failure does. A watch whose time is over has not failed. */
+/** The rule for each kind of failure. A watch whose time is over has not failed. */
 const rules: Readonly<Record<Exclude<WatchRestartReason, 'timeout'>, FailureRule>> = {
   connection: { log: 'warn', until: 'server', firstAtOnce: false },
   goaway: { log: 'warn', until: 'server', firstAtOnce: false },
@@ -262,7 +262,7 @@ export class Reflector {
   }
 }
 
-/** What a failure is for all watches: the mistake in a kubeconfig may be another one the next time. */
+/** The failure that all watches share: the mistake in a kubeconfig may be another one the next time. */
 function commonCause({ reason, cause }: ApiError): string {
   return reason === 'credentials' && cause instanceof Error ? cause.message : 'the server is away'
 }

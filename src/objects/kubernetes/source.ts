@@ -145,7 +145,7 @@ export class KubernetesSource implements ObservableSource {
       try {
         const observed = await readFresh(client, reference, { signal, timeout: timing.requestTimeout })
         const { latest } = stored
-        // What a watch has said meanwhile may be newer than the answer.
+        // A watch's report meanwhile may be newer than the answer.
         if (latest === undefined || !isSameState(before, latest) || this.#store.find(reference) !== stored) continue
         // It may have lost its label since: then it is not to be published.
         if (this.#collectionOf(reference)?.settles(stored, observed)) continue

@@ -104,7 +104,7 @@ export class WatchSession {
 
 interface StreamLimits {
   readonly target: ApiTarget
-  /** What the watch asked for. */
+  /** The duration that the watch asked for. */
   readonly seconds: number
   readonly timing: Pick<WatchTiming, 'initialEventsTimeout' | 'requestTimeout' | 'overrun' | 'silence'>
   /** Aborts the stream. */
@@ -172,7 +172,7 @@ export async function readEvents(
   }
   patience.resume()
   try {
-    // What an event makes us ask for meanwhile is not the server's silence; nor is what we do not read yet.
+    // A request that an event leads to is not the server's silence; nor are lines that wait for us.
     await takeLines(async (line) => {
       patience.pause()
       await session.take(line)

@@ -1,4 +1,4 @@
-/** What one watch is about, and what its answers mean: one object, or a collection of which some objects are followed. */
+/** The subject of one watch, and the meaning of its answers: one object, or a collection of which some objects are followed. */
 import { objectName } from '../../object-name.js'
 import { listed } from '../../listed.js'
 import type { ObjectReference, ObservedState, UnknownState } from '../types.js'
@@ -37,7 +37,7 @@ export interface WatchSubject {
   query(from: string | undefined, seconds: number): Query
   /** Reads all there is, and answers as of which version of the collection. */
   list(ask: Ask): Promise<string | undefined>
-  /** What the events of one stream mean. */
+  /** Reads the events of one stream. */
   events(ask: Ask): WatchEvents
 }
 
@@ -87,7 +87,7 @@ export class ObjectSubject implements WatchSubject {
   }
 }
 
-/** What a stream says of one object. @internal */
+/** Reads a stream of one object. @internal */
 export class ObjectEvents implements WatchEvents {
   /** A fresh read has covered all up to here: what the stream says of earlier versions is old. */
   #readUpTo: string | undefined
