@@ -105,7 +105,7 @@ function blockProblem(block: PemBlock): string | undefined {
   return typeof key === 'string' ? key : undefined
 }
 
-/** What keeps a file from being a certificate with its private key, as servers read it from one file; undefined: nothing. */
+/** Why a file is no certificate with its private key, as servers read it from one file; undefined: it is one. */
 export function keyPairProblem(content: Uint8Array): string | undefined {
   const certificate = leafCertificate(content)
   if (typeof certificate === 'string') return certificate

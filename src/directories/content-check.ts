@@ -6,7 +6,7 @@ import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { HookError } from './hook-error.js'
 
-/** What the thread of a check is given. */
+/** The thread's input. */
 export interface ContentCheckJob {
   readonly hook: Pick<Hook<'exec'>, 'name' | 'command' | 'timeout'>
   readonly content: StagedContent

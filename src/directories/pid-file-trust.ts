@@ -19,7 +19,7 @@ export interface Step {
 /** The process that the file names. */
 export interface SignalledProcess {
   readonly pid: number
-  /** Whose it is: root's where it has the rights of two users. */
+  /** Its user: root where it has the rights of two users. */
   readonly uid: number
   /** Its effective group. */
   readonly gid: number
@@ -71,7 +71,7 @@ export function doubtOf(step: Step, pidFile: string, expected: 'file' | 'directo
   return links > 1 ? `${subject}has ${links} names (hard links): holdfast does not trust it` : undefined
 }
 
-/** What keeps holdfast from signalling this process by this way; undefined: nothing. */
+/** Why holdfast does not signal this process by this way; undefined: it may. */
 export function doubtOfOwners(
   pidFile: string,
   steps: readonly Step[],

@@ -180,7 +180,7 @@ function noLeader(pidFile: string, pid: number): PidFileError {
   return new PidFileError(`${pidFile}: names thread ${pid}, which leads no process: holdfast does not signal it`)
 }
 
-/** Whose a process is (proc_pid_status(5)): /proc/PID itself belongs to root where the process cannot be dumped. */
+/** The owner of a process (proc_pid_status(5)): /proc/PID itself belongs to root where the process cannot be dumped. */
 async function lookAt(pidFile: string, pid: number): Promise<SignalledProcess & { leader: number; command: string }> {
   let text: string
   try {

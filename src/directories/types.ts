@@ -22,7 +22,7 @@ export interface CertificateDate {
   readonly notAfter: Date
 }
 
-/** What a directory must hold, or why that is unknown now. */
+/** The files that a directory must hold, or why they are unknown now. */
 export type Rendering =
   | {
       readonly ready: true

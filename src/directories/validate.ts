@@ -23,7 +23,7 @@ interface ValidationRule {
   file(file: RenderedBlocks): Finding[]
 }
 
-/** What each word of `validate` checks. */
+/** The rule behind each word of `validate`. */
 export const validations: Readonly<Record<Validation, ValidationRule>> = {
   certificates: { secret: checkSecret, file: ({ path, blocks, ...from }) => checkBlocks(path, blocks, from) },
 }

@@ -12,7 +12,7 @@ const meanings: Readonly<Record<Problem, string>> = {
 }
 
 /**
- * What the disk holds that was not published so, one sentence for each difference, in the order of the paths; empty where
+ * Describes how the disk differs from the publication, one sentence for each difference, in the order of the paths; empty where
  * nothing differs. Contents are not compared here and never shown.
  */
 export function describeDifferences({ path, actual, digest, differences }: Publication): string[] {
