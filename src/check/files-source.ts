@@ -1,7 +1,7 @@
 import { objectName } from '../object-name.js'
 import { Catalog } from '../objects/files/catalog.js'
 import { FileError, fileError } from '../objects/files/error.js'
-import { lookAt } from '../objects/files/look.js'
+import { scanDirectory } from '../objects/files/directory-scan.js'
 import { readObjectFile } from '../objects/files/read-file.js'
 import type { ObjectReference } from '../objects/types.js'
 import { silent } from '../log.js'
@@ -21,7 +21,7 @@ export async function checkFiles(
 ): Promise<CheckResult[]> {
   let stamps
   try {
-    stamps = (await lookAt(directory)).stamps
+    stamps = (await scanDirectory(directory)).stamps
   } catch (error) {
     return [
       fault('files', fileError(directory, error).message, 'make the directory readable, or correct source.files.path'),

@@ -10,7 +10,7 @@ import {
   publishingOptions,
 } from '../words/options.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
-import { findOwnSource, type OwnSource, takesLinks } from '../content/own-source.js'
+import { findPublishedSource, type PublishedSource, takesLinks } from '../content/published-source.js'
 import { Progress, Reading } from '../output/progress.js'
 import type { FoundTree } from '../content/read-tree.js'
 import type { ReplaceResult } from '../../durable/types.js'
@@ -73,7 +73,7 @@ to be durable, 75 another process holds TARGET's lock.`,
         refuseInside(from, path)
         const { disableCoreDumps } = await import('../../durable/publishing.js')
         disableCoreDumps()
-        const own = await findOwnSource(from)
+        const own = await findPublishedSource(from)
         return withTree(from, signal, (tree) => publishTree(path, tree, { io, command: replace, options, signal, own }))
       })
       await printPublished(io, result, options)
@@ -86,7 +86,7 @@ interface ReplaceContext {
   readonly options: ReplaceOptions
   readonly signal: AbortSignal
   /** Where holdfast itself has published what this copies. */
-  readonly own: OwnSource | undefined
+  readonly own: PublishedSource | undefined
 }
 
 async function publishTree(

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseDocuments } from './documents.js'
 import { FileError, fileError } from './error.js'
-import { stampFrom, versionOf, type Stamp } from './look.js'
+import { stampFrom, versionOf, type Stamp } from './directory-scan.js'
 import { type FileObject, type ReadingContext, readObjects } from './objects.js'
 
 /** Bytes of one file: room for a List of several objects of the size that Kubernetes allows, in base64. */

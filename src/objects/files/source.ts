@@ -22,10 +22,10 @@ import type {
 import { Catalog, type LoadedFile } from './catalog.js'
 import { DirectoryWatch } from './directory-watch.js'
 import { FileError, fileError } from './error.js'
-import { identify, lookAt, type Look, type Stamp } from './look.js'
+import { identify, scanDirectory, type DirectoryScan, type Stamp } from './directory-scan.js'
 import type { FileObject } from './objects.js'
 import { readObjectFile } from './read-file.js'
-import { Settling } from './settling.js'
+import { FileStability } from './file-stability.js'
 
 export interface FileSourceOptions {
   readonly log?: Log
@@ -54,7 +54,7 @@ function isSameContent(a: KubernetesObject, b: KubernetesObject): boolean {
 export class FileSource implements ObservableSource {
   readonly #store: ObjectStore
   readonly #catalog = new Catalog()
-  readonly #settling: Settling
+  readonly #stability: FileStability
   readonly #watch: DirectoryWatch
   readonly #log: Log
   readonly #settle: number
@@ -76,7 +76,7 @@ export class FileSource implements ObservableSource {
     this.#store = new ObjectStore(listener)
     this.#log = options.log ?? silent
     this.#settle = settle
-    this.#settling = new Settling(settle, patience)
+    this.#stability = new FileStability(settle, patience)
     this.#watch = new DirectoryWatch(directory, () => this.#schedule(), this.#log)
     this.#rescan = setInterval(() => this.#look(), rescan).unref()
     this.#look()
@@ -145,8 +145,8 @@ export class FileSource implements ObservableSource {
   async #lookOnce(): Promise<void> {
     await this.#watch.arm()
     try {
-      const look = await lookAt(this.directory)
-      if (await this.#load(look)) this.#report()
+      const scan = await scanDirectory(this.directory)
+      if (await this.#load(scan)) this.#report()
       else this.#schedule()
       this.#lastProblem = undefined
     } catch (error) {
@@ -155,25 +155,25 @@ export class FileSource implements ObservableSource {
   }
 
   /** @returns false if the directory has not come to rest: nothing is to be reported yet */
-  async #load(look: Look): Promise<boolean> {
+  async #load(scan: DirectoryScan): Promise<boolean> {
     const loaded = new Map<string, LoadedFile>()
     let resting = true
-    for (const [name, stamp] of look.stamps) {
+    for (const [name, stamp] of scan.stamps) {
       const before = this.#catalog.get(name)
       if (before?.stamp === stamp.id) continue
-      const state = this.#settling.state(name, stamp, look.startedAt)
+      const state = this.#stability.state(name, stamp, scan.startedAt)
       if (state === 'changing') resting = false
       else loaded.set(name, await this.#read(name, stamp, state === 'restless'))
     }
-    const gone = this.#catalog.names().filter((name) => !look.stamps.has(name))
+    const gone = this.#catalog.names().filter((name) => !scan.stamps.has(name))
     // A file that is replaced by renaming is away for a moment.
-    if (gone.some((name) => !this.#settling.isGone(name, look.startedAt))) resting = false
+    if (gone.some((name) => !this.#stability.isGone(name, scan.startedAt))) resting = false
     if (!resting) return false
     // Another directory, or another version of a mounted ConfigMap, has taken its place meanwhile: look at that one.
-    if ((await identify(this.directory)) !== look.identity) return false
+    if ((await identify(this.directory)) !== scan.identity) return false
     for (const [name, file] of loaded) this.#catalog.set(name, file)
     for (const name of gone) this.#catalog.delete(name)
-    this.#settling.keepOnly([...look.stamps.keys()])
+    this.#stability.keepOnly([...scan.stamps.keys()])
     return true
   }
 

@@ -1,4 +1,4 @@
-/** One look at the directory: which files are there, in which state. */
+/** One scan of the directory: which files are there, in which state. */
 import { createHash } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { readdir, readlink, stat } from 'node:fs/promises'
@@ -9,8 +9,8 @@ import { fingerprintOf } from '../../regular-file.js'
 /** Files of one directory. More would be a mistake in the path. */
 const maximumFiles = 10_000
 
-export interface Look {
-  /** When the look started: its findings are at least as new. */
+export interface DirectoryScan {
+  /** When the scan started: its findings are at least as new. */
   readonly startedAt: Moment
   /** Which directory this is: it may be exchanged, and a mounted ConfigMap changes with its `..data` link. */
   readonly identity: string
@@ -38,7 +38,7 @@ export interface Stamp {
  * programs' business.
  * @throws an errno error where the directory cannot be read
  */
-export async function lookAt(directory: string): Promise<Look> {
+export async function scanDirectory(directory: string): Promise<DirectoryScan> {
   const startedAt = { wall: Date.now(), monotonic: performance.now() }
   const identity = await identify(directory)
   const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort()

@@ -5,7 +5,7 @@ import { codeOf } from '../../errors.js'
 
 /* A directory of holdfast's own that `replace` copies to another path: that gets its modes, owner and form, too. */
 
-export interface OwnSource {
+export interface PublishedSource {
   readonly mode: number
   readonly owner: Owner
   readonly form: 'exchange' | 'symlink'
@@ -14,7 +14,7 @@ export interface OwnSource {
 }
 
 /** undefined where holdfast has published no directory at `from`. */
-export async function findOwnSource(from: string): Promise<OwnSource | undefined> {
+export async function findPublishedSource(from: string): Promise<PublishedSource | undefined> {
   const path = resolve(from)
   // Most sources have nothing of holdfast's beside them: then the half of the core that reads records is not loaded.
   if (!hasRecords(dirname(path))) return undefined

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import type { Moment, Stamp } from './look.js'
+import type { Moment, Stamp } from './directory-scan.js'
 
 interface Seen {
   readonly stamp: string
@@ -10,7 +10,7 @@ interface Seen {
 }
 
 /** Whether a file has come to rest: the source must not read a file that a program still writes. */
-export class Settling {
+export class FileStability {
   readonly #seen = new Map<string, Seen>()
   readonly #missing = new Map<string, number>()
 
