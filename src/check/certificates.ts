@@ -10,7 +10,7 @@ export interface Validity {
   readonly to: Date
 }
 
-/** Of each certificate in a PEM text; what does not parse is none. */
+/** Of each certificate in a PEM text; a block that does not parse is none. */
 export function validitiesOf(name: string, pem: Uint8Array): Validity[] {
   return validitiesIn(name, certificateBlocks(pem))
 }

@@ -1,6 +1,6 @@
 /*
- * Whether this node is fit for a configuration: what would be in the way of publishing, durability, hooks and the source. It only
- * looks, but for two empty directories beside each target, which are exchanged and removed.
+ * Whether this node is fit for a configuration: obstacles to publishing, durability, hooks and the source. It only
+ * looks, but for two empty directories beside each target, which it exchanges and removes.
  */
 import { objectName } from '../object-name.js'
 import { release } from 'node:os'
@@ -42,7 +42,7 @@ const apiServer = 'API server'
 /** kubectl's own, for objects in files that name no namespace. */
 const defaultNamespace = 'default'
 
-/** Everything that was looked at, in the order: directories, state, this process, the source. */
+/** All findings, in the order: directories, state, this process, the source. */
 export async function checkNode(configuration: AgentConfiguration, options: CheckOptions): Promise<Finding[]> {
   const { directories, requireProven, stateDirectory } = configuration
   const { signal, lockTimeout } = options

@@ -7,7 +7,7 @@ import { adviceFor, codeOf, messageOf } from '../errors.js'
  */
 export type Status = 'OK' | 'WARN' | 'FAULT'
 
-/** One thing that was looked at. Never holds the content of an object, an argument of a hook, or the path of a URL. */
+/** The result of one check. Never holds the content of an object, an argument of a hook, or the path of a URL. */
 export interface Finding {
   /** A path, `API server`, or `this process`. */
   readonly subject: string

@@ -84,7 +84,7 @@ function unheld({ message, kind }: PidFileError, identity: Identity): CheckResul
   }
 }
 
-/** kill(2): the same user may, everybody else needs the capability. */
+/** kill(2): a process of the same user may, any other needs the capability. */
 function checkKill(identity: Identity, uid: number | undefined): CheckResult | undefined {
   if (identity.has('CAP_KILL') || uid === identity.uid) return undefined
   if (uid === undefined) {
@@ -160,7 +160,7 @@ async function programOf(name: string): Promise<string | undefined> {
   return undefined
 }
 
-/** Of a script: what its first line names (execve(2)); undefined for everything else, and for what cannot be read. */
+/** A script's interpreter, from its first line (execve(2)); undefined for any other file, and for an unreadable one. */
 async function interpreterOf(program: string): Promise<string | undefined> {
   let handle
   try {

@@ -7,7 +7,7 @@ import { fault, ok, warn, type CheckResult } from './findings.js'
 export interface PermissionOptions {
   /** The rights that the configuration needs. */
   readonly permissions: readonly Permission[]
-  /** Where the configuration is, for what to do. */
+  /** The configuration's file, for the advice. */
   readonly file: string
   /** Milliseconds for each answer. */
   readonly timeout: number

@@ -36,7 +36,7 @@ function refused(message: string, threads: string, advice: string): CheckResult 
   return warn('AIO', `refused (${message}): ${threads}`, advice)
 }
 
-/** Turns them off, as every command does before it holds private keys: what follows is then looked at as the agent would see it. */
+/** Turns core dumps off, as every command does before it holds private keys: the later checks then see what the agent would see. */
 export function checkCoreDump(): CheckResult {
   try {
     disableCoreDumps()

@@ -49,7 +49,7 @@ survives a power cut.`,
     .version(version(), versionFlags.join(', '), 'print the version')
     .helpOption('-h, --help', 'explain a command')
     .helpCommand('help [command]', 'explain a command')
-    // Needed for those of `rbac`: a flag belongs to the command whose name was given last.
+    // Needed for the flags of `rbac`: a flag belongs to the command whose name came last.
     .enablePositionalOptions()
     .addHelpText(
       'after',

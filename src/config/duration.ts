@@ -13,7 +13,7 @@ const milliseconds: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 
-// A number of any length is tried in one way only: refusing a long one must not take time.
+// The pattern tries a number of any length in one way only: refusing a long one must not take time.
 const part = `(\\d+(?:\\.\\d*)?|\\.\\d+)(${Object.keys(milliseconds).join('|')})`
 
 /**

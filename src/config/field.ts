@@ -29,7 +29,7 @@ export interface Field<Read, Context = unknown> {
   readonly description: string
   /** As users would write it; it stands in for a missing field, and for a value that the type refuses. */
   readonly default?: string | number | boolean | readonly string[]
-  /** The field must be given: what to write, which may depend on the fields before it. */
+  /** The field is mandatory: a text to write, which may depend on the fields before it. */
   readonly required?: string | ((before: Readonly<Record<string, unknown>>) => string)
   /** Advice for a field without a value. */
   readonly withoutValue?: string
@@ -41,7 +41,7 @@ type Result<Each extends Field<unknown, never>> = Each extends { readonly defaul
   ? Exclude<ReturnType<Each['type']['read']>, undefined>
   : ReturnType<Each['type']['read']>
 
-/** The fields of a mapping, as they were read. */
+/** The values of a mapping's fields, with the nodes that gave them. */
 export interface Given<Table extends Fields<never>> {
   readonly read: { readonly [Name in keyof Table]: Result<Table[Name]> }
   /** Those that are given with a value. */
@@ -75,7 +75,7 @@ export function readFields<Context, Table extends Fields<Context>>(
   return { read, at, wrong, wasGiven: (name: string) => mapping.has(name) } as unknown as Given<Table>
 }
 
-/** Reads the default in the way of what users write, so that it means the same. */
+/** Reads the default as a user would write it, so that it means the same. */
 function defaultOf<Context>(name: string, field: Field<unknown, Context>, context: Context): unknown {
   if (field.default === undefined) return undefined
   const problems = new Problems(`the default of ${name}`)

@@ -1,4 +1,4 @@
-/** How patiently a hook is run: what stands beside its type, and not in it. */
+/** How patiently the agent runs a hook: these fields stand beside its type, and not in it. */
 import { duration } from './duration.js'
 import type { Fields } from './field.js'
 import { integer } from './value-types.js'

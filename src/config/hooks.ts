@@ -42,7 +42,7 @@ interface HookPolicy {
   readonly jitter: number
 }
 
-/** Its type reads the settings, and what people call the hook: nothing secret. */
+/** Its type reads the settings, and makes the hook's name for people, which holds no secret. */
 interface HookReader<Type extends HookType> extends Field<HookSettings[Type] & { readonly name: string }> {
   /** The hook's action, without its patience: another hook of the type has another identity. */
   readonly identity: (settings: HookSettings[Type]) => readonly string[]

@@ -10,7 +10,7 @@ export interface ReadItem {
   readonly at: Value
 }
 
-/** `path`: what its path may be. */
+/** `path`: the type of its path. */
 export function itemWith(path: ValueType<string>): ValueType<ReadItem> {
   const fields = {
     key: { type: dataKey, description: 'a key of the object', required: 'tls.crt' },

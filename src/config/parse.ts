@@ -36,7 +36,7 @@ const misplaced = {
 
 /**
  * Parses the text of `file`, whose name is used for messages and for relative paths. Throws ConfigurationError with every
- * problem; rejects with what `defaultNamespace` rejects with.
+ * problem; rejects with the error of `defaultNamespace`.
  */
 export async function parseConfiguration(
   text: string,

@@ -11,7 +11,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best?.candidate
 }
 
-/** `did you mean "publish"?`, or what the choice is where nothing comes near. */
+/** `did you mean "publish"?`, or the choice where no word comes near. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const candidate = nearest(word, known)
   return candidate === undefined ? `known here: ${known.join(', ')}` : `did you mean "${candidate}"?`

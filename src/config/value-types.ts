@@ -7,7 +7,7 @@ export const textSchema = { type: 'string', pattern: '^[^\\u0000]+$' } as const 
 
 export const text: ValueType<string> = { read: (value) => value.text(), schema: () => textSchema }
 
-/** A name, which may be all digits; `example`: what to write in place of an empty one. */
+/** A name, which may be all digits; `example`: a text to write in place of an empty one. */
 export function nameLike(example: string): ValueType<string> {
   return { read: (value) => value.name(example), schema: () => textSchema }
 }

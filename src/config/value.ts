@@ -18,7 +18,7 @@ export class Value {
     return undefined
   }
 
-  /** A string that is not empty and holds no NUL. `example`: what to write, where only a certain form will do. */
+  /** A string that is not empty and holds no NUL. `example`: a text to write, where only a certain form will do. */
   text(example?: string): string | undefined {
     const { node } = this
     if (node.kind !== 'scalar' || typeof node.value !== 'string') {
@@ -36,7 +36,7 @@ export class Value {
     return example === undefined ? `quote it, ${quote(node.source)}` : `write as in ${quote(example)}`
   }
 
-  /** A name, which may be all digits. Like text, for what only needs quotes then. */
+  /** A name, which may be all digits. Like text, but for a value that then only needs quotes. */
   name(example: string): string | undefined {
     const { node } = this
     const isEmpty = node.kind === 'scalar' && node.value === ''
@@ -148,7 +148,7 @@ export class MappingValue {
     return undefined
   }
 
-  /** Which one of these fields is given; none and several are reported. */
+  /** The one of these fields that the mapping has; reports none and several. */
   exactlyOne<Name extends string>(names: readonly Name[]): Name | undefined {
     const given = names.filter((name) => this.has(name))
     const [only, second] = given

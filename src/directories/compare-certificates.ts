@@ -12,7 +12,7 @@ interface CertificateFacts {
   /** RFC 3339. */
   readonly notBefore: string
   readonly notAfter: string
-  /** Of a file's first certificate: the file beside it with a private key, and whether that belongs to it; null: none was found. */
+  /** Of a file's first certificate: the file beside it with a private key, and whether that belongs to it; null: there is none. */
   readonly key: { readonly path: string; readonly matches: boolean } | null
 }
 

@@ -1,6 +1,6 @@
 /**
- * Two contents of one directory, compared for people: what each entry was and is. Nothing that is answered holds a byte of a Secret, or
- * anything that tells one: neither its text nor its digest.
+ * Two contents of one directory, compared for people: each entry on either side. The answer holds no byte of a Secret, and nothing
+ * that tells one: neither its text nor its digest.
  */
 import { objectName } from '../object-name.js'
 import type { ContentEntry, TargetContent } from '../durable/look/index.js'
@@ -35,11 +35,11 @@ export interface EntryChange {
   readonly to: EntryFacts | null
   /** Of a file whose certificates, or whose key, are others. */
   readonly certificates: readonly CertificateChange[]
-  /** Where it was asked for: lines of a unified diff, or why there are none; null where the text is the same. */
+  /** With `showText`: lines of a unified diff, or why there are none; null where the text is the same. */
   readonly text: { readonly lines: readonly string[] } | { readonly hidden: string } | null
 }
 
-/** Each entry that either of them has, in the order of the paths. `showText`: with the lines of what ConfigMaps alone have given. */
+/** Each entry that either of them has, in the order of the paths. `showText`: with the lines that come from ConfigMaps alone. */
 export function compareContents(from: Side, to: Side, showText: boolean): EntryChange[] {
   const [old, now] = [byPath(from), byPath(to)]
   const paths = [...new Set([...old.keys(), ...now.keys()])].sort((a, b) =>

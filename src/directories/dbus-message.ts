@@ -18,7 +18,7 @@ export interface DBusMessage {
   readonly path: string | undefined
   readonly member: string | undefined
   readonly error: string | undefined
-  /** The unique name of who sent it: the bus vouches for it. */
+  /** The unique name of its sender: the bus vouches for it. */
   readonly sender: string | undefined
   /** Texts and numbers of the body, in order, up to the first value of another type. */
   readonly body: readonly (string | number)[]
@@ -138,7 +138,7 @@ export function lengthOf(bytes: Buffer): number | undefined {
   return length
 }
 
-/** Throws RangeError for what ends too early. */
+/** Throws RangeError for a message that ends too early. */
 export function decodeMessage(bytes: Buffer): DBusMessage {
   const reader = new Reader(bytes, bytes[0] === 'l'.charCodeAt(0))
   const fields = new Map<number, string | number>()

@@ -29,7 +29,7 @@ export async function runHttp({ name, url, method, timeout }: Hook<'http'>, sign
   throw new HookError(name, `answered with status ${status}${redirect}`)
 }
 
-/** Resolves with the status once the answer has ended, or enough of it was read. */
+/** Resolves with the status once the answer has ended, or the limit is reached. */
 async function send(url: string, options: RequestOptions): Promise<number> {
   const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
   return new Promise((resolve, reject) => {

@@ -104,7 +104,7 @@ async function jobOf(
 
 const notThere = "systemd is not on this bus: mount the host's socket"
 
-/** Names of errors that say what to do; what comes with them is not shown. */
+/** Names of errors, with advice; the hook does not show the bus's own texts. */
 const errors: Readonly<Record<string, string>> = {
   'org.freedesktop.systemd1.NoSuchUnit': 'no such unit',
   'org.freedesktop.systemd1.JobTypeNotApplicable': 'the unit cannot do this',

@@ -9,8 +9,8 @@ import { failureCode } from './hook-error.js'
 import { doubtOf, doubtOfOwners, isOwn, type SignalledProcess, type Step } from './pid-file-trust.js'
 
 /*
- * The process that a pid file names. The hook signals by it, and `check` tells by it what the hook will do. The process is held before it is
- * looked at: a number may name another process a moment later.
+ * The process that a pid file names. The hook signals by it, and `check` tells by it what the hook will do. A pidfd holds it before
+ * the look at it: a number may name another process a moment later.
  */
 
 /** Bytes that holdfast reads of a pid file; some daemons write more lines than the first. */
@@ -136,7 +136,7 @@ async function stepAt(path: string, handle: FileHandle): Promise<Step> {
   return { path, kind, uid, gid, mode: status.mode & 0o7777, links, fileSystem: type }
 }
 
-/** The beginning of what O_PATH has opened. */
+/** The beginning of a file that O_PATH has opened. */
 async function firstBytes({ fd }: FileHandle): Promise<string> {
   const handle = await open(`/proc/self/fd/${fd}`, O_RDONLY | O_NONBLOCK | O_NOCTTY)
   try {

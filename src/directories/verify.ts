@@ -30,7 +30,7 @@ export function inOrder(differences: Publication['differences']): Publication['d
   return [...differences].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
 }
 
-/** A name on the disk may be anything: what would not fit in a line is shown as JSON does. */
+/** A name on the disk may be anything: one that would not fit in a line is shown as JSON does. */
 function describePath(inner: string, target: string): string {
   const path = inner === '' || inner === '.' ? target : inner
   return /^[\x21-\x7e]+$/.test(path) ? path : JSON.stringify(path)

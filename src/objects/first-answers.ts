@@ -11,7 +11,7 @@ export interface FirstAnswersOptions {
   /** Milliseconds. */
   readonly timeout: number
   /**
-   * Milliseconds that a denial has to last to be definitive, default 5,000: an API server that has just started denies everybody,
+   * Milliseconds that a denial has to last to be definitive, default 5,000: an API server that has just started denies every request,
    * until it has read its roles.
    */
   readonly denialGrace?: number

@@ -16,7 +16,7 @@ export async function readNodeFile(
   return nodeFiles.read(fs, path, { ...options, largest: largestFile })
 }
 
-/** Files without a leading dot, and links: what kubelet reads of a manifest directory. Empty where there is no directory. */
+/** Files without a leading dot, and links, as kubelet reads a manifest directory. Empty where there is no directory. */
 export async function listManifests(fs: FileSystem, directory: string): Promise<string[]> {
   return (await nodeFiles.entriesOf(fs, directory))
     .filter(({ name, type }) => !name.startsWith('.') && (type === 'file' || type === 'symlink'))

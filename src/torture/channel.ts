@@ -103,7 +103,7 @@ export class Channel {
     try {
       answer = await lines.next()
     } catch (error) {
-      // A witness closes the connection of whom it does not believe.
+      // A witness closes the connection of a node that it does not believe.
       throw side === 'node' && error instanceof Disconnected && lines.closed
         ? new NotAuthenticated('the witness has another key')
         : error

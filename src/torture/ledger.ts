@@ -85,7 +85,7 @@ export class Ledger {
     if (this.state.session?.boot === boot) this.state.session.ended = true
   }
 
-  /** `outage`: what the operator says that it was. @throws Refused where the machine has not been off */
+  /** `outage`: the operator's word for it. @throws Refused where the machine has not been off */
   examined(
     found: Found,
     outage: 'power' | 'reset',

@@ -9,7 +9,7 @@ import { emptyLedger, type LedgerState } from './ledger.js'
 
 /** A year of cuts, each minute, is less; in bytes. */
 const largest = 256 * 2 ** 20
-/** Milliseconds between two writes of what only adds generations. */
+/** Milliseconds between two writes of changes that only add generations. */
 const interval = 1000
 
 /** The file at the witness's path holds no state of a witness. */

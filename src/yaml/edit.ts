@@ -12,7 +12,7 @@ interface Edit {
 
 /**
  * The text with `value` at a path of mappings, of which the last may be missing. undefined where it is written in a way that this
- * cannot change, such as an alias. The caller reads the result again: what a text means is for its own reader to say.
+ * cannot change, such as an alias. The caller reads the result again: only its own reader knows what a text means.
  */
 export async function withTextAt(
   text: string,

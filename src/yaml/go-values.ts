@@ -13,7 +13,7 @@ const aliasLimits = { values: 400_000, free: 1_000, share: 0.99 }
 
 const textTag = 'tag:yaml.org,2002:str'
 
-/** Tags that ask for what an unquoted scalar may mean anyway. */
+/** Tags that ask for the meaning that an unquoted scalar has anyway. */
 const typeTags: Readonly<Record<string, (value: PlainValue, text: string) => boolean>> = {
   'tag:yaml.org,2002:bool': (value) => typeof value === 'boolean',
   // Go makes a float of an integer, unless it would lose digits by that.
@@ -51,7 +51,7 @@ class Reader {
   readonly #positionOf: ParsedText['positionOf']
   readonly #plain: (text: string) => PlainValue | undefined
   readonly #anchors = new Map<string, Yaml.Node>()
-  /** An anchor's name may be given again: what an alias stands for is settled when it is met first. */
+  /** A text may reuse an anchor's name: the first meeting with an alias settles its anchor. */
   readonly #targets = new Map<Yaml.Alias, Yaml.Node>()
   readonly #open = new Set<Yaml.Node>()
   #aliasDepth = 0
@@ -136,7 +136,7 @@ class Reader {
     throw this.#error('a field whose name is neither text nor a whole number: quote it', node ?? map)
   }
 
-  /** undefined for what no JSON has. */
+  /** undefined for a value that no JSON has. */
   #scalar(node: Yaml.Scalar): PlainValue | undefined {
     const text = String(node.value)
     const { tag } = node

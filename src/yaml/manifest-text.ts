@@ -13,7 +13,7 @@ export interface ManifestText {
   readonly documents: number
   /** Where a field stands that stood before in the same map: the last one counts here, and mostly to kubelet. */
   readonly repeated: Position | undefined
-  /** Where the value at a path starts, or what holds it: an alias, say. */
+  /** Where the value at a path starts, or its holder: an alias, say. */
   readonly positionAt: (path: Path) => Promise<Position>
 }
 

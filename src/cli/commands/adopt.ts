@@ -87,7 +87,7 @@ async function runAdopt(io: Io, path: string, options: AdoptOptions): Promise<vo
   if (!own && !hasPassed(checks)) throw new Exit(exitCodes.failed)
 }
 
-/** As the agent publishes: what refuses content, or a file system, does so here, too. */
+/** As the agent publishes: a check that refuses content, or a file system, refuses it here, too. */
 async function requestBy({ request, configuration, directory }: Asked, log: Log, signal: AbortSignal) {
   const { requireProven, stateDirectory } = configuration
   const agent = await (await import('../../agent/identity.js')).passIdentity(stateDirectory)

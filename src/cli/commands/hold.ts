@@ -50,7 +50,7 @@ PATH's lock.`,
         const { setHold, unprovenAt } = await import('../../durable/index.js')
         const { lockTimeout, requireProven = false } = options
         const log = createLogger(io, options)
-        // Before: what fails then has changed nothing.
+        // Before the hold: a failure here has changed nothing.
         const found = await unprovenAt(path, requireProven)
         await setHold(path, hold, { lockTimeout, requireProven, signal, log })
         return found

@@ -39,7 +39,7 @@ Exit codes: 0 released, or neither held nor pinned, 1 not released (nothing is p
         const { setHold, unprovenAt } = await import('../../durable/index.js')
         const { lockTimeout, requireProven = false } = options
         const log = createLogger(io, options)
-        // Before: what fails then has changed nothing.
+        // Before the release: a failure here has changed nothing.
         const proof = await unprovenAt(path, requireProven)
         return { before: await setHold(path, undefined, { lockTimeout, requireProven, signal, log }), proof }
       })

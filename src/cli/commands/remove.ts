@@ -93,7 +93,7 @@ async function removeOnceUnused(
     await refuseOthers(target, agentOf(record), options.stateDirectory)
     if (record.publisher === 'agent') throw keptByAgent(target)
   }
-  // Before: what fails then has changed nothing.
+  // Before the removal: a failure here has changed nothing.
   const proof = await unprovenAt(target, requireProven)
   const deadline = performance.now() + wait
   let said: string | undefined

@@ -94,7 +94,7 @@ async function watchStatus(
     const shown = await shownFor(options, paths)
     const now = JSON.stringify(shown)
     if (!redraws && now === last) return stdout.closed ? 'unseen' : 'shown'
-    // In one write, so that no half of it is seen.
+    // In one write, so that a reader sees no half of it.
     let text = redraws ? clearScreen : last === undefined ? '' : separator
     await printStatus(io, { ...stdout, write: (more) => void (text += more) }, options, shown)
     stdout.write(text)

@@ -5,7 +5,7 @@ import type { Owner, ReplaceResult } from '../../durable/types.js'
 import type { Log } from '../../log.js'
 import { directoriesAbove } from '../../relative-path.js'
 
-/* Mode and owner of what a publication replaces: their change is reported. */
+/* Mode and owner of the replaced target: a command reports their change. */
 
 interface Attributes {
   readonly kind: 'file' | 'directory'

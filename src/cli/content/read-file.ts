@@ -14,7 +14,7 @@ export interface FoundFile {
 
 /**
  * Opens a regular file that `--from` leads to. `follow`: also through a symbolic link in the path's last part.
- * @throws UsageError for what cannot be read, or is no file
+ * @throws UsageError for a path that is unreadable, or no file
  */
 function openFrom(path: string, follow: boolean): { descriptor: number } & FoundFile {
   // O_NONBLOCK: a pipe that took the file's place does not hold us up.
@@ -35,7 +35,7 @@ export function examineFrom(path: string, follow = false): FoundFile {
 
 /**
  * The bytes of a regular file, at most `most`, for those who need them in memory.
- * @throws UsageError for what cannot be read, is no file, or is larger
+ * @throws UsageError for a path that is unreadable, no file, or larger
  * @throws NotPublished, of `target`, where another process wrote to the file meanwhile: its content may be torn
  */
 export async function readFrom(path: string, target: string, most: number): Promise<Uint8Array> {

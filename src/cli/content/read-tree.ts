@@ -18,10 +18,10 @@ export interface FoundTree {
 }
 
 /**
- * Hands a directory's files to `publish`. Of a volume as kubelet mounts it, with a `..data` link to what the names in it lead to, these
- * are what its readers see: the files behind that link, all of one version. Where that version is replaced and removed while `publish`
- * reads it, the next one is handed over.
- * @throws UsageError for what cannot be published: no directory, a symbolic link or special file in it, an empty directory, a name that
+ * Hands a directory's files to `publish`. Of a volume as kubelet mounts it, with a `..data` link behind its names, these are the files
+ * that its readers see: those behind that link, all of one version. Where that version is replaced and removed while `publish`
+ * reads it, this hands the next one over.
+ * @throws UsageError for an unfit source: no directory, a symbolic link or special file in it, an empty directory, a name that
  *   is not UTF-8, too many files
  */
 export async function withTree<T>(

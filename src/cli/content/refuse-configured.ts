@@ -3,8 +3,8 @@ import { NotPublished } from '../words/exit-codes.js'
 import { pathArgument } from '../words/target.js'
 
 /**
- * Refuses what an agent that runs here is configured to publish: it would publish it again at its next look. `advice`: what to do instead,
- * by its configuration's file. A status that is there must be readable; unless its directory was named, by those alone who have the right.
+ * Refuses the target of an agent that runs here: the agent would publish it again at its next look. `advice`: what to do instead,
+ * by its configuration's file. An existing status must be readable; unless its directory was named, by those alone who have the right.
  */
 export async function refuseConfigured(
   target: string,

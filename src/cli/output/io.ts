@@ -31,7 +31,7 @@ export interface Io {
   readonly closeInspector: () => void
 }
 
-/** The major number of /dev/null and what Linux has beside it: devices that are memory. */
+/** The major number of /dev/null and its neighbours in Linux: devices that are memory. */
 const memory = 1
 
 /**

@@ -16,7 +16,7 @@ export async function printYaml(output: Output, documents: readonly object[], he
   output.write(headline + texts.join('---\n'))
 }
 
-/** `text`: what people read, made only where it is printed. */
+/** `text`: makes the text for people, only where it is printed. */
 export async function print(
   output: Output,
   format: OutputFormat,

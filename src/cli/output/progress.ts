@@ -2,7 +2,7 @@ import { objectName } from '../../object-name.js'
 import type { Output } from './io.js'
 import type { ObjectReference, Source } from '../../objects/types.js'
 
-/** Nothing is shown before this many milliseconds: most work is done by then. */
+/** The display waits so many milliseconds: most work is done by then. */
 const usualPatience = 1000
 
 /** On a terminal, one line that says how far the work is; elsewhere nothing. */

@@ -21,7 +21,7 @@ export async function showChanges(
   try {
     for (;;) {
       waking = new AbortController()
-      // Before the look: what changes during it wakes the next wait.
+      // Before the look: a change during it wakes the next wait.
       await watch.arm()
       if ((await show()) === 'unseen') return
       signal.throwIfAborted()

@@ -172,7 +172,7 @@ export function logOptionsOf({ v, logLevel, logFormat }: LogOptions & { readonly
   return { logLevel: v !== undefined && v >= 4 && logLevel === 'info' ? 'debug' : logLevel, logFormat }
 }
 
-/** `hint`: what else may be meant. @throws UsageError that names every flag that is missing */
+/** `hint`: another possible meaning. @throws UsageError that names every missing flag */
 export function requireFlags(flags: Readonly<Record<string, unknown>>, hint = ''): void {
   const missing = Object.keys(flags).filter((flag) => {
     const value = flags[flag]
@@ -258,7 +258,7 @@ export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<stri
     }),
     ...more,
   }
-  // Nothing was said of any object: it may be files that are meant.
+  // The command line names no object: its user may mean files.
   const fromFiles = namespace === undefined && configmaps === undefined && '--pod-manifest-dir' in more
   requireFlags(needed, fromFiles ? '; to install from files, name a manifest' : '')
   if (revision === undefined || namespace === undefined || pod === undefined) throw new Error('unreachable')

@@ -79,7 +79,7 @@ export interface ApiStream {
   readonly foreign?: string
   /**
    * For status 200, and once: hands over each line, without its newline, and waits for `take` before the next one. Resolves when the server
-   * has ended the stream in order; rejects with what `take` threw, too. `patience` with the server does not run while a line waits for its
+   * has ended the stream in order; rejects with `take`'s error, too. `patience` with the server does not run while a line waits for its
    * place among the large ones.
    */
   readonly takeLines: (take: (line: StreamLine) => Promise<void>, patience?: LinePatience) => Promise<void>

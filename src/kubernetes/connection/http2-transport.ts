@@ -174,7 +174,7 @@ export class Http2Transport implements Transport {
   destroy(error: ConnectionError): void {
     if (this.#destroyed) return
     this.#destroyed = true
-    // A GOAWAY may have been noted before; what ends the streams is this.
+    // A GOAWAY may have come before; but this error ends the streams.
     this.#failure = error
     this.session.destroy(error)
     clearInterval(this.#pings)

@@ -88,7 +88,7 @@ export function bodyError(what: string, problem: string): ConnectionError {
   return new ConnectionError(`${what}: ${problem}`, 'connection')
 }
 
-/** Why a body failed: the signal, the connection, or what the stream itself says. */
+/** Why a body failed: the signal, the connection, or the stream's own error. */
 export function explain(answer: Pick<Answer, 'broken'>, what: string, signal: AbortSignal, error: unknown): Error {
   if (error instanceof ConnectionError) return error
   if (signal.aborted) return signal.reason as Error

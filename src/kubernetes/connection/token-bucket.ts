@@ -1,4 +1,4 @@
-/** So many requests in a second, and so many at once after a pause: what client-go's flowcontrol does. */
+/** So many requests in a second, and so many at once after a pause, as in client-go's flowcontrol. */
 export interface RateLimit {
   /** Requests a second, on average. */
   readonly qps: number
@@ -6,7 +6,7 @@ export interface RateLimit {
   readonly burst: number
 }
 
-/** Tokens for requests. They are given out in the order in which they were asked for. */
+/** Tokens for requests, given in the order of the calls. */
 export class TokenBucket {
   /** Below 0: so many are promised to those who wait. */
   #tokens: number
@@ -20,7 +20,7 @@ export class TokenBucket {
 
   /**
    * Resolves when a request may be sent, with the seconds that it had to wait.
-   * @throws the signal's reason when it aborts before; its token is given back
+   * @throws the signal's reason when it aborts before; its token goes back
    */
   async take(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted()

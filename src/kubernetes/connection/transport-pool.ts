@@ -14,7 +14,7 @@ import type { Transport, TransportLimits } from './transport.js'
 export class TransportPool {
   #lines: Line[] = []
   #inForce: string | undefined
-  /** Streams that a connection still being opened is thought to take: what the last one took. */
+  /** The guessed number of streams of a connection that is still opening: the last one's. */
   #expected = Infinity
   readonly #sweep: NodeJS.Timeout
   /** Bytes that have come over connections which are forgotten. */

@@ -28,7 +28,7 @@ export async function openTunnel(socket: Socket, proxy: URL, target: { host: str
 /** A proxy's answer has few headers. */
 const MAX_HEAD = 16 * 1024
 
-/** Reads to the end of the answer's head; what follows it stays in the socket. */
+/** Reads to the end of the answer's head; the bytes behind it stay in the socket. */
 function readHead(socket: Socket, proxy: URL): Promise<string> {
   return new Promise((resolve, reject) => {
     let head = Buffer.alloc(0)

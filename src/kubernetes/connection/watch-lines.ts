@@ -23,7 +23,7 @@ interface LineOptions {
 /**
  * Hands each line of a stream, without its newline, to `take`, and waits for it before the next one: the stream is paused meanwhile.
  * Resolves when the server ends the stream in order. Rejects with ConnectionError when it breaks, for a line beyond the limit, and for
- * half a line at the end; with the signal's reason; with what `take` threw. Nothing is being taken any more then.
+ * half a line at the end; with the signal's reason; with the error of `take`. No `take` is running any more then.
  *
  * It listens to the stream: an iterator over one, with the generators on top of it, keeps 4 KiB for each watch that has nothing to say.
  */

@@ -16,7 +16,7 @@ export interface AccessSnapshot {
   readonly connectionId: string
 }
 
-/** A way to an API server, and who we are there. */
+/** A way to an API server, and our identity there. */
 export interface ClusterAccess {
   /** For people: `kubeconfig /etc/x, context y`. */
   readonly origin: string

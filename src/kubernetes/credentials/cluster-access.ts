@@ -30,8 +30,8 @@ export interface AccessOptions {
 }
 
 /**
- * Finds the API server and our credentials. Throws KubeconfigError: which file, which field, what to do. Credentials
- * that rotate afterwards are followed by the ClusterAccess itself.
+ * Finds the API server and our credentials. Throws KubeconfigError: which file, which field, what to do. The ClusterAccess itself
+ * follows credentials that rotate afterwards.
  */
 export async function loadClusterAccess(options: AccessOptions): Promise<ClusterAccess> {
   const { environment, log, timing, read } = options

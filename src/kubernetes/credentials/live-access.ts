@@ -45,7 +45,7 @@ interface Loaded {
   readonly certificate: { readonly chain: string; readonly key: string } | undefined
   readonly authorization: string | undefined
   readonly proxy: URL | undefined
-  /** Every file that went into it, with what stat said just before it was read. */
+  /** Every file behind it, with the answer of a stat just before its read. */
   readonly fingerprints: ReadonlyMap<string, string>
 }
 

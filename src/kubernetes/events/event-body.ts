@@ -47,7 +47,7 @@ export function namespaceOf({ namespace }: EventSubject): string {
   return namespace === '' ? nodeEventsNamespace : namespace
 }
 
-/** A name that no other event has: that of what the event is about, and a random number. */
+/** A name that no other event has: its subject's name, and a random number. */
 export function eventName(name: string): string {
   const suffix = randomBytes(8).toString('hex')
   return `${name.slice(0, longestName - suffix.length - 1).replace(/[-.]+$/, '')}.${suffix}`

@@ -19,7 +19,7 @@ const controller = 'holdfast.dev/agent'
 /** Milliseconds. */
 const requestTimeout = 10_000
 const backoff = { firstDelay: 1_000, longestDelay: 60_000 }
-/** An API server that has just started denies everybody, until it has read its roles. */
+/** An API server that has just started denies every request, until it has read its roles. */
 const denialGrace = 10_000
 /** The recorder tries a namespace that denies events again this seldom: its user may mend the Role meanwhile. */
 const denialPause = 10 * 60_000
@@ -161,7 +161,7 @@ export class EventRecorder {
       record.sent = 0
       return this.#sendOne(record)
     }
-    // 409: it was made by a request whose answer was lost.
+    // 409: a request whose answer was lost has made it.
     if (status < 300 || status === 409) record.sent = status === 409 ? 1 : count
     else this.#refused(record, answer)
     return undefined

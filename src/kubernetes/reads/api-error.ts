@@ -28,7 +28,7 @@ export class ApiError extends Error {
     super(message, options)
   }
 
-  /** The API server refused the user, or what the user asked for. */
+  /** The API server refused the user, or the user's request. */
   get denied(): boolean {
     return this.reason === 'denied' || this.details.status === 401
   }
@@ -124,7 +124,7 @@ export function statusMessage(body: unknown): string {
   return line.length > 300 ? `${line.slice(0, 300)}…` : line
 }
 
-/** A field of what may be an object. */
+/** A field of a value, if that is an object. */
 export function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }

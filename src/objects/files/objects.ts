@@ -21,7 +21,7 @@ export interface FileObject {
 export interface ReadingContext {
   /** For objects that name none. */
   readonly defaultNamespace: string
-  /** The version of what the file holds: see versionOf(). */
+  /** The version of the file's objects: see versionOf(). */
   readonly version: string
   readonly log: Log
 }

@@ -118,7 +118,7 @@ export class FileSource implements ObservableSource {
     this.#watch.close()
   }
 
-  /** Looks soon. What follows within that time is seen by the same look. */
+  /** Scans soon. One scan sees all changes within that time. */
   #schedule(): void {
     if (this.#closed) return
     this.#timer ??= setTimeout(() => {

@@ -1,4 +1,4 @@
-/** Reads of one object that accept no cache: no resourceVersion is given. */
+/** Reads of one object that accept no cache: they name no resourceVersion. */
 import type { ObservedVersion } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
 import { isAbsent, protocolError, refusedRequest } from '../../kubernetes/reads/api-error.js'

@@ -59,7 +59,7 @@ export class Recovery {
   }
 
   /**
-   * Waits before the next try for what all watches lack: a server that is away, or credentials. `scouting`: while none gets
+   * Waits before the next try for the thing that all watches lack: a server that is away, or credentials. `scouting`: while none gets
    * through, one of them tries sooner than its own delay says.
    */
   async waitForServer(delay: number, signal: AbortSignal, { scouting = true } = {}): Promise<void> {

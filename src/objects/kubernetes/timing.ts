@@ -32,7 +32,7 @@ export interface WatchTiming {
   readonly overrun: number
   /**
    * Only after this time does a denial hide known content: an API server that has just started denies
-   * everybody, until it has read its roles.
+   * every request, until it has read its roles.
    */
   readonly denialGrace: number
 }

@@ -1,4 +1,4 @@
-/** One watch stream, event by event, and the limits of its time: what each event says goes to the stored object. */
+/** One watch stream, event by event, and the limits of its time: each event goes to the stored object. */
 import { PausableTimer } from '../../deadline.js'
 import type { ApiStream, LinePatience } from '../../kubernetes/connection/client.js'
 import { field, refusedRequest, statusMessage, ApiError } from '../../kubernetes/reads/api-error.js'

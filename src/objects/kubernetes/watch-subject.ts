@@ -47,7 +47,7 @@ export interface WatchEvents {
   complete(seen: boolean, version: string | undefined): Promise<void>
 }
 
-/** One object, by a field selector for its name: what a Role that names it allows. */
+/** One object, by a field selector for its name: a Role that names it allows that. */
 export class ObjectSubject implements WatchSubject {
   readonly target: ApiTarget
   readonly path: string
@@ -89,7 +89,7 @@ export class ObjectSubject implements WatchSubject {
 
 /** Reads a stream of one object. @internal */
 export class ObjectEvents implements WatchEvents {
-  /** A fresh read has covered all up to here: what the stream says of earlier versions is old. */
+  /** A fresh read has covered all up to here: the stream's events of earlier versions are old. */
   #readUpTo: string | undefined
 
   /** @param readFresh settles an observed version that is older than the known one */

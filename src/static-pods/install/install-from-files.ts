@@ -49,7 +49,7 @@ async function planAndInstall(request: FilesInstallRequest, deadline: Deadline):
   }
 }
 
-/** A manifest in a local file, and what else it needs. */
+/** A manifest in a local file, and the files beside it. */
 interface LocalFiles {
   readonly manifest: string
   /** undefined: the manifest's file name, without what follows its last dot. */
@@ -125,7 +125,7 @@ export async function planFromFiles({
 /**
  * A local directory's files and directories, as a revision is to hold them, with the modes that library-go would give:
  * files below `secrets/` count as a Secret's, all others as a ConfigMap's.
- * @throws InvalidInput for what cannot be copied: links, special files, too much
+ * @throws InvalidInput for an entry that cannot be copied: links, special files, too much
  */
 async function readResources(
   root: string,

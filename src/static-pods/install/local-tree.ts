@@ -25,7 +25,7 @@ export interface LocalTree {
 
 /**
  * Reads the directory that `--resources` names. Writes nothing.
- * @throws InvalidInput for what cannot be copied: links, special files, too much
+ * @throws InvalidInput for an entry that cannot be copied: links, special files, too much
  */
 export async function readLocalTree(root: string): Promise<LocalTree> {
   const files = new Map<string, LocalFile>()

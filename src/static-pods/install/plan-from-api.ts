@@ -141,7 +141,7 @@ async function manifestsOf(
     const content = await encoded(manifest, settings.ownUid, join(directory, name))
     planned.push({ name, content, manifest })
   }
-  // The pod itself last: what watches over it is there when it changes.
+  // The pod itself last: its monitor's manifest is there when it changes.
   const main = `${pod}.yaml`
   return planned.sort((a, b) => Number(a.name === main) - Number(b.name === main) || (a.name < b.name ? -1 : 1))
 }

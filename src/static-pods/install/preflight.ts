@@ -108,8 +108,8 @@ function isLasting(error: unknown): boolean {
 
 /**
  * Installers that do not wait for each other may come in any order: the label of the live manifest decides. Where it cannot be read as
- * a pod, what its text still names does; where that is nothing, it is replaced, as library-go replaces it always: else a torn
- * manifest could not be repaired. `isSilent`: who looks again reports that.
+ * a pod, the revisions that its text still names decide; a text without any is replaced, as library-go replaces it always: else a torn
+ * manifest could not be repaired. `isSilent`: the caller's next look reports that.
  * @throws StaticPodError where a newer revision is live
  */
 export async function refuseOlder(plan: InstallPlan, settings: InstallSettings, isSilent = false): Promise<void> {

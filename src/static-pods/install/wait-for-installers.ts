@@ -39,7 +39,7 @@ interface InstallerPod {
 /**
  * Returns when this is the only installer at work on the node, with this one's own pod.
  * @throws Superseded when there is a newer one
- * @throws StaticPodError when others do not end within the limit, or no installer pod is found at all
+ * @throws StaticPodError when others do not end within the limit, or there is no installer pod at all
  */
 export async function waitForInstallers(
   reader: ApiReader,

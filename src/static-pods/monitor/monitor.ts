@@ -112,7 +112,7 @@ class Watch {
       if (manifestLock !== undefined) held = await this.#lock(manifestLock)
       return await this.#decide()
     } catch (error) {
-      // An installer holds the lock, or a prune is under way: what comes out of that is seen at the next look.
+      // An installer holds the lock, or a prune is under way: the next look shows its outcome.
       if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
       this.#report(messageOf(error))
       return undefined

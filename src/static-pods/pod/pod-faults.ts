@@ -29,7 +29,7 @@ const hostPathTypes = [
   ...['', 'DirectoryOrCreate', 'Directory', 'FileOrCreate', 'File', 'Socket', 'CharDevice', 'BlockDevice'],
 ]
 
-/** The first thing in the pod that kubelet would refuse; undefined where nothing is found. Quotes no value but names. */
+/** The first fault in the pod that kubelet would refuse; undefined where there is none. Quotes no value but names. */
 export function findPodFault(pod: JsonMap): PodFault | undefined {
   for (const fault of faults(pod)) return fault
   return undefined

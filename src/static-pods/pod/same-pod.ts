@@ -28,7 +28,7 @@ function withoutUid(pod: JsonMap): JsonMap {
   return { ...pod, metadata: Object.fromEntries(metadata) }
 }
 
-/** undefined for what means the same as nothing. `key`: the field that holds it. */
+/** undefined for a value that means the same as nothing. `key`: the field that holds it. */
 function normal(value: unknown, key: string): unknown {
   if (quantities.has(key)) return quantity(value)
   if (Array.isArray(value))

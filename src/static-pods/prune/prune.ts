@@ -58,7 +58,7 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
   if (present === undefined) throw absent(resourceDirectory)
   if (dryRun) return verdicts(request, disk.fs, log)
-  // Before anything goes: what fails here has changed nothing.
+  // Before any removal: a failure here has changed nothing.
   const unproven = await unprovenPlaces([{ path: resourceDirectory }], { disk, requireProven })
   const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {

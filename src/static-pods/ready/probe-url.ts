@@ -26,7 +26,7 @@ const noAuthority = "name with --ready-ca the authority that signed the server's
 
 /**
  * GETs a URL; 200 to 299 is ready, 401 and 403 are unknown. `authority`: a PEM file, read at each try, since it may be renewed; undefined: the public
- * authorities that Node knows. Redirects are not followed, and what the server says is not read.
+ * authorities that Node knows. The probe follows no redirect, and reads no body.
  */
 export function urlProbe(url: URL, authority: string | undefined, files: ProbeFiles = presentFiles): Probe {
   return {

@@ -30,7 +30,7 @@ export interface RolloutMeans {
   readonly timing?: RolloutTiming
 }
 
-/** The end of a rollout, durably, with what stays of it and of earlier ones. */
+/** The end of a rollout, durably, with the directories that stay of it and of earlier ones. */
 export async function closeState(
   manifestDirectory: string,
   ended: Omit<EndedRollout, 'phase' | 'kept'>,

@@ -29,7 +29,7 @@ export async function readRolloutTree(
   return { target, files: Object.fromEntries(files), emptyDirectories: directories, entries, requireProven }
 }
 
-/** A tree that was taken out, and stays for those who use it. */
+/** A tree that a rollout took out, and that processes still use. */
 export interface KeptTree {
   readonly tree: RolledTree
   /** Where it stays, why, and what to do. */
