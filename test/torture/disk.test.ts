@@ -15,7 +15,7 @@ const withoutUuid: DiskDescription = {
 }
 const disk: DiskDescription = { ...withoutUuid, uuid: 'one' }
 
-await t.test('a disk that is not mounted, or another one, is not taken for the one of the run', (t) => {
+await t.test("otherFileSystem tells an unmounted disk, and another one, from the run's", (t) => {
   const cases: [string, Partial<DiskDescription>, RegExp | undefined][] = [
     ['the same', {}, undefined],
     ['the same under another device name', { source: '/dev/sdb1' }, undefined],
@@ -46,7 +46,7 @@ await t.test('a disk that is not mounted, or another one, is not taken for the o
   t.end()
 })
 
-await t.test('the file system that a directory is on', (t) => {
+await t.test('describeDisk finds the file system that a directory is on', (t) => {
   const directory = join(scratch(t), 'new')
   mkdirSync(directory)
   const found = describeDisk(directory)

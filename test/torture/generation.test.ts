@@ -14,7 +14,7 @@ function write(directory: string, files: Record<string, Buffer>): void {
   }
 }
 
-await t.test('a generation is made of its number and the seed alone, and each differs from the others', (t) => {
+await t.test('filesOf makes a generation of its number and the seed alone, and each differs from the others', (t) => {
   t.same(filesOf(seed, 7), filesOf(seed, 7))
   const contents = [1, 2, 3, 4].flatMap((generation) => Object.values(filesOf(seed, generation)))
   t.equal(new Set(contents.map((content) => content.toString('latin1'))).size, contents.length)
@@ -22,12 +22,12 @@ await t.test('a generation is made of its number and the seed alone, and each di
   t.end()
 })
 
-await t.test('what is examined', async (t) => {
+await t.test('examine tells whole, mixed, torn and missing generations apart', async (t) => {
   const directory = join(scratch(t), 'target')
   const files = filesOf(seed, 7)
   const [first = '', second = ''] = Object.keys(files)
   const other = filesOf(seed, 8)
-  /** What is changed in a whole generation, and what is found then. */
+  /** A change in a whole generation, and the finding afterwards. */
   const cases: [string, () => void, object][] = [
     ['whole', () => undefined, { state: 'whole', generation: 7 }],
     [
@@ -99,7 +99,7 @@ await t.test('what is examined', async (t) => {
   }
 })
 
-await t.test('what this process may not read is not judged: no disk is accused of it', async (t) => {
+await t.test('examine does not judge files that this process may not read, and so accuses no disk', async (t) => {
   const directory = join(scratch(t), 'target')
   const files = filesOf(seed, 7)
   write(directory, files)
@@ -114,7 +114,7 @@ await t.test('what this process may not read is not judged: no disk is accused o
   t.match(await examine(directory, seed), { state: 'whole' }, 'nothing has been changed')
 })
 
-/** Root may read whatever its mode. */
+/** Root may read a file of any mode. */
 async function asNobody<T>(work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work()
   process.seteuid?.(65_534)

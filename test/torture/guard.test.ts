@@ -1,4 +1,4 @@
-/** What is left where the program is killed before it has announced anything, and what is said where its guard is. */
+/** The mark of a program that was killed before its first announcement, and the log where its guard is killed. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,14 +8,14 @@ import { scratch } from '../durable/scratch.js'
 import { until } from '../until.js'
 
 await t.test(
-  'killed before the first announcement, the mark names the one before, whatever the environment holds',
+  "before the first announcement, the guard's mark names the generation before, in every environment",
   async (t) => {
     process.env['last'] = 'end'
     t.teardown(() => delete process.env['last'])
     const mark = join(scratch(t), 'ended-boot')
     const said: string[] = []
     const guard = await Guard.start(mark, 7, { ...silent, warn: (_, message) => void said.push(message) })
-    // What the kernel does of a process that was killed.
+    // The kernel closes the pipe of a killed process.
     guard?.['child'].stdin?.destroy()
     await until('its mark', () => existsSync(`${mark}-7`) || undefined)
     await until('a warning', () => said[0])

@@ -25,7 +25,7 @@ function published(announced: number, { all = false, ledger = new Ledger(emptyLe
   return ledger
 }
 
-await t.test('what a power cut leaves, and what is said of it', (t) => {
+await t.test('the ledger judges each finding after a power cut', (t) => {
   // 1 to 5 are acknowledged, 6 is in flight.
   const cases: [string, Found, object][] = [
     ['the last acknowledged', whole(5), { result: 'kept', lost: 0 }],
@@ -48,7 +48,7 @@ await t.test('what a power cut leaves, and what is said of it', (t) => {
   t.end()
 })
 
-await t.test('only a power cut with a write in flight counts; what is lost is lost in any outage', (t) => {
+await t.test('only a power cut with a write in flight counts; a lost generation is lost in any outage', (t) => {
   const idle = published(6, { all: true })
   t.match(idle.examined(whole(6), 'power', 'two', now), { outage: 'idle', result: 'kept' })
   const reset = published(6)
@@ -75,7 +75,7 @@ await t.test('only a power cut with a write in flight counts; what is lost is lo
   t.end()
 })
 
-await t.test('the same boot is no outage, whatever became of the connection', (t) => {
+await t.test('the same boot is no outage, with any end of the connection', (t) => {
   const ledger = published(6)
   t.match(ledger.open('one', 'this'), { due: false, announced: 6, place: 1 })
   t.throws(() => ledger.examined(whole(5), 'power', 'one', now), Refused)
@@ -85,9 +85,9 @@ await t.test('the same boot is no outage, whatever became of the connection', (t
   t.end()
 })
 
-await t.test('a run goes on over many cuts, and what was found faulty stays where it is', (t) => {
+await t.test('a run goes on over many cuts, and a faulty directory stays where it is', (t) => {
   const ledger = published(6)
-  // What was in flight is on the disk: whether it stays there, nobody has promised.
+  // The generation in flight is on the disk: no acknowledgement has promised that it stays there.
   ledger.examined(whole(6), 'power', 'two', now)
   t.match(ledger.open('two', 'this'), { due: false, announced: 6, place: 1 })
   published(7, { ledger, boot: 'two' })
@@ -101,7 +101,7 @@ await t.test('a run goes on over many cuts, and what was found faulty stays wher
   t.end()
 })
 
-await t.test('a verdict fits into a message, however many cuts there were', (t) => {
+await t.test('a verdict fits into a message after any number of cuts', (t) => {
   const ledger = published(6)
   const lost = { ...ledger.examined(whole(5), 'power', 'two', now), result: 'lost' as const }
   ledger.state.examinations = Array.from({ length: 30_000 }, (_, at) => ({
@@ -118,7 +118,7 @@ await t.test('a verdict fits into a message, however many cuts there were', (t) 
   t.end()
 })
 
-await t.test('what makes no sense is refused, and changes nothing', (t) => {
+await t.test('the ledger refuses senseless requests, and changes nothing', (t) => {
   const ledger = new Ledger(emptyLedger())
   t.equal(ledger.open('one', 'this'), undefined)
   t.throws(() => ledger.announce(1, 'one'), /no run has begun/)

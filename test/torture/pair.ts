@@ -10,7 +10,7 @@ import { scratch } from '../durable/scratch.js'
 import { testIo } from '../cli/in-process.js'
 import { until } from '../until.js'
 
-/** A command that runs until it is told to end. */
+/** A command that runs until a signal ends it. */
 export class Running {
   readonly #events = new EventEmitter()
   readonly #io = testIo({ events: this.#events })

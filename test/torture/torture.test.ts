@@ -1,4 +1,4 @@
-/** What a node does whose witness cannot be reached, or cannot write. */
+/** A node whose witness is out of reach, or cannot write. */
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { begin, holdfast } from '../cli/holdfast.js'
 import { until } from '../until.js'
 import { Pair, Running } from './pair.js'
 
-await t.test('a witness that goes away ends it, and says what was published', async (t) => {
+await t.test('a witness that goes away ends torture, which names the last published generation', async (t) => {
   const pair = new Pair(t)
   await pair.startWitness()
   const running = new Running(...pair.torture('--log-level', 'debug'))
@@ -30,7 +30,7 @@ await t.test('a witness that goes away ends it, and says what was published', as
   t.match(verified, { code: 1, stdout: /1 after an orderly end not counted/, stderr: /an outage \(orderly\): kept/ })
 })
 
-await t.test('a program that is killed while the network is away leaves a mark all the same', async (t) => {
+await t.test('a program killed without a network leaves a mark all the same', async (t) => {
   const pair = new Pair(t)
   await pair.startWitness()
   const child = begin(pair.torture('--log-level', 'debug'))
@@ -52,29 +52,26 @@ await t.test('a program that is killed while the network is away leaves a mark a
   t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /an outage \(orderly\): kept/ })
 })
 
-await t.test(
-  'a witness that cannot write says so on both sides, and what it was told counts when it is told again',
-  async (t) => {
-    const pair = new Pair(t)
-    await pair.startWitness()
-    const refused = { code: 1, stderr: /the witness .* refuses: .*the state cannot be written: .*state.json/ }
-    rmSync(pair.state)
-    mkdirSync(pair.state)
-    t.match(await holdfast(pair.torture()), refused)
-    t.match(pair.witness?.written.stderr, /the state cannot be written: .*state.json/)
-    t.same(readdirSync(pair.disk), [], 'no run has begun')
-    rmdirSync(pair.state)
-    t.match(await pair.publish(1), { code: 0 }, 'there is no run that was never written')
+await t.test('a witness that cannot write says so on both sides, and a repeated report counts', async (t) => {
+  const pair = new Pair(t)
+  await pair.startWitness()
+  const refused = { code: 1, stderr: /the witness .* refuses: .*the state cannot be written: .*state.json/ }
+  rmSync(pair.state)
+  mkdirSync(pair.state)
+  t.match(await holdfast(pair.torture()), refused)
+  t.match(pair.witness?.written.stderr, /the state cannot be written: .*state.json/)
+  t.same(readdirSync(pair.disk), [], 'no run has begun')
+  rmdirSync(pair.state)
+  t.match(await pair.publish(1), { code: 0 }, 'there is no run that was never written')
 
-    await pair.witness?.end()
-    const cut = { ...pair.ledger, session: { boot: 'another', ended: false } }
-    writeFileSync(pair.state, JSON.stringify(cut))
-    await pair.startWitness()
-    rmSync(pair.state)
-    mkdirSync(pair.state)
-    t.match(await holdfast(pair.torture('--verify')), refused)
-    rmdirSync(pair.state)
-    t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /after an outage \(idle\): kept/ })
-    t.equal(pair.ledger.examinations.length, 1, 'once')
-  },
-)
+  await pair.witness?.end()
+  const cut = { ...pair.ledger, session: { boot: 'another', ended: false } }
+  writeFileSync(pair.state, JSON.stringify(cut))
+  await pair.startWitness()
+  rmSync(pair.state)
+  mkdirSync(pair.state)
+  t.match(await holdfast(pair.torture('--verify')), refused)
+  rmdirSync(pair.state)
+  t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /after an outage \(idle\): kept/ })
+  t.equal(pair.ledger.examinations.length, 1, 'once')
+})

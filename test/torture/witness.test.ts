@@ -63,7 +63,7 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
     'nobody says the key',
   )
 
-  await t.test('elsewhere nothing is judged', async (t) => {
+  await t.test('torture judges nothing in another directory', async (t) => {
     const other = join(pair.directory, 'other')
     mkdirSync(other)
     const [command = '', , ...rest] = pair.torture('--verify')
@@ -75,7 +75,7 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
     t.same(readdirSync(other), [])
   })
 
-  await t.test('another machine, by the file of the witness', async (t) => {
+  await t.test('the witness refuses another machine by its file', async (t) => {
     await pair.witness?.end()
     const { run, ...state } = pair.ledger
     writeFileSync(pair.state, JSON.stringify({ ...state, run: { ...run, machine: 'another' } }))
@@ -106,7 +106,7 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
   })
 })
 
-await t.test('without a witness nothing is published', async (t) => {
+await t.test('torture publishes nothing without a witness', async (t) => {
   const pair = new Pair(t)
   const nobody = ['--witness', '127.0.0.1:1']
   const named = ['--key-file', join(pair.directory, 'key')]
@@ -141,7 +141,7 @@ await t.test('without a witness nothing is published', async (t) => {
   t.notOk(existsSync(pair.keyFile), 'and no key is made')
 })
 
-await t.test('who has no key gets nothing, and keeps nobody out', async (t) => {
+await t.test('a client without the key gets nothing, and keeps no node out', async (t) => {
   const pair = new Pair(t)
   await pair.startWitness()
   const open = async (say: string): Promise<string> => {
@@ -172,7 +172,7 @@ await t.test('who has no key gets nothing, and keeps nobody out', async (t) => {
   t.match(pair.witness?.written.stderr ?? '', /refused 127.0.0.1: the node has another key/)
   t.notMatch(refused.stderr, /wwww/)
 
-  // Somebody between the two changes one character of a message.
+  // An attacker between the two changes one character of a message.
   const between = createServer((node: Socket) => {
     const witness = connect({ port: pair.port, host: '127.0.0.1' })
     let lines = 0

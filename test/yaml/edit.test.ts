@@ -39,7 +39,7 @@ const rows: readonly [string, string, string | undefined][] = [
   ['no such mapping', 'kind: Pod\n', undefined],
 ]
 
-await t.test('one value', async (t) => {
+await t.test('withTextAt changes one value, and no other byte', async (t) => {
   for (const [what, text, changed] of rows) t.equal(await at(text), changed, what)
   t.equal(await at('metadata:\n  uid: a\n', 'b', ['metadata', 'uid']), 'metadata:\n  uid: "b"\n')
 })

@@ -1,4 +1,4 @@
-/** What an unquoted scalar means to kubelet; test/e2e/kubelet-decode.test.ts compares with its own decoder. */
+/** The meaning of an unquoted scalar for kubelet; test/e2e/kubelet-decode.test.ts compares with its own decoder. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -40,13 +40,13 @@ const others = [
   '٣',
 ]
 
-await t.test('numbers, booleans, nothing, and text', (t) => {
+await t.test('resolvePlain reads numbers, booleans, nothing, and text as Go does', (t) => {
   for (const [value, ...scalars] of rows) for (const text of scalars) t.strictSame(resolvePlain(text), value, text)
   for (const text of [...texts, ...others]) t.equal(resolvePlain(text), text)
   t.end()
 })
 
-await t.test('what a merge brings takes the place of what stands before it', async (t) => {
+await t.test('a merge replaces the fields before it', async (t) => {
   const value = async (text: string) => (await readManifestText(text)).value
   t.strictSame(await value('{a: 1}').catch(() => 'JSON'), 'JSON', 'a text that starts so is JSON')
   t.strictSame(await value('x: {a: 1, <<: {a: 2, b: 2}, b: 3}'), { x: { a: 2, b: 3 } })
@@ -63,7 +63,7 @@ await t.test('what a merge brings takes the place of what stands before it', asy
   })
 })
 
-await t.test('JSON is read as JSON.parse reads it, and written as JSON.stringify does', async (t) => {
+await t.test('JSON is read as JSON.parse does, and written as JSON.stringify does', async (t) => {
   const json = fc.tuple(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom(undefined, ' ', '\t'))
   const same = fc.asyncProperty(json, async ([value, space]) => {
     const text = JSON.stringify(value, null, space)
