@@ -29,7 +29,7 @@ interface Review {
   }
 }
 
-/** What `check` finds of the API server, and which requests it made. */
+/** The findings of `check` about the API server, and its requests. */
 async function checkAgainst(t: Test, answers: Answers) {
   const handler: Handler = (seen, reply) => {
     const answer = answers[seen.path]

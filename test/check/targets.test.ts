@@ -86,7 +86,7 @@ await t.test('check reports an irreplaceable target as a fault, in the words of 
     const checked = await scene.check(t)
     t.match(checked.one('target'), { status: 'FAULT', ...expected }, what)
     t.same(snapshot(scene.parent), before, what)
-    // What check says, sync does.
+    // sync refuses for the reason that check gives.
     t.equal((await scene.run('sync')).code, 1, what)
   }
 })

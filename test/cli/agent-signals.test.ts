@@ -1,4 +1,4 @@
-/** What SIGHUP, SIGTERM and SIGINT do to the agent, in each of its states. */
+/** The agent's answers to SIGHUP, SIGTERM and SIGINT, in each of its states. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import t from 'tap'

@@ -58,7 +58,7 @@ export async function ended(child: ChildProcess): Promise<Ended> {
 /** A directory that goes away with the test. */
 export function scratch(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
-  // What a process that was killed had begun may still write: then it is emptied once more.
+  // A killed process's unfinished call may still write: then removeTree empties it once more.
   t.teardown(() => removeTree(directory))
   return directory
 }
@@ -128,7 +128,7 @@ export class Agent {
 
   log(): LogLine[] {
     const lines = readFileSync(this.logFile).subarray(this.#begin).toString('utf8').split('\n')
-    // What comes after the last newline is a line that is being written.
+    // The text behind the last newline is a line that the program still writes.
     return lines
       .slice(0, -1)
       .filter((line) => !unwrittenCoverage.test(line))

@@ -20,7 +20,7 @@ interface Seen {
   readonly output: string
 }
 
-/** What a program does under SIGUSR1 from its start on: test/smoke/sigusr1.mjs. */
+/** Runs a program under SIGUSR1 from its start on: test/smoke/sigusr1.mjs. */
 async function underSignals(
   ports: number,
   ready: RegExp,

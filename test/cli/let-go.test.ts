@@ -29,7 +29,7 @@ function edit(path: string): void {
 
 const namesIn = (path: string): string[] => readdirSync(path).sort()
 
-/** What the contents beside it hold, by name of file. */
+/** The files of the contents kept beside it, by name of file. */
 const keptIn = (path: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(join(path, '..'), { recursive: true, withFileTypes: true })
@@ -39,7 +39,7 @@ const keptIn = (path: string): Record<string, string> =>
 
 type Step = 'publishes' | 'lets go' | 'comes back'
 
-/** What a pass says of a directory that it was asked for. */
+/** The reasons that a pass may give for a directory of its configuration. */
 const answers = ['Published', 'Unchanged', 'DriftRepaired', 'TargetForeign', 'AdoptionRefused', 'AdoptionPending']
 
 /** By sync alone, by an agent that reloads, or by a restarted agent. Answers the reason reported for the directory. */

@@ -1,4 +1,4 @@
-/** What a source that cannot be reached, or is configured wrongly, means for one pass. */
+/** One pass with a source that is out of reach, or configured wrongly. */
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'

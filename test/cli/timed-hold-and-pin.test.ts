@@ -1,4 +1,4 @@
-/** What an operator or the configuration said for a time ends then: no change comes, and the next comparison is ten minutes away. */
+/** A hold, a pin and an age end in time: no change comes, and the next comparison is ten minutes away. */
 import { readdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { until } from '../until.js'

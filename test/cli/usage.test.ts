@@ -200,7 +200,7 @@ await t.test('the log works where the process can open no more files', (t) => {
   const limited = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath]
   const run = spawnSync('/bin/sh', [...limited, '--input-type=module', '-e', script])
   t.equal(run.status, 0, run.stderr.toString())
-  // What the test's own loader says of it comes after that.
+  // The text of the test's own loader comes after that.
   const [line = ''] = run.stderr.toString().split('\n')
   t.match(JSON.parse(line), { level: 'error', node: 'n', code: 'EMFILE', inode: '1152921504606846976', msg: 'logged' })
   t.end()

@@ -21,7 +21,7 @@ const shipped = join(project, 'schema/agent-configuration.schema.json')
 const schema = configurationSchema()
 const validate = new Ajv({ allErrors: true }).compile(schema)
 
-/** What an editor asks the schema about; undefined where the text is no YAML, which it tells by itself. */
+/** The data that an editor checks by the schema; undefined where the text is no YAML, which the editor tells by itself. */
 function dataOf(text: string): unknown {
   try {
     const document = parseDocument(text, { logLevel: 'silent' })

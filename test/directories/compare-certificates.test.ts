@@ -1,4 +1,4 @@
-/** What `diff` says of certificates: which came, went or changed, and whether the key beside them belongs to them. */
+/** Certificates in a `diff`: which came, went or changed, and whether the key beside them belongs to them. */
 import t from 'tap'
 import { compareCertificates, type CertificateChange } from '../../src/directories/compare-certificates.js'
 import { makeCertificate, makeKey } from './make-certificates.js'

@@ -38,7 +38,7 @@ class Scene {
     return { directory: join(this.root, 'etc/.staged'), target: join(this.root, 'etc/web'), digest: 'sha256:0' }
   }
 
-  /** What the check says, '' where it accepts; `script` finds {dir} in $1, and the scene in $2. */
+  /** The check's verdict, '' where it accepts; `script` finds {dir} in $1, and the scene in $2. */
   async run(script: string, more: { timeout?: number; signal?: AbortSignal } = {}): Promise<string> {
     const { timeout = policy.timeout, signal = new AbortController().signal } = more
     const command = ['sh', '-c', script, 'sh', '{dir}', this.root, canary]

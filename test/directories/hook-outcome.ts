@@ -1,4 +1,4 @@
-/** What a hook says, in its log and in its error: never anything secret. */
+/** Runs a hook, and returns its log and its error: neither may hold a secret. */
 import t from 'tap'
 import type { Hook } from '../../src/config/hooks.js'
 import { runHook } from '../../src/directories/hooks.js'

@@ -75,7 +75,7 @@ await t.test('a command gets a clean environment, and no descriptors', async (t)
   const descriptors = [...(await readFile(at('fds'), 'utf8')).matchAll(/(\d+) -> (.*)/g)].map(([, fd, to]) => [fd, to])
   t.same(descriptors[0], ['0', '/dev/null'])
   t.equal(await readFile(at('session'), 'utf8'), await readFile(at('pid'), 'utf8'), 'a session of its own')
-  // What the test's own parent left open is not holdfast's doing.
+  // Descriptors that the test's own parent left open are not holdfast's doing.
   t.notOk(descriptors.some(([, to]) => to === at('held')))
 })
 

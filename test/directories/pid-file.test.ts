@@ -1,4 +1,4 @@
-/** Whom a hook signals by a pid file: never a process that another user chose, by a link, a directory, a number or a thread. */
+/** A pid file never leads a hook to a process that another user chose: by a link, a directory, a number or a thread. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { linkSync } from 'node:fs'

@@ -23,7 +23,7 @@ const several = <One>(most: number, make: () => One) => Array.from({ length: 1 +
 const references = [secret('a'), secret('b'), configMap('a')]
 const keys = ['k', 'l', 'x', 'tls.crt', '__proto__', 'toString']
 const evilKeys = [...keys, ...keys, ...keys, '..', '.', '', 'a/b', '../k', '/k', 'k\0', '..data']
-/** Mostly paths that the configuration lets through, and now and then one that it never would. */
+/** Mostly paths that the configuration allows, and now and then a forbidden one. */
 const paths = [...keys, 'x/k', 'x/y/k', 'k/x', 'x/y', 'l/k']
 const evilPaths = [...paths, ...paths, ...paths, '../k', '/k', 'x//k', 'x/', '.', '..', 'x/../../k', 'k\0']
 const intos = ['', '', 'x', 'x/y', 'k', '..', 'x/..']

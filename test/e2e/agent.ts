@@ -34,11 +34,11 @@ export interface DirectoryStatus {
   readonly confirmedAt: string
 }
 
-/** What a status must say besides a condition's status. */
+/** The expected parts of a status besides a condition's status. */
 export interface Expected {
   /** The objects that it names, and no others: by name, or in just the version that the API server has given them. */
   readonly objects?: readonly (string | ApiObject)[]
-  /** What the condition's message says. */
+  /** The condition's message. */
   readonly message?: RegExp
   /** Milliseconds. */
   readonly within?: number

@@ -25,7 +25,7 @@ export async function helm(verb: string, args: readonly string[] = [], values: o
   return (await promisify(execFile)(await findProgram('helm'), words, { env: { HOME: directory } })).stdout
 }
 
-/** What the server would make of these objects, with its defaults; it checks every field, and keeps nothing. */
+/** These objects as the server would make them, with its defaults; it checks every field, and keeps nothing. */
 export async function created(cluster: Cluster, text: string): Promise<ApiObject[]> {
   const flags = ['--dry-run=server', '--validate=strict', '--output=yaml', '--filename=-']
   return objectsOf(await cluster.kubectl(['create', ...flags], text))

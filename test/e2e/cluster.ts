@@ -64,7 +64,7 @@ export class Cluster {
     return file
   }
 
-  /** What an operator does after a disaster: both servers down, etcd restored from the backup, both up again. */
+  /** An operator's work after a disaster: both servers down, etcd restored from the backup, both up again. */
   async restoreEtcd(snapshot: string): Promise<void> {
     await this.stop()
     await this.etcd.restoreSnapshot(snapshot)

@@ -1,4 +1,4 @@
-/** What stands on the disk, read as a careful reader does. */
+/** Reads the disk as a careful reader does. */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
@@ -42,7 +42,7 @@ export function readPublished(directory: string, file: string): string | undefin
 }
 
 /**
- * What holdfast left beside the target that does not belong there once it has come to rest. One lock and one record for each
+ * holdfast's entries beside the target that do not belong there once it has come to rest. One lock and one record for each
  * target may stay: `.holdfast-ID.lock`, `.holdfast-ID.SEQ`.
  */
 export function leftovers(target: string): string[] {

@@ -1,4 +1,4 @@
-/** What the agent reports to the cluster, with no more rights than `holdfast rbac` prints. */
+/** The agent's events in the cluster, with no more rights than `holdfast rbac` prints. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -52,7 +52,7 @@ function event(reason: string, name: string, found: (event: Event) => boolean = 
 
 interface Site {
   readonly node: Node
-  /** What `holdfast rbac` has printed. */
+  /** The output of `holdfast rbac`. */
   readonly roles: string
   /** The Node's name. */
   readonly name: string

@@ -1,4 +1,4 @@
-/** What the agent costs a node: memory, connections, and processor time when nothing happens and for a change. */
+/** The agent's costs on a node: memory, connections, and processor time when nothing happens and for a change. */
 import t from 'tap'
 import { measureAgent } from '../../bench/agent.js'
 import { describeFootprint, idleProcessor, window } from '../../bench/footprint.js'

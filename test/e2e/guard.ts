@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** What the tests of this process may write to. Gone soon after its end. */
+/** The directory of this process's tests. Gone soon after its end. */
 export const workingDirectory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'))
 
 /** Its end ends each program that was started for it, and it hears why one failed: a test of tap, or `withOwner`. */

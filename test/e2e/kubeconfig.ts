@@ -5,9 +5,9 @@ export interface KubeconfigContent {
   readonly server: string
   /** Path of the authority's certificate. */
   readonly authority: string
-  /** What stands under `user`: token, tokenFile, client-certificate and client-key, exec. */
+  /** The fields of `user`: token, tokenFile, client-certificate and client-key, exec. */
   readonly user: object
-  /** What else stands under `cluster`: proxy-url, tls-server-name. */
+  /** Further fields of `cluster`: proxy-url, tls-server-name. */
   readonly cluster?: object
 }
 

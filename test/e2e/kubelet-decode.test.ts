@@ -33,7 +33,7 @@ function isUndecodable(refusal: string | undefined): boolean {
   return refusal?.includes("couldn't parse as pod(") === true
 }
 
-/** What holdfast refuses and kubelet takes: a field twice, and quantities that stand for 0 without a digit, or for numbers without end. */
+/** holdfast refuses, and kubelet takes: a field twice, and quantities that stand for 0 without a digit, or for numbers without end. */
 function isStricter({ type, value }: DrawnManifest): boolean {
   if (value === '{"a":1,"a":"b"}') return true
   return type === 'quantity' && /^(?:[.+]|[mK]i?|1e1000)$/.test(value)

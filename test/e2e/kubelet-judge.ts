@@ -7,7 +7,7 @@ import { asList, asMap, asText, type JsonMap } from '../../src/static-pods/json.
 import { findProgram } from './assets.js'
 import { endProcess, startProcess, workingDirectory, type Owner } from './guard.js'
 
-/** What kubelet says after it has read its directory once: why it refuses files, and the pods that it would run. */
+/** kubelet's words after it has read its directory once: why it refuses files, and the pods that it would run. */
 export interface Reading {
   /** By the file's name. */
   readonly refused: ReadonlyMap<string, string>
@@ -38,7 +38,7 @@ export async function watchManifests(
   }
 }
 
-/** What kubelet makes of each text, by its index. */
+/** kubelet's reading of each text, by its index. */
 export async function judge(
   owner: Owner,
   texts: readonly (string | Uint8Array)[],

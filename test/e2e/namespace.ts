@@ -67,7 +67,7 @@ export class Namespace {
     await this.inForce(name, mark)
   }
 
-  /** What the account may read from now on. */
+  /** Gives the account these rights from now on, and no others. */
   async allow(account: string, allowed: Allowed): Promise<void> {
     const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${this.name}/roles/${account}`
     const mark = this.mark()

@@ -15,7 +15,7 @@ export interface Directory {
 
 export interface NodeOptions {
   readonly directories: readonly Directory[]
-  /** What its account may read. */
+  /** The objects that its account may read. */
   readonly allowed: Allowed
   /** Where it reaches the API server, if not straight. */
   readonly server?: string

@@ -1,4 +1,4 @@
-/** What happens to one object, from its creation to its end, and what the disk, status, metrics and log make of it. */
+/** One object from its creation to its end, as the disk, status, metrics and log show it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** What Linux tells of a process: memory, processor time, connections. */
+/** Linux's figures of a process: memory, processor time, connections. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { readProc } from '../processes.js'
@@ -43,7 +43,7 @@ export function connections(pid: number, port: number): number {
     .filter((fields) => sockets.has(`socket:[${fields[9] ?? ''}]`)).length
 }
 
-/** What the descriptor stands for; undefined where it was closed meanwhile. */
+/** The file behind a descriptor; undefined where it was closed meanwhile. */
 function openFile(pid: number, descriptor: string): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/fd/${descriptor}`)

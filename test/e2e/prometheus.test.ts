@@ -81,7 +81,7 @@ await t.test(
       return data.result.length > 0
     })
     for (const { of, expr } of panelQueries) {
-      // What came later than the publication, a hook's end, may have been scraped once.
+      // A figure that came later than the publication, a hook's end, may have been scraped once.
       const answer = await until(`${of}: ${expr} has an answer`, async () => {
         const answer = await query(filledIn(expr))
         return (answer.status !== 'success' || answer.data.result.length > 0) && answer

@@ -213,7 +213,7 @@ async function settle(steady: readonly (readonly [string, Node])[], figures: Map
   for (const [account, one] of least) figures.get(account)?.push(one)
 }
 
-/** What the API has, by name. */
+/** The API's Secrets, by name. */
 async function current(cluster: Cluster, namespace: string): Promise<Map<string, string>> {
   const answer = await cluster.api.admin.demand('GET', `/api/v1/namespaces/${namespace}/secrets`)
   const { items } = answer as unknown as { items: { metadata: { name: string }; data?: { data: string } }[] }

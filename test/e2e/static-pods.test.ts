@@ -234,7 +234,7 @@ await t.test('monitor asks for the mirror pod', async (t) => {
   await ready('True')
   t.same(await probe.ask(manifest, signal), { state: 'ready' })
 
-  // What may not be asked says nothing, and then there must be another probe.
+  // A forbidden question says nothing, and then there must be another probe.
   await cluster.api.admin.demand('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, {
     metadata: { name: 'monitor' },
   })

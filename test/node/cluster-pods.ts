@@ -134,7 +134,7 @@ export class ClusterPods {
     }
   }
 
-  /** What the pod's containers have written, in all of their lives, without what the runtime puts before each line. */
+  /** The output of the pod's containers, in all of their lives, without the runtime's head of each line. */
   output(pod: Pod, stream: 'stdout' | 'stderr'): string {
     const { namespace, name, uid } = pod.metadata
     const directory = this.space.onDisk(`/var/log/pods/${namespace}_${name}_${uid}`)

@@ -5,7 +5,7 @@ import type { Program, Space } from './space.js'
 
 const socket = '/run/containerd/containerd.sock'
 const networks = '/etc/kubernetes/networks'
-/** What kubelet gets to hear. */
+/** The endpoint for kubelet. */
 export const containerdEndpoint = `unix://${socket}`
 
 export class Containerd {

@@ -11,7 +11,7 @@ import type { Program, Space } from './space.js'
 export const manifestDirectory = '/etc/kubernetes/manifests'
 const configurationFile = '/etc/kubernetes/kubelet.json'
 
-/** What a test looks at of a pod, as kubelet tells it. */
+/** The parts of a pod that the tests read, as kubelet tells it. */
 export interface Pod {
   readonly metadata: {
     readonly name: string

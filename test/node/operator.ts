@@ -1,4 +1,4 @@
-/** What an operator sees of an agent in a cluster: by the commands of docs/operations.md, as they stand there. */
+/** An operator's view of an agent in a cluster: by the commands of docs/operations.md, as they stand there. */
 import type { Test } from 'tap'
 import { command } from '../deploy/operations-page.js'
 import type { Cluster } from '../e2e/cluster.js'

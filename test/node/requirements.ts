@@ -1,4 +1,4 @@
-/** What a machine must have to be a node. */
+/** The requirements of a machine that becomes a node. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export async function unfit(): Promise<string | undefined> {
   return missing && `left out: the node tests need ${missing}`
 }
 
-/** What this machine lacks to be a node; undefined where it can be one. */
+/** The first thing that this machine lacks to be a node; undefined where it can be one. */
 export async function missingForNode(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'root'
   for (const program of ['containerd', 'ctr', 'runc', 'unshare', 'nsenter']) {

@@ -1,4 +1,4 @@
-/** What the agent on a node reports of its directories, from the file that it keeps on the node's disk. */
+/** The report of the agent on a node about its directories, from the file that it keeps on the node's disk. */
 import { readFileSync } from 'node:fs'
 import type { Space } from './space.js'
 

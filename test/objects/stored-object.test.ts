@@ -140,7 +140,7 @@ void t.test('any order of observed versions, out of any number of lagging caches
   t.end()
 })
 
-/** What a list as of a later revision says, where nothing has changed. */
+/** A list's answer as of a later revision, where nothing has changed. */
 function reread(observation: ObservedVersion['observation'], revision: number): ObservedVersion {
   if (observation.state !== 'present') return absent(revision)
   const { resourceVersion, uid } = observation.object

@@ -59,7 +59,7 @@ export class Report {
     const lines = failures.map(
       ({ name, detail }) => `✗ ${name === file ? '' : `${name}\n`}${indented(inSources(detail))}`,
     )
-    // What the tests that went well have said would take the place of what matters.
+    // The output of tests that went well would take the place of what matters.
     const names = failures.map(({ name }) => name)
     const about = remarks.filter(
       ({ of }) => names.includes(file) || names.some((name) => name.startsWith(of) || of.startsWith(name)),

@@ -1,4 +1,4 @@
-/** What runs when: batches of files, the longest first, so many at a time. */
+/** Schedules the files: in batches, the longest first, so many at a time. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { project } from '../project.js'

@@ -17,13 +17,13 @@ export interface TestResult {
 /** The comment by which a process that runs several files says which is next. */
 export const fileComment = 'file: '
 
-/** What tap itself says in comments. */
+/** tap's own comments. */
 const tapsOwn = /^# (Subtest|time=|\{ total|skip: |no tests found|timeout=)/
 
-/** What the stream has said of one file. */
+/** The results of one file, from the stream. */
 export class FileTally {
   readonly results: TestResult[] = []
-  /** What the tests say besides: comments, and output that is no TAP; `of`: the test that says it, '' for the file. */
+  /** The tests' other output: comments, and text that is no TAP; `of`: the test that it comes from, '' for the file. */
   readonly remarks: { readonly of: string; readonly text: string }[] = []
 
   constructor(readonly file: string) {}
@@ -184,7 +184,7 @@ function reason({ skip, todo }: Result): string {
   return skip === true ? '' : String(skip)
 }
 
-/** What an assertion says of itself, without what only repeats the test's text as it was compiled. */
+/** An assertion's own description, without fields that only repeat the test's text as it was compiled. */
 function describe({ name, diag }: Result): string {
   const all = Object.entries((diag ?? {}) as Record<string, unknown>)
   const details = Object.fromEntries(all.filter(([key]) => key !== 'at' && key !== 'source'))

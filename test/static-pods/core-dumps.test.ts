@@ -30,7 +30,7 @@ await t.test('commands that read secrets from the disk end with core files turne
       directories: [{ path: at('target'), contents: [{ secret: 'tls' }] }],
     }),
   )
-  // What the process was allowed at its end, as it saw it itself.
+  // The process's own view of its limits at its end.
   const keep = `fs.writeFileSync(${JSON.stringify(at('limits'))}, fs.readFileSync("/proc/self/limits"))`
   writeFileSync(at('at-exit.cjs'), `const fs = require("node:fs"); process.on("exit", () => ${keep})`)
   for (const args of [

@@ -1,4 +1,4 @@
-/** What an operator holds stays as it is, for install and for a fallback of monitor: and nothing else is changed on the way there. */
+/** An operator's hold stops install and a fallback of monitor: the held manifest stays, and nothing else changes on the way there. */
 import { existsSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

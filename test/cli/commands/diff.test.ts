@@ -114,7 +114,7 @@ await t.test('diff compares the disk with the source, and one content with anoth
   node.configure([{ path: 'disk/web', history: 5, contents }])
   t.equal((await node.run('sync')).code, 0)
 
-  // What a person has published may come from anywhere.
+  // A person may publish content from anywhere.
   mkdirSync(node.path('content/conf'), { recursive: true })
   writeFileSync(node.path('content/conf/level'), canary)
   t.equal((await holdfast(['replace', path, '--from', node.path('content')])).code, 0)

@@ -1,4 +1,4 @@
-/** What a new configuration asks for is put in force as a whole, or not at all. */
+/** A new configuration comes in force as a whole, or not at all. */
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

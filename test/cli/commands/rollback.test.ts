@@ -66,7 +66,7 @@ await t.test("rollback refuses unexamined content where an agent's configuration
   mkdirSync(node.path('state'), { recursive: true })
   const rollback = (...args: string[]) =>
     holdfast(['rollback', path, '--pin', 'released', '--state-directory', node.path('state'), ...args])
-  /** What an agent says that has read this file when it had this text. */
+  /** Writes the status of an agent that has read this file when it had this text. */
   const inForce = (configuration: object | undefined) =>
     writeFileSync(
       node.path('state/status.json'),

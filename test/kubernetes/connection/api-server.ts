@@ -24,7 +24,7 @@ export interface ApiServer {
   readonly close: () => Promise<void>
 }
 
-/** What a request looked like on the server. */
+/** A request as the server saw it. */
 export interface Seen {
   readonly method: string
   readonly path: string

@@ -58,7 +58,7 @@ export async function collect({ takeLines }: Pick<ApiStream, 'takeLines'>): Prom
   return all
 }
 
-/** What the work fails with, which must be a ConnectionError. */
+/** The error of the work, which must be a ConnectionError. */
 export async function failure(work: Promise<unknown>): Promise<ConnectionError> {
   try {
     await work

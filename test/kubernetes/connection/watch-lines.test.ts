@@ -25,7 +25,7 @@ const options = () => {
   return { limit, what: 'GET /x', signal: new AbortController().signal, largeReads: new LargeReads(1, 10), progress }
 }
 
-/** What comes of a body in these chunks: its lines, and what ended them. */
+/** Reads a body in these chunks: its lines, and the error that ended them. */
 async function read(chunks: Iterable<Buffer>): Promise<{ lines: string[]; error: string | undefined }> {
   const body = Readable.from(chunks)
   const lines: string[] = []

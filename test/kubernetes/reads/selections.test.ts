@@ -1,4 +1,4 @@
-/** What a collection says of selections: which names match, and of the objects only those. */
+/** A collection's reports of selections: the matching names, and of the objects only those. */
 import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { CollectionSubject } from '../../../src/objects/kubernetes/collection-subject.js'

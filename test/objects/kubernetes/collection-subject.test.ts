@@ -1,4 +1,4 @@
-/** What a collection says of the objects that are followed: their metadata, and reads by name that may fail or come late. */
+/** A collection's reports of followed objects: their metadata, and reads by name that may fail or come late. */
 import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { CollectionSubject } from '../../../src/objects/kubernetes/collection-subject.js'

@@ -1,4 +1,4 @@
-/** What a single pass takes for an answer, against a model cluster. */
+/** The answers that end the wait of a single pass, against a model cluster. */
 import t from 'tap'
 import { firstAnswers } from '../../../src/objects/first-answers.js'
 import { reference } from '../recorder.js'

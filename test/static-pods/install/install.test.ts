@@ -124,7 +124,7 @@ await t.test('a failed publication of manifests names at most three of the writt
   }
 })
 
-/** What an installation of revision 3, and a prune, left when they were killed. */
+/** Makes the leftovers of a killed installation of revision 3, and of a killed prune. */
 function leaveBehind(node: NodeDisk): { record: string; staged: string } {
   const record = namesFor(revisionName(pod, 3)).record(1)
   const staged = namesFor('', revisionFamily(pod)).staging('0123456789abcdef')

@@ -5,7 +5,7 @@ export interface DrawnManifest {
   readonly text: string
   /** The pod's, unless it is this field that was drawn. */
   readonly uid: string
-  /** What stands in the field, as it is written. */
+  /** The field's value, as it is written. */
   readonly value: string
   /** Its type. */
   readonly type: string
@@ -100,7 +100,7 @@ const quantities = [
 const collections = ['[]', '{}', '[1]', '[a]', '{a: 1}', '{a: b}', '[[]]', '[{}]', '[~]', '{a: ~}']
 const tagged = ['!!str 8080', '!!str', '!!int "8080"', '!!int 8', '!!float 1', '!!bool on', '!!null ""', '!!str on']
 
-/** What people and programs write: more than a hundred scalars, and some that are none. */
+/** Values that people and programs write: more than a hundred scalars, and some that are none. */
 export const values: readonly string[] = [
   ...integers,
   ...fractions,

@@ -5,7 +5,7 @@ export interface KubeletCase {
   readonly text: string
   /** Whether kubelet runs the pod. */
   readonly runs: boolean
-  /** What holdfast answers where it refuses. */
+  /** holdfast's answer where it refuses. */
   readonly refusal?: RegExp
 }
 

@@ -113,7 +113,7 @@ const documents: readonly KubeletCase[] = [
   },
 ]
 
-/** What kubelet runs, and holdfast refuses with a reason: two readers may take each of these for different pods. */
+/** Manifests that kubelet runs, and holdfast refuses with a reason: two readers may take each of these for different pods. */
 const stricter: readonly KubeletCase[] = [
   {
     what: 'a second document',

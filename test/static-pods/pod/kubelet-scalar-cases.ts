@@ -1,4 +1,4 @@
-/** What kubelet's decoder makes of text, numbers, booleans and quantities. */
+/** Text, numbers, booleans and quantities, as kubelet's decoder reads them. */
 import { json, plain, withContainer, withMetadata, withSpec, type KubeletCase } from './kubelet-case.js'
 
 export const texts: readonly KubeletCase[] = [

@@ -94,7 +94,7 @@ export class RolledNode {
     return resume(this.manifests, meansOf(answer, means))
   }
 
-  /** What each manifest is: `1` or `2` for a whole one of this version, its text otherwise. */
+  /** The version of each manifest: `1` or `2` for a whole one of this version, its text otherwise. */
   versions(): Record<string, string> {
     return Object.fromEntries(
       this.pods.map((pod) => {
@@ -143,7 +143,7 @@ export function seeing(fs: FileSystem): FileSystem {
   })
 }
 
-/** What the pod of a manifest answers. */
+/** The answer of a manifest's pod. */
 export type Answer = (pod: string, image: string) => ProbeResult['state']
 
 function meansOf(answer: Answer, { fs, ...more }: Partial<RolloutMeans> & { fs?: FileSystem }): RolloutMeans {

@@ -13,7 +13,7 @@ t.setTimeout(240_000)
 const ready: Answer = () => 'ready'
 const never: Answer = () => 'not-ready'
 
-/** What an administrator types in a directory. */
+/** Runs an administrator's commands in a directory. */
 const typed = (directory: string, lines: string): string =>
   execFileSync('sh', ['-euc', lines], { cwd: directory, encoding: 'utf8' })
 

@@ -1,4 +1,4 @@
-/** What a process has mounted of a tree that a rollout takes out stays: real mounts, in mount namespaces of other processes. */
+/** A tree that a rollout takes out stays while a process mounts a part of it: real mounts, in mount namespaces of other processes. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {

@@ -1,4 +1,4 @@
-/** What other programs do to what a rollout works with: nothing of theirs goes, and the live directory never. */
+/** Other programs change the files that a rollout works with: none of theirs goes, and the live directory never. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const never: Answer = () => 'not-ready'
 
 const besideOf = (node: RolledNode) => join(node.root, '.holdfast-rollout-pki')
 
-/** What `.foreign` names hold. */
+/** The content of the `.foreign` names. */
 function foreign(node: RolledNode): unknown[] {
   const names = readdirSync(node.root).filter((name) => name.endsWith('.foreign'))
   return names.map((name) => contents(join(node.root, name)))

@@ -1,4 +1,4 @@
-/** What a rollout refuses before it changes anything. */
+/** Requests that a rollout refuses before it changes anything. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
