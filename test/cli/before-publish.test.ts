@@ -40,23 +40,21 @@ function site(t: Test, more: object = {}) {
   return { node, put, looks, condition, wait: node.path('wait') }
 }
 
-await t.test(
-  'content that is refused is not published, and looked at once; its directory holds up no other',
-  async (t) => {
-    const { node, put, looks, condition, wait } = site(t)
-    writeFileSync(wait, '')
-    const agent = node.agent()
-    await until('it looks', () => looks() === 1)
-    await until('meanwhile another directory is published', () => node.read('disk/other/v') === '1')
-    put('other', '2')
-    await until('and again', () => node.read('disk/other/v') === '2')
-    t.notOk(existsSync(node.path('disk/checked')))
-    await agent.end('SIGKILL')
-    const look = `/proc/${(node.read('pid') ?? '').trim()}`
-    if (isRoot) await until('the command ends with a killed agent', () => ['Z', undefined].includes(stateOf(look)))
-    rmSync(wait)
-    const again = node.agent()
-    await until('it is published', () => node.read('disk/checked/v') === 'good')
+await t.test('beforePublish keeps refused content out, checks it once, and holds up no other directory', async (t) => {
+  const { node, put, looks, condition, wait } = site(t)
+  writeFileSync(wait, '')
+  const agent = node.agent()
+  await until('it looks', () => looks() === 1)
+  await until('meanwhile another directory is published', () => node.read('disk/other/v') === '1')
+  put('other', '2')
+  await until('and again', () => node.read('disk/other/v') === '2')
+  t.notOk(existsSync(node.path('disk/checked')))
+  await agent.end('SIGKILL')
+  const look = `/proc/${(node.read('pid') ?? '').trim()}`
+  if (isRoot) await until('the command ends with a killed agent', () => ['Z', undefined].includes(stateOf(look)))
+  rmSync(wait)
+  const again = node.agent()
+  await until('it is published', () => node.read('disk/checked/v') === 'good')
 
   put('checked', 'bad')
   const refused = await again.logged('ContentRejected')
