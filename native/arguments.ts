@@ -22,7 +22,7 @@ export function checkDirectory(fd: number): number {
 }
 
 /** A path that the kernel will read as it is written: not empty, no NUL. Throws TypeError. */
-export function checkPath(path: string): string {
+export function checkText(path: string): string {
   if (typeof path !== 'string' || path === '') throw new TypeError('a path must be a string that is not empty')
   if (path.includes('\0')) throw new TypeError('a path cannot hold a NUL byte')
   return path

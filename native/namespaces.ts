@@ -1,4 +1,4 @@
-import { checkPath } from './arguments.js'
+import { checkText } from './arguments.js'
 import { SystemError } from './errno.js'
 import { callNow, declare, type LibcFunction } from './libc.js'
 
@@ -35,17 +35,17 @@ export function startInOwnPidNamespace(): void {
 
 /** Makes a directory or a file show under another path, too, for this thread's namespace. Throws SystemError. */
 export function bindMount(source: string, target: string): void {
-  call('mount', target, mount, checkPath(source), checkPath(target), null, bind, null)
+  call('mount', target, mount, checkText(source), checkText(target), null, bind, null)
 }
 
 /** An empty directory in memory over another one, with mode 0755. Throws SystemError. */
 export function mountMemory(target: string): void {
-  call('mount', target, mount, 'none', checkPath(target), 'tmpfs', 0, 'mode=0755,size=1m')
+  call('mount', target, mount, 'none', checkText(target), 'tmpfs', 0, 'mode=0755,size=1m')
 }
 
 /** Takes the newest mount at a path away, with all that is mounted below it. Throws SystemError. */
 export function unmount(target: string): void {
-  call('umount2', target, umount2, checkPath(target), detach)
+  call('umount2', target, umount2, checkText(target), detach)
 }
 
 function call(name: string, path: string, fn: LibcFunction, ...args: (number | string | null)[]): void {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { checkDirectory, checkInteger, checkPath } from './arguments.js'
+import { checkDirectory, checkInteger, checkText } from './arguments.js'
 import { SystemError } from './errno.js'
 import { callAsync, declareSystemCall, systemCallNumber } from './libc.js'
 
@@ -35,7 +35,7 @@ async function open(directory: number, path: string, openFlags: number, resolve:
     openat2,
     number,
     checkDirectory(directory),
-    checkPath(path),
+    checkText(path),
     how,
     sizeOfOpenHow,
   )

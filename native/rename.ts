@@ -1,4 +1,4 @@
-import { checkDirectory, checkPath } from './arguments.js'
+import { checkDirectory, checkText } from './arguments.js'
 import { SystemError } from './errno.js'
 import { callAsync, declareSystemCall, systemCallNumber } from './libc.js'
 
@@ -24,9 +24,9 @@ export async function rename(
     renameat2,
     number,
     checkDirectory(fromDirectory),
-    checkPath(from),
+    checkText(from),
     checkDirectory(toDirectory),
-    checkPath(to),
+    checkText(to),
     flags[mode],
   )
   if (result !== 0) throw new SystemError('renameat2', errno, from)

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { checkDescriptor, checkPath } from './arguments.js'
+import { checkDescriptor, checkText } from './arguments.js'
 import { errnoName, errnoOf, SystemError } from './errno.js'
 import { callAsync, type CallResult, declare } from './libc.js'
 
@@ -17,14 +17,14 @@ const maximumValue = 65_536
 /** fgetxattr(2): undefined where the file or the file system has no such attribute. Throws SystemError. */
 export async function getAttribute(fd: number, name: string): Promise<Uint8Array | undefined> {
   return readValue('fgetxattr', usualValue, (value, size) =>
-    callAsync(fgetxattr, checkDescriptor(fd), checkPath(name), value, size),
+    callAsync(fgetxattr, checkDescriptor(fd), checkText(name), value, size),
   )
 }
 
 /** lgetxattr(2): the same by a path, whose last part may be a symbolic link. Throws SystemError. */
 export async function getAttributeAt(path: string, name: string): Promise<Uint8Array | undefined> {
   return readValue('lgetxattr', usualValue, (value, size) =>
-    callAsync(lgetxattr, checkPath(path), checkPath(name), value, size),
+    callAsync(lgetxattr, checkText(path), checkText(name), value, size),
   )
 }
 
@@ -65,12 +65,12 @@ async function readNames(fd: number, size: number): Promise<string[]> {
 
 /** fsetxattr(2). Throws SystemError. */
 export async function setAttribute(fd: number, name: string, value: Uint8Array): Promise<void> {
-  const { result, errno } = await callAsync(fsetxattr, checkDescriptor(fd), checkPath(name), value, value.length, 0)
+  const { result, errno } = await callAsync(fsetxattr, checkDescriptor(fd), checkText(name), value, value.length, 0)
   if (result !== 0) throw new SystemError('fsetxattr', errno, undefined)
 }
 
 /** fremovexattr(2); one that is not there is no failure. Throws SystemError. */
 export async function removeAttribute(fd: number, name: string): Promise<void> {
-  const { result, errno } = await callAsync(fremovexattr, checkDescriptor(fd), checkPath(name))
+  const { result, errno } = await callAsync(fremovexattr, checkDescriptor(fd), checkText(name))
   if (result !== 0 && errnoName(errno) !== 'ENODATA') throw new SystemError('fremovexattr', errno, undefined)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkDescriptor, checkDirectory, checkInteger, checkPath, workingDirectory } from '../../native/arguments.js'
+import { checkDescriptor, checkDirectory, checkInteger, checkText, workingDirectory } from '../../native/arguments.js'
 
 const refused = (message: string | RegExp): { name: string; message: string | RegExp } => ({
   name: 'TypeError',
@@ -19,12 +19,12 @@ await t.test('a descriptor is an integer of the kernel’s range', (t) => {
 })
 
 await t.test('a path is what the kernel will read, all of it', (t) => {
-  for (const path of ['/', 'a', ' ']) t.equal(checkPath(path), path)
-  t.throws(() => checkPath(''), refused(/not empty/))
+  for (const path of ['/', 'a', ' ']) t.equal(checkText(path), path)
+  t.throws(() => checkText(''), refused(/not empty/))
   // What has the methods of a string is none.
-  t.throws(() => checkPath(['\0'] as unknown as string), refused(/must be a string/))
-  t.throws(() => checkPath(7 as unknown as string), refused(/must be a string/))
-  for (const path of ['a\0b', '\0']) t.throws(() => checkPath(path), refused(/NUL/))
+  t.throws(() => checkText(['\0'] as unknown as string), refused(/must be a string/))
+  t.throws(() => checkText(7 as unknown as string), refused(/must be a string/))
+  for (const path of ['a\0b', '\0']) t.throws(() => checkText(path), refused(/NUL/))
   t.end()
 })
 

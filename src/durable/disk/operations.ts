@@ -242,7 +242,7 @@ export class Disk {
         await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
       })
     } catch (error) {
-      throw readable(path, error, true, 'could not sync')
+      throw onPath(path, error, true, 'could not sync')
     }
   }
 
@@ -267,7 +267,7 @@ export class Disk {
       }
       await fsyncAll(this.fs, open)
     } catch (error) {
-      throw readable(path, error, false, 'could not sync')
+      throw onPath(path, error, false, 'could not sync')
     } finally {
       await scope.closeAll()
     }
@@ -283,7 +283,7 @@ export class Disk {
         missing.length > 0 ? undefined : use(anchor),
       )
     } catch (error) {
-      throw readable(path, error, false, 'could not work in')
+      throw onPath(path, error, false, 'could not work in')
     }
   }
 
@@ -291,7 +291,7 @@ export class Disk {
     try {
       return await look
     } catch (error) {
-      throw readable(path, error, false, 'could not read')
+      throw onPath(path, error, false, 'could not read')
     }
   }
 
@@ -309,7 +309,7 @@ export class Disk {
       const ancestors = await openAncestors(scope, place, directory)
       await work(directory, basename(path), () => (published = true), ancestors)
     } catch (error) {
-      throw readable(path, error, published, doing)
+      throw onPath(path, error, published, doing)
     } finally {
       await scope.closeAll()
     }
@@ -329,6 +329,6 @@ export class Disk {
   }
 }
 
-function readable(path: string, error: unknown, published: boolean, doing: string): unknown {
+function onPath(path: string, error: unknown, published: boolean, doing: string): unknown {
   return isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
 }

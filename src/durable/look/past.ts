@@ -14,10 +14,10 @@ import type { Generation, HistoryLimits, PastContent } from '../types.js'
 
 /** Its present content and its earlier ones, newest first, each compared with the disk; undefined where nothing was ever published. */
 export async function readHistory(fs: FileSystem, target: string): Promise<PastContent[] | undefined> {
-  return lookUntilQuiet(() => readOnce(fs, target))
+  return lookUntilQuiet(() => readPast(fs, target))
 }
 
-async function readOnce(
+async function readPast(
   fs: FileSystem,
   target: string,
 ): Promise<{ state: PastContent[]; sequence: number; quiet: boolean } | undefined> {

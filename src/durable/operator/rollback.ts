@@ -90,7 +90,7 @@ async function earlier(
         refuseMovedOn(target, newest, generation, now.newest, generations)
         if (options.force !== true) refuseOtherObjects(target, generation, now.record ?? newest)
       }
-      const request = { ...requestFor(target, record, generation, content, options), confirm }
+      const request = { ...requestFromPast(target, record, generation, content, options), confirm }
       if (request.attributes !== 'keep') refuseMixed(target, generation, content.entries)
       if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)
       return { generation, request }
@@ -186,7 +186,7 @@ function refuseMovedOn(
 }
 
 /** As whoever published the present content would do it. */
-function requestFor(
+function requestFromPast(
   target: string,
   record: StoredRecord,
   { objects }: Generation,

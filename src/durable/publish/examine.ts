@@ -41,7 +41,7 @@ export async function examineStaged(
   await check.examine({ directory: `${parent}/${path}`, target: realPath, digest })
   const after = await stateBelow(fs, root)
   const differing = [...new Set([...before.keys(), ...after.keys()])].find(
-    (path) => !isSame(before.get(path), after.get(path)),
+    (path) => !isUnchanged(before.get(path), after.get(path)),
   )
   if (differing === undefined) return
   const place = differing === '' ? 'the directory itself' : JSON.stringify(differing)
@@ -69,7 +69,7 @@ async function stateBelow(fs: FileSystem, root: Descriptor): Promise<Map<string,
   }
 }
 
-function isSame(before: Attributes | undefined, after: Attributes | undefined): boolean {
+function isUnchanged(before: Attributes | undefined, after: Attributes | undefined): boolean {
   if (before === undefined || after === undefined) return false
   const { device, inode, changed, size } = before
   return after.device === device && after.inode === inode && after.changed === changed && after.size === size

@@ -293,7 +293,7 @@ const mostAdded = 64 * 1024
 
 /** Milliseconds to wait for another process that adds a line, or that publishes. */
 const appendPatience = 5_000
-const pollInterval = 20
+const lockPollInterval = 20
 
 /** Adds a line to a record, under the target's lock: readers see it from then on. @throws what the system answers, and ENOENT where it has gone */
 export async function append(area: RecordArea, name: string, appendix: Appendix): Promise<void> {
@@ -346,7 +346,7 @@ async function openAlone(
     const file = await scope.keep(scope.fs.openAppend(parent, name))
     while (!scope.fs.tryLock(file)) {
       if (clock.now() >= deadline) throw busy(name)
-      await pause(pollInterval)
+      await pause(lockPollInterval)
     }
     const attributes = await scope.fs.attributes(file)
     if (attributes.links > 0) return { file, attributes }

@@ -71,7 +71,7 @@ async function isTarget(fs: FileSystem, parent: Descriptor, record: RecordBody):
 }
 
 /** Whether it was let go, and the operator has left nothing there that would go with it. */
-function isOver(record: RecordBody, now: number): boolean {
+function isFinished(record: RecordBody, now: number): boolean {
   if (letGoSince(record) === undefined) return false
   const hasPast = (record.history?.generations ?? []).length > 0
   return !hasPast && !isInForce(record.hold, now) && !isPinned(record.pin, now)
@@ -129,7 +129,7 @@ async function refuseRecords(fs: FileSystem, path: string, root: Descriptor, fou
       const inner = await directories.use(parentOf(record), async (holder) => {
         for (const body of await readAllRecords(fs, holder)) {
           const isOfIt = namesFor(body.name).sequenceOf(nameOf(record)) !== undefined
-          if (isOfIt && !isOver(body, fs.now()) && (await isTarget(fs, holder, body)))
+          if (isOfIt && !isFinished(body, fs.now()) && (await isTarget(fs, holder, body)))
             return join(path, parentOf(record), body.name)
         }
         return undefined

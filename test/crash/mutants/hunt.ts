@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import { ownTest, testedRows } from '../../tested.js'
 import { hashOf, type Item } from './battery.js'
 import type { Bench } from './bench.js'
@@ -23,11 +22,11 @@ export class Hunt {
     readonly first: number,
     /** What is known already. */
     results: ReadonlyMap<string, Result>,
+    named: ReadonlyMap<string, Mutant>,
   ) {
-    for (const [id, { verdict, by }] of results) if (verdict === 'killed') this.#count(id.slice(0, id.indexOf(':')), by)
+    for (const [id, { verdict, by }] of results) if (verdict === 'killed') this.#count(named.get(id)?.file ?? '', by)
   }
 
-  /** `file`: its name without its directory. */
   #count(file: string, item: string): void {
     // As good as what has killed in the same file, though less: what kills elsewhere.
     for (const key of [`${file} ${item}`, ` ${item}`]) this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
@@ -50,7 +49,7 @@ export class Hunt {
   }
 
   #costOf(item: Item, { file }: Mutant): number {
-    const there = this.#kills.get(`${basename(file)} ${item.name}`) ?? 0
+    const there = this.#kills.get(`${file} ${item.name}`) ?? 0
     const named = this.#isNamed(item, { file }) ? 10 : 0
     const kills = there + (this.#kills.get(` ${item.name}`) ?? 0) / 20 + named
     return this.reach.secondsOf(item) / (1 + kills)
@@ -77,7 +76,7 @@ export class Hunt {
     const answer = await bench.confirm(source, mutant, items, (item) => this.reach.secondsOf(item))
     const killer = answer.verdict === 'killed' ? items.find(({ name }) => name === answer.by) : undefined
     if (!killer) return { ...answer, hash: items.length < all.length ? inPart : this.#hashOfAll(mutant) }
-    this.#count(basename(mutant.file), killer.name)
+    this.#count(mutant.file, killer.name)
     return { ...answer, hash: hashOf(mutant.context, killer.hash) }
   }
 }

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import ts from 'typescript'
 import { project } from '../../project.js'
 import { type Change, operators } from './operators.js'
@@ -7,8 +7,8 @@ import { type Change, operators } from './operators.js'
 /** One place of the program changed by one operator. */
 export interface Mutant {
   /**
-   * The file's name without its directory, function, operator and what is changed: stays the same whatever is edited elsewhere, and
-   * wherever the file is moved.
+   * Function, operator and what is changed, without the names of variables: stays the same whatever is edited elsewhere, wherever the
+   * function is moved, and however its file and its variables are called.
    */
   readonly id: string
   readonly file: string
@@ -26,15 +26,15 @@ export interface Source {
   readonly mutants: readonly Mutant[]
 }
 
-/** What static-pods does to the disk, wherever it stands there; the rest of that room decides, and asks. */
+/** What static-pods does to the disk: the files that export these; the rest of that room decides, and asks. */
 const staticPods = [
-  'fall-back.ts',
-  'install.ts',
-  'last-known-good.ts',
-  'newer-published.ts',
-  'orphaned-records.ts',
-  'prune.ts',
-  'watch-start.ts',
+  'currentLasting',
+  'fallBack',
+  'install',
+  'orphanedRecords',
+  'prune',
+  'recordLastKnownGood',
+  'WatchStart',
 ]
 
 function files(): string[] {
@@ -42,13 +42,14 @@ function files(): string[] {
     readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => `${room}/${name}`)
-  const inStaticPods = below('src/static-pods').filter((path) => staticPods.includes(basename(path)))
+  const exported = new RegExp(`^export (?:async )?(?:function|class) (?:${staticPods.join('|')})\\b`, 'm')
+  const inStaticPods = below('src/static-pods').filter((path) => exported.test(textOf(path)))
   if (inStaticPods.length !== staticPods.length)
-    throw new Error(
-      `src/static-pods has ${inStaticPods.join(', ')}, where each of these is to be once: ${staticPods.join(', ')}`,
-    )
+    throw new Error(`${inStaticPods.join(', ')}: each of these is to be exported once: ${staticPods.join(', ')}`)
   return ['src/parallel.ts', ...below('native'), ...below('src/durable'), ...inStaticPods].sort()
 }
+
+const textOf = (file: string): string => readFileSync(join(project, file), 'utf8')
 
 /** `Class.method`, the function, or the constant at the top whose value it is. */
 function ownerOf(node: ts.Node): string {
@@ -73,7 +74,10 @@ function isTopLevel(node: ts.Node): boolean {
 }
 
 function shortened(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ')
+  const line = text
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/(?<=[([]) /g, '')
+    .replaceAll(/,? (?=[)\]])/g, '')
   return line.length <= 90 ? line : `${line.slice(0, 89)}…`
 }
 
@@ -96,7 +100,7 @@ export function mutantsOf(file: string, text: string): Mutant[] {
   const times = new Map<string, number>()
   return changesOf(source).map((change) => {
     const owner = ownerOf(change.site)
-    const name = `${basename(file)}: ${owner} ${change.operator} ${shortened(change.of)}`.replace(':  ', ': ')
+    const name = `${owner} ${change.operator} ${shortened(change.of)}`.trim()
     const nth = (times.get(name) ?? 0) + 1
     times.set(name, nth)
     const id = nth === 1 ? name : `${name} (${nth})`
@@ -107,7 +111,7 @@ export function mutantsOf(file: string, text: string): Mutant[] {
   })
 }
 
-/** @throws Error where two files of one name hold mutants of one name: the lists could not tell them apart. */
+/** @throws Error where two files hold mutants of one name: the lists could not tell them apart. */
 export function byName(sources: readonly Source[]): Map<string, Mutant> {
   const named = new Map<string, Mutant>()
   for (const mutant of sources.flatMap(({ mutants }) => mutants)) {
@@ -121,7 +125,7 @@ export function byName(sources: readonly Source[]): Map<string, Mutant> {
 /** The sources whose every step is put to the test. */
 export function readSources(): Source[] {
   return files().map((file) => {
-    const text = readFileSync(join(project, file), 'utf8')
+    const text = textOf(file)
     return { file, text, mutants: mutantsOf(file, text) }
   })
 }

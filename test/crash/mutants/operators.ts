@@ -1,4 +1,5 @@
 import ts from 'typescript'
+import { namesIn, shown } from './shown.js'
 
 /** What is done to a source, and where a test has to come by to notice: an edit of the text, by offsets. */
 export interface Change {
@@ -15,7 +16,7 @@ export interface Change {
 type Found = Omit<Change, 'operator'>
 type Operator = (node: ts.Node, source: ts.SourceFile) => readonly Found[]
 
-function edit(node: ts.Node, source: ts.SourceFile, text: string, site = node, of = node.getText(source)): Found {
+function edit(node: ts.Node, source: ts.SourceFile, text: string, site = node, of = shown(node)): Found {
   return { start: node.getStart(source), end: node.getEnd(), text, site, of }
 }
 
@@ -73,7 +74,7 @@ const counted: Operator = (node, source) => {
   if (!(ts.isNumericLiteral(node) || ts.isBigIntLiteral(node)) || !isValue(node)) return []
   const one = ts.isBigIntLiteral(node) ? '1n' : '1'
   const { parent } = node
-  const of = parent.getText(source).length <= 80 ? parent.getText(source) : node.getText(source)
+  const of = shown(parent).length <= 80 ? shown(parent) : shown(node)
   return [edit(node, source, `(${node.getText(source)} + ${one})`, node, of)]
 }
 
@@ -81,12 +82,12 @@ const counted: Operator = (node, source) => {
 const unflagged: Operator = (node, source) => {
   if (!ts.isBinaryExpression(node)) return []
   const { left, right, operatorToken } = node
-  const of = node.getText(source)
+  const of = shown(node)
   if (operatorToken.kind === ts.SyntaxKind.AmpersandToken) return [edit(node, source, left.getText(source), node, of)]
   if (operatorToken.kind !== ts.SyntaxKind.BarToken) return []
   const isChain = ts.isBinaryExpression(left) && left.operatorToken.kind === ts.SyntaxKind.BarToken
   const without = (gone: ts.Expression, rest: ts.Expression): Found =>
-    edit(node, source, `(${rest.getText(source)})`, node, `${gone.getText(source)} of ${of}`)
+    edit(node, source, `(${rest.getText(source)})`, node, `${shown(gone)} of ${of}`)
   return [without(right, left), ...(isChain ? [] : [without(left, right)])]
 }
 
@@ -94,13 +95,13 @@ const unflagged: Operator = (node, source) => {
 const unrecognized: Operator = (node, source) => {
   if (!ts.isStringLiteral(node) || !/^E[A-Z0-9]{2,}$/.test(node.text) || !isValue(node)) return []
   if (ts.isPropertyAssignment(node.parent)) return []
-  return [edit(node, source, "'ENONE'", node, node.parent.getText(source))]
+  return [edit(node, source, "'ENONE'", node, shown(node.parent))]
 }
 
 const inverted: Operator = (node, source) => {
   const isTrue = node.kind === ts.SyntaxKind.TrueKeyword
   if ((!isTrue && node.kind !== ts.SyntaxKind.FalseKeyword) || !isValue(node)) return []
-  return [edit(node, source, String(!isTrue), node, node.parent.getText(source))]
+  return [edit(node, source, String(!isTrue), node, shown(node.parent))]
 }
 
 const connectives: ReadonlySet<ts.SyntaxKind> = new Set([
@@ -122,19 +123,8 @@ const merged: Operator = (node, source) => {
   if (spans.length < 2 || [node.head, ...spans.map(({ literal }) => literal)].some(({ text }) => /\s/.test(text)))
     return []
   return spans.map(({ expression }) =>
-    edit(expression, source, "''", expression, `${expression.getText(source)} of ${node.getText(source)}`),
+    edit(expression, source, "''", expression, `${shown(expression)} of ${shown(node)}`),
   )
-}
-
-/** Every identifier below, but for names of properties. */
-function namesIn(node: ts.Node): Set<string> {
-  const names = new Set<string>()
-  const visit = (at: ts.Node): void => {
-    if (ts.isIdentifier(at)) names.add(at.text)
-    ts.forEachChild(at, visit)
-  }
-  visit(node)
-  return names
 }
 
 function declaredBy(node: ts.Statement): Set<string> {
@@ -173,7 +163,7 @@ const swapped: Operator = (node, source) => {
     if ([...declaredBy(first)].some((name) => used.has(name))) return []
     const text = `${second.getText(source)}\n${first.getText(source)}`
     const start = first.getStart(source)
-    return [{ start, end: second.getEnd(), text, site: first, of: first.getText(source) }]
+    return [{ start, end: second.getEnd(), text, site: first, of: shown(first) }]
   })
 }
 

@@ -54,7 +54,7 @@ const items = battery().filter(
 )
 const reach = await Reach.of(items, sources, say)
 const results = readResults()
-const hunt = new Hunt(items, reach, Number(values.limit), Number(values.first), results)
+const hunt = new Hunt(items, reach, Number(values.limit), Number(values.first), results, named)
 const equivalent = new Set(namesIn(equivalents))
 const surviving = new Set(namesIn(survivors))
 
