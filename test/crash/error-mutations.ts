@@ -1,120 +1,53 @@
-import { compound, model, type Mutation, mutation, ownTest, ownTestOfRoot, power, syscalls } from './mutation.js'
+import { drop, without, becomes, operator, move, quoted } from './changes.js'
+import { caught, model, ownTest, ownTestOfRoot, power, syscalls, type Mutation } from './mutation.js'
 
 /** Errors that say less than they mean, and what they are taken for. */
 export const errors: readonly Mutation[] = [
-  mutation(
-    "the write-out hint's error is ignored",
-    'path/barrier.ts',
-    'await note(failures, files, (descriptors) => fs.startWriteOut(descriptors))',
-    'await note(new Map<Owner, Error>(), files, (descriptors) => fs.startWriteOut(descriptors))',
-    ownTest('durable/settling'),
-    model(),
-    syscalls('EIO at sync_file_range STAGING'),
-  ),
-  mutation(
-    "the real hint's error is ignored",
-    'posix/sync.ts',
-    "error.syscall === 'sync_file_range' && hintless.has(error.code)",
-    "error.syscall === 'sync_file_range'",
-    ownTest('durable/path/barrier'),
-    syscalls('EIO at sync_file_range STAGING'),
-  ),
-  mutation(
-    'the real hint is not waited for',
-    'posix/sync.ts',
-    'outcomesOf([native.startWriteOut(file, true)])',
-    'outcomesOf([Promise.resolve()])',
-    syscalls(),
-  ),
-  mutation(
-    'no hint',
-    'posix/sync.ts',
-    'outcomesOf(files.map(start))',
-    'outcomesOf(files.map(() => Promise.resolve()))',
-    syscalls(),
-  ),
-  mutation(
-    "a leading commit's failure is forgotten",
-    'posix/lead-commit.ts',
-    '(await leading) ?? outcomes[first]',
-    '(await leading) && outcomes[first]',
-    ownTest('crash/file-system/leading-commit'),
-  ),
-  mutation(
-    'a failed fsync is tried again',
-    'path/barrier.ts',
-    '(descriptors) => fs.sync(descriptors))',
-    'async (descriptors) => ((await fs.sync(descriptors)), fs.sync(descriptors)))',
-    model(),
-    syscalls('EIO at fsync'),
-  ),
-  mutation(
-    'failures of files that were closed at the bound are forgotten',
-    'publish/publish.ts',
-    'if (going.has(publication)) failures.set(publication, failure)',
-    '',
-    ownTest('crash/file-system/room'),
-  ),
-  mutation(
-    'no mutation after barrier 2',
-    'publish/publish.ts',
-    "await each(going(), 'could not sync', (publication) => publication.mutate())",
-    '',
-    model(),
-    syscalls(),
-    power('ext4', 'failing'),
-  ),
-  mutation(
-    'links: no mutation after the last sync',
-    'publish/symlink-publication.ts',
-    "somebody else's.\n    await super.mutate()",
-    "somebody else's.",
-    model('symlink form, again', 'fault'),
-  ),
-  mutation(
-    'the old is deleted on error',
-    'publish/publish.ts',
-    'if (!publication.published) await publication.discard()',
-    'await publication.discard()',
-    model(),
-  ),
-  mutation(
-    'nothing is discarded on error',
-    'publish/publish.ts',
-    'if (!publication.published) await publication.discard()',
-    '',
-    model(),
-  ),
-  mutation(
-    "the rename's answer is believed",
-    'publish/visible-rename.ts',
-    'if (old !== undefined && (await isAt(fs, directory, from, old)',
-    'if (failure !== undefined) return { visible: false, tookOut: false, failure }\n  if (old !== undefined && (await isAt(fs, directory, from, old)',
-    model(),
-  ),
-  compound(
-    'AIO: a stray completion is believed',
-    [['/native/aio.ts', 'if (this.#events.view.getUint32(at + 4, true) !== barrier) continue', '']],
-    ownTest('crash/file-system/stale-events'),
-  ),
-  compound(
-    'AIO: a context with requests unanswered is used again',
-    [['/native/aio.ts', 'if (inFlight > 0) this.#broken = true', '']],
-    ownTest('crash/syscalls/aio'),
-  ),
-  compound(
-    'AIO: an interrupted wait is a failure',
-    [['/native/aio.ts', "if (errnoName(errno) === 'EINTR') return 0", '']],
-    ownTest('crash/syscalls/aio'),
-  ),
-  compound(
-    'AIO: an fsync that fails has succeeded',
-    [['/native/aio.ts', "answer < 0 ? new SystemError('fsync', -answer, undefined) : undefined", 'undefined']],
-    ownTestOfRoot('crash/file-system/failing-disk'),
-  ),
-  compound(
-    'AIO: a descriptor that is not taken has succeeded',
-    [['/native/aio.ts', 'outcomes[next] = submitted', '']],
-    ownTest('native/aio'),
-  ),
+  ...caught([ownTest('durable/settling'), model(), syscalls('EIO at sync_file_range STAGING')], {
+    "the write-out hint's error is ignored": quoted('barrier', 'note(failures, files', 'note(new Map(), files'),
+  }),
+  ...caught([ownTest('barrier'), syscalls('EIO at sync_file_range STAGING')], {
+    "the real hint's error is ignored": without('outcomesOf', 'has'),
+  }),
+  ...caught([syscalls()], {
+    'the real hint is not waited for': becomes(undefined, 'startWriteOutAll', 'startWriteOut 2/2'),
+    'no hint': becomes([], 'startWriteOutAll', 'outcomesOf 1/2', 0),
+  }),
+  ...caught([ownTest('leading-commit')], {
+    "a leading commit's failure is forgotten": operator('&&', 'behindLeadingCommit', '??'),
+  }),
+  ...caught([model(), syscalls('EIO at fsync')], {
+    'a failed fsync is tried again': quoted(
+      'barrier',
+      '=> fs.sync(descriptors)',
+      '=> fs.sync(descriptors).then(() => fs.sync(descriptors))',
+    ),
+  }),
+  ...caught([ownTest('room')], {
+    'failures of files that were closed at the bound are forgotten': drop('firstBarrier', 'set'),
+  }),
+  ...caught([model(), syscalls(), power('ext4', 'failing')], {
+    'no mutation after barrier 2': drop('publish', 'mutate'),
+  }),
+  ...caught([model('symlink form, again', 'fault')], {
+    'links: no mutation after the last sync': drop('SymlinkPublication.mutate', 'mutate 2/2'),
+  }),
+  ...caught([model()], {
+    'the old is deleted on error': becomes(false, 'publish', 'published'),
+    'nothing is discarded on error': drop('publish', 'published'),
+    "the rename's answer is believed": move('makeVisible', 'renameError', 'isAt 1/2'),
+  }),
+  ...caught([ownTest('stale-events')], {
+    'AIO: a stray completion is believed': drop('AioContext.#collect', 'getUint32 1/2'),
+  }),
+  ...caught([ownTest('syscalls/aio')], {
+    'AIO: a context with requests unanswered is used again': drop('AioContext.sync', '#broken 2/2'),
+    'AIO: an interrupted wait is a failure': drop('AioContext.#collect', 'errnoName'),
+  }),
+  ...caught([ownTestOfRoot('failing-disk')], {
+    'AIO: an fsync that fails has succeeded': becomes(undefined, 'AioContext.#collect', 'SystemError 2/2'),
+  }),
+  ...caught([ownTest()], {
+    'AIO: a descriptor that is not taken has succeeded': drop('AioContext.sync', '= 2/3'),
+  }),
 ]

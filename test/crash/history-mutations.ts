@@ -1,159 +1,53 @@
-import { model, type Mutation, mutation, ownTest } from './mutation.js'
-
-const story = model('with history', 'power cut')
-const adoption = model('adoption with history', 'power cut')
-const checks = ownTest('durable/adopt/adoption')
+import { drop, without, becomes, answers, negate, keep, quoted } from './changes.js'
+import { caught, model, ownTest, type Mutation } from './mutation.js'
 
 /** Earlier contents that stay beside the target. */
 export const earlierContents: readonly Mutation[] = [
-  mutation(
-    'no fsync of the directories that keep an earlier content',
-    'keep/history.ts',
-    'return [holder, copy]',
-    'return []',
-    story,
-  ),
-  mutation(
-    'no fsync of the directories of an earlier content in the symlink form',
-    'publish/symlink-publication.ts',
-    'return [root, target, ...(await this.#stagePast(target, staged))]',
-    'await this.#stagePast(target, staged)\n    return [root, target]',
-    model('symlink form with history', 'power cut'),
-  ),
-  mutation(
-    'no fsync of the files of an earlier content',
-    'keep/history.ts',
-    'staged.add(scope, file, owner)',
-    '',
-    story,
-  ),
-  mutation(
-    'earlier contents that no record names stay',
-    'keep/clean.ts',
-    '...(isNamedByNone ? strays : []),\n  ])',
-    '])',
-    ownTest('durable/keep/history'),
-    model('with history', 'kill'),
-  ),
-  mutation(
-    'earlier contents are forgotten by the next record',
-    'keep/history.ts',
-    '[...(added ? [added] : []), ...stays]',
-    '[...(added ? [added] : [])]',
-    ownTest('durable/keep/history'),
-  ),
-  mutation(
-    'the symlink form keeps no earlier content',
-    'publish/symlink-publication.ts',
-    'return [root, target, ...(await this.#stagePast(target, staged))]',
-    'return [root, target]',
-    ownTest('durable/keep/history'),
-  ),
-  mutation(
-    'an earlier content counts as whole, whatever it holds',
-    'look/past.ts',
-    'if (found.digest === digest) return',
-    'if (digest) return',
-    ownTest('durable/keep/history'),
-  ),
-  mutation(
-    'the removal of earlier contents is not synced',
-    'look/past.ts',
-    '    await fsyncAll(fs, [parent, ...(await site.ancestors())])\n',
-    '',
-    ownTest('durable/keep/history'),
-  ),
-  mutation(
-    'what was made from an object that is gone stays',
-    'keep/history.ts',
-    '.filter(({ objects }) => !objects.some((object) => gone.has(objectName(object))))',
-    '',
-    ownTest('durable/keep/history'),
-  ),
-  mutation(
-    'a rollback is undone by whoever publishes next',
-    'publish/publication.ts',
-    'if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, options, fs.now())',
-    '',
-    ownTest('durable/operator/rollback'),
-  ),
-  mutation(
-    'an earlier content is published whatever it holds',
-    'operator/rollback.ts',
-    'if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)',
-    '',
-    ownTest('durable/operator/rollback'),
-  ),
-  mutation(
-    'a hold forgets a pin',
-    'operator/hold.ts',
-    'pin: hold && record.pin',
-    'pin: undefined',
-    ownTest('durable/operator/rollback'),
-  ),
-  mutation(
-    'what is taken over is not kept',
-    'publish/directory-publication.ts',
-    '? takenOverAs(nameOf, old.tree, fs.now())',
-    '? undefined',
-    adoption,
-    ownTest('durable/record/taken-over'),
-  ),
-  mutation(
-    'what was taken over goes where it is published again',
-    'keep/history.ts',
-    'const isFirst = isRepeated(found, desired) ||',
-    'const isFirst =',
-    ownTest('durable/record/taken-over'),
-  ),
-  mutation(
-    'what was taken over stays for ever',
-    'record/taken-over.ts',
-    'newest && isTakenOver(newest) ? [newest, ...kept.filter((one) => one !== newest)] : kept',
-    '[...all.filter(isTakenOver), ...kept.filter((one) => !isTakenOver(one))]',
-    ownTest('durable/record/taken-over'),
-  ),
-  mutation(
-    'a directory is taken over whatever the checks say',
-    'adopt/adoption.ts',
-    "if (result.verdict !== 'passed') throw adoptionError(path, result)",
-    '',
-    checks,
-  ),
-  mutation(
-    'what changed during the checks is taken over',
-    'adopt/adoption.ts',
-    'if ((await treeOf(scene))?.digest !== digest) throw changedMeanwhile(scene.path)',
-    '',
-    checks,
-  ),
-  mutation(
-    'a process that writes is no other writer',
-    'posix/tree-users.ts',
-    'holding.writes === true && isThere(holding)',
-    'holding.writes === true && !isThere(holding)',
-    checks,
-  ),
-  mutation(
-    'what the new content does not have goes',
-    'adopt/adoption-rules.ts',
-    'if (relation.more.length > 0 && !adopt.replace) {',
-    'if (relation.more.length < 0) {',
-    checks,
-  ),
-  mutation(
-    'equal content runs the hooks',
-    'record/judge.ts',
-    'found.tree !== undefined && isSameContent(found.tree, desired)',
-    'found.tree === undefined',
-    ownTest('durable/record/taken-over'),
-  ),
-  mutation(
-    'a killed adoption makes what is there our own',
-    'record/speaking-record.ts',
-    'records.some((record) => record.owned || record.committed || isIn(record, tree))',
-    'true',
-    adoption,
-    ownTest('durable/record/taken-over'),
-  ),
+  ...caught([model('with history', 'power cut')], {
+    'no fsync of the directories that keep an earlier content': becomes([], 'stageGeneration', '[]'),
+    'no fsync of the files of an earlier content': drop('copyTree', 'add'),
+  }),
+  ...caught([model('symlink form with history', 'power cut')], {
+    'no fsync of the directories of an earlier content in the symlink form': answers(
+      [],
+      'SymlinkPublication.stageContent',
+      '#stagePast',
+    ),
+  }),
+  ...caught([ownTest('keep/history'), model('with history', 'kill')], {
+    'earlier contents that no record names stay': without('makeRoom', '? 2/3'),
+  }),
+  ...caught([ownTest()], {
+    'earlier contents are forgotten by the next record': without('historyAfter', '[] 1/5', 1),
+    'what was made from an object that is gone stays': without('within', 'filter 2/4'),
+    'an earlier content is published whatever it holds': drop('earlier', 'isWhole'),
+    'what was taken over stays for ever': quoted(
+      'withTakenOver',
+      'newest && isTakenOver(newest) ? [newest, ...kept.filter((one) => one !== newest)] : kept',
+      '[...all.filter(isTakenOver), ...kept.filter((one) => !isTakenOver(one))]',
+    ),
+    'a directory is taken over whatever the checks say': drop('passChecks', 'verdict'),
+    'what changed during the checks is taken over': drop('takeOver', 'digest'),
+  }),
+  ...caught([ownTest('keep/history')], {
+    'the symlink form keeps no earlier content': without('SymlinkPublication.stageContent', '#stagePast'),
+    'an earlier content counts as whole, whatever it holds': keep('stateOf', '===', 1),
+    'the removal of earlier contents is not synced': drop('pruneHistory', 'fsyncAll'),
+  }),
+  ...caught([ownTest('operator/rollback')], {
+    'a rollback is undone by whoever publishes next': drop('TargetPublication.#decide', 'isRepeated'),
+    'a hold forgets a pin': becomes(undefined, 'setHold', '&& 3/3'),
+  }),
+  ...caught([model('adoption with history', 'power cut'), ownTest('taken-over')], {
+    'what is taken over is not kept': becomes(undefined, 'DirectoryPublication.#stageGeneration', 'takenOverAs'),
+    'a killed adoption makes what is there our own': becomes(true, 'isRecorded', 'some 2/2'),
+  }),
+  ...caught([ownTest('taken-over')], {
+    'what was taken over goes where it is published again': without('historyAfter', 'isRepeated'),
+    'equal content runs the hooks': becomes(false, 'isKnownToConsumers', '&&'),
+  }),
+  ...caught([ownTest('adoption')], {
+    'a process that writes is no other writer': negate('writersInTree', '&& 1/2', 1),
+    'what the new content does not have goes': drop('checkContent', 'length 2/2'),
+  }),
 ]

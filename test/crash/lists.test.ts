@@ -1,26 +1,69 @@
-/** What names a place of the program by its text finds it: the list of mutations, and the modules that a suite loads from a build. */
+/** What names a place of the program finds it: the list of mutations, and the modules that a suite loads from a build. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { project } from '../project.js'
+import { type Edit, edited } from './changes.js'
+import { withOtherNames } from './mutants/shown.js'
+import { editsOf, misfit, testFile } from './mutation.js'
 import { mutations } from './mutations.js'
+import { Core } from './places.js'
+import { compile, core, coreTexts } from './program.js'
 
-await t.test('each mutation changes what stands in its file once', (t) => {
+/** So many mutations quote the source, and break when a variable is renamed: they may only become fewer. */
+const quotedAtMost = 18
+
+await t.test('each mutation changes one place of the core, or each of several', (t) => {
+  const texts = coreTexts()
   t.ok(mutations.length > 200, `${mutations.length} mutations`)
-  for (const { name, patches } of mutations)
-    for (const { file, find } of patches) {
-      const path = join(project, file)
-      const times = existsSync(path) ? readFileSync(path, 'utf8').split(find).length - 1 : 0
-      if (times !== 1) t.fail(`${name}: ${file} holds it ${times} times: ${find}`)
+  t.same(
+    mutations.flatMap((mutation) => misfit(mutation) ?? []),
+    [],
+  )
+  for (const mutation of mutations.filter((one) => misfit(one) === undefined)) {
+    const edits = editsOf(mutation)
+    for (const file of new Set(edits.map((edit) => edit.file))) {
+      const text = texts.get(file) ?? ''
+      const own = edits.filter((edit) => edit.file === file)
+      t.not(compile(edited(text, own)), compile(text), mutation.name)
     }
+  }
+  const names = mutations.map(({ name }) => name)
+  t.same(
+    names.filter((name, index) => names.indexOf(name) !== index),
+    [],
+  )
+  t.end()
+})
+
+/** Lines before an edit: renaming adds none. */
+const linesBefore = (texts: ReadonlyMap<string, string>, { file, start }: Edit): number =>
+  (texts.get(file) ?? '').slice(0, start).split('\n').length
+
+await t.test('no mutation needs the name of a file, and few need that of a variable', (t) => {
+  const texts = coreTexts()
+  const moved = new Map([...texts.values()].map((text, index) => [`src/${index}.ts`, withOtherNames(text)] as const))
+  const [here, there] = [core(), new Core(moved)]
+  for (const { name, changes } of mutations)
+    for (const { isQuoted, edits } of changes)
+      if (!isQuoted)
+        t.same(
+          edits(there).map((edit) => linesBefore(moved, edit)),
+          edits(here).map((edit) => linesBefore(texts, edit)),
+          name,
+        )
+  const quoting = mutations.filter(({ changes }) => changes.some(({ isQuoted }) => isQuoted))
+  t.equal(quoting.length, quotedAtMost, 'a mutation names what it breaks; correct the number where it has fallen')
   t.end()
 })
 
 await t.test('each test of its own is there', (t) => {
-  const files = mutations.flatMap(({ caughtBy }) => caughtBy.flatMap((by) => (by.suite === 'own test' ? by.file : [])))
+  const files = mutations.flatMap((mutation) =>
+    mutation.caughtBy.flatMap((by) => (by.suite === 'own test' ? testFile(by, mutation) : [])),
+  )
   t.ok(files.length > 20, `${files.length} tests`)
   t.same(
-    [...new Set(files)].filter((file) => !existsSync(join(project, 'test', `${file}.test.ts`))),
+    [...new Set(files)].filter((file) => !existsSync(join(project, file))),
     [],
   )
   t.end()

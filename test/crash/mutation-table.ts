@@ -1,4 +1,4 @@
-import { type Mutation, type SuiteName, suiteNames } from './mutation.js'
+import { editsOf, type Mutation, type SuiteName, suiteNames } from './mutation.js'
 import { makeProgram } from './program.js'
 import { matrixTrials, run, type Trial, trialOf, type TrialResult, wholeTrials } from './suites.js'
 
@@ -32,9 +32,12 @@ function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent):
   const [cheapest, ...others] = caughtBy
   const trials = {
     // Who names a suite wants all that it must catch.
-    usual: () => (only === '' ? [cheapest, ...others.filter(({ suite }) => suite === 'power')] : caughtBy).map(trialOf),
+    usual: () =>
+      (only === '' ? [cheapest, ...others.filter(({ suite }) => suite === 'power')] : caughtBy).map((catcher) =>
+        trialOf(catcher, mutation),
+      ),
     matrix: () => matrixTrials(mutation),
-    long: () => wholeTrials(caughtBy),
+    long: () => wholeTrials(mutation),
   }[extent]()
   return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }
@@ -59,7 +62,7 @@ export async function runMutations(
       const began = performance.now()
       if (began > until) return
       for (const trial of trialsFor(mutation, { ...extent, extent: 'usual' })) await unmutated.try(trial)
-      const program = makeProgram(mutation.patches)
+      const program = makeProgram(editsOf(mutation))
       try {
         const cells: (TrialResult & { trial: Trial })[] = []
         for (const trial of trialsFor(mutation, extent)) {

@@ -1,4 +1,10 @@
-import type { Patch } from './program.js'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf } from '../../src/errors.js'
+import { project } from '../project.js'
+import { ownTest as testOf } from '../tested.js'
+import { type Change, type Edit, edited } from './changes.js'
+import { core } from './program.js'
 
 /** Suites that a mutation can be put before, cheapest first; the columns of the table. */
 export const suiteNames = ['own test', 'model', 'histories', 'syscalls', 'power'] as const
@@ -13,8 +19,8 @@ export type Catcher =
   /** Faults at the sites whose description holds this; undefined: the steps that every run must make, and no fault. */
   | { readonly suite: 'syscalls'; readonly sites: string | undefined }
   | { readonly suite: 'power'; readonly fileSystem: 'ext4' | 'xfs' | 'btrfs'; readonly only: string }
-  /** A test file that is about this alone, below `test` and without its ending. */
-  | { readonly suite: 'own test'; readonly file: string; readonly needsRoot: boolean }
+  /** A test file, by the end of its path without `.test.ts`; undefined: the test of the first file that is changed. */
+  | { readonly suite: 'own test'; readonly name: string | undefined; readonly needsRoot: boolean }
 
 export const model = (only = '', phase = ''): Catcher => ({ suite: 'model', only, phase })
 export const histories: Catcher = { suite: 'histories' }
@@ -24,39 +30,51 @@ export const power = (fileSystem: 'ext4' | 'xfs' | 'btrfs', only: string): Catch
   fileSystem,
   only,
 })
-export const ownTest = (file: string): Catcher => ({ suite: 'own test', file, needsRoot: false })
-export const ownTestOfRoot = (file: string): Catcher => ({ suite: 'own test', file, needsRoot: true })
+export const ownTest = (name?: string): Catcher => ({ suite: 'own test', name, needsRoot: false })
+export const ownTestOfRoot = (name?: string): Catcher => ({ suite: 'own test', name, needsRoot: true })
 
-/** One step of the program removed or weakened. */
+/** One step of the core removed or weakened. */
 export interface Mutation {
   readonly name: string
-  readonly patches: readonly Patch[]
+  readonly changes: readonly Change[]
   /** All of these must catch it. The first is the cheapest: it and those on real disks are what a usual run asks. */
   readonly caughtBy: readonly [Catcher, ...Catcher[]]
 }
 
-/** A mutation of one place; `file` from src/durable, or from the root where it says so with a leading slash. */
-export function mutation(
-  name: string,
-  file: string,
-  find: string,
-  replace: string,
-  ...caughtBy: readonly Catcher[]
-): Mutation {
-  return compound(name, [[file, find, replace]], ...caughtBy)
+/** Mutations by their names: what each changes, in one place of the core or in several. */
+export function caught(
+  caughtBy: readonly [Catcher, ...Catcher[]],
+  mutations: Readonly<Record<string, Change | readonly Change[]>>,
+): Mutation[] {
+  return Object.entries(mutations).map(([name, changes]) => ({ name, changes: [changes].flat(), caughtBy }))
 }
 
-/** A mutation that takes several places. */
-export function compound(
-  name: string,
-  places: readonly (readonly [file: string, find: string, replace: string])[],
-  ...caughtBy: readonly Catcher[]
-): Mutation {
-  const [first = model(), ...more] = caughtBy
-  const patches = places.map(([file, find, replace]) => ({
-    file: file.startsWith('/') ? file.slice(1) : `src/durable/${file}`,
-    find,
-    replace,
-  }))
-  return { name, patches, caughtBy: [first, ...more] }
+/** Throws where a change fits the core no more. */
+export function editsOf({ changes }: Pick<Mutation, 'changes'>): Edit[] {
+  return changes.flatMap((change) => change.edits(core()))
+}
+
+/** Why a mutation fits the core no more; undefined where it does. */
+export function misfit(mutation: Mutation): string | undefined {
+  try {
+    const edits = editsOf(mutation)
+    for (const { file } of edits)
+      edited(
+        '',
+        edits.filter((one) => one.file === file),
+      )
+    return undefined
+  } catch (error) {
+    return `${mutation.name}: ${messageOf(error)}`
+  }
+}
+
+/** The path of a test that must catch a mutation. Throws where there is not one of this name. */
+export function testFile({ name }: Catcher & { suite: 'own test' }, mutation: Mutation): string {
+  if (name === undefined) return testOf(editsOf(mutation)[0]?.file ?? '')
+  const paths = readdirSync(join(project, 'test'), { recursive: true, encoding: 'utf8' })
+  const found = paths.map((path) => `test/${path}`).filter((path) => path.endsWith(`/${name}.test.ts`))
+  const [file = ''] = found
+  if (found.length !== 1) throw new Error(`${found.length} tests are called ${name}: ${found.join(', ')}`)
+  return file
 }

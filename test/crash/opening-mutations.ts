@@ -1,77 +1,28 @@
-import { compound, type Mutation, mutation, ownTest } from './mutation.js'
-
-const opening = ownTest('crash/file-system/opening')
+import { without, becomes, keep } from './changes.js'
+import { caught, ownTest, type Mutation } from './mutation.js'
 
 /** How things are opened and renamed: what no crash shows, but somebody who was there before. */
 export const openings: readonly Mutation[] = [
-  mutation('no O_EXCL', 'posix/file-system.ts', 'O_CREAT | O_EXCL | O_NOFOLLOW', 'O_CREAT | O_NOFOLLOW', opening),
-  mutation(
-    'links are followed to directories',
-    'posix/file-system.ts',
-    'O_RDONLY | O_DIRECTORY | O_NOFOLLOW)',
-    'O_RDONLY | O_DIRECTORY)',
-    ownTest('durable/open-path'),
-  ),
-  mutation(
-    'openat2 follows links to directories',
-    '/native/open.ts',
-    'openFlags, resolveNoSymlinks | resolveNoMounts)',
-    'openFlags, resolveNoMounts)',
-    opening,
-  ),
-  mutation(
-    'openat2 crosses mounts',
-    '/native/open.ts',
-    'openFlags, resolveNoSymlinks | resolveNoMounts)',
-    'openFlags, resolveNoSymlinks)',
-    ownTest('native/open'),
-  ),
-  mutation(
-    'links are followed to files',
-    'posix/file-system.ts',
-    'O_RDONLY | O_NOFOLLOW | O_NONBLOCK)',
-    'O_RDONLY | O_NONBLOCK)',
-    ownTest('durable/open-path'),
-  ),
-  mutation(
-    'links are followed to append',
-    'posix/file-system.ts',
-    'O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK)',
-    'O_RDWR | O_APPEND | O_NONBLOCK)',
-    opening,
-  ),
-  mutation(
-    'links are followed to locks',
-    'posix/file-system.ts',
-    'const flags = O_NOFOLLOW | O_NONBLOCK',
-    'const flags = O_NONBLOCK',
-    opening,
-  ),
-  mutation(
-    'a fifo is waited for',
-    'posix/file-system.ts',
-    'O_RDONLY | O_NOFOLLOW | O_NONBLOCK)',
-    'O_RDONLY | O_NOFOLLOW)',
-    opening,
-  ),
-  compound(
-    'links are followed in paths',
-    [['/native/open.ts', 'const resolveNoSymlinks = 0x04', 'const resolveNoSymlinks = 0']],
-    opening,
-  ),
-  mutation(
-    'links are followed in paths, without openat2',
-    'posix/open-path.ts',
-    'O_RDONLY : O_PATH) | O_DIRECTORY | O_NOFOLLOW',
-    'O_RDONLY : O_PATH) | O_DIRECTORY',
-    ownTest('durable/open-path'),
-  ),
-  compound('no O_CLOEXEC', [['/native/open.ts', ' | closeOnExec)', ')']], opening),
-  compound('no RENAME_NOREPLACE', [['/native/rename.ts', 'noreplace: 1', 'noreplace: 0']], opening),
-  compound('no RENAME_EXCHANGE', [['/native/rename.ts', 'exchange: 2', 'exchange: 0']], opening),
-  compound(
-    'no flock',
-    [['/native/flock.ts', 'if (result === 0) return true', 'return true']],
-    ownTest('durable/path/lock'),
-  ),
+  ...caught([ownTest('opening')], {
+    'no O_EXCL': without('NodeFileSystem.createFile', 'O_EXCL'),
+    'openat2 follows links to directories': without('openOnSameMount', 'resolveNoSymlinks'),
+    'links are followed to append': without('NodeFileSystem.openAppend', 'O_NOFOLLOW'),
+    'links are followed to locks': without('NodeFileSystem.openLock', 'O_NOFOLLOW'),
+    'a fifo is waited for': without('NodeFileSystem.openFile', 'O_NONBLOCK'),
+    'links are followed in paths': becomes(0, 'resolveNoSymlinks', "'4'"),
+    'no O_CLOEXEC': without('howToOpen', 'closeOnExec'),
+    'no RENAME_NOREPLACE': becomes(0, 'flags', "'1'"),
+    'no RENAME_EXCHANGE': becomes(0, 'flags', "'2'"),
+  }),
+  ...caught([ownTest('open-path')], {
+    'links are followed to directories': without('NodeFileSystem.openDirectory', 'O_NOFOLLOW'),
+    'links are followed to files': without('NodeFileSystem.openFile', 'O_NOFOLLOW'),
+    'links are followed in paths, without openat2': without('walkNoSymlinks', 'O_NOFOLLOW'),
+  }),
+  ...caught([ownTest()], {
+    'openat2 crosses mounts': without('openOnSameMount', 'resolveNoMounts'),
+  }),
+  ...caught([ownTest('lock')], {
+    'no flock': keep('tryLock', 'return 1/2'),
+  }),
 ]

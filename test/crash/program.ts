@@ -12,13 +12,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { transformSync } from 'esbuild'
 import { project } from '../project.js'
-
-/** One step of the program weakened: in `file` (from the root), `find`, which must be there once, becomes `replace`. */
-export interface Patch {
-  readonly file: string
-  readonly find: string
-  readonly replace: string
-}
+import { type Edit, edited } from './changes.js'
+import { Core } from './places.js'
 
 /** The sources as they were when the first copy was made: all copies are of one program, whoever edits it meanwhile. */
 const texts = new Map<string, string>()
@@ -71,50 +66,36 @@ export function compile(text: string): string {
   return transformSync(text, { loader: 'ts', format: 'esm', target: 'es2023', tsconfigRaw }).code
 }
 
-/** Throws where a patch no longer fits: a step that was rewritten needs its mutation rewritten. */
-function patched(path: string, text: string, patches: readonly Patch[]): string {
-  let after = text
-  for (const { file, find, replace } of patches) {
-    if (file !== path) continue
-    const [before, tail, more] = after.split(find)
-    if (before === undefined || tail === undefined || more !== undefined) {
-      throw new Error(`the mutation of ${file} no longer fits: this is not there exactly once:\n${find}`)
-    }
-    after = before + replace + tail
-  }
-  return after
+/** The sources that mutations change, by their paths. */
+export function coreTexts(): ReadonlyMap<string, string> {
+  return new Map([...sources()].filter(([path]) => /^(src\/(durable|static-pods)|native)\/.*\.ts$/.test(path)))
 }
 
-/** What of these patches fits no more: said at once, and of all, before anything is run for minutes. */
-export function misfits(patches: readonly Patch[]): string[] {
-  return patches.flatMap((patch) => {
-    const { file, find } = patch
-    const text = sources().get(file)
-    const times = text === undefined ? 0 : text.split(find).length - 1
-    return times === 1 ? [] : [`${file} has this ${times} times, not once:\n${find}`]
-  })
+let theCore: Core | undefined
+
+export function core(): Core {
+  theCore ??= new Core(coreTexts())
+  return theCore
 }
 
 /**
- * Program and suites, compiled, with these patches, in a directory of its own. Remove it with `remove`. `more`: what is copied
+ * Program and suites, compiled, with these edits, in a directory of its own. Remove it with `remove`. `more`: what is copied
  * besides.
  */
 export function makeProgram(
-  patches: readonly Patch[] = [],
+  edits: readonly Edit[] = [],
   more: readonly string[] = [],
 ): { directory: string; remove: () => void } {
   const directory = mkdtempSync(join(realpathSync(tmpdir()), 'holdfast-program-'))
   const files = sources(more)
-  for (const { file } of patches) if (!files.has(file)) throw new Error(`the mutation's file ${file} is gone`)
   for (const [path, source] of files) {
     const output = join(directory, path.replace(/\.ts$/, '.js'))
     mkdirSync(dirname(output), { recursive: true })
-    const isPatched = patches.some(({ file }) => file === path)
-    let code = isPatched ? undefined : compiled.get(path)
+    const own = edits.filter(({ file }) => file === path)
+    let code = own.length > 0 ? undefined : compiled.get(path)
     if (code === undefined) {
-      const text = patched(path, source, patches)
-      code = path.endsWith('.ts') ? compile(text) : text
-      if (!isPatched) compiled.set(path, code)
+      code = path.endsWith('.ts') ? compile(edited(source, own)) : source
+      if (own.length === 0) compiled.set(path, code)
     }
     writeFileSync(output, code)
   }

@@ -1,139 +1,43 @@
-import { histories, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
+import { drop, without, becomes, keep } from './changes.js'
+import { caught, histories, ownTest, ownTestOfRoot, type Mutation } from './mutation.js'
 
 /** Lines that are added to records, and what records tell of other targets. */
 export const records: readonly Mutation[] = [
-  mutation(
-    'a line is added to a record that is damaged',
-    'record/record-files.ts',
-    'if (!isDamaged && content.length',
-    'if (content.length',
-    ownTest('durable/record/record-appends'),
-  ),
-  mutation(
-    'a record has no bound',
-    'record/record-files.ts',
-    ' && content.length + line.length <= most',
-    '',
-    ownTest('durable/record-bounds'),
-  ),
-  mutation(
-    'a record that is written anew is not synced',
-    'record/record-files.ts',
-    '      await fsyncAll(fs, [file])\n',
-    '',
-    ownTest('durable/record/record-appends'),
-  ),
-  mutation(
-    'a line is added to a record while another process writes it anew',
-    'record/record-files.ts',
-    'while (!scope.fs.tryLock(file))',
-    'while (scope.fs.user.uid < 0)',
-    ownTest('durable/record/record-appends'),
-  ),
-  mutation(
-    'a line is added to a record that has lost its name',
-    'record/record-files.ts',
-    'if (attributes.links > 0) return',
-    'if (attributes.links >= 0) return',
-    ownTest('durable/record/record-appends'),
-  ),
-  mutation(
-    'a target in another target is published',
-    'target/site.ts',
-    'if (above) throw insideAnother(this.path, above)',
-    '',
-    ownTest('durable/target/nesting'),
-  ),
-  mutation(
-    'a target that holds another is published',
-    'publish/publication.ts',
-    'await refuseTargetBelow({ fs, path, parent: directory, name }, current?.tree)',
-    '',
-    ownTest('durable/target/nesting'),
-  ),
-  mutation(
-    'a record that was copied tells of a target',
-    'target/nesting.ts',
-    'isSame(place.parent, identityOf(await fs.attributes(parent)))',
-    'isSame(place.parent, place.parent)',
-    ownTest('durable/target/nesting'),
-  ),
-  mutation(
-    'a btrfs subvolume below a target is not noticed',
-    'path/tree.ts',
-    'if (attributes.device !== device) throw otherDevice(path)',
-    '',
-    ownTestOfRoot('durable/target/nesting'),
-  ),
-  mutation(
-    'a committed publication counts as aborted where its earlier content is back',
-    'record/speaking-record.ts',
-    'if (record.committed || isIn(record, tree)) return false',
-    'if (record.before === tree?.digest) return true',
-    ownTest('durable/earlier-content-returns'),
-    histories,
-  ),
-  mutation(
-    'an inode is known by its number alone',
-    'record/speaking-record.ts',
-    'return tellBirths(recorded, found) || isSameContent()',
-    'return true',
-    ownTest('durable/record/speaking-record'),
-  ),
-  mutation(
-    'records go before anything is published',
-    'keep/clean.ts',
-    'removeNow.filter((name) => !isRecord(name) && !isGone(name))',
-    'removeNow.filter((name) => !isGone(name))',
-    ownTest('durable/record/taken-over'),
-  ),
-  mutation(
-    'what became of a target that was let go is drift',
-    'record/speaking-record.ts',
-    '  if (letGoSince(recordFor(newest, records, tree)) !== undefined) return false\n',
-    '',
-    ownTest('durable/record/speaking-record'),
-  ),
-  mutation(
-    'a target that was let go keeps others out',
-    'target/nesting.ts',
-    ' || letGoSince(record) !== undefined',
-    '',
-    ownTest('durable/target/nesting'),
-  ),
-  mutation(
-    'what was made from an object that is gone stays in the history',
-    'keep/history.ts',
-    '(object) => object.gone === true',
-    '(object) => object.gone !== true && object.gone === true',
-    ownTest('durable/history-limits'),
-  ),
-  mutation(
-    'copies go that a damaged record may name',
-    'keep/clean.ts',
-    'known && (records.torn.length === 0 || records.valid.length > 0)',
-    'known',
-    ownTest('durable/look/past'),
-  ),
-  mutation(
-    'an aborted publication takes from what is kept',
-    'look/past.ts',
-    '.filter((name) => !stays.has(name))',
-    '',
-    ownTest('durable/look/past'),
-  ),
-  mutation(
-    'what was let go goes with its hold',
-    'target/nesting.ts',
-    'return !hasPast && !isInForce(record.hold, now) && !isPinned(record.pin, now)',
-    'return true',
-    ownTest('durable/target/nesting'),
-  ),
-  mutation(
-    'a mark that a power cut took away is not made up for',
-    'keep/clean.ts',
-    '  await recordCommit(area, found)\n',
-    '',
-    ownTest('durable/settling'),
-  ),
+  ...caught([ownTest()], {
+    'a line is added to a record that is damaged': keep('add', '<='),
+    'a record that is written anew is not synced': drop('rewrite', 'fsyncAll'),
+    'a line is added to a record while another process writes it anew': becomes(true, 'openAlone', 'tryLock'),
+    'a line is added to a record that has lost its name': becomes(true, 'openAlone', '>'),
+    'a record that was copied tells of a target': becomes(true, 'isTarget', 'isSame'),
+    'an inode is known by its number alone': becomes(true, 'isVery', 'tellBirths'),
+    'what became of a target that was let go is drift': drop('isRecorded', 'letGoSince'),
+    'a target that was let go keeps others out': without('targetAbove', 'letGoSince'),
+    'an aborted publication takes from what is kept': without('beyond', 'filter 2/2'),
+    'what was let go goes with its hold': becomes(true, 'isFinished', '&&'),
+  }),
+  ...caught([ownTest('record-bounds')], {
+    'a record has no bound': without('add', 'length 1/3'),
+  }),
+  ...caught([ownTest('nesting')], {
+    'a target in another target is published': drop('Site.resolve', 'insideAnother'),
+    'a target that holds another is published': drop('TargetPublication.#look', 'refuseTargetBelow'),
+  }),
+  ...caught([ownTestOfRoot('nesting')], {
+    'a btrfs subvolume below a target is not noticed': drop('beginDirectory', 'device'),
+  }),
+  ...caught([ownTest('earlier-content-returns'), histories], {
+    'a committed publication counts as aborted where its earlier content is back': drop('isAborted', 'committed 1/2'),
+  }),
+  ...caught([ownTest('taken-over')], {
+    'records go before anything is published': without('makeRoom', '&& 3/3', 0),
+  }),
+  ...caught([ownTest('history-limits')], {
+    'what was made from an object that is gone stays in the history': becomes(false, 'limitsOf', '=== 1/2'),
+  }),
+  ...caught([ownTest('past')], {
+    'copies go that a damaged record may name': without('makeRoom', '||'),
+  }),
+  ...caught([ownTest('durable/settling')], {
+    'a mark that a power cut took away is not made up for': drop('tidy', 'recordCommit'),
+  }),
 ]

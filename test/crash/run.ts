@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import { type Row, runMutations, survivors, table, untried } from './mutation-table.js'
 import { mutations } from './mutations.js'
-import { makeProgram, misfits } from './program.js'
+import { misfit } from './mutation.js'
+import { makeProgram } from './program.js'
 import { runProgram } from './suites.js'
 import { randomFrom, shuffled } from './syscalls/random.js'
 
@@ -71,11 +72,9 @@ async function mutationTable(): Promise<void> {
     seconds: Number(values.draw),
   } as const
   const chosen = inOrder(mutations.filter(({ name }) => name.includes(values.mutation)))
-  const unfit = chosen.filter(({ patches }) => misfits(patches).length > 0)
-  for (const { name, patches } of unfit) {
-    console.error(`the mutation "${name}" must follow the program:\n${misfits(patches).join('\n')}`)
-  }
-  if (unfit.length > 0) throw new Error(`${unfit.length} mutations fit the program no more`)
+  // All of them at once, before anything runs for minutes.
+  const unfit = chosen.flatMap((mutation) => misfit(mutation) ?? [])
+  if (unfit.length > 0) throw new Error(`the core has changed, and these must follow it:\n${unfit.join('\n')}`)
   const { complaints } = state
   const tried = await runMutations(chosen, extent, printRow)
   const { rows } = tried

@@ -1,5 +1,5 @@
-import { join } from 'node:path'
-import { type Catcher, type Mutation, type SuiteName, suiteNames } from './mutation.js'
+import { basename, join } from 'node:path'
+import { type Catcher, editsOf, type Mutation, type SuiteName, suiteNames, testFile } from './mutation.js'
 import { runGroup } from './process-group.js'
 
 /** One suite, or a part of it, as a command in a copy of the program. */
@@ -59,12 +59,12 @@ function powerTrial(where: readonly string[]): Omit<Trial, 'expects'> {
 
 function ownTrial(file: string, needsRoot: boolean): Omit<Trial, 'expects'> {
   // The trial's own patience ends it: half a minute for each test, tap's default, is short on a busy machine.
-  return { suite: 'own test', command: [`test/${file}.test.js`], env: { TAP_TIMEOUT: '0' }, needsRoot }
+  return { suite: 'own test', command: [file.replace(/ts$/, 'js')], env: { TAP_TIMEOUT: '0' }, needsRoot }
 }
 
 /** The part of a suite that must catch it. */
-export function trialOf(catcher: Catcher): Trial {
-  const expects = [expected(catcher)]
+export function trialOf(catcher: Catcher, mutation: Mutation): Trial {
+  const expects = [expected(catcher, mutation)]
   switch (catcher.suite) {
     case 'model':
       return { ...modelTrial(catcher.only, catcher.phase), expects }
@@ -81,15 +81,15 @@ export function trialOf(catcher: Catcher): Trial {
       return { ...powerTrial(where), expects }
     }
     case 'own test':
-      return { ...ownTrial(catcher.file, catcher.needsRoot), expects }
+      return { ...ownTrial(testFile(catcher, mutation), catcher.needsRoot), expects }
   }
 }
 
 /** Every suite as a whole. Only its own test, if it has one, is asked of those that are about one step alone. */
-export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
+export function wholeTrials(mutation: Mutation): Trial[] {
   return suiteNames.flatMap((suite) => {
-    const own = catchers.filter((catcher) => catcher.suite === suite)
-    const expects = [...new Set(own.map(expected))]
+    const own = mutation.caughtBy.filter((catcher) => catcher.suite === suite)
+    const expects = [...new Set(own.map((catcher) => expected(catcher, mutation)))]
     switch (suite) {
       case 'model':
         return [{ ...modelTrial('', ''), expects }]
@@ -100,23 +100,24 @@ export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
       case 'power':
         return [{ ...powerTrial([]), expects }]
       case 'own test':
-        return own.map(trialOf)
+        return own.map((catcher) => trialOf(catcher, mutation))
     }
   })
 }
 
 /** What lies behind the FileSystem interface, or beside it: the model disk stands in its place. */
-const beyondTheModel = /^(native\/|src\/durable\/(posix\/[a-z-]+|sync-path)\.ts$)/
+const beyondTheModel = /^(native|src\/durable\/posix)\//
 
 /**
  * All that must catch it but power cuts; and of the other quick suites what they see of it: a part of the model's states, where
  * the model has the mutated step at all, and the steps that every run must make.
  */
-export function matrixTrials({ caughtBy: catchers, patches }: Mutation): Trial[] {
-  const musts = catchers.filter(({ suite }) => suite !== 'power').map(trialOf)
+export function matrixTrials(mutation: Mutation): Trial[] {
+  const quick = mutation.caughtBy.filter(({ suite }) => suite !== 'power')
+  const musts = quick.map((catcher) => trialOf(catcher, mutation))
   const brief = modelTrial('', '', 'brief')
   const others = [
-    ...(patches.every(({ file }) => beyondTheModel.test(file))
+    ...(editsOf(mutation).every(({ file }) => beyondTheModel.test(file))
       ? []
       : [{ ...brief, command: [...brief.command, '--except', 'batch'] }]),
     sweepTrial({ HOLDFAST_SWEEP: 'steps' }),
@@ -124,14 +125,14 @@ export function matrixTrials({ caughtBy: catchers, patches }: Mutation): Trial[]
   return [...musts, ...others.map((trial) => ({ ...trial, expects: [] }))]
 }
 
-function expected(catcher: Catcher): string {
+function expected(catcher: Catcher, mutation: Mutation): string {
   if (catcher.suite === 'power') return catcher.fileSystem
-  return catcher.suite === 'own test' ? nameOf(catcher.file) : caught
+  return catcher.suite === 'own test' ? nameOf(testFile(catcher, mutation)) : caught
 }
 
-/** `crash/file-system/aio` is named `aio`. */
+/** `test/crash/syscalls/aio.test.ts` is named `aio`. */
 function nameOf(file: string): string {
-  return file.slice(file.lastIndexOf('/') + 1)
+  return basename(file).replace(/\.test\.[jt]s$/, '')
 }
 
 /** Runs it in the copy. Throws where it could not be run, which is not the same as to be caught. */
@@ -155,7 +156,7 @@ function wordsOf({ suite, command }: Trial, failures: readonly RegExpExecArray[]
     case 'power':
       return [...new Set(failures.map(([, fileSystem = caught]) => fileSystem))]
     case 'own test':
-      return [nameOf((command[0] ?? '').replace(/\.test\.js$/, ''))]
+      return [nameOf(command[0] ?? '')]
     case 'model':
     case 'histories':
     case 'syscalls':

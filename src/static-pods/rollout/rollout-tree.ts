@@ -59,7 +59,7 @@ export async function refuseKept(target: string, disk: Disk, kept: readonly Kept
 }
 
 /** Durable, under its own name; the tree as it then stands in the state. */
-export async function stageTree(
+export async function stageRolledTree(
   request: DirectoryPublicationRequest,
   { target, oldContent }: RolledTree,
   disk: Disk,

@@ -16,7 +16,7 @@ import {
 } from './rollout-state.js'
 import { filesBefore, tryProbes } from './rollout-probes.js'
 import { closeState, Rollout, type RolloutMeans } from './rollout-steps.js'
-import { type KeptTree, refuseKept, removeAllKept, stageTree } from './rollout-tree.js'
+import { type KeptTree, refuseKept, removeAllKept, stageRolledTree } from './rollout-tree.js'
 import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
 
 export type { RolloutMeans, RolloutOutcome }
@@ -61,7 +61,7 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
     const couldAsk = tried ?? (await tryBefore(request, plan, means))
     const begun: RolloutState = { ...plan, couldAsk, ...(kept.length > 0 && { kept: kept.map(({ tree }) => tree) }) }
     await writeState(manifestDirectory, begun, disk, log)
-    const tree = plan.tree && request.tree ? await stageTree(request.tree, plan.tree, disk, means.signal) : null
+    const tree = plan.tree && request.tree ? await stageRolledTree(request.tree, plan.tree, disk, means.signal) : null
     const state: RolloutState = { ...begun, phase: 'going', tree }
     await writeState(manifestDirectory, state, disk, log)
     const outcome = await new Rollout(state, manifestDirectory, means).run()

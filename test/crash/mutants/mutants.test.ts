@@ -3,6 +3,7 @@ import { battery } from './battery.js'
 import { equivalents, namesIn } from './equivalents.js'
 import { byName, mutantsOf, mutated, readSources, type Source } from './mutants.js'
 import { inOrder } from './order.js'
+import { withOtherNames } from './shown.js'
 import { survivors } from './survivors.js'
 import { answerOf } from './answer.js'
 
@@ -63,8 +64,6 @@ await t.test('a mutant keeps its name when something else is edited', (t) => {
   const edited = `import { lock } from './lock.js'\n${text}\nfunction other(): void { call() }\n`
   const names = Object.keys(changes(edited))
   for (const name of Object.keys(changes(text))) t.ok(names.includes(name), name)
-  const renamed = text.replaceAll(/\b(path|tries|error)\b/g, '$1Anew')
-  t.same(Object.keys(changes(renamed)), Object.keys(changes(text)), 'nor do the names of its variables count')
   t.equal(new Set(names).size, names.length, 'no two have one name')
   t.end()
 })
@@ -115,6 +114,13 @@ await t.test('each name in the lists is that of a mutant, and stands there once'
   t.same(
     listed.filter((name, index) => listed.indexOf(name) !== index),
     [],
+  )
+  const moved = sources.map(({ text }, index) => mutantsOf(`src/${index}.ts`, withOtherNames(text)))
+  t.same(
+    // A function within another is a part of the name.
+    moved.map((mutants) => mutants.map(({ id }) => id.replaceAll('Anew', ''))),
+    sources.map(({ mutants }) => mutants.map(({ id }) => id)),
+    'they need neither the name of a file nor that of a variable',
   )
   t.ok(namesIn(equivalents).length <= equivalentsAtMost, 'a mutant is shown to a test rather than called equivalent')
   t.end()

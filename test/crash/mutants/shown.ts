@@ -47,8 +47,11 @@ export function isLocal(node: ts.Identifier): boolean {
   return !isProperty(node) && localsOf(top).has(node.text)
 }
 
-/** The text of a node without the names of its parameters and variables: it stays what it is when those are renamed. */
-export function shown(node: ts.Node): string {
+/**
+ * The text of a node without the names of its parameters and variables: it stays what it is when those are renamed. `called`: what
+ * stands for each.
+ */
+export function shown(node: ts.Node, called: (name: string) => string = () => '_'): string {
   const source = node.getSourceFile()
   let text = ''
   let at = node.getStart(source)
@@ -63,11 +66,17 @@ export function shown(node: ts.Node): string {
           !parent.propertyName &&
           !parent.dotDotDotToken &&
           parent.name === part)
-      text += source.text.slice(at, start) + (isShort ? `${part.text}: _` : '_')
+      text += source.text.slice(at, start) + (isShort ? `${part.text}: ` : '') + called(part.text)
       at = part.end
     }
     ts.forEachChild(part, visit)
   }
   visit(node)
   return text + source.text.slice(at, node.end)
+}
+
+/** The same program with other names for its parameters and variables, line by line. */
+export function withOtherNames(text: string): string {
+  const source = ts.createSourceFile('a.ts', text, ts.ScriptTarget.ES2023, true)
+  return text.slice(0, source.getStart()) + shown(source, (name) => `${name}Anew`)
 }
