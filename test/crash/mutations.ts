@@ -14,14 +14,16 @@ const orders: readonly Mutation[] = [
     'exchange before barrier 1': move('publish', 'firstBarrier', 'filter 3/3'),
   }),
   ...caught([model()], {
-    'committed before barrier 2': [
-      move('publish', "'could not remove the old content of'", 'secondBarrier'),
-      drop('finished', 'removeOld'),
-    ],
-    'the old is removed before barrier 2': [
-      move('publish', "'could not remove the old content of'", 'secondBarrier'),
-      drop('finished', 'commit'),
-    ],
+    'committed before barrier 2': quoted(
+      'publish',
+      'const visible =',
+      "await each(going(), 'too early', (publication) => publication.commit())\n    const visible =",
+    ),
+    'the old is removed before barrier 2': quoted(
+      'publish',
+      'const visible =',
+      "await each(going(), 'too early', (publication) => publication.removeOld())\n    const visible =",
+    ),
     'mode and owner after the fsync': postpone(['stageTree', 'setMetadata 1/3'], ['publish', 'swap']),
     'two renames for an exchange': quoted(
       'makeVisible',
