@@ -1,4 +1,5 @@
-import { checkPath, workingDirectory } from './arguments.js'
+import { sizeOfStatx } from './mount-id.js'
+import { checkText, workingDirectory } from './arguments.js'
 import { SystemError } from './errno.js'
 import { callOnThread, declareSystemCall, systemCallNumber } from './libc.js'
 
@@ -8,7 +9,6 @@ const number = systemCallNumber('statx')
 /** AT_STATX_DONT_SYNC: by what is in memory, where the file system can tell it so. */
 const flags = 0x4000
 const wantInode = 0x100
-const sizeOfStatx = 256
 const offsetOfInode = 32
 const offsetOfMajor = 136
 const offsetOfMinor = 140
@@ -29,7 +29,7 @@ export async function identityAt(path: string): Promise<FileIdentity> {
     statx,
     number,
     workingDirectory,
-    checkPath(path),
+    checkText(path),
     flags,
     wantInode,
     answer,

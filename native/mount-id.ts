@@ -7,7 +7,8 @@ const number = systemCallNumber('statx')
 /** AT_EMPTY_PATH | AT_STATX_DONT_SYNC: of the descriptor itself, and of what is in memory. */
 const flags = 0x1000 | 0x4000
 const wantMountId = 0x1000
-const sizeOfStatx = 256
+/** Bytes of struct statx (linux/stat.h). */
+export const sizeOfStatx = 256
 const offsetOfMountId = 144
 
 let answer: { address: bigint; view: DataView } | undefined

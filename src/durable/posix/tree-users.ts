@@ -61,7 +61,7 @@ async function holdingsOf(
 }
 
 /** Milliseconds: a file on a network file system may wait for its server. */
-const patience = 2_000
+const identityPatience = 2_000
 
 /** Descriptors that are still waited for, each by a thread of libuv: none is asked for again meanwhile. */
 const silent = new Set<string>()
@@ -73,7 +73,7 @@ async function isElsewhere({ pid, descriptor, device }: Holding, inodes: Inodes)
   const asking = native.identityAt(path)
   silent.add(path)
   const answered = failureOf(asking).finally(() => silent.delete(path))
-  if (!(await endsWithin(answered, patience)) || (await answered) !== undefined) return false
+  if (!(await endsWithin(answered, identityPatience)) || (await answered) !== undefined) return false
   const { device: where, inode } = await asking
   const own = inodes.get(inode.toString())
   return own !== undefined && own !== where

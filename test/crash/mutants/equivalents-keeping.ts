@@ -3,10 +3,6 @@ export const ofKeeping = [
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
-      `Move.drain.confirm swapped if (_ !== _) throw new NotNow(_, { next: 'staged' })`,
-      `checkFileSystem swapped if (cannotExchange.has(_)) return refused(\`\${_} cannot exchange two names in one step\`, _)`,
-      `checkOwners swapped for (const _ of [_, ..._.entries]) { if (_.type === 'symlink') continue const _ = _ === _…`,
-      `checkOwners swapped if (!_.has(_.uid)) return refused(\`user \${_.uid} owns \${_}, and may write to it\`, \`chown …`,
       `clean swapped _.push(_)`,
       `clean swapped _.warn({ path: _, leftover: _, error: String(_) }, 'could not remove a leftover; the next…`,
       `examineAdoption swapped await _.close()`,
@@ -21,7 +17,6 @@ export const ofKeeping = [
       `Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
       `removeKnown swapped if (_.type === 'directory') { const _ = await _.keep(_.openDirectory(_, _)) await refuseM…`,
       `copyTree swapped for (const { path: _ } of _) { await _.use(parentOf(_), (_) => _.createDirectory(_, nameO…`,
-      `listKept swapped for (const _ of _) _.push(await keptFor(_, _, _, _))`,
     ],
   },
   {

@@ -7,9 +7,7 @@ export const ofPublishing = [
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
-      `DirectoryPublication.stageContent swapped this.stagedAttributes = _.digest(this.desired)`,
       `DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
-      `FilePublication.stageContent swapped this.stagedAttributes = _.digest(this.desired)`,
       `FilePublication.stageContent swapped this.#staged = await this.fs.attributes(_)`,
       `chosen swapped const _ = _.map(({ sequence: _ }) => _).join(', ')`,
       `chosen swapped if (_ === 'rolledBack' && !_ && _ === _ && (_ === undefined || _ === _)) { const _ = _.fi…`,
@@ -64,7 +62,7 @@ export const ofPublishing = [
   },
   {
     reason: 'a copy of bytes that nobody else has: a matter of memory',
-    mutants: [`requestFromPast inverted contentStays: true`],
+    mutants: [`requestAsRecorded inverted contentStays: true`],
   },
   {
     reason: 'what stands for an outcome that `publish()` always has, for the compiler',

@@ -27,8 +27,6 @@ export const ofReading = [
       `addContent swapped _.content(_.value)`,
       `addContent swapped if (_?.done === false && _.value.length === _) { _.content(_.value) const _ = hash('sha25…`,
       `addContent swapped _.content(_.value) (2)`,
-      `PlannedTree.keep swapped this.#byPath = byPath(_)`,
-      `PlannedTree.#addTo swapped this.#sizes.set(_, _)`,
       `StreamSource.#received swapped if (_?.aborted || _ instanceof DurableWriteError) throw _`,
       `showNewName swapped for (const _ of _) showAgain(\`\${_}/\${_}\`, \`\${_}/\${_}\`)`,
     ],
@@ -87,7 +85,6 @@ export const ofReading = [
       'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
       `entriesOf counted size: _ = 0`,
-      `PlannedTree.keep shortened _ === undefined || _ === undefined`,
       `FileSource.#readable shortened _ instanceof DurableWriteError || !isSystemError(_)`,
       `isFilePath shortened typeof _ === 'object' && _ !== null && 'path' in _`,
     ],

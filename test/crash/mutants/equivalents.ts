@@ -20,8 +20,6 @@ export const equivalents: readonly Listed[] = [
       `directoryFlags unflagged constants.O_RDONLY of constants.O_RDONLY | constants.O_DIRECTORY`,
       `NodeFileSystem.openDirectory unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
       `NodeFileSystem.openFile unflagged O_RDONLY of O_RDONLY | O_NOFOLLOW`,
-      `walkNoSymlinks unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
-      `walkNoSymlinks unflagged O_RDONLY of O_RDONLY | O_DIRECTORY (2)`,
     ],
   },
   {
@@ -143,8 +141,8 @@ export const equivalents: readonly Listed[] = [
   {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
     mutants: [
-      `lockOnce compared _ <= 0`,
-      `lockOnce counted _ <= 0`,
+      `lockOnce compared _ > 0`,
+      `lockOnce counted _ > 0`,
       `headStart counted headStart = 1`,
       `kindOf compared clock.now() - readAt > freshness`,
       `pollInterval counted pollInterval = 20`,
@@ -268,10 +266,7 @@ export const equivalents: readonly Listed[] = [
   },
   {
     reason: 'every mount point has a character, and `/` is a directory however it is opened',
-    mutants: [
-      `mountAbove counted _?.mountPoint.length ?? 0`,
-      `walkNoSymlinks unflagged O_DIRECTORY of O_RDONLY | O_DIRECTORY`,
-    ],
+    mutants: [`mountAbove counted _?.mountPoint.length ?? 0`],
   },
   ...ofReading,
   ...ofKeeping,

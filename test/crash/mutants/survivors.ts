@@ -9,9 +9,7 @@ export const survivors: readonly Listed[] = [
     reason: 'not looked at yet',
     mutants: [
       'presentOnce shortened _ && recordFor(_, _, _)',
-      "Move.drain.confirm swallowed throw new NotNow(_, { next: 'both', waits: _ })",
       'earlier.confirm shortened _.record ?? _',
-      "lockOnce swapped if (_ <= 0 || _.signal?.aborted) throw busy(_, 'another process')",
       'NodeFileSystem.rename swapped await atPath(() => pathOf(_, _), native.rename(_, _, _, _, _))',
       "DirectoryPublication.#open swapped if (codeOf(_) === 'ENOENT') return undefined",
       'TargetPublication.#decide swapped if (!isRepeated(_, this.desired)) refusePinned(_, this.desired.digest, _, _, _.now())',
