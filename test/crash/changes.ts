@@ -34,7 +34,7 @@ const at =
   })
 
 /** The statement around a place, with the condition that it alone stands under. */
-export function statementOf(place: ts.Node): ts.Node {
+function statementOf(place: ts.Node): ts.Node {
   let node = place
   while (!ts.isStatement(node)) node = node.parent
   const { parent } = node
@@ -47,7 +47,7 @@ export const drop = at((place) => edit(statementOf(place), ';'))
 /** Takes a condition, flag, element, property or call out of the chain, list or object around it. */
 export const without = at(takenOut)
 
-export function takenOut(place: ts.Node): Edit | undefined {
+function takenOut(place: ts.Node): Edit | undefined {
   for (let node = place; !ts.isStatement(node) && !ts.isFunctionLike(node); node = node.parent) {
     const { parent } = node
     if (isChain(parent)) return edit(parent, (node === parent.left ? parent.right : parent.left).getText())
@@ -89,7 +89,7 @@ export const negate = at((place) => edit(place, `!(${place.getText()})`))
 /** Puts a place where the whole stands that it is a part of: an argument for its call, a branch for both. */
 export const keep = at((place) => edit(wholeOf(place), place.getText()))
 
-export function wholeOf(place: ts.Node): ts.Node {
+function wholeOf(place: ts.Node): ts.Node {
   let node = place.parent
   while (isWrapper(node)) node = node.parent
   return isChain(node) ? wholeChain(node) : node

@@ -65,7 +65,7 @@ function named(from: ts.Node, step: string): ts.Node | undefined {
 }
 
 /** All that has this name below a node, in the order in which the names are written. */
-export function everyPlace(from: ts.Node, name: string): ts.Node[] {
+function everyPlace(from: ts.Node, name: string): ts.Node[] {
   const found: ts.Node[] = []
   const visit = (node: ts.Node): void => {
     if (ts.isTypeNode(node) || (ts.isBindingElement(node.parent) && node.parent.initializer !== node)) return
@@ -144,7 +144,7 @@ export const isWrapper = (node: ts.Node): node is ts.AwaitExpression | ts.Parent
   ts.isAwaitExpression(node) || ts.isParenthesizedExpression(node)
 
 /** The arguments of a call, elements, operands, a condition and its branches, statements, or the one value that is inside. */
-export function partsOf(node: ts.Node): readonly (ts.Node | undefined)[] {
+function partsOf(node: ts.Node): readonly (ts.Node | undefined)[] {
   if (isWrapper(node)) return partsOf(node.expression)
   if (isCall(node)) return node.arguments ?? []
   if (ts.isArrayLiteralExpression(node)) return node.elements
