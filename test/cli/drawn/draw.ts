@@ -1,0 +1,146 @@
+/**
+ * Drawn lives of configurations: what an operator writes into the files of one or two agents, what their objects come to be meanwhile, and
+ * what else happens on the node. Each configuration is valid by itself and with that of the other agent: a path has one publisher.
+ */
+import { randomFrom } from '../../seed.js'
+
+export const secrets = ['s0', 's1', 's2', 's3'] as const
+export type Secret = (typeof secrets)[number]
+/** Each path has a parent of its own, so that what is left beside it can be seen. */
+export const paths = ['a', 'b', 'c', 'd', 'e'] as const
+export type Path = (typeof paths)[number]
+
+/** Which of them a selector finds. */
+export const labels: Readonly<Record<Secret, 'x' | 'y'>> = { s0: 'x', s1: 'x', s2: 'y', s3: 'y' }
+
+export interface Directory {
+  readonly path: Path
+  readonly contents: readonly Secret[] | 'x' | 'y'
+  readonly onDrop: 'keep' | 'remove'
+  readonly history: number
+  readonly movedFrom?: Path
+  /** afterPublish, beforePublish. */
+  readonly hook?: true
+  readonly check?: true
+}
+
+export type Step =
+  | { readonly step: 'configure'; readonly agent: number; readonly directories: readonly Directory[] }
+  | { readonly step: 'put' | 'delete'; readonly secret: Secret }
+  | { readonly step: 'kill'; readonly agent: number }
+  /** The target goes; something of the generator's own comes to a path that nobody has configured; `hold --for 1s`. */
+  | { readonly step: 'lose' | 'own' | 'hold'; readonly path: Path }
+  | { readonly step: 'wait'; readonly milliseconds: number }
+
+/** All paths that a configuration has something to do with. */
+export function claimed(directories: readonly Directory[]): Path[] {
+  return directories.flatMap(({ path, movedFrom }) => (movedFrom === undefined ? [path] : [path, movedFrom]))
+}
+
+/** The configurations of both agents after each step. */
+function configurations(steps: readonly Step[]): (readonly Directory[])[][] {
+  const now: (readonly Directory[])[] = [[], []]
+  return steps.map((one) => {
+    if (one.step === 'configure') now[one.agent] = one.directories
+    return [...now]
+  })
+}
+
+/** Shrinking leaves steps out: what is left must make sense still. */
+export function isValid(steps: readonly Step[]): boolean {
+  return configurations(steps).every((both, index) => {
+    const all = both.flatMap(claimed)
+    const step = steps[index]
+    if (step?.step === 'configure' && step.directories.length === 0) return false
+    return new Set(all).size === all.length && !(step?.step === 'own' && all.includes(step.path))
+  })
+}
+
+type Draw = ReturnType<typeof drawing>
+
+function drawing(seed: number) {
+  const random = randomFrom(seed)
+  const below = (limit: number): number => Math.floor(random() * limit)
+  const one = <T>(values: readonly T[]): T | undefined => values[below(values.length)]
+  return { below, one, chance: (part: number): boolean => random() < part }
+}
+
+export function drawSteps(seed: number): Step[] {
+  const draw = drawing(seed)
+  const { below, one, chance } = draw
+  const agents = chance(0.4) ? 2 : 1
+  const now: Directory[][] = [[], []]
+  const steps: Step[] = []
+  const length = 6 + below(12)
+  while (steps.length < length) {
+    const agent = below(agents)
+    const all = now.flatMap(claimed)
+    const what = below(20)
+    if (what < 9 || steps.length === 0) {
+      const next = change(
+        draw,
+        now[agent] ?? [],
+        paths.filter((path) => !all.includes(path)),
+      )
+      // A file without a directory is refused.
+      if (next.length === 0) continue
+      now[agent] = next
+      steps.push({ step: 'configure', agent, directories: next })
+    } else if (what < 12) steps.push({ step: 'wait', milliseconds: one([50, 300, 1500]) ?? 0 })
+    else if (what < 15) steps.push({ step: 'put', secret: one(secrets) ?? 's0' })
+    else if (what < 16) steps.push({ step: 'delete', secret: one(secrets) ?? 's0' })
+    else if (what < 17) steps.push({ step: 'kill', agent })
+    else if (what < 18) steps.push({ step: 'lose', path: one(paths) ?? 'a' })
+    else if (what < 19) steps.push({ step: 'hold', path: one(paths) ?? 'a' })
+    else {
+      const path = one(paths.filter((each) => !all.includes(each)))
+      if (path !== undefined) steps.push({ step: 'own', path })
+    }
+  }
+  return steps
+}
+
+/** The next configuration of an agent: a directory comes, goes, is changed, or moves, and sometimes two things at once. */
+function change(draw: Draw, before: readonly Directory[], free: readonly Path[]): Directory[] {
+  const { below, one, chance } = draw
+  const directory = one(before)
+  const others = before.filter((other) => other !== directory)
+  const fresh = one(free)
+  const what = below(6)
+  const next = ((): Directory[] => {
+    if (directory === undefined || what === 0) return fresh ? [...before, drawn(draw, fresh)] : [...before]
+    const { movedFrom, ...rest } = directory
+    if (what === 1) return others
+    if (what === 2) return [...others, { ...drawn(draw, directory.path), ...(movedFrom && { movedFrom }) }]
+    // Back to where it came from, or where it is for good.
+    if (what === 3) return [...others, movedFrom && chance(0.5) ? { ...rest, path: movedFrom } : rest]
+    return fresh ? [...others, { ...rest, path: fresh, movedFrom: directory.path }] : others
+  })()
+  const left = free.filter((path) => !claimed(next).includes(path))
+  return chance(0.3) ? change(draw, next, left) : next
+}
+
+function drawn({ below, chance }: Draw, path: Path): Directory {
+  const [first, second] = [secrets[below(4)] ?? 's0', secrets[below(4)] ?? 's1']
+  const several = first === second ? [first] : [first, second]
+  return {
+    path,
+    contents: chance(0.25) ? (chance(0.5) ? 'x' : 'y') : several.slice(0, 1 + below(2)),
+    onDrop: chance(0.5) ? 'remove' : 'keep',
+    history: chance(0.5) ? 0 : 2,
+    ...(chance(0.3) && { hook: true }),
+    ...(chance(0.15) && { check: true }),
+  }
+}
+
+/** Lives that are a little shorter, in the order in which to try them. */
+export function shorter(steps: readonly Step[]): (readonly Step[])[] {
+  const less = steps.map((_, index) => steps.toSpliced(index, 1))
+  const plainer = steps.flatMap((one, index) => {
+    if (one.step !== 'configure') return []
+    return one.directories.map((_, at) =>
+      steps.toSpliced(index, 1, { ...one, directories: one.directories.toSpliced(at, 1) }),
+    )
+  })
+  return [...less, ...plainer].filter(isValid)
+}

@@ -1,0 +1,317 @@
+/**
+ * Plays a drawn life on a disk of its own, with agents in processes of their own, and judges what is there once the last file has stood for
+ * its delays. The judge knows the files, the objects and what it has seen on the disk itself, and reads no record, no status and no state:
+ *
+ *   1. each configured directory holds what its objects render now; its hook has seen that
+ *   2. an old path is gone, once its directory is there
+ *   3. what left the configuration is gone with `onDrop: remove`, and whole with `keep`
+ *   4. what the generator has made itself is there, under whatever name
+ */
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readTree } from '../../e2e/disk.js'
+import { removeTree } from '../../remove-tree.js'
+import { until } from '../../until.js'
+import { Agent, holdfast } from '../holdfast.js'
+import { claimed, type Directory, labels, type Path, paths, type Secret, secrets, type Step } from './draw.js'
+
+/** What a path is to the agents, by the files alone. */
+type Life =
+  | { readonly is: 'configured'; readonly directory: Directory }
+  | { readonly is: 'old'; readonly directory: Directory }
+  /** `whole`: the disk held it, and it was on no move, when it left. */
+  | { readonly is: 'left'; readonly onDrop: Directory['onDrop']; readonly whole: boolean }
+
+/** Milliseconds for what must come true: the delays of all files, and a machine that does much else. */
+const patience = { within: 45_000, every: 100 }
+
+export class Played {
+  readonly root = mkdtempSync(join(tmpdir(), 'holdfast-drawn-'))
+  readonly #agents: (Agent | undefined)[] = [undefined, undefined]
+  readonly #now: (readonly Directory[])[] = [[], []]
+  readonly #lives = new Map<Path, Life>()
+  readonly #objects = new Map<Secret, string>()
+  /** All that each object ever was. */
+  readonly #texts = new Set<string>()
+  /** The generator's own files, by path: their texts. */
+  readonly #own = new Map<Path, string[]>()
+  #count = 0
+
+  constructor(private readonly prefix: readonly string[]) {
+    mkdirSync(join(this.root, 'objects'))
+    mkdirSync(join(this.root, 'hooks'))
+    for (const path of paths) mkdirSync(join(this.root, 'disk', path), { recursive: true })
+    for (const secret of secrets) this.#put(secret)
+  }
+
+  /** @throws Error with what is not as it must be */
+  async play(steps: readonly Step[]): Promise<void> {
+    for (const step of steps) await this.#take(step)
+    const running = this.#agents.flatMap((agent, index) => (agent ? [index] : []))
+    for (const secret of secrets) if (!this.#objects.has(secret)) this.#put(secret)
+    await this.#holds('the last files hold', () => this.#wrongNow())
+    for (const secret of secrets) this.#put(secret)
+    await this.#holds('the last files hold, with newer objects', () => this.#wrongNow() ?? this.#wrongHook())
+    for (const index of running) await this.#end(index)
+    for (const index of running) this.#start(index)
+    await this.#holds('what has left is as its onDrop says', () => this.#wrongNow() ?? this.#wrongLeft())
+    // Whatever goes on comes round once more.
+    await this.#take({ step: 'wait', milliseconds: 1500 })
+    await this.#holds('and stays so', () => this.#wrongNow() ?? this.#wrongLeft())
+  }
+
+  async close(): Promise<void> {
+    for (const agent of this.#agents) if (agent?.running) await agent.end('SIGKILL')
+    removeTree(this.root)
+  }
+
+  /** The end of each agent's log. */
+  logs(): string {
+    const files = readdirSync(this.root).filter((name) => name.endsWith('.log'))
+    return files.map((name) => `${name}:\n${readFileSync(join(this.root, name), 'utf8').slice(-3000)}`).join('\n')
+  }
+
+  async #holds(what: string, wrong: () => string | undefined): Promise<void> {
+    await until(
+      what,
+      () => {
+        const text = wrong()
+        if (text !== undefined) throw new Error(text)
+        return true
+      },
+      patience,
+    )
+  }
+
+  async #take(step: Step): Promise<void> {
+    switch (step.step) {
+      case 'configure':
+        await this.#configure(step.agent, step.directories)
+        return
+      case 'put':
+        this.#put(step.secret)
+        return
+      case 'delete':
+        rmSync(join(this.root, 'objects', `${step.secret}.yaml`), { force: true })
+        this.#objects.delete(step.secret)
+        return
+      case 'kill':
+        await this.#agents[step.agent]?.end('SIGKILL')
+        if (this.#agents[step.agent]) this.#start(step.agent)
+        return
+      case 'lose':
+        this.#lose(step.path)
+        return
+      case 'own':
+        await this.#makeOwn(step.path)
+        return
+      case 'hold':
+        await holdfast(['hold', this.#target(step.path), '--for', '1s', '--lock-timeout', '0s'])
+        return
+      case 'wait':
+        await new Promise((resolve) => setTimeout(resolve, step.milliseconds))
+    }
+  }
+
+  #target(path: Path): string {
+    return join(this.root, 'disk', path, 'dir')
+  }
+
+  #put(secret: Secret): void {
+    const text = `${secret} ${++this.#count}`
+    const metadata = { name: secret, labels: { group: labels[secret] } }
+    const file = join(this.root, 'objects', secret)
+    writeFileSync(
+      `${file}.new`,
+      JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { key: text } }),
+    )
+    renameSync(`${file}.new`, `${file}.yaml`)
+    this.#objects.set(secret, text)
+    this.#texts.add(text)
+  }
+
+  async #configure(agent: number, directories: readonly Directory[]): Promise<void> {
+    const before = this.#now[agent] ?? []
+    this.#now[agent] = directories
+    for (const path of claimed(before)) this.#leave(path)
+    for (const directory of directories) {
+      this.#lives.set(directory.path, { is: 'configured', directory })
+      if (directory.movedFrom) this.#lives.set(directory.movedFrom, { is: 'old', directory })
+    }
+    const document = {
+      ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration' },
+      stateDirectory: this.#state(agent),
+      source: { namespace: 'demo', files: { path: join(this.root, 'objects') } },
+      driftInterval: '1s',
+      directories: directories.map((each) => this.#document(each)),
+    }
+    const file = this.#file(agent)
+    writeFileSync(`${file}.new`, JSON.stringify(document))
+    renameSync(`${file}.new`, file)
+    const running = this.#agents[agent]
+    if (running === undefined) {
+      this.#start(agent)
+      return
+    }
+    await until('it takes signals', () => running.catches('SIGHUP'))
+    running.signal('SIGHUP')
+  }
+
+  #document({ path, contents, movedFrom, hook, check, onDrop, history }: Directory): object {
+    const target = this.#target(path)
+    const script = 'cat "$0"/*/key > "$1.new" && mv "$1.new" "$1"'
+    return {
+      ...{ path: target, onDrop, history },
+      contents:
+        typeof contents === 'string'
+          ? [{ secrets: { selector: `group=${contents}`, into: '{name}', optional: true } }]
+          : contents.map((secret) => ({ secret, into: secret })),
+      ...(movedFrom && { movedFrom: this.#target(movedFrom), movedFromKeep: '1s' }),
+      ...(hook && { afterPublish: [{ exec: ['sh', '-c', script, target, join(this.root, 'hooks', path)] }] }),
+      ...(check && { beforePublish: [{ exec: ['test', '-d', '{dir}'] }] }),
+    }
+  }
+
+  /** What the files say of it from now on, and what the disk holds. */
+  #leave(path: Path): void {
+    const life = this.#lives.get(path)
+    if (life === undefined || life.is === 'left') return
+    const whole = life.is === 'configured' && life.directory.movedFrom === undefined && this.#isWhole(path)
+    this.#lives.set(path, { is: 'left', onDrop: life.directory.onDrop, whole })
+  }
+
+  #isWhole(path: Path): boolean {
+    const texts = Object.values(readTree(this.#target(path)) ?? {})
+    return texts.length > 0 && texts.every((text) => this.#texts.has(text))
+  }
+
+  #lose(path: Path): void {
+    // What the generator has there of its own would be gone by its own hand.
+    if (this.#own.has(path)) return
+    rmSync(this.#target(path), { recursive: true, force: true })
+    const life = this.#lives.get(path)
+    if (life?.is === 'left') this.#lives.set(path, { ...life, whole: false })
+  }
+
+  /** Only once the agents know that the path is not theirs: until then, it would be drift. */
+  async #makeOwn(path: Path): Promise<void> {
+    for (const index of this.#agents.keys()) await this.#inForce(index)
+    mkdirSync(this.#target(path), { recursive: true })
+    const text = `own ${++this.#count}`
+    writeFileSync(join(this.#target(path), text), text)
+    this.#own.set(path, [...(this.#own.get(path) ?? []), text])
+  }
+
+  async #inForce(index: number): Promise<void> {
+    const agent = this.#agents[index]
+    if (agent === undefined) return
+    // For the pace alone: the agent tells which file it goes by, a little after it does.
+    const digest = `sha256:${createHash('sha256')
+      .update(readFileSync(this.#file(index)))
+      .digest('hex')}`
+    const status = join(this.#state(index), 'status.json')
+    const isInForce = (): boolean => {
+      const text = existsSync(status) ? readFileSync(status, 'utf8') : '{}'
+      return text.includes(digest) && text.includes(`"pid": ${agent.pid},`)
+    }
+    await until('the file is in force, or the agent has ended', () => isInForce() || !agent.running)
+    const refused = agent.log().find(({ reason }) => reason === 'ConfigurationInvalid')
+    if (refused) throw new Error(`a file was refused: ${refused.msg}`)
+    if (!agent.running) throw new Error(`agent ${index} has ended by itself`)
+  }
+
+  #file(agent: number): string {
+    return join(this.root, `${agent}.yaml`)
+  }
+
+  #state(agent: number): string {
+    return join(this.root, `state-${agent}`)
+  }
+
+  #start(index: number): void {
+    const args = ['--log-format', 'json']
+    this.#agents[index] = new Agent(
+      join(this.root, `${index}.yaml`),
+      join(this.root, `${index}.log`),
+      args,
+      this.prefix,
+    )
+  }
+
+  /** In order, and as if ten minutes had passed since. */
+  async #end(index: number): Promise<void> {
+    const agent = this.#agents[index]
+    await this.#inForce(index)
+    await until('it takes signals', () => agent?.catches('SIGTERM'))
+    const code = await agent?.end('SIGTERM')
+    if (code !== 0) throw new Error(`agent ${index} ended with ${code}`)
+    const file = join(this.#state(index), 'drops.json')
+    if (!existsSync(file)) return
+    const drops = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, object | null>)
+    const due = drops.map(([path, absence]) => [path, absence && { ...absence, due: true }] as const)
+    writeFileSync(file, JSON.stringify(Object.fromEntries(due)))
+  }
+
+  #rendered({ contents }: Directory): Record<string, string> {
+    const named = typeof contents === 'string' ? secrets.filter((one) => labels[one] === contents) : contents
+    return Object.fromEntries(named.map((one) => [`${one}/key`, this.#objects.get(one) ?? '']))
+  }
+
+  #wrongNow(): string | undefined {
+    for (const [path, life] of this.#lives) {
+      const found = readTree(this.#target(path))
+      if (this.#own.has(path) || life.is === 'left') continue
+      if (life.is === 'configured' && show(found) !== show(this.#rendered(life.directory)))
+        return `${path} must hold ${show(this.#rendered(life.directory))}, and holds ${show(found)}`
+      // What somebody else has at the new path keeps the old one where it is.
+      if (life.is === 'old' && !this.#own.has(life.directory.path) && found)
+        return `${path} has moved to ${life.directory.path}, and must be gone; it holds ${show(found)}`
+    }
+    for (const [path, texts] of this.#own) {
+      const found = Object.values(readTree(join(this.root, 'disk', path)) ?? {})
+      const gone = texts.find((text) => !found.includes(text))
+      if (gone !== undefined) return `"${gone}", which the generator has made at ${path}, is gone`
+    }
+    return undefined
+  }
+
+  #wrongHook(): string | undefined {
+    for (const [path, life] of this.#lives) {
+      if (life.is !== 'configured' || !life.directory.hook || this.#own.has(path)) continue
+      const file = join(this.root, 'hooks', path)
+      const wanted = Object.entries(this.#rendered(life.directory))
+        .sort()
+        .map(([, text]) => text)
+      const seen = existsSync(file) ? readFileSync(file, 'utf8') : 'nothing'
+      if (seen !== wanted.join('')) return `the hook of ${path} must have seen ${wanted.join('')}, and has seen ${seen}`
+    }
+    return undefined
+  }
+
+  #wrongLeft(): string | undefined {
+    for (const [path, life] of this.#lives) {
+      if (life.is !== 'left' || this.#own.has(path)) continue
+      const found = readTree(this.#target(path))
+      if (life.onDrop === 'remove' && found)
+        return `${path} left with onDrop: remove, and must be gone; it holds ${show(found)}`
+      if (life.onDrop === 'keep' && life.whole && !this.#isWhole(path))
+        return `${path} left with onDrop: keep, and must be whole; it holds ${show(found)}`
+    }
+    return undefined
+  }
+}
+
+function show(tree: Readonly<Record<string, string>> | undefined): string {
+  return tree === undefined ? 'nothing' : JSON.stringify(Object.entries(tree).sort())
+}
