@@ -5,7 +5,7 @@ import { replay, replaying, seed } from '../../seed.js'
 import { describe, search } from './search.js'
 
 /** Milliseconds in which lives may begin; each takes some seconds. */
-const limit = 12_000
+const limit = 8_000
 
 const prefix = await seeingAll()
 const seeds = (from: number): number[] => Array.from({ length: 1000 }, (_, index) => from + index)

@@ -46,12 +46,17 @@ function configurations(steps: readonly Step[]): (readonly Directory[])[][] {
   })
 }
 
-/** Shrinking leaves steps out: what is left must make sense still. */
-export function isValid(steps: readonly Step[]): boolean {
+/** What the agents accept: a path has one publisher, and none moves on that something may still move to. */
+function isValid(steps: readonly Step[]): boolean {
+  const moved = new Set<Path>()
   return configurations(steps).every((both, index) => {
     const all = both.flatMap(claimed)
     const step = steps[index]
-    if (step?.step === 'configure' && step.directories.length === 0) return false
+    if (step?.step === 'configure') {
+      if (step.directories.length === 0) return false
+      if (step.directories.some(({ movedFrom }) => movedFrom !== undefined && moved.has(movedFrom))) return false
+      for (const { path, movedFrom } of step.directories) if (movedFrom) moved.add(path)
+    }
     return new Set(all).size === all.length && !(step?.step === 'own' && all.includes(step.path))
   })
 }
@@ -82,10 +87,10 @@ export function drawSteps(seed: number): Step[] {
         now[agent] ?? [],
         paths.filter((path) => !all.includes(path)),
       )
-      // A file without a directory is refused.
-      if (next.length === 0) continue
+      const step = { step: 'configure', agent, directories: next } as const
+      if (!isValid([...steps, step])) continue
       now[agent] = next
-      steps.push({ step: 'configure', agent, directories: next })
+      steps.push(step)
     } else if (what < 12) steps.push({ step: 'wait', milliseconds: one([50, 300, 1500]) ?? 0 })
     else if (what < 15) steps.push({ step: 'put', secret: one(secrets) ?? 's0' })
     else if (what < 16) steps.push({ step: 'delete', secret: one(secrets) ?? 's0' })

@@ -1,10 +1,12 @@
 /**
  * Plays a drawn life on a disk of its own, with agents in processes of their own, and judges what is there once the last file has stood for
- * its delays. The judge knows the files, the objects and what it has seen on the disk itself, and reads no record, no status and no state:
+ * its delays. The judge knows the files, the objects and what it has seen on the disk itself. It reads no record, and no status but which file is
+ * in force:
  *
  *   1. each configured directory holds what its objects render now; its hook has seen that
  *   2. an old path is gone, once its directory is there
- *   3. what left the configuration is gone with `onDrop: remove`, and whole with `keep`
+ *   3. what left the configuration is gone with `onDrop: remove`, and whole with `keep`; either, where another
+ *      file came before this one was read
  *   4. what the generator has made itself is there, under whatever name
  */
 import { createHash } from 'node:crypto'
@@ -28,13 +30,14 @@ import { claimed, type Directory, labels, type Path, paths, type Secret, secrets
 
 /** What a path is to the agents, by the files alone. */
 type Life =
-  | { readonly is: 'configured'; readonly directory: Directory }
-  | { readonly is: 'old'; readonly directory: Directory }
+  | { readonly is: 'configured' | 'old'; readonly directory: Directory; readonly before: readonly OnDrop[] }
   /** `whole`: the disk held it, and it was on no move, when it left. */
-  | { readonly is: 'left'; readonly onDrop: Directory['onDrop']; readonly whole: boolean }
+  | { readonly is: 'left'; readonly onDrops: readonly OnDrop[]; readonly whole: boolean }
 
-/** Milliseconds for what must come true: the delays of all files, and a machine that does much else. */
-const patience = { within: 45_000, every: 100 }
+type OnDrop = Directory['onDrop']
+
+/** Milliseconds that a life may wait, beside its own `wait` steps: the delays of all files, and a machine that does much else. */
+const patience = 45_000
 
 export class Played {
   readonly root = mkdtempSync(join(tmpdir(), 'holdfast-drawn-'))
@@ -47,6 +50,7 @@ export class Played {
   /** The generator's own files, by path: their texts. */
   readonly #own = new Map<Path, string[]>()
   #count = 0
+  #deadline = performance.now() + patience
 
   constructor(private readonly prefix: readonly string[]) {
     mkdirSync(join(this.root, 'objects'))
@@ -82,16 +86,21 @@ export class Played {
     return files.map((name) => `${name}:\n${readFileSync(join(this.root, name), 'utf8').slice(-3000)}`).join('\n')
   }
 
+  /** All that a life waits for ends at the same time. */
+  async #until(what: string, check: () => boolean): Promise<void> {
+    await until(what, check, { within: Math.max(this.#deadline - performance.now(), 0), every: 50 })
+  }
+
   async #holds(what: string, wrong: () => string | undefined): Promise<void> {
-    await until(
-      what,
-      () => {
-        const text = wrong()
-        if (text !== undefined) throw new Error(text)
-        return true
-      },
-      patience,
-    )
+    const refusal = (): string | undefined =>
+      this.#agents.flatMap((agent) => agent?.log() ?? []).find(({ reason }) => reason === 'ConfigurationInvalid')?.msg
+    await this.#until(what, () => {
+      if (refusal() !== undefined) return true
+      const text = wrong()
+      if (text !== undefined) throw new Error(text)
+      return true
+    })
+    if (refusal() !== undefined) throw new Error(`a file was refused: ${refusal()}`)
   }
 
   async #take(step: Step): Promise<void> {
@@ -120,6 +129,7 @@ export class Played {
         await holdfast(['hold', this.#target(step.path), '--for', '1s', '--lock-timeout', '0s'])
         return
       case 'wait':
+        this.#deadline += step.milliseconds
         await new Promise((resolve) => setTimeout(resolve, step.milliseconds))
     }
   }
@@ -143,11 +153,12 @@ export class Played {
 
   async #configure(agent: number, directories: readonly Directory[]): Promise<void> {
     const before = this.#now[agent] ?? []
+    const wasRead = before.length > 0 && this.#isInForce(agent)
     this.#now[agent] = directories
-    for (const path of claimed(before)) this.#leave(path)
+    for (const path of claimed(before)) this.#leave(path, wasRead)
     for (const directory of directories) {
-      this.#lives.set(directory.path, { is: 'configured', directory })
-      if (directory.movedFrom) this.#lives.set(directory.movedFrom, { is: 'old', directory })
+      this.#configured(directory.path, { is: 'configured', directory })
+      if (directory.movedFrom) this.#configured(directory.movedFrom, { is: 'old', directory })
     }
     const document = {
       ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration' },
@@ -164,7 +175,7 @@ export class Played {
       this.#start(agent)
       return
     }
-    await until('it takes signals', () => running.catches('SIGHUP'))
+    await this.#until(`agent ${agent} takes SIGHUP`, () => running.catches('SIGHUP'))
     running.signal('SIGHUP')
   }
 
@@ -183,12 +194,18 @@ export class Played {
     }
   }
 
-  /** What the files say of it from now on, and what the disk holds. */
-  #leave(path: Path): void {
+  #configured(path: Path, as: { readonly is: 'configured' | 'old'; readonly directory: Directory }): void {
+    const life = this.#lives.get(path)
+    this.#lives.set(path, { ...as, before: life?.is === 'left' ? life.onDrops : [] })
+  }
+
+  /** What the files say of it from now on, and what the disk holds. A file that comes too soon after another may be the one that is read. */
+  #leave(path: Path, wasRead: boolean): void {
     const life = this.#lives.get(path)
     if (life === undefined || life.is === 'left') return
     const whole = life.is === 'configured' && life.directory.movedFrom === undefined && this.#isWhole(path)
-    this.#lives.set(path, { is: 'left', onDrop: life.directory.onDrop, whole })
+    const onDrops = [life.directory.onDrop, ...(wasRead ? [] : life.before)]
+    this.#lives.set(path, { is: 'left', onDrops, whole })
   }
 
   #isWhole(path: Path): boolean {
@@ -216,19 +233,20 @@ export class Played {
   async #inForce(index: number): Promise<void> {
     const agent = this.#agents[index]
     if (agent === undefined) return
-    // For the pace alone: the agent tells which file it goes by, a little after it does.
-    const digest = `sha256:${createHash('sha256')
-      .update(readFileSync(this.#file(index)))
-      .digest('hex')}`
-    const status = join(this.#state(index), 'status.json')
-    const isInForce = (): boolean => {
-      const text = existsSync(status) ? readFileSync(status, 'utf8') : '{}'
-      return text.includes(digest) && text.includes(`"pid": ${agent.pid},`)
-    }
-    await until('the file is in force, or the agent has ended', () => isInForce() || !agent.running)
-    const refused = agent.log().find(({ reason }) => reason === 'ConfigurationInvalid')
-    if (refused) throw new Error(`a file was refused: ${refused.msg}`)
+    await this.#holds(`the file of agent ${index} is in force`, () =>
+      this.#isInForce(index) || !agent.running ? undefined : 'status.json tells of another file',
+    )
     if (!agent.running) throw new Error(`agent ${index} has ended by itself`)
+  }
+
+  /** What the agent itself tells, a little after it is so: this decides what a file was worth that another has replaced, and how long to wait. */
+  #isInForce(index: number): boolean {
+    const digest = createHash('sha256')
+      .update(readFileSync(this.#file(index)))
+      .digest('hex')
+    const status = join(this.#state(index), 'status.json')
+    const text = existsSync(status) ? readFileSync(status, 'utf8') : '{}'
+    return text.includes(`sha256:${digest}`) && text.includes(`"pid": ${this.#agents[index]?.pid},`)
   }
 
   #file(agent: number): string {
@@ -252,9 +270,12 @@ export class Played {
   /** In order, and as if ten minutes had passed since. */
   async #end(index: number): Promise<void> {
     const agent = this.#agents[index]
+    if (agent === undefined) return
     await this.#inForce(index)
-    await until('it takes signals', () => agent?.catches('SIGTERM'))
-    const code = await agent?.end('SIGTERM')
+    await this.#until(`agent ${index} takes SIGTERM`, () => agent.catches('SIGTERM'))
+    agent.signal('SIGTERM')
+    await this.#until(`agent ${index} ends`, () => !agent.running)
+    const code = await agent.end()
     if (code !== 0) throw new Error(`agent ${index} ended with ${code}`)
     const file = join(this.#state(index), 'drops.json')
     if (!existsSync(file)) return
@@ -303,9 +324,9 @@ export class Played {
     for (const [path, life] of this.#lives) {
       if (life.is !== 'left' || this.#own.has(path)) continue
       const found = readTree(this.#target(path))
-      if (life.onDrop === 'remove' && found)
-        return `${path} left with onDrop: remove, and must be gone; it holds ${show(found)}`
-      if (life.onDrop === 'keep' && life.whole && !this.#isWhole(path))
+      const is = (onDrop: OnDrop): boolean => life.onDrops.every((each) => each === onDrop)
+      if (is('remove') && found) return `${path} left with onDrop: remove, and must be gone; it holds ${show(found)}`
+      if (is('keep') && life.whole && !this.#isWhole(path))
         return `${path} left with onDrop: keep, and must be whole; it holds ${show(found)}`
     }
     return undefined

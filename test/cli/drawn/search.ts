@@ -1,4 +1,4 @@
-/** Plays many drawn lives side by side, and makes the first that goes wrong short. */
+/** Plays many drawn lives side by side, until one goes wrong. */
 import { inParallel } from '../../../src/parallel.js'
 import { messageOf } from '../../../src/errors.js'
 import { drawSteps, shorter, type Step } from './draw.js'
@@ -16,6 +16,8 @@ interface SearchOptions {
   readonly lanes: number
   /** Milliseconds after which none begins any more. */
   readonly limit: number
+  /** Whether to look for a shorter trail of what goes wrong: it takes minutes. */
+  readonly shortens?: boolean
   /** Words before the program, which then sees all processes. */
   readonly prefix: readonly string[]
 }
@@ -29,6 +31,7 @@ export async function search({
   lanes,
   limit,
   prefix,
+  shortens = false,
 }: SearchOptions): Promise<{ played: number; found: Found[] }> {
   const started = performance.now()
   const found: Found[] = []
@@ -39,7 +42,9 @@ export async function search({
     played += 1
     if (wrong) found.push(wrong)
   })
-  return { played, found: await Promise.all(found.slice(0, 1).map((one) => shorten(one, lanes, prefix))) }
+  const [first] = found
+  if (first === undefined || !shortens) return { played, found }
+  return { played, found: [await shorten(first, lanes, prefix)] }
 }
 
 async function tryOne(seed: number, steps: readonly Step[], prefix: readonly string[]): Promise<Found | undefined> {
