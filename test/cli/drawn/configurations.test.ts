@@ -2,12 +2,15 @@
 import t from 'tap'
 import { seeingAll } from '../../seeing-all.js'
 import { replay, replaying, seed } from '../../seed.js'
+import type { Directory } from './draw.js'
+import { Played } from './play.js'
 import { describe, search } from './search.js'
 
 /** Milliseconds in which lives may begin; each takes some seconds. */
 const limit = 8_000
 
 const prefix = await seeingAll()
+const skip = prefix === undefined && 'not all processes can be seen here'
 const seeds = (from: number): number[] => Array.from({ length: 1000 }, (_, index) => from + index)
 
 for (const [which, some] of replaying
@@ -18,7 +21,7 @@ for (const [which, some] of replaying
     ] as const)) {
   await t.test(
     `after the last file, each path is as the files and the objects say: ${which} seeds`,
-    { skip: prefix === undefined && 'not all processes can be seen here' },
+    { skip },
     async (t) => {
       const { played, found } = await search({ seeds: some, lanes: 4, limit, prefix: prefix ?? [] })
       t.comment(`${played} lives from seed ${some[0]}; ${replay}`)
@@ -27,3 +30,26 @@ for (const [which, some] of replaying
     },
   )
 }
+
+const directory: Directory = { path: 'a', contents: ['s0'], onDrop: 'keep', history: 0 }
+
+await t.test('a life ends with what it waits for once its time is over', { skip }, async (t) => {
+  const life = new Played(prefix ?? [], 0)
+  t.teardown(() => life.close())
+  const played = life.play([{ step: 'configure', agent: 0, directories: [directory] }])
+  await t.rejects(played, {
+    message: /^the last files hold: not within 0 ms; last: Error: a must hold .*, and holds nothing$/,
+  })
+})
+
+await t.test('a life ends as soon as an agent refuses a file', { skip }, async (t) => {
+  const life = new Played(prefix ?? [])
+  t.teardown(() => life.close())
+  const played = life.play([
+    { step: 'configure', agent: 0, directories: [directory] },
+    { step: 'own', path: 'e' },
+    { step: 'configure', agent: 0, directories: [directory, directory] },
+    { step: 'own', path: 'e' },
+  ])
+  await t.rejects(played, { message: /^a file was refused: / })
+})

@@ -37,7 +37,7 @@ type Life =
 type OnDrop = Directory['onDrop']
 
 /** Milliseconds that a life may wait, beside its own `wait` steps: the delays of all files, and a machine that does much else. */
-const patience = 45_000
+const longest = 45_000
 
 export class Played {
   readonly root = mkdtempSync(join(tmpdir(), 'holdfast-drawn-'))
@@ -50,9 +50,13 @@ export class Played {
   /** The generator's own files, by path: their texts. */
   readonly #own = new Map<Path, string[]>()
   #count = 0
-  #deadline = performance.now() + patience
+  #deadline: number
 
-  constructor(private readonly prefix: readonly string[]) {
+  constructor(
+    private readonly prefix: readonly string[],
+    patience = longest,
+  ) {
+    this.#deadline = performance.now() + patience
     mkdirSync(join(this.root, 'objects'))
     mkdirSync(join(this.root, 'hooks'))
     for (const path of paths) mkdirSync(join(this.root, 'disk', path), { recursive: true })
