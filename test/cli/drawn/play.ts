@@ -6,7 +6,7 @@
  *   1. each configured directory holds what its objects render now; its hook has seen that
  *   2. an old path is gone, once its directory is there
  *   3. what left the configuration is gone with `onDrop: remove`, and whole with `keep`; either, where another
- *      file came before this one was read
+ *      file came before this one was read, or its content was not published
  *   4. what the generator has made itself is there, under whatever name
  */
 import { createHash } from 'node:crypto'
@@ -51,6 +51,7 @@ export class Played {
   readonly #own = new Map<Path, string[]>()
   #count = 0
   #deadline: number
+  #heldUntil = 0
 
   constructor(
     private readonly prefix: readonly string[],
@@ -71,6 +72,8 @@ export class Played {
     await this.#holds('the last files hold', () => this.#wrongNow())
     for (const secret of secrets) this.#put(secret)
     await this.#holds('the last files hold, with newer objects', () => this.#wrongNow() ?? this.#wrongHook())
+    // An agent that finds a hold tries a removal again after a minute.
+    await this.#until('the last hold is over', () => performance.now() > this.#heldUntil)
     for (const index of running) await this.#end(index)
     for (const index of running) this.#start(index)
     await this.#holds('what has left is as its onDrop says', () => this.#wrongNow() ?? this.#wrongLeft())
@@ -131,6 +134,7 @@ export class Played {
         return
       case 'hold':
         await holdfast(['hold', this.#target(step.path), '--for', '1s', '--lock-timeout', '0s'])
+        this.#heldUntil = performance.now() + 1000
         return
       case 'wait':
         this.#deadline += step.milliseconds
@@ -208,7 +212,9 @@ export class Played {
     const life = this.#lives.get(path)
     if (life === undefined || life.is === 'left') return
     const whole = life.is === 'configured' && life.directory.movedFrom === undefined && this.#isWhole(path)
-    const onDrops = [life.directory.onDrop, ...(wasRead ? [] : life.before)]
+    // The record learns onDrop with the content: without an object, it says what it said.
+    const wasPublished = wasRead && show(readTree(this.#target(path))) === show(this.#rendered(life.directory))
+    const onDrops = [life.directory.onDrop, ...(wasPublished ? [] : life.before)]
     this.#lives.set(path, { is: 'left', onDrops, whole })
   }
 
