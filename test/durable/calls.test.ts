@@ -1,10 +1,31 @@
-/*
- * Every call of the FileSystem interface, in its order, for what the core does to a disk. `calls/calls.txt` holds them. A change of the
- * core that makes other calls, or makes them in another order, shows there as a difference: read it as a change of the algorithm.
- */
+/* What holds in every scene in which nothing fails: the rules of calls/rules.ts over all calls of the FileSystem interface. */
 import t from 'tap'
-import { compareWith } from './calls/compare.js'
-import { callsOf } from './calls/play.js'
+import { play, type Played } from './calls/play.js'
+import { breachOf, ruleNames, rules } from './calls/rules.js'
 import { scenes } from './calls/scenes.js'
+import { shownScenes, steps } from './calls/steps.js'
 
-await t.test('every call, in its order', (t) => compareWith(t, 'calls.txt', scenes, callsOf))
+const played: Played[] = []
+for (const scene of scenes) played.push(await play(scene))
+
+for (const rule of ruleNames) {
+  await t.test(`${rule}: else ${rules[rule].protects}`, async (t) => {
+    const wrong: string[] = []
+    for (const one of played) {
+      const breach = await breachOf(rule, one)
+      const exempt = one.scene.exempt?.[rule]
+      if (breach !== undefined && exempt === undefined) wrong.push(breach)
+      if (breach === undefined && exempt !== undefined)
+        wrong.push(`the rule holds in "${one.scene.name}", which is exempt from it: ${exempt}`)
+    }
+    t.equal(wrong[0], undefined, `${wrong.length} scenes break it`)
+  })
+}
+
+await t.test('steps.txt shows people what these scenes do', (t) => {
+  const { now, kept } = steps(played)
+  t.equal(kept.match(/^# /gm)?.length, shownScenes.length)
+  t.ok(kept.split('\n').length <= 400, 'a person can read it')
+  t.equal(kept, now, 'HOLDFAST_WRITE_STEPS=1 writes it anew')
+  t.end()
+})

@@ -87,15 +87,18 @@ export async function removeTarget(
   path: string,
   known: readonly KnownEntry[],
 ): Promise<string | undefined> {
-  return inParent(fs, path, 'could not remove', async ({ scope, parent, name, ancestors }) => {
+  const changed = `part of ${path}, or of what is kept beside it, may be gone: repeat the call`
+  const remains = async ({ scope, parent, name, ancestors, visible }: InParent): Promise<string | undefined> => {
     const names = namesFor(name)
     const isOwn = (entry: string) =>
       names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined || names.isGeneration(entry)
-    const quarantined = await removeKnown(scope, { fs, parent, name, names }, known)
+    const quarantined = await removeKnown(scope, { fs, parent, name, names, visible }, known)
+    visible()
     for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
     await fsyncAll(fs, [parent, ...ancestors])
     return quarantined
-  })
+  }
+  return inParent(fs, path, 'could not remove', remains, changed)
 }
 
 interface Kept {
@@ -103,12 +106,13 @@ interface Kept {
   readonly parent: Descriptor
   readonly name: string
   readonly names: TargetNames
+  readonly visible: () => void
 }
 
 /** The name that it gets where it holds more than is known. */
 async function removeKnown(
   scope: Scope,
-  { fs, parent, name, names }: Kept,
+  { fs, parent, name, names, visible }: Kept,
   known: readonly KnownEntry[],
 ): Promise<string | undefined> {
   const found = await fs.look(parent, name)
@@ -118,6 +122,7 @@ async function removeKnown(
     await refuseMounted(fs, opened)
     try {
       if (await isPartOf(fs, parent, name, known)) {
+        visible()
         await removeEntries(fs, opened, known)
         await fs.removeDirectory(parent, name)
         return undefined
@@ -141,12 +146,13 @@ interface InParent {
   readonly visible: () => void
 }
 
-/** Works in the parent under the lock of the path's target: nobody publishes there meanwhile. */
+/** Works in the parent under the lock of the path's target: nobody publishes there meanwhile. `changed`: what is left of a failure behind `visible`. */
 async function inParent<T>(
   fs: FileSystem,
   path: string,
   doing: string,
   work: (site: InParent) => Promise<T>,
+  changed?: string,
 ): Promise<T> {
   const scope = new Scope(fs)
   let published = false
@@ -168,7 +174,7 @@ async function inParent<T>(
       visible: () => (published = true),
     })
   } catch (error) {
-    throw isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
+    throw isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`, changed) : error
   } finally {
     await scope.closeAll()
     leave?.()

@@ -191,6 +191,9 @@ export class RecordFile<Owner> {
   }
 }
 
+/** How often the names are listed where each time the record has gone before it is opened. */
+const looks = 4
+
 /** Hands over a target's parent and records, without a lock; undefined where the parent does not exist. */
 export async function withRecord<T>(
   fs: FileSystem,
@@ -199,7 +202,10 @@ export async function withRecord<T>(
 ): Promise<T | undefined> {
   return atPlace(fs, checkTarget(target), async ({ anchor, name, missing }) => {
     if (missing.length > 0) return undefined
-    const records = await readRecords(fs, anchor, name, namesFor(name))
+    const read = (): Promise<Records> => readRecords(fs, anchor, name, namesFor(name))
+    let records = await read()
+    // The only record went while it was read: a publication in the same instant has put another in its place.
+    for (let again = 1; again < looks && records.missed && records.valid.length === 0; again++) records = await read()
     return use(anchor, name, records.valid, records.missed)
   })
 }

@@ -68,7 +68,7 @@ function modelItems(): Item[] {
   }))
 }
 
-/** What a test has in a directory of its own: the calls and failures that are kept, and what makes them. */
+/** What a test has in a directory of its own: the scenes, and the rules that hold in them. */
 function besides(name: string): string[] {
   if (!name.endsWith('calls.test.ts')) return []
   return readdirSync(join(project, 'test/durable/calls'))

@@ -4,7 +4,7 @@ import { knownTimes, type Times } from '../../runner/schedule.js'
 import { ownTest, testedRows } from '../../tested.js'
 import type { Item } from './battery.js'
 
-/** Every call that the core makes, in its order: it notices most of what changes a step. */
+/** The rules that hold in every scene: they notice most of what changes a step. */
 const broadest = 'test/durable/calls.test.ts'
 
 /**

@@ -1,11 +1,8 @@
-import { openedByLists } from '../../../src/durable/look/standing.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { recordObjects } from '../../../src/durable/record/record-files.js'
 import { encodeLine, wholeLines } from '../../../src/durable/record/record-lines.js'
-import { renameError } from '../../../src/durable/target/refusals.js'
-import { removeInside } from '../../../src/durable/path/remove.js'
 import { access, byDefault, encoded, listOf } from '../../crash/model/access-lists.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
@@ -46,6 +43,7 @@ const recordWith =
 export const beside: readonly Scene[] = [
   {
     name: 'beside names that somebody else has taken',
+    ends: 'replaced',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       link(disk, `${parent}/${names.record(2)}`, 'elsewhere')
@@ -61,6 +59,7 @@ export const beside: readonly Scene[] = [
   },
   {
     name: 'beside damaged records',
+    ends: 'replaced',
     before: async (disk, fs) => {
       await recordWith({ kind: 'other' })(disk, fs)
       makeEntry(disk, `${parent}/${names.record(4)}`, 'file', 0o600, '')
@@ -69,6 +68,7 @@ export const beside: readonly Scene[] = [
   },
   {
     name: 'beside a damaged record and a whole one',
+    ends: 'replaced',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       makeEntry(disk, `${parent}/${names.record(4)}`, 'file', 0o600, '')
@@ -77,6 +77,7 @@ export const beside: readonly Scene[] = [
   },
   {
     name: 'beside old content and what was staged, of unknown origin',
+    ends: 'unchanged',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       makeDirectory(disk, `${parent}/${names.staging(random)}`, 0o700)
@@ -86,6 +87,7 @@ export const beside: readonly Scene[] = [
   },
   {
     name: 'what a newer version has published',
+    ends: 'TargetUnfit, TargetUnfit',
     before: recordWith({ requires: ['hold', 'later'], later: 1 }),
     run: async (fs, log) => [
       await setHold(fs, target, { reason: '', since: 1, until: null }, {}).catch(refused),
@@ -94,6 +96,7 @@ export const beside: readonly Scene[] = [
   },
   {
     name: 'what is kept of a newer version’s record',
+    ends: 'replaced',
     before: recordWith({ later: { a: 1 } }),
     run: async (fs, log) => [
       await setHold(fs, target, { reason: '', since: 1, until: null }, { log }),
@@ -111,6 +114,7 @@ export const beside: readonly Scene[] = [
   },
   {
     name: 'hold after a kill',
+    ends: 'Held, replaced',
     before: async (disk, fs) => {
       const left = await killedIn({ files: second }, /^exchange/)(disk, fs)
       return left
@@ -123,6 +127,7 @@ export const beside: readonly Scene[] = [
   },
   {
     name: 'another user’s directories that nobody may write to',
+    ends: 'replaced',
     before: async (disk, fs) => {
       await directory({ files: first, owner: { uid: 7, gid: 7 } })(fs)
       disk.setMetadata(numberOf(disk, `${target}/sub`), { mode: 0o577 }, 'chmod')
@@ -134,27 +139,8 @@ export const beside: readonly Scene[] = [
     },
   },
   {
-    name: 'files that an ACL opens',
-    before: async (disk, fs) => {
-      await directory({ files: { a: '', b: '', 'sub/c': '', d: '' } })(fs)
-      const lists = {
-        a: listOf(6, 7, 0, 6, 0),
-        b: listOf(6, 4, 0, 2, 0),
-        'sub/c': listOf(6, 4, 0, 4, 0),
-        d: listOf(6, 4, 4, 4, 0),
-      }
-      for (const [name, list] of Object.entries(lists)) {
-        const extended = encoded(new Map([[access, list]]))
-        disk.setMetadata(numberOf(disk, `${target}/${name}`), { extended, mode: 0o640 }, 'setfacl')
-      }
-    },
-    run: async (fs) => {
-      const opened = await fs.openPath(target)
-      return openedByLists(fs, opened).finally(() => fs.close(opened))
-    },
-  },
-  {
     name: 'ACLs and attributes that are kept, inherited, and changed meanwhile',
+    ends: 'replaced, replaced',
     before: async (disk, fs) => {
       const lists = encoded(
         new Map([
@@ -187,39 +173,8 @@ export const beside: readonly Scene[] = [
     })),
   ),
   {
-    name: 'removal of an entry that fails',
-    before: published({ files: first }),
-    run: async (fs) => {
-      const codes = ['ENOENT', 'EACCES', 'EPERM', 'EBUSY', 'EISDIR', 'ENOTDIR', 'ELOOP', 'ETXTBSY', 'EIO', 'EROFS']
-      const outcomes: unknown[] = []
-      for (const code of codes) {
-        const by = watched(fs, (_, call) => {
-          if (call === 'removeFile') throw failure(code, 'unlink')
-        })
-        const opened = await fs.openPath(target)
-        outcomes.push(await removeInside(by, opened, 'sub/a').catch(refused))
-        await fs.close(opened)
-      }
-      return outcomes
-    },
-  },
-  {
     name: 'objects of what is not published',
     before: published({ files: first, objects: [object] }),
     run: (fs) => recordObjects(fs, target, 'sha256:other', []),
-  },
-  {
-    name: 'what a rename is refused with',
-    run: () =>
-      Promise.resolve(
-        ['EEXIST', 'EXDEV', 'EINVAL', 'ENOSYS', 'EIO'].flatMap((code) =>
-          (['exchange', 'noreplace', 'replace'] as const).flatMap((mode) =>
-            ['ext4', 'overlay'].map((type) => {
-              const mount = { id: 1, type, device: '8:1', root: '/', mountPoint: '/', proven: true }
-              return renameError('/etc/a', mount, mode, failure(code, 'renameat2'))
-            }),
-          ),
-        ),
-      ),
   },
 ]

@@ -9,7 +9,20 @@ import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeEntry } from '../../crash/model/scenario.js'
 import { failure } from '../intercepted.js'
 import { symlinked } from './forms.js'
-import { directory, first, numberOf, object, published, refused, second, target, watched, type Scene } from './scene.js'
+import {
+  by,
+  directory,
+  first,
+  numberOf,
+  object,
+  published,
+  Refusal,
+  refused,
+  second,
+  target,
+  watched,
+  type Scene,
+} from './scene.js'
 
 const parent = '/etc/pki'
 const names = namesFor('certs')
@@ -34,11 +47,15 @@ const digestOf = async (fs: FileSystem): Promise<string> => (await readPublicati
 export const goingBack: readonly Scene[] = [
   {
     name: 'taking back',
+    ends: 'replaced',
+    meets: true,
+    givesUp: 'the earlier content is read without the lock, and may go with the next publication',
     before: thrice(),
-    run: (fs, log) => rollBack(fs, target, { pin, log }),
+    run: (fs, log, signal) => rollBack(fs, target, { pin, ...by(log, signal) }),
   },
   {
     name: 'taking back by number, in the symlink form, and publishing then',
+    ends: 'replaced, replaced',
     before: thrice(symlinked),
     run: async (fs, log) => [
       await rollBack(fs, target, { pin, to: 1, log }),
@@ -47,6 +64,7 @@ export const goingBack: readonly Scene[] = [
   },
   {
     name: 'taking back what is not there, or is damaged, or is not confirmed',
+    ends: 'TargetUnfit, TargetUnfit, TargetUnfit, Error, replaced, TargetUnfit',
     before: async (disk, fs) => {
       await thrice()(disk, fs)
       const [oldest = ''] = generationsOn(disk)
@@ -54,7 +72,7 @@ export const goingBack: readonly Scene[] = [
     },
     run: async (fs, log) => {
       const confirmFiles = (): void => {
-        throw new Error('not these')
+        throw new Refusal('not these')
       }
       const asked = [{ to: 1 }, { to: 3 }, { to: 7 }, { to: 2, confirmFiles }, { to: 2, pin: { reason: '', until: 1 } }]
       const answers: unknown[] = []
@@ -64,11 +82,13 @@ export const goingBack: readonly Scene[] = [
   },
   {
     name: 'less of the past is to stay',
+    ends: 'unchanged',
     before: thrice(),
     run: directory({ files: third, history: { keep: 1, maxAge: null }, objects: [object] }),
   },
   {
     name: 'less of the past is to stay, and cannot be removed',
+    ends: 'unchanged',
     before: thrice(),
     run: (fs, log) => {
       const by = watched(fs, (_, call) => {
@@ -79,6 +99,7 @@ export const goingBack: readonly Scene[] = [
   },
   {
     name: 'less of the past is to stay of what is held',
+    ends: 'unchanged',
     before: async (disk, fs) => {
       await thrice()(disk, fs)
       await setHold(fs, target, { reason: '', since: 1, until: null }, {})
@@ -87,6 +108,7 @@ export const goingBack: readonly Scene[] = [
   },
   {
     name: 'whose mode and owner are, and what becomes of it, is said of content that stays',
+    ends: 'unchanged, unchanged, unchanged, unchanged',
     before: published({ files: first }),
     run: async (fs, log) => [
       await directory({ files: first, onDrop: 'remove' })(fs, log),
@@ -97,6 +119,7 @@ export const goingBack: readonly Scene[] = [
   },
   {
     name: 'read: what is there, what was, and what is damaged',
+    ends: 'TargetUnfit, TargetUnfit, TargetUnfit, TargetUnfit',
     before: async (disk, fs) => {
       await thrice()(disk, fs)
       const [oldest = ''] = generationsOn(disk)
@@ -113,6 +136,7 @@ export const goingBack: readonly Scene[] = [
   },
   {
     name: 'what is told to a record, and to none',
+    ends: 'Error',
     before: published({ files: first, hooks: ['reload'] }),
     run: async (fs) => {
       const digest = await digestOf(fs)

@@ -8,7 +8,19 @@ import type { PublicationOptions } from '../../../src/durable/types.js'
 import type { Log } from '../../../src/log.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { symlinked } from './forms.js'
-import { directory, first, killed, killedIn, link, numberOf, published, refused, second, target } from './scene.js'
+import {
+  directory,
+  first,
+  killed,
+  killedIn,
+  link,
+  numberOf,
+  published,
+  Refusal,
+  refused,
+  second,
+  target,
+} from './scene.js'
 import { watched, type Scene } from './scene.js'
 
 const parent = '/etc/pki'
@@ -60,11 +72,19 @@ export const leaving: readonly Scene[] = [
   },
   {
     name: 'taking away what has left its place, and is used',
+    ends: 'InUse',
+    exempt: {
+      'the answer is true of the disk': 'it takes back what the removal before it has done',
+    },
     before: leftBy(gone),
     run: takeAway({ usedBy: () => Promise.resolve('a manifest') }),
   },
   {
     name: 'taking away what has left its place in part, and is used',
+    ends: 'InUse',
+    exempt: {
+      'the answer is true of the disk': 'it takes back what the removal before it has done',
+    },
     before: leftBy(/^unlink/, 2),
     run: takeAway({ usedBy: () => Promise.resolve('a manifest') }),
   },
@@ -93,12 +113,14 @@ export const leaving: readonly Scene[] = [
   },
   {
     name: 'taking away what was never published',
+    ends: 'TargetUnfit',
     before: (disk) => makeDirectory(disk, target, 0o755),
     run: takeAway(),
   },
-  { name: 'taking away what is not there', run: takeAway() },
+  { name: 'taking away what is not there', ends: 'TargetUnfit', run: takeAway() },
   {
     name: 'taking away a target whose old content is in use',
+    ends: 'InUse',
     before: async (disk, fs) => {
       disk.user = 'process 7'
       await directory({ files: first, retire: 'whenUnused' })(fs)
@@ -108,11 +130,16 @@ export const leaving: readonly Scene[] = [
   },
   {
     name: 'taking away a target that somebody refuses, or changes meanwhile',
+    ends: 'PublishFailed, Error, TargetForeign',
+    exempt: {
+      'the answer is true of the disk': 'another program has changed a file meanwhile',
+      'staged content is durable before it is visible': 'what goes back is what another program has written',
+    },
     before: published({ files: first }),
     run: async (fs, log) => {
       const answers: unknown[] = []
       const aborted = AbortSignal.abort()
-      for (const options of [{ signal: aborted }, { confirm: () => Promise.reject(new Error('not this one')) }])
+      for (const options of [{ signal: aborted }, { confirm: () => Promise.reject(new Refusal('not this one')) }])
         answers.push(await takeAway(options)(fs, log))
       let times = 0
       const by = watched(fs, (disk, call) => {
@@ -123,6 +150,7 @@ export const leaving: readonly Scene[] = [
   },
   {
     name: 'a publication over a link of somebody else',
+    ends: 'TargetUnfit',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       withoutTarget(disk)
@@ -132,16 +160,19 @@ export const leaving: readonly Scene[] = [
   },
   {
     name: 'a directory gets another path',
+    ends: 'created, unchanged',
     before: published({ files: first }),
     run: async (fs, log) => [await move()(fs, log), await move()(fs, log)],
   },
   {
     name: 'a directory of the symlink form gets another path',
+    ends: 'created',
     before: published({ files: first, ...symlinked }),
     run: move(symlinked),
   },
   {
     name: 'a directory gets a path where there is something else',
+    ends: 'TargetForeign',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       makeDirectory(disk, moved, 0o755)
@@ -151,6 +182,7 @@ export const leaving: readonly Scene[] = [
   },
   {
     name: 'a directory that somebody uses gets another path',
+    ends: 'created',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       disk.user = 'process 7'
@@ -159,6 +191,7 @@ export const leaving: readonly Scene[] = [
   },
   {
     name: 'a directory gets another path after a kill',
+    ends: 'replaced',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       return killed(disk, /^noreplace certs/, 1, move())

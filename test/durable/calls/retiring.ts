@@ -27,6 +27,7 @@ const retired =
 export const retiring: readonly Scene[] = [
   {
     name: 'old content that somebody uses',
+    ends: 'replaced',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
       disk.user = 'process 7'
@@ -35,28 +36,33 @@ export const retiring: readonly Scene[] = [
   },
   {
     name: 'old content that nobody uses',
+    ends: 'replaced',
     fails: true,
     before: (_, fs) => directory({ files: first })(fs),
     run: directory({ files: second, ...whenUnused, retireTimeout: 60_000 }),
   },
   {
     name: 'old content that is still used',
+    ends: 'unchanged',
     before: retired({ user: 'process 8' }),
     run: directory({ files: second, ...whenUnused }),
   },
   {
     name: 'old content that is used no more',
+    ends: 'unchanged',
     fails: true,
     before: retired(),
     run: directory({ files: second, ...whenUnused }),
   },
   {
     name: 'old content whose time is over',
+    ends: 'unchanged',
     before: retired({ user: 'process 8', retireTimeout: 0 }),
     run: directory({ files: second, ...whenUnused }),
   },
   {
     name: 'old content to which its user has added',
+    ends: 'unchanged',
     before: retired({
       then: (disk, name) => makeEntry(disk, `/etc/pki/${name}/added`, 'file', 0o644, 'x'),
     }),
@@ -64,6 +70,7 @@ export const retiring: readonly Scene[] = [
   },
   {
     name: 'old content in which something is mounted',
+    ends: 'unchanged',
     before: retired({
       then: (disk, name) => {
         const mounted = disk.mountSecond('data', { mode: 0o755, ...root })
@@ -74,6 +81,7 @@ export const retiring: readonly Scene[] = [
   },
   {
     name: 'old content that stays through the next publication',
+    ends: 'replaced',
     before: retired({ user: 'process 8' }),
     run: async (fs, log) => [
       await directory({ files: third, ...whenUnused })(fs, log),
@@ -82,6 +90,7 @@ export const retiring: readonly Scene[] = [
   },
   {
     name: 'old content that goes with the next publication',
+    ends: 'replaced',
     before: retired(),
     run: async (fs, log) => [
       (await readPublication(fs, target))?.retired,
@@ -91,6 +100,7 @@ export const retiring: readonly Scene[] = [
   },
   {
     name: 'old content after a kill behind the exchange',
+    ends: 'replaced',
     before: killedIn({ files: second, ...whenUnused }, /^unlink/, 1, { files: first, ...whenUnused }),
     run: directory({ files: third, ...whenUnused }),
   },

@@ -2,20 +2,35 @@ import type { FileSystem } from '../../../src/durable/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
 import type { DirectoryPublicationOptions } from '../../../src/durable/publish/request.js'
-import type { DirectoryRequest } from '../../../src/durable/types.js'
+import type { DirectoryRequest, HoldOptions } from '../../../src/durable/types.js'
 import type { Log } from '../../../src/log.js'
 import { access, byDefault, encoded, listOf } from '../../crash/model/access-lists.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
+import type { RuleName } from './rules.js'
 
 /** What is done to a model disk, and what is on it before. */
 export interface Scene {
   readonly name: string
   /** Each of its calls is made to fail, too. */
   readonly fails?: true
+  /** Another publisher comes before each of its calls, and an abort. */
+  readonly meets?: true
+  /** Why it may answer with any error, and change nothing, where another publisher comes: it reads without the lock. */
+  readonly givesUp?: string
+  /** What another publisher publishes at the same path. Default: a directory that is exchanged. */
+  readonly another?: (fs: FileSystem, text: string) => Promise<unknown>
   readonly before?: (disk: ModelDisk, fs: FileSystem) => unknown
-  readonly run: (fs: FileSystem, log: Log) => Promise<unknown>
+  readonly run: (fs: FileSystem, log: Log, signal?: AbortSignal) => Promise<unknown>
+  /** What it comes to: outcomes and reasons, in the order of its calls. */
+  readonly ends?: string
+  /** What must be true of the disk where it has answered without an error; else what is wrong. */
+  readonly promises?: (disk: ModelDisk, answer: unknown) => string | undefined | Promise<string | undefined>
+  /** Rules that do not hold here, each with the reason. */
+  readonly exempt?: Partial<Record<RuleName, string>>
+  /** The same, of what does not hold only where a call fails. */
+  readonly exemptFailing?: Partial<Record<RuleName | 'the next run completes', string>>
 }
 
 export const target = '/etc/pki/certs'
@@ -32,13 +47,15 @@ type Request = Omit<DirectoryRequest, 'target'> & Partial<DirectoryRequest> & Di
 
 export const directory =
   (request: Request) =>
-  (fs: FileSystem, log?: Log): Promise<unknown> =>
-    publish([directoryPublication(fs, { target, ...request, ...(log && { log }) })])
+  (fs: FileSystem, log?: Log, signal = request.signal): Promise<unknown> =>
+    publish([directoryPublication(fs, { target, ...request, ...(log && { log }) })], signal)
 
 export const file =
   (content: string, options: Parameters<typeof filePublication>[3] = {}) =>
-  (fs: FileSystem, log?: Log): Promise<unknown> =>
-    publish([filePublication(fs, '/etc/pki/pod.yaml', content, { ...options, ...(log && { log }) })])
+  (fs: FileSystem, log?: Log, signal?: AbortSignal): Promise<unknown> =>
+    publish([filePublication(fs, '/etc/pki/pod.yaml', content, { ...options, ...(log && { log }) })], signal)
+
+export const anotherFile = (fs: FileSystem, text: string): Promise<unknown> => file(text)(fs)
 
 export const published = (request: Request) => (_: ModelDisk, fs: FileSystem) => directory(request)(fs)
 
@@ -108,6 +125,12 @@ export function watched(fs: FileSystem, then: (disk: ModelDisk, call: string, na
     },
   })
 }
+
+/** The options of a call that can be aborted. */
+export const by = (log: Log, signal: AbortSignal | undefined): HoldOptions => ({ log, ...(signal && { signal }) })
+
+/** A scene's own word against a call. */
+export class Refusal extends Error {}
 
 /** What a call is refused with, as its answer. */
 export const refused = (error: unknown): unknown => error

@@ -1,0 +1,45 @@
+import { seed } from '../../seed.js'
+import type { Call, Fault } from './recorder.js'
+
+/** What a call can answer that the core tells apart; any call can meet a bad disk. */
+const codes: Readonly<Record<string, readonly string[]>> = {
+  openPath: ['ENOENT', 'EACCES'],
+  openDirectory: ['ENOENT', 'EXDEV'],
+  openFile: ['ENOENT', 'ELOOP', 'EACCES'],
+  openAppend: ['ENOENT'],
+  openLock: ['EISDIR', 'EROFS'],
+  createFile: ['ENOSPC'],
+  createDirectory: ['EEXIST'],
+  readLink: ['ENOENT', 'EINVAL'],
+  list: ['ENOENT'],
+  write: ['EDQUOT'],
+  setLabel: ['EPERM', 'ENOTSUP'],
+  setExtendedAttribute: ['ENOSPC', 'ENOTSUP'],
+  rename: ['EINVAL', 'ENOSYS', 'EXDEV', 'ENOENT', 'EEXIST', 'EBUSY'],
+  removeFile: ['ENOENT', 'EISDIR'],
+  removeDirectory: ['ENOENT', 'ENOTEMPTY'],
+}
+
+/** Calls that never fail, or whose failure means that somebody else has the lock: another publisher does that. */
+const infallible = new Set(['close', 'tryLock', 'bootId'])
+
+/** Each call that is drawn, with each errno that it can answer. */
+export function faultsOf(calls: readonly Call[]): Fault[] {
+  return drawn(calls)
+    .filter(({ name }) => !infallible.has(name))
+    .flatMap(({ index, name }) => ['EIO', ...(codes[name] ?? [])].map((code) => ({ index, code })))
+}
+
+/** Calls that only look: of each kind the first, and of the others so many, drawn anew in each run. */
+const looks = /^(open|look|attributes|read|list|entries|label|extended|mount)/
+const oneOf = 3
+
+/** Where something is done to a scene: at each call that changes or syncs something, and at some of those that only look. */
+export function drawn(calls: readonly Call[]): Call[] {
+  const met = new Set<string>()
+  return calls.filter(({ index, name }) => {
+    const isFirst = !met.has(name)
+    met.add(name)
+    return isFirst || !looks.test(name) || /^open(Lock|Append)$/.test(name) || index % oneOf === seed % oneOf
+  })
+}

@@ -1,0 +1,108 @@
+/* What those who read a disk find there: read from the model itself, and by the looks of the program. */
+import { readHold, readPublication } from '../../../src/durable/look/index.js'
+import { readHistory } from '../../../src/durable/look/past.js'
+import type { Publication } from '../../../src/durable/types.js'
+import { codeOf } from '../../../src/errors.js'
+import { textOf } from '../../crash/model/content.js'
+import type { Inode } from '../../crash/model/inode.js'
+import { type ModelDisk, rootInode } from '../../crash/model/model-disk.js'
+import { ModelProcess } from '../../crash/model/model-process.js'
+
+/** A generation of the symlink form, and the link that is about to be renamed over `..data`: readers go through `..data`. */
+const hiddenInside = /^(?:\.\.[0-9].*|\.\.data_tmp)$/
+
+/** All that readers find, by its path: names that begin with `.holdfast-` are nobody's business. */
+export function viewOf(disk: ModelDisk): Map<string, string> {
+  const view = new Map<string, string>()
+  const walk = (inode: Inode, path: string): void => {
+    for (const [name] of inode.now.entries) {
+      const child = disk.child(inode.number, name)
+      if (child === undefined || name.startsWith('.holdfast-') || hiddenInside.test(name)) continue
+      const at = `${path}/${name}`
+      if (child.type !== 'directory') {
+        const shown = name === '..data' ? disk.child(inode.number, child.now.data) : child
+        if (shown?.type === 'directory') walk(shown, at)
+        view.set(at, name === '..data' ? 'the link ..data' : textOf(disk, child))
+        continue
+      }
+      const { mode, uid, gid, label, extended } = child.now.attributes
+      view.set(at, `d ${mode.toString(8)} ${uid}:${gid} ${label} ${extended}`)
+      walk(child, at)
+    }
+  }
+  walk(disk.inode(rootInode), '')
+  return view
+}
+
+/** The paths at which two views differ. New directories without any file are those that a publication makes above its target. */
+export function differencesOf(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
+  const isEmpty = (path: string): boolean =>
+    after.get(path)?.startsWith('d ') === true &&
+    ![...after].some(([other, text]) => other.startsWith(`${path}/`) && !text.startsWith('d '))
+  const paths = new Set([...before.keys(), ...after.keys()])
+  return [...paths].filter(
+    (path) => before.get(path) !== after.get(path) && !(before.get(path) === undefined && isEmpty(path)),
+  )
+}
+
+/** The inodes that readers come to, with a path of each. */
+export function visibleInodes(disk: ModelDisk): Map<number, string> {
+  const found = new Map<number, string>()
+  const walk = (inode: Inode, path: string): void => {
+    for (const [name] of inode.now.entries) {
+      if (name.startsWith('.holdfast-') || hiddenInside.test(name)) continue
+      const child = disk.child(inode.number, name)
+      if (child === undefined) continue
+      const at = `${path}/${name}`
+      const named = name === '..data' ? disk.child(inode.number, child.now.data) : undefined
+      for (const one of [child, ...(named ? [named] : [])]) {
+        found.set(one.number, at)
+        if (one.type === 'directory') walk(one, at)
+      }
+    }
+  }
+  walk(disk.inode(rootInode), '')
+  return found
+}
+
+/** What the program says of a target to those who ask: of its publication, its hold and its past. */
+export interface Said {
+  readonly publication: Partial<Publication> | string
+  readonly hold: unknown
+  readonly past: unknown
+}
+
+export async function saidOf(disk: ModelDisk, path: string, user: ModelProcess['user']): Promise<Said> {
+  const fs = Object.assign(new ModelProcess(disk.fork()), { user })
+  const quiet = <T>(look: Promise<T>): Promise<T | string> => look.catch((error: unknown) => String(codeOf(error)))
+  const found = (await quiet(readPublication(fs, path))) ?? {}
+  const history = await quiet(readHistory(fs, path))
+  return {
+    publication: typeof found === 'string' ? found : { ...found, settled: true, durable: true },
+    hold: await quiet(readHold(fs, path)),
+    past: Array.isArray(history) ? history.map(({ sequence, why, state }) => ({ sequence, why, state })) : history,
+  }
+}
+
+/** What of it a power cut may not take. Hooks run at least once; what was old may come back, and goes with the next run. */
+export function lastingOf({ publication, hold }: Said): object {
+  if (typeof publication === 'string') return { publication, hold }
+  const { pendingHooks: _, retired: __, pastSince: ___, differences = [], ...rest } = publication
+  return { ...rest, differences: differences.filter(({ problem }) => problem !== 'unexpected'), hold }
+}
+
+/** Targets that have a record anywhere on the disk, and these. */
+export function targetsOn(disk: ModelDisk, more: readonly string[] = []): string[] {
+  const targets = new Set(more)
+  const walk = (inode: Inode, path: string): void => {
+    for (const [name] of inode.now.entries) {
+      const child = disk.child(inode.number, name)
+      if (child?.type === 'directory' && !name.startsWith('.holdfast-')) walk(child, `${path}/${name}`)
+      if (child?.type !== 'file' || !/^\.holdfast-[0-9a-f]{16}\.[0-9]+$/.test(name)) continue
+      const named = /"name":"([^"]+)"/.exec(child.now.data)?.[1]
+      if (named !== undefined) targets.add(`${path}/${named}`)
+    }
+  }
+  walk(disk.inode(rootInode), '')
+  return [...targets].sort()
+}

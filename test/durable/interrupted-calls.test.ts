@@ -1,0 +1,65 @@
+/*
+ * Before every call of the scenes marked so, another process publishes at the same path, once and twice, or the caller aborts. What two
+ * callers come to must be as if one had come after the other, and who has aborted is told the truth.
+ */
+import t from 'tap'
+import { drawn } from './calls/faults.js'
+import { another, keyOf, orderOf, ordersOf, stateOf } from './calls/orders.js'
+import { play, type Played } from './calls/play.js'
+import { breachOf, ruleNames, type RuleName, shown } from './calls/rules.js'
+import { scenes } from './calls/scenes.js'
+
+/** What of the rules depends on nobody else. */
+const alone: readonly RuleName[] = [
+  'each descriptor is closed',
+  'the lock is held at each change',
+  'records are read under the lock',
+  'staged content is durable before it is visible',
+  'what readers see is never taken apart',
+]
+
+async function breachOfRules(played: Played, rules: readonly RuleName[]): Promise<string | undefined> {
+  for (const rule of rules) {
+    if (played.scene.exempt?.[rule] !== undefined || played.scene.exemptFailing?.[rule] !== undefined) continue
+    const breach = await breachOf(rule, played)
+    if (breach !== undefined) return breach
+  }
+  return undefined
+}
+
+for (const scene of scenes.filter(({ meets }) => meets)) {
+  for (const times of [1, 2]) {
+    await t.test(`another process publishes ${times} times before each call of "${scene.name}"`, async (t) => {
+      const undisturbed = await play(scene)
+      const orders = await ordersOf(scene, undisturbed, times)
+      const breaches: string[] = []
+      for (const { index } of drawn(undisturbed.calls)) {
+        let other = ''
+        const act = async (disk: Played['end']): Promise<void> => void (other = await another(scene, disk, times))
+        const played = await play(scene, { meanwhile: { index, act }, undisturbed })
+        // Calls that are synchronous let nobody come between.
+        if (other === '') continue
+        const order = await orderOf(orders, played, other)
+        const what = `it answers ${keyOf(played.answer)}, the other ${other}, and the end is as after neither order\n${await stateOf(played.end, played.user)}\n${orders.map((one) => `${one.name}: ${one.scene} ${one.other} ${one.state}`).join('\n')}`
+        if (order === undefined) breaches.push(shown('one comes after the other', played, { what }))
+        const breach = await breachOfRules(played, alone)
+        if (breach !== undefined) breaches.push(breach)
+      }
+      t.equal(breaches[0], undefined, `${breaches.length} breaches`)
+    })
+  }
+
+  await t.test(`the caller aborts before each call of "${scene.name}"`, async (t) => {
+    const undisturbed = await play(scene)
+    const breaches: string[] = []
+    for (const { index } of drawn(undisturbed.calls)) {
+      const caller = new AbortController()
+      const act = (): void => caller.abort()
+      const played = await play(scene, { meanwhile: { index, act }, signal: caller.signal, undisturbed })
+      // An abort changes nothing on the disk: what is answered is judged as if nobody had come between.
+      const breach = await breachOfRules({ ...played, meanwhile: undefined }, ruleNames)
+      if (breach !== undefined) breaches.push(`before call ${index}: ${breach}`)
+    }
+    t.equal(breaches[0], undefined, `${breaches.length} breaches`)
+  })
+}
