@@ -25,7 +25,7 @@ async function breachOfNextRun(failed: Played, undisturbed: Played): Promise<str
   const strange = partsOf(next.answer).find((part) => codesOf(part).some((code) => !expected.has(code)))
   const [other] = differencesOf(wanted, viewOf(next.end))
   const what = strange
-    ? `it answers ${String(strange)}`
+    ? `it answers ${strange instanceof Error ? String(strange) : JSON.stringify(strange)}`
     : other && `${other} is ${viewOf(next.end).get(other) ?? 'gone'}, and not ${wanted.get(other) ?? 'gone'}`
   if (what !== undefined) return shown(rule, failed, { what })
   // What a failed hold leaves goes with the next publication.

@@ -36,7 +36,7 @@ export function errorsIn(answer: Answer): Error[] {
 }
 
 /** The outcomes and reasons in an answer, as `ends` of a scene has them. */
-export const endsOf = (answer: Answer): string =>
+const endsOf = (answer: Answer): string =>
   partsOf(answer)
     .map((part) => (part instanceof DurableWriteError ? part.reason : part instanceof Error ? part.name : part.outcome))
     .join(', ')

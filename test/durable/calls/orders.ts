@@ -4,7 +4,7 @@ import { play, type Played } from './play.js'
 import { lastingOf, saidOf, targetsOn, viewOf } from './readers.js'
 import { directory, type Scene } from './scene.js'
 import { diskFor } from './play.js'
-import { ModelDisk } from '../../crash/model/model-disk.js'
+import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { codeOf } from '../../../src/errors.js'
 
@@ -22,9 +22,9 @@ export async function another(scene: Scene, disk: ModelDisk, times: number): Pro
 /** An answer without what differs from run to run. */
 export function keyOf(answer: Played['answer']): string {
   const parts = partsOf(answer)
-  if (parts.length === 0) return 'value' in answer ? String(JSON.stringify(answer.value)) : String(answer.thrown)
+  if (parts.length === 0) return 'value' in answer ? JSON.stringify(answer.value) : String(answer.thrown)
   return parts
-    .map((part) => (part instanceof Error ? `${String(codeOf(part) ?? part.name)}` : `${part.outcome} ${part.digest}`))
+    .map((part) => (part instanceof Error ? (codeOf(part) ?? part.name) : `${part.outcome} ${part.digest}`))
     .join()
 }
 

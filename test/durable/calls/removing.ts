@@ -27,7 +27,7 @@ async function withHistory(_: ModelDisk, fs: FileSystem): Promise<void> {
 }
 
 /** Nothing is left of the target but its lock. */
-export const isGone =
+const isGone =
   (path: string): NonNullable<Scene['promises']> =>
   (disk) => {
     const parent = disk.inode(numberOf(disk, path.slice(0, path.lastIndexOf('/'))))
