@@ -46,7 +46,7 @@ await t.test("an installer does not wait for another of its own revision, as lib
   })
   const client = await connectTo(t, api.server.url)
   const wait = (...pods: object[]) => {
-    api.objects.set('/api/v1/namespaces/demo/pods', { items: pods })
+    api.objects.set('/api/v1/namespaces/demo/pods', { metadata: { resourceVersion: '1' }, items: pods })
     const request = { namespace: 'demo', revision: 6, nodeName: 'n1', podName: 'installer-6-retry-1-n1' }
     const timing = { poll: 1, limit: 20, pause: 1 }
     return waitForInstallers(new ApiReader(client, { log: silent }), { ...request, timing }, silent, signal)
