@@ -1,5 +1,4 @@
-import { constants, type BigIntStats } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { constants, promises as fsp, type BigIntStats } from 'node:fs'
 import { codeOf } from './errors.js'
 
 const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
@@ -34,7 +33,7 @@ export async function readRegularFile(
   limit: number,
   { follow = true, steady = false } = {},
 ): Promise<Buffer> {
-  const file = await open(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW))
+  const file = await fsp.open(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW))
   try {
     const status = await file.stat({ bigint: true })
     if (!status.isFile()) throw new UnfitFileError(path, 'is not a regular file')
@@ -53,7 +52,7 @@ export async function readRegularFile(
 /** Differs where a file has been replaced or written since, without reading it. */
 export async function fingerprint(path: string): Promise<string> {
   try {
-    return fingerprintOf(await stat(path, { bigint: true }))
+    return fingerprintOf(await fsp.stat(path, { bigint: true }))
   } catch (error) {
     return codeOf(error) ?? 'unknown'
   }

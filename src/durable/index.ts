@@ -61,9 +61,10 @@ export { agentOf, letGoSince, letGoText } from './record/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
 export { endTogether, flockHolders, mountTable, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
-/** Not by the door of its room: what publishes need not load it. */
+/** Not by the door of their room: a publication need not load them. */
 export * as standing from './look/standing.js'
-export { fitness, usesOf } from './look/index.js'
+export * as fitness from './look/fitness.js'
+export { usesOf } from './look/index.js'
 
 const system: FileSystem = new NodeFileSystem()
 

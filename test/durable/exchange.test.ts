@@ -148,7 +148,8 @@ await t.test('old content in which another program has mounted something stays w
       return Promise.resolve(this.exchanged ? ['sub'] : [])
     }
     override removeDirectory(...args: Parameters<NodeFileSystem['removeDirectory']>): Promise<void> {
-      removed.push(args[1])
+      // An adoption tries the exchange before, with two directories that it removes again.
+      if (this.exchanged) removed.push(args[1])
       return super.removeDirectory(...args)
     }
   }

@@ -87,10 +87,10 @@ await t.test('a missing directory has no owner', async (t) => {
   t.equal(modeOf(file), '600')
 })
 
-await t.test('replace by hand is its own consent, and leaves no owner', async (t) => {
+await t.test('replace --force by hand publishes over an agent, and leaves no owner', async (t) => {
   const { target, file, agent, install, sync } = await scene(t)
   t.equal((await sync()).code, 0)
-  const replaced = await run(['replace', target, '--from', agent.objects])
+  const replaced = await run(['replace', target, '--from', agent.objects, '--force'])
   t.equal(replaced.code, 0, replaced.stderr)
   t.equal((await install()).code, 0)
   t.equal(modeOf(file), '600')

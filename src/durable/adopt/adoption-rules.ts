@@ -5,7 +5,7 @@ import { dataLink, OpenDirectories, readWhole, type Tree, type TreeEntry } from 
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { refuseTargetBelow } from '../target/index.js'
 import type { AdoptionScene, DirectoryPlan } from '../publish/index.js'
-import { fitness } from '../look/index.js'
+import { exchangeProblem, parentEntry, usageBy, usageOf, type Writer, writerOf } from '../look/index.js'
 import { relationOf } from '../record/index.js'
 
 /** What the checks look at. A publication holds the lock; `holdfast adopt` may find that another process holds it. */
@@ -110,7 +110,7 @@ async function checkDirectory({ target }: AdoptionLook): Promise<Verdict> {
 
 async function checkFileSystem({ fs, path, site, names }: AdoptionLook): Promise<Verdict> {
   const { directory: parent } = site.parent
-  const problem = await fitness.exchangeProblem(fs, path, parent, names)
+  const problem = await exchangeProblem(fs, path, parent, names)
   if (problem) return (problem.lasting ? refused : pending)(problem.problem, problem.advice)
   const { type, proven } = await fs.mount(parent)
   return passed(`${type} exchanges and syncs${proven ? '' : '; durability is not proven here'}`)
@@ -121,17 +121,17 @@ async function checkOwners({ fs, path, plan, site, target, keepsOwners }: Adopti
   const { tree } = await target()
   const owner = keepsOwners ? tree.entries[0] : plan.owner
   const above = path.slice(0, path.lastIndexOf('/')) || '/'
-  const parent = await fitness.parentEntry(fs, site.parent.directory, site.parent.attributes)
+  const parent = await parentEntry(fs, site.parent.directory, site.parent.attributes)
   const inside = tree.entries.find((entry) => entry.type !== 'symlink' && writerIn(entry))
-  const writer = fitness.writerOf(above, parent, { self: fs.user, owner, holds: true }) ?? (inside && writerIn(inside))
+  const writer = writerOf(above, parent, { self: fs.user, owner, holds: true }) ?? (inside && writerIn(inside))
   if (writer) return refused(writer.problem, writer.advice)
   const open = keepsOwners ? tree.entries.filter(({ path, mode }) => path.endsWith('.key') && (mode & 0o004) !== 0) : []
   if (open.length === 0) return passed('nobody else may write to it')
   const keys = open.map(({ path }) => path)
   return passed(`nobody else may write to it; everybody may read ${listed(keys, 3)}, which attributes: keep leaves so`)
 
-  function writerIn(entry: TreeEntry): fitness.Writer | undefined {
-    return fitness.writerOf(entry.path === '' ? path : `${path}/${entry.path}`, entry, {
+  function writerIn(entry: TreeEntry): Writer | undefined {
+    return writerOf(entry.path === '' ? path : `${path}/${entry.path}`, entry, {
       self: fs.user,
       owner,
       holds: false,
@@ -143,11 +143,11 @@ async function checkOwners({ fs, path, plan, site, target, keepsOwners }: Adopti
 async function checkSpace({ fs, site, plan, target }: AdoptionLook): Promise<Verdict> {
   const free = await fs.free(site.parent.directory)
   const { blockSize } = free
-  const old = await fitness.usageOf(fs, (await target()).opened, blockSize)
+  const old = await usageOf(fs, (await target()).opened, blockSize)
   const sizes: number[] = []
   for (const { content } of plan.planned)
     if (content) sizes.push(content instanceof Uint8Array ? content.length : await content.size())
-  const coming = fitness.usageBy(sizes, plan.planned.length - sizes.length, blockSize)
+  const coming = usageBy(sizes, plan.planned.length - sizes.length, blockSize)
   const bytes = old.bytes + coming.bytes
   const inodes = old.inodes + coming.inodes
   const advice = 'free up space on this file system'

@@ -117,7 +117,7 @@ await t.test('diff compares the disk with the source, and one content with anoth
   // A person may publish content from anywhere.
   mkdirSync(node.path('content/conf'), { recursive: true })
   writeFileSync(node.path('content/conf/level'), canary)
-  t.equal((await holdfast(['replace', path, '--from', node.path('content')])).code, 0)
+  t.equal((await holdfast(['replace', path, '--from', node.path('content'), '--force'])).code, 0)
   t.match(textsOf(await shown(path, ...config)), { 'conf/level': /not known to come from a ConfigMap/ })
   t.equal((await node.run('sync')).code, 0)
 

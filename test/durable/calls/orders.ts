@@ -22,7 +22,7 @@ export async function another(scene: Scene, disk: ModelDisk, times: number): Pro
 /** An answer without what differs from run to run. */
 export function keyOf(answer: Played['answer']): string {
   const parts = partsOf(answer)
-  if (parts.length === 0) return 'value' in answer ? JSON.stringify(answer.value) : String(answer.thrown)
+  if (parts.length === 0) return 'value' in answer ? JSON.stringify(answer.value ?? null) : String(answer.thrown)
   return parts
     .map((part) => (part instanceof Error ? (codeOf(part) ?? part.name) : `${part.outcome} ${part.digest}`))
     .join()
