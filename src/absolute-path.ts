@@ -1,19 +1,32 @@
 import { lstatSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { codeOf } from './errors.js'
 
 /**
  * The absolute form of a path, by its text: without `.`, `..` and empty parts. A `..` behind a symbolic link leads the kernel to the
  * parent of what the link names, and the text to the parent of the link: such a path is refused, since something else than what was
  * meant would be written. Looks at the disk only where there is a `..`. `base`: where a relative path begins, absolute.
- * @throws TypeError, which names the place
+ * @throws TypeError, which names the place, or says that the working directory has gone
  */
-export function absolutePath(path: string, base = process.cwd()): string {
-  let current = path.startsWith('/') ? '/' : base
+export function absolutePath(path: string, base?: string): string {
+  let current = path.startsWith('/') ? '/' : (base ?? workingDirectory(path))
   for (const part of path.split('/')) {
     if (part === '..') refuseLink(path, current)
     current = part === '..' ? dirname(current) : join(current, part)
   }
   return current.length > 1 && current.endsWith('/') ? current.slice(0, -1) : current
+}
+
+function workingDirectory(path: string): string {
+  try {
+    return process.cwd()
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+    throw new TypeError(
+      `${JSON.stringify(path)} begins in the working directory, which was removed: name an absolute path, or change to another directory`,
+      { cause: error },
+    )
+  }
 }
 
 function refuseLink(path: string, before: string): void {

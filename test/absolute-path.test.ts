@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
@@ -28,3 +29,26 @@ await t.test('.. behind a symbolic link is refused, with its place', (t) => {
   t.equal(absolutePath(`${root}/link/sub/../x`), `${root}/link/x`, 'behind what the link leads to, both agree')
   t.end()
 })
+
+await t.test(
+  'absolutePath needs no working directory for an absolute path, and says that it has gone for another',
+  (t) => {
+    const script = `
+    import { absolutePath } from ${JSON.stringify(new URL('../src/absolute-path.js', import.meta.url).href)}
+    const outcome = (path) => { try { return absolutePath(path) } catch (error) { return error.name + ' ' + error.message } }
+    console.log(JSON.stringify(['/a/../b', 'certs'].map(outcome)))`
+    const program = join(root, 'program.mjs')
+    writeFileSync(program, script)
+    const commands = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$1"'
+    const { stdout, stderr } = spawnSync('/bin/sh', ['-c', commands, process.execPath, program], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    t.equal(stderr, '')
+    t.same(JSON.parse(stdout), [
+      '/b',
+      'TypeError "certs" begins in the working directory, which was removed: name an absolute path, or change to another directory',
+    ])
+    t.end()
+  },
+)

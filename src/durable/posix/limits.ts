@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { codeOf } from '../../errors.js'
 
 /** Most staged files that are open at a time. All of a large batch fit; every further barrier would cost flushes. */
 export const mostStagedFiles = 256
@@ -14,7 +15,16 @@ export const mostCallsAtATime = 8
 
 /** At most so many, and this share of RLIMIT_NOFILE (proc(5)): locks, hooks and all else of the process need descriptors too. */
 export function bound(most: number, share: number): number {
-  const limits = readFileSync('/proc/self/limits', 'latin1')
-  const limit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(limitsOfProcess())?.[1] ?? Infinity)
   return Math.max(1, Math.min(most, Math.floor(limit * share)))
+}
+
+/** Empty where /proc is not mounted: a program may import the library there, and the first call that needs /proc says so. */
+function limitsOfProcess(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'latin1')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return ''
+    throw error
+  }
 }
