@@ -148,7 +148,7 @@ function endAbsences(file: string): void {
 
 await t.test(
   'both paths of a move that leave the configuration midway go as its onDrop says',
-  { skip: prefix === undefined && 'not all processes can be seen here' },
+  { skip: prefix === undefined && 'needs root to see all processes' },
   async (t) => {
     const onDrop = 'remove'
     const node = new Node(t, [{ ...old, onDrop }])
@@ -182,7 +182,7 @@ await t.test(
 
 await t.test(
   'an old path that has moved is waited for no more',
-  { skip: prefix === undefined && 'not all processes can be seen here' },
+  { skip: prefix === undefined && 'needs root to see all processes' },
   async (t) => {
     const onDrop = 'remove'
     const node = new Node(t, [{ ...old, onDrop }], { driftInterval: '1s' })

@@ -57,7 +57,7 @@ async function compare(
 /** Content and link: the transfer takes ten to twenty seconds, about the 15 s in which silence ends a request. */
 const links: readonly (readonly [kilobytes: number, link: LinkOptions])[] = [
   [900, { rate: 1024 }],
-  [500, { rate: 256, delay: 150, loss: 0.02 }],
+  [300, { rate: 256, delay: 150, loss: 0.02 }],
   ...(process.env['HOLDFAST_SLOWEST_LINK'] === '1' ? [[900, { rate: 64 }] as const] : []),
 ]
 for (const [kilobytes, options] of links) {
@@ -68,9 +68,9 @@ for (const [kilobytes, options] of links) {
   })
 }
 
-await t.test('50 Secrets of 8 kB over 256 kbit/s', { skip: needsRoot }, async (t) => {
+await t.test('40 Secrets of 8 kB over 256 kbit/s', { skip: needsRoot }, async (t) => {
   const namespace = await cluster.namespace()
-  const names = Array.from({ length: 50 }, (_, index) => `secret-${index}`)
+  const names = Array.from({ length: 40 }, (_, index) => `secret-${index}`)
   for (const name of names) await namespace.putSecret(name, { data: 'x'.repeat(8_000) })
   await compare(t, namespace, { rate: 256 }, names, 'secrets')
 })

@@ -10,7 +10,7 @@ import { describe, search } from './search.js'
 const limit = 12_000
 
 const prefix = await seeingAll()
-const skip = prefix === undefined && 'not all processes can be seen here'
+const skip = prefix === undefined && 'needs root to see all processes'
 const seeds = replaying ? [seed] : Array.from({ length: 1000 }, (_, index) => 1 + index)
 
 await t.test('after the last file, each path is as the files and the objects say', { skip }, async (t) => {
