@@ -8,6 +8,8 @@ export const records: readonly Mutation[] = [
     'a record that is written anew is not synced': drop('rewrite', 'fsyncAll'),
     'a line is added to a record while another process writes it anew': becomes(true, 'openAlone', 'tryLock'),
     'a line is added to a record that has lost its name': becomes(true, 'openAlone', '>'),
+  }),
+  ...caught([ownTest()], {
     'a record that was copied tells of a target': becomes(true, 'isTarget', 'isSame'),
     'an inode is known by its number alone': becomes(true, 'isVery', 'tellBirths'),
     'what became of a target that was let go is drift': drop('isRecorded', 'letGoSince'),
