@@ -1,6 +1,10 @@
 /** Those of sources that read: files, streams, and what is open. */
 export const ofReading = [
   {
+    reason: 'a generation that is too much is named by a record, so that there is a newest one here, and it has a kind',
+    mutants: [`beyond shortened _?.kind ?? 'exchange'`],
+  },
+  {
     reason: '`O_RDONLY` is 0: flags are the same without it',
     mutants: [`NodeFileSystem.openContent unflagged O_RDONLY of O_RDONLY | O_NONBLOCK`],
   },
