@@ -82,9 +82,6 @@ const memory: readonly Mutation[] = [
   ...caught([ownTest(), model(), syscalls()], {
     'no lock': becomes(true, 'lockOnce', 'tryLock'),
   }),
-  ...caught([ownTest('trust'), ownTest()], {
-    'callers in one process do not wait for one another': keep('enqueue', 'return 1/2'),
-  }),
   ...caught([ownTestOfRoot('trust')], {
     "anybody's lock is taken": without('lockOnce', '&& 1/2'),
   }),
