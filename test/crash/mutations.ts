@@ -82,6 +82,9 @@ const memory: readonly Mutation[] = [
   ...caught([ownTest(), model(), syscalls()], {
     'no lock': becomes(true, 'lockOnce', 'tryLock'),
   }),
+  ...caught([ownTest()], {
+    'callers in one process do not wait for one another': keep('enqueue', 'return 1/2'),
+  }),
   ...caught([ownTestOfRoot('trust')], {
     "anybody's lock is taken": without('lockOnce', '&& 1/2'),
   }),

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, write
 import { join } from 'node:path'
 import t from 'tap'
 import { Disk, replaceDirectory as publishDirectory } from '../../../src/durable/index.js'
+import { lockFile as takeLock } from '../../../src/durable/path/lock.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
@@ -210,3 +211,25 @@ await t.test(
     if (typeof third === 'object') await third.release()
   },
 )
+
+await t.test('calls of one process queue, and ask the kernel for the lock at their turn alone', async (t) => {
+  const parent = scratch(t)
+  let tries = 0
+  class Counting extends NodeFileSystem {
+    override tryLock(descriptor: number): boolean {
+      tries += 1
+      return super.tryLock(descriptor)
+    }
+  }
+  const fs = new Counting()
+  const take = (name: string) => takeLock(fs, join(parent, name), 60_000, undefined, 'nothing was changed')
+  const first = await take('lock')
+  const waiting = [2, 3, 4].map(async () => (await take('lock')).release())
+  const before = tries
+  // Locks of other files come and go meanwhile: one that does not queue would have asked by then.
+  for (let round = 0; round < 20; round++) await (await take(`other-${round}`)).release()
+  t.equal(tries - before, 20, 'none of those that wait has asked')
+  await first.release()
+  await Promise.all(waiting)
+  t.equal(tries, 24, 'each asks once')
+})
