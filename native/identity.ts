@@ -6,7 +6,7 @@ import { callOnThread, declareSystemCall, systemCallNumber } from './libc.js'
 const statx = declareSystemCall(['int', 'const char *', 'int', 'unsigned int', 'void *'])
 const number = systemCallNumber('statx')
 
-/** AT_STATX_DONT_SYNC: by what is in memory, where the file system can tell it so. */
+/** AT_STATX_DONT_SYNC: a file system that caches attributes answers from memory. */
 const flags = 0x4000
 const wantInode = 0x100
 const offsetOfInode = 32

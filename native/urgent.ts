@@ -24,7 +24,7 @@ export class UrgentEvents {
   /** The process ends only once all threads of the pool have ended. */
   readonly #atExit = (): void => this.close()
 
-  /** Throws SystemError, as EMFILE where no descriptor is left. */
+  /** Throws SystemError, as EMFILE where the process is out of descriptors. */
   constructor(descriptor: number) {
     const { result, errno } = callNow(eventfd, 0, closeOnExec)
     if (result < 0) throw new SystemError('eventfd', errno, undefined)

@@ -58,7 +58,7 @@ export async function fingerprint(path: string): Promise<string> {
   }
 }
 
-/** The same, of what was looked at. */
+/** The fingerprint of a file by its status. */
 export function fingerprintOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(':')
 }

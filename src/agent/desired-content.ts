@@ -146,7 +146,7 @@ function isGone(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
 }
 
-/** How this pass writes, whatever the directory. */
+/** The options that a pass gives to each directory. */
 export type PassRequest = Pick<Request, 'requireProven' | 'agent' | 'release' | 'lockTimeout' | 'log' | 'check'>
 
 /** The write that makes the disk hold what was rendered. */

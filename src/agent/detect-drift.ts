@@ -82,7 +82,7 @@ export async function compareWithRecord(state: DirectoryState): Promise<string |
   if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined
   // What others have made of it meanwhile is theirs.
   if (publication.letGo !== undefined) return undefined
-  // An operator's word, and still what is there once its time is over.
+  // A pin is an operator's word: the end of its time makes no drift of the pinned content.
   if (publication.pin !== undefined) state.desired = { digest: publication.digest, objects: state.objects }
   const other = otherContent(state, publication)
   const differences = publication.differences.length === 0 ? [] : [summary(publication)]

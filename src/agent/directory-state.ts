@@ -65,7 +65,7 @@ interface EarlierStatus {
   readonly objects?: readonly PublishedObject[]
 }
 
-/** Milliseconds for which a word that is over is looked at again at once. */
+/** Milliseconds after its end in which a hold, pin or age limit still sets the timer. */
 const overdue = 10_000
 
 /**
@@ -212,7 +212,7 @@ export class DirectoryState {
     const { maxAge } = this.configuration.history
     const past = maxAge === null || this.pastSince === undefined ? undefined : this.pastSince.getTime() + maxAge
     const earliest = Date.now() - overdue
-    // What could not be done about one that is over is done with the next comparison.
+    // The next comparison handles an end that lies further back.
     const ends = [this.hold?.until, this.pin?.until, past, this.recordDue].filter(
       (end) => typeof end === 'number' && end > earliest,
     )
@@ -242,7 +242,7 @@ export class DirectoryState {
   }
 }
 
-/** Each of these objects in its newest version that is known of that very object. Where versions have no order, `later` knew the last one. */
+/** Each of these objects in the newest version that either list has of the same uid. Where versions have no order, `later` has the newest. */
 function newestOf(objects: readonly PublishedObject[], later: readonly PublishedObject[]): readonly PublishedObject[] {
   const known = new Map(later.map((object) => [objectName(object), object]))
   return objects.map((object) => {

@@ -43,7 +43,7 @@ const comparedAtATime = 4
 /** Milliseconds after which a pass that has not ended at the end of the agent is said to hang; a command has one to end in. */
 const endGrace = 2_000
 
-/** Milliseconds after which a word that ended during a pass is looked at again. */
+/** Milliseconds from a pass to the next look at a hold or pin that ended during it. */
 const secondLook = 500
 
 /** Milliseconds for the last words to the disks. */
@@ -183,7 +183,7 @@ export class Operations {
     await endsWithin(Promise.all(comparisons), startGrace)
   }
 
-  /** From now on, what is mounted over a directory is noticed at once. */
+  /** Starts to notice a mount over a directory at once. */
   watchMounts(): void {
     this.#mounts.start()
   }
@@ -230,7 +230,7 @@ export class Operations {
   async #look(path: string): Promise<void> {
     const state = this.#options.states.byPath(path)
     if (state === undefined) return
-    // What cannot be read is left to the comparison, which says so.
+    // The comparison reports an unreadable target.
     const known = state.hold ?? state.pin
     const hold = await beside(path, () => readHold(path)).catch(() => known)
     const hasGone = state.intact && (await beside(path, () => isGone(path)).catch(() => true))

@@ -7,7 +7,7 @@ import { namesFor } from '../durable/index.js'
 const quiet = 100
 
 interface Watched {
-  /** An inotify watch stays with the directory that it started with, whatever its name becomes. */
+  /** An inotify watch follows the directory that it started with, also under another name. */
   readonly identity: string
   readonly watcher: FSWatcher
 }
@@ -66,7 +66,7 @@ export class DirectoryWatch {
       // Its own name: it was moved or removed, and another one may have its path.
       if (name === basename(parent)) void this.#armParent(parent)
     })
-    // What was in it is not there any more.
+    // Its entries are gone.
     if (wasThere && began !== 'as before')
       for (const path of this.#paths.get(parent)?.values() ?? []) this.#notice(path)
   }
@@ -153,7 +153,7 @@ function beginningFor(path: string): string {
   return beginningOf(namesFor(basename(path)).record(1))
 }
 
-/** All before the sequence that ends the name of a record; the empty string for what is no record. */
+/** The part of a record's name before its sequence; the empty string for another name. */
 function beginningOf(name: string): string {
   const end = name.lastIndexOf('.') + 1
   return /^[1-9][0-9]{0,14}$/.test(name.slice(end)) ? name.slice(0, end) : ''

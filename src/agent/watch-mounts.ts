@@ -15,7 +15,7 @@ export class MountWatch {
   #events: { close(): void } | undefined
 
   constructor(
-    /** Of the directories that are kept now. */
+    /** The configured directories. */
     private readonly paths: () => readonly string[],
     private readonly changed: (path: string) => void,
     private readonly log: Log,
@@ -48,7 +48,7 @@ export class MountWatch {
     try {
       table = mountTable.mounts()
     } catch {
-      // No descriptor is left for it now.
+      // The process is out of descriptors; the next change of the mounts brings another look.
       return
     }
     const paths = this.paths()

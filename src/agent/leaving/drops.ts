@@ -98,7 +98,7 @@ export class Drops {
     return this.#next()
   }
 
-  /** Nothing is left at this old path: it needs no removal. Never rejects. */
+  /** The move has removed this old path: it needs no other removal. Never rejects. */
   moved(path: string): Promise<void> {
     this.#moved.add(path)
     return this.#next()

@@ -125,7 +125,7 @@ to be durable, 75 another process holds FILE's lock.`,
     })
 }
 
-/** What was found under the target's lock. */
+/** The record that the publication found under the target's lock. */
 type Found = Partial<Record<'record', Confirmed | undefined>>
 
 /** `kept`: refuses, without --force, what an agent keeps. */

@@ -15,7 +15,7 @@ import type { Owner } from '../types.js'
 
 /* Whether a place is fit for a target: can its file system exchange and sync, who else may write there, and is there room. */
 
-/** What is wrong with a place. */
+/** Why a place does not fit a target. */
 export interface Unfitness {
   readonly problem: string
   readonly advice: string
@@ -70,7 +70,7 @@ export async function parentEntry(fs: FileSystem, parent: Descriptor, attributes
   return { mode: modeOf(mode, extended), uid, gid, extended }
 }
 
-/** Somebody who may write to an entry. */
+/** A user or group that may write to an entry. */
 export interface Writer extends Omit<Unfitness, 'lasting'> {
   readonly isEverybody: boolean
 }
@@ -100,7 +100,7 @@ export function writerOf(
   }
   const now = strangerIn(accessAttribute)
   if (now) return by(`an ACL lets ${now.kind} ${now.id} write to ${path}`, `setfacl -x ${now.kind}:${now.id} ${path}`)
-  // New content gets the lists of the old, and what is made in a directory gets its default list.
+  // New content gets the ACLs of the old, and a new entry gets the default ACL of its directory.
   const later = holds ? undefined : strangerIn(defaultAttribute)
   return (
     later &&
@@ -119,7 +119,7 @@ interface ProbeOutcome {
   readonly left: readonly string[]
 }
 
-/** How often it starts again where another process has cleaned up, in the same instant, what it took for leftovers. */
+/** Tries of the exchange: another process may take the two directories for leftovers, and remove them in the same instant. */
 const tries = 3
 
 /**

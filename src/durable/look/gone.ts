@@ -10,7 +10,7 @@ import type { Descriptor } from '../file-system.js'
  * or over which something is mounted. Names alone count: another program that changes one of several files is left to the comparison.
  */
 
-/** Whether nothing is left of a published directory, or of its record: no content is read, no lock taken. */
+/** Whether a published directory has lost all its entries, or its record. Reads no content and takes no lock. */
 export async function isGone(fs: FileSystem, target: string): Promise<boolean> {
   const isThere = await withRecord(fs, target, async (parent, name, [newest]) =>
     newest === undefined ? false : holdsAny(fs, target, parent, name, newest),

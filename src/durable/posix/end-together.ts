@@ -9,7 +9,7 @@ import { isSystemError } from '../../errors.js'
  * @returns whether it does; not without CAP_SYS_ADMIN, or where the machine or a security module forbids it
  */
 export function endTogether(): boolean {
-  // A seccomp filter may end whoever asks in vain.
+  // A seccomp filter may end a process at a refused call.
   if (!effectiveCapabilities()('CAP_SYS_ADMIN')) return false
   try {
     startInOwnPidNamespace()

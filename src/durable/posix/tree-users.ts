@@ -63,7 +63,7 @@ async function holdingsOf(
 /** Milliseconds: a file on a network file system may wait for its server. */
 const identityPatience = 2_000
 
-/** Descriptors that are still waited for, each by a thread of libuv: none is asked for again meanwhile. */
+/** Descriptors for which a thread of libuv still waits: no second thread asks for one of them. */
 const silent = new Set<string>()
 
 /** Whether a file by a mount that is in no table is for certain one of another file system: only its number is known otherwise. */

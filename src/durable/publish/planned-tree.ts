@@ -101,7 +101,7 @@ export class PlannedTree {
     return later.length > 0 && later.every(({ canWait }) => canWait)
   }
 
-  /** The entries without their content: known before it is read. */
+  /** The entries without their content, which needs a reading. */
   get heads(): EntryHead[] {
     return this.#items.map((item) => headOf(item))
   }

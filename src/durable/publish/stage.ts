@@ -126,7 +126,7 @@ export async function stageFiles(
   planned: PlannedTree,
   stage: (file: PlannedFile, write: (file: Descriptor) => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // What is being written is open beside what is staged.
+  // The file that this call writes is open beside the staged ones.
   if (planned.isRead)
     await inParallel(planned.files, Math.min(fs.callsAtATime, fs.stagedFiles), (file) =>
       stage(file, (descriptor) => writeContent(fs, descriptor, file.content)),

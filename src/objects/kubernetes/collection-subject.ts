@@ -25,7 +25,7 @@ const pageSize = 500
 /** Parallel reads by name. */
 const readAtATime = 4
 
-/** Objects to read of what a selector matches from which on they are read together, if they are half of it. */
+/** A list reads at least so many objects of a selector together, where half of its matches are unread. */
 const manyReads = 16
 
 /** Milliseconds after a failed read of an object before the next one. */
@@ -117,7 +117,7 @@ export class CollectionSubject implements WatchSubject {
     return version
   }
 
-  /** Reads what most of a selection is, without a request for each; what was read is unread no more. */
+  /** Reads the unread objects of a selection in a list, without a request for each. */
   async #readTogether(unread: Set<StoredObject>, ask: Ask): Promise<void> {
     for (const { selector, names } of this.#selections.matches) {
       const wanted = new Map(

@@ -30,7 +30,7 @@ const [smallPage, heavyPage] = [256 * 1024, 2 * 1024 * 1024]
 /** The stream ends with its initial events; the API server ends it after this, if we do not. */
 const streamSeconds = 600
 
-/** @throws ApiError, ConnectionError; what was taken before is taken */
+/** @throws ApiError, ConnectionError; objects that came before it stay accepted */
 export async function readSelected(
   context: ReadContext,
   collection: Collection,
