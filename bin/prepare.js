@@ -1,6 +1,10 @@
 'use strict'
 // What has to be set before the first module of the program is loaded.
 
+// The program gives each file its mode; under a umask that takes permissions from the owner, the kernel would deny it its own staged
+// directories and lock files. Programs that it starts inherit the rest of the umask.
+process.umask(process.umask() & 0o077)
+
 // At SIGUSR1 Node opens its inspector on 127.0.0.1:9229, where every user of the machine, and every pod with hostNetwork, may run code in
 // this process. A listener takes the signal away from Node. It stays to the end: without one, the signal would end the process.
 process.on('SIGUSR1', () => {})

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { adviceFor, isSystemError, reasonForErrno, toError, type SystemError } from '../errors.js'
 import type { Reason } from '../reasons.js'
 
@@ -56,6 +57,21 @@ function accessOf(target: string, { syscall }: SystemError, path: string): 'read
 }
 
 /**
+ * Under a umask such as 0700 the kernel denies this process what it has just made. Node's own `process.umask()` sets the umask while it
+ * reads it, for all threads; without /proc nothing is known.
+ */
+function umaskAdvice(code: string): string | undefined {
+  if (code !== 'EACCES') return undefined
+  try {
+    const umask = /^Umask:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]
+    if (umask === undefined || (Number.parseInt(umask, 8) & 0o700) === 0) return undefined
+    return `the umask ${umask} takes permissions from the owner of each new file: set it to 0077 or less`
+  } catch {
+    return undefined
+  }
+}
+
+/**
  * The failure of a system call on the way to `target`, with the state that is left and what to do. `changed`: that state, where readers see
  * a change. Throws any other error as it is.
  */
@@ -75,7 +91,7 @@ export function wrapError(
     path,
     published,
     state: published ? changed : leftAsItWas(target),
-    advice: adviceFor(code, accessOf(target, error, path)),
+    advice: umaskAdvice(code) ?? adviceFor(code, accessOf(target, error, path)),
     cause: error,
   })
 }

@@ -18,3 +18,17 @@ await t.test('which right is missing depends on what was denied', (t) => {
   t.match(say('unlink', '/srv/target/tls.key'), /run as a user who may write here, or grant CAP_DAC_OVERRIDE$/)
   t.end()
 })
+
+await t.test('the advice names a umask that takes permissions from the owner', (t) => {
+  const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall: 'open', path: '/srv/.holdfast-1' })
+  const before = process.umask(0o700)
+  try {
+    t.match(
+      wrapError('/srv/target', error, false, 'could not publish').message,
+      /the umask 0700 takes permissions from the owner of each new file: set it to 0077 or less$/,
+    )
+  } finally {
+    process.umask(before)
+  }
+  t.end()
+})
