@@ -105,6 +105,8 @@ export interface FileSystem {
   look(parent: Descriptor, name: string): Promise<Attributes | undefined>
   /** lstat of an absolute path; undefined where there is nothing. */
   lookPath(path: string): Promise<Attributes | undefined>
+  /** access(2) with W_OK of an absolute path, symbolic links followed: fails where this user may not write there. */
+  accessPath(path: string): Promise<void>
   attributes(descriptor: Descriptor): Promise<Attributes>
   /** Appends all of the bytes. */
   write(file: Descriptor, bytes: Uint8Array): Promise<void>

@@ -127,6 +127,13 @@ export class NodeFileSystem implements FileSystem {
     return lookAt(path)
   }
 
+  accessPath(path: string): Promise<void> {
+    return call(
+      () => path,
+      (done) => fs.access(path, fs.constants.W_OK, done),
+    )
+  }
+
   attributes(descriptor: Descriptor): Promise<Attributes> {
     // At once: an open inode's attributes are in memory. A hop to a thread would cost thirty times the call.
     return callNow(

@@ -3,8 +3,6 @@
  * that shows only later would leave a revision behind that no manifest names.
  */
 import { codeOf, messageOf } from '../../errors.js'
-import { constants } from 'node:fs'
-import { access, lstat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Disk } from '../../durable/index.js'
 import type { DirectoryPublicationRequest, FileRequest } from '../../durable/disk/index.js'
@@ -27,7 +25,7 @@ export async function preflight(
   lookOnly = false,
 ): Promise<InstallLine[]> {
   await checkPlaces(plan, settings)
-  await checkLockFile(settings.manifestLock)
+  await checkLockFile(settings)
   await checkOwners(plan, settings)
   await refuseOlder(plan, settings, !lookOnly)
   const lines: InstallLine[] = []
@@ -149,17 +147,17 @@ function warnOfLabels({ pod, revision, manifests }: InstallPlan, { log }: Instal
   )
 }
 
-async function checkLockFile(path: string | undefined): Promise<void> {
-  const found = path === undefined ? undefined : await lstat(path).catch(() => undefined)
-  if (found === undefined || found.isFile()) return
+async function checkLockFile({ disk, manifestLock: path }: InstallSettings): Promise<void> {
+  const found = path === undefined ? undefined : await disk.fs.lookPath(path).catch(() => undefined)
+  if (found === undefined || found.type === 'file') return
   throw new StaticPodError(
-    `the lock ${path} is ${found.isSymbolicLink() ? 'a symbolic link' : 'not a regular file'}; nothing was changed; name a regular file`,
+    `the lock ${path} is ${found.type === 'symlink' ? 'a symbolic link' : 'not a regular file'}; nothing was changed; name a regular file`,
   )
 }
 
 async function checkWritable(
   { directory, lasting }: InstallPlan,
-  { log }: InstallSettings,
+  { disk, log }: InstallSettings,
   manifests: readonly InstallLine[],
   lookOnly: boolean,
 ): Promise<void> {
@@ -167,7 +165,7 @@ async function checkWritable(
   const targets = [directory, ...lasting].flatMap((request) => (request ? [request.target] : []))
   const places = new Set([...changing, ...(changing.length > 0 ? targets : [])].map(dirname))
   for (const place of places) {
-    const code = await refusalToWrite(place)
+    const code = await refusalToWrite(disk.fs, place)
     if (code === undefined) continue
     const what = `could not write to ${place}: ${code}`
     if (lookOnly) {
@@ -186,9 +184,9 @@ async function checkWritable(
 }
 
 /** Why nothing can be made in a directory, or in the nearest one above it that exists; undefined where that is not known. */
-async function refusalToWrite(directory: string): Promise<string | undefined> {
+async function refusalToWrite(fs: Disk['fs'], directory: string): Promise<string | undefined> {
   for (let path = directory; ; path = dirname(path)) {
-    const code = await access(path, constants.W_OK).then(
+    const code = await fs.accessPath(path).then(
       () => undefined,
       (error: unknown) => codeOf(error),
     )

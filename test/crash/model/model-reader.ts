@@ -131,6 +131,12 @@ export abstract class ModelReader {
     }
   }
 
+  /** It runs as root. */
+  async accessPath(path: string): Promise<void> {
+    await this.before?.('accessPath', path)
+    if ((await this.lookPath(path)) === undefined) throw new ModelError('ENOENT', 'access', path)
+  }
+
   async attributes(descriptor: Descriptor): Promise<Attributes> {
     await this.before?.('attributes', '')
     return this.#attributes(this.disk.inode(this.open.of(descriptor).inode))
