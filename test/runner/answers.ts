@@ -25,6 +25,11 @@ export function changesMeanwhile(reason: string): void {
   disturbances.add(Symbol(reason))
 }
 
+/** Whether watch-door.ts has put a watched call in place of the module's own. */
+export function isWatched(call: Call): boolean {
+  return 'isWatched' in call
+}
+
 /** The same call, watched. It is a declaration, since modules that it looks with are watched, too. */
 export function watch(name: string, real: Call): Call {
   const watched = async (...args: never[]): Promise<unknown> => {
@@ -42,6 +47,7 @@ export function watch(name: string, real: Call): Call {
     }
   }
   Object.defineProperty(watched, 'name', { value: name })
+  Object.assign(watched, { isWatched: true })
   return watched
 }
 

@@ -3,14 +3,14 @@ import type { LoadHook } from 'node:module'
 
 /** The module of src/durable that makes a call, and the call. */
 const watched: Readonly<Record<string, string>> = {
-  publish: 'publish',
-  hold: 'setHold',
-  removal: 'removePublished',
-  past: 'pruneHistory',
+  'publish/publish': 'publish',
+  'operator/hold': 'setHold',
+  'remove/removal': 'removePublished',
+  'look/past': 'pruneHistory',
 }
 
 export const load: LoadHook = (url, context, nextLoad) => {
-  const [, name = ''] = /\/src\/durable\/([a-z]+)\.js$/.exec(url) ?? []
+  const [, name = ''] = /\/src\/durable\/([a-z]+\/[a-z]+)\.js$/.exec(url) ?? []
   const call = watched[name]
   if (call === undefined) return nextLoad(url, context)
   const real = JSON.stringify(`${url}?unwatched`)
