@@ -17,19 +17,7 @@ fi
 export HOLDFAST_SEED=${HOLDFAST_SEED:-1}
 echo "seed $HOLDFAST_SEED"
 
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-failed=0
-# part NAME COMMAND...
-part() {
-  local name=$1 start=$SECONDS
-  shift
-  echo "## $name"
-  if "$@"; then said="good, $((SECONDS - start)) s"
-  else said="FAILED, $((SECONDS - start)) s" failed=1; fi
-  echo "## $name: $said"
-  echo "$name: $said" >>"$logs/parts"
-}
+. test/crash/parts.sh
 
 crash=(node dist/test/crash/run.js)
 # Mutations are drawn anew each time, for as many seconds; `--long` tries each.
@@ -80,8 +68,6 @@ else
 fi
 wait "${beside[@]}"
 cat "$logs"/{model,power} 2>/dev/null
-if grep -qE '^## (the model disk|power cuts): FAILED' "$logs"/{model,power} 2>/dev/null; then failed=1; fi
-echo "## the parts, of which some ran side by side"
-cat "$logs/parts"
+conclude_parts
 echo "## all of it: $SECONDS s"
 exit "$failed"

@@ -123,3 +123,23 @@ await t.test('ci leaves out stages that would begin after the deadline', async (
   t.equal(last(late), '0 passed, 0 failed, 1 skipped')
   t.equal(late.code, 1)
 })
+
+/** Parts of the crash suite in bash, the conclusion behind them. */
+async function runParts(parts: string): Promise<Run> {
+  const script = `set -uo pipefail; . test/crash/parts.sh; ${parts}\nwait; conclude_parts; exit "$failed"`
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', script], { cwd: project }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), lines: `${stderr}${stdout}`.trimEnd().split('\n') })
+    })
+  })
+}
+
+await t.test('a part of the crash suite that fails, is killed or loses its log fails the suite', async (t) => {
+  t.equal((await runParts('part one true\npart two true &')).code, 0)
+  t.equal((await runParts('part one true\npart two false &')).code, 1)
+  const killed = await runParts('part one true\npart two bash -c "kill -KILL \\$PPID" &')
+  t.equal(killed.code, 1)
+  t.ok(killed.lines.includes('## two: FAILED, or never ended'))
+  t.equal((await runParts('part one true\nrm "$logs/parts"')).code, 1)
+  t.equal((await runParts('rm -r "$logs"\npart one true')).code, 1)
+})

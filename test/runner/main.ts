@@ -5,7 +5,7 @@ import { namedFiles, testFiles } from './files.js'
 import { Report } from './report.js'
 import { killAll, runBatch, type Ran } from './run-batch.js'
 import { batches, keepTimes, workThrough, type Times } from './schedule.js'
-import { suiteOf, suites } from './suites.js'
+import { refuseTooFew, suiteOf, suites } from './suites.js'
 import { ownTemporaryDirectory } from './temporary.js'
 
 /** Runs tests. The exit code: 0 if none failed, 1 if one did, 2 where the arguments make no sense. */
@@ -34,6 +34,7 @@ async function run({
   const start = performance.now()
   const all = testFiles()
   const files = paths.length === 0 ? all.filter(suites[suite].holds) : namedFiles(paths, all, process.cwd())
+  if (paths.length === 0) refuseTooFew(suite, files)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
       killAll()

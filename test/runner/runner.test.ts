@@ -8,7 +8,7 @@ import { project } from '../project.js'
 import { sharesItsProcess, testFiles } from './files.js'
 import { runBatch } from './run-batch.js'
 import { batches, longest } from './schedule.js'
-import { suites } from './suites.js'
+import { refuseTooFew, suiteNames, suites } from './suites.js'
 import type { TestResult } from './tally.js'
 
 mkdirSync(join(project, 'dist/test'), { recursive: true })
@@ -165,6 +165,20 @@ await t.test('each file runs once, in a clone where none ran yet the longest fir
   const [slowest = ''] = Object.keys(longest)
   t.same(queue[0], [slowest])
   t.ok(first > 10, `${first} batches of the longest come first`)
+  t.end()
+})
+
+/** So many files may be added before a floor must follow. */
+const lagsAtMost = 15
+
+await t.test('the runner refuses a suite of which a test file is missing', (t) => {
+  for (const name of suiteNames) {
+    const { holds, files: least } = suites[name]
+    const files = testFiles().filter(holds)
+    t.doesNotThrow(() => refuseTooFew(name, files))
+    t.throws(() => refuseTooFew(name, files.slice(0, least - 1)), /find what is missing/)
+    t.ok(files.length - least <= lagsAtMost, `${name} has ${files.length} files: raise its floor`)
+  }
   t.end()
 })
 

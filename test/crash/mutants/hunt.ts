@@ -13,6 +13,7 @@ export class Hunt {
   /** What test/README.md says of sources that have no test of their name. */
   readonly #rows = testedRows()
 
+  /** @throws Error where one of the items fails without a mutant. */
   constructor(
     readonly items: readonly Item[],
     readonly reach: Reach,
@@ -24,6 +25,8 @@ export class Hunt {
     results: ReadonlyMap<string, Result>,
     named: ReadonlyMap<string, Mutant>,
   ) {
+    const red = items.filter((item) => !reach.isGreen(item)).map(({ name }) => name)
+    if (red.length > 0) throw new Error(`these fail in the copy without a mutant, and judge nothing: ${red.join(', ')}`)
     for (const [id, { verdict, by }] of results) if (verdict === 'killed') this.#count(named.get(id)?.file ?? '', by)
   }
 
@@ -34,7 +37,7 @@ export class Hunt {
 
   itemsFor(mutant: Mutant): Item[] {
     return this.items
-      .filter((item) => this.reach.isGreen(item) && this.reach.secondsOf(item) <= this.limit)
+      .filter((item) => this.reach.secondsOf(item) <= this.limit)
       .filter((item) => this.reach.comesBy(item, mutant))
       .filter(
         (item) =>

@@ -61,10 +61,10 @@ export class Reach {
     }
   }
 
-  /** Measures what is not known. */
+  /** Measures what is not known, and once more what has failed. */
   static async of(items: readonly Item[], sources: readonly Source[], say: (line: string) => void): Promise<Reach> {
     const measures = kept()
-    const stale = items.filter(({ name, hash }) => measures[name]?.hash !== hash)
+    const stale = items.filter(({ name, hash }) => measures[name]?.hash !== hash || !measures[name].isGreen)
     if (stale.length > 0) {
       const shop = openWorkshop()
       try {
