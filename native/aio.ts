@@ -3,9 +3,9 @@ import { errnoName, SystemError } from './errno.js'
 import { allocate, callOnThread, callNow, declareSystemCall, systemCallNumber } from './libc.js'
 
 /*
- * Linux's AIO (io_submit(2)) with IOCB_CMD_FSYNC: each request runs fsync in a kernel worker of its own, all at once,
- * directories too, and reports its own errno. A barrier over any number of files is so one submission and one wait, on one
- * thread, and the fsyncs share the file system's commits.
+ * Linux's AIO (io_submit(2)) with IOCB_CMD_FSYNC: each request runs fsync in another kernel worker, all at once, directories too, and
+ * reports its own errno. A barrier over any number of files is so one submission and one wait, on one thread, and the fsyncs share the file
+ * system's commits.
  *
  * One context lives as long as the process: io_destroy takes tens of milliseconds. Only one barrier uses it at a time.
  */
@@ -99,7 +99,7 @@ export class AioContext {
           outcomes[next] = submitted
           next += 1
         }
-        // Then nothing is left to submit, either: whoever stops at a full ring has some in flight.
+        // A full ring means requests in flight, so with none in flight there is nothing to submit, either.
         if (inFlight === 0) return outcomes
         const all = next === descriptors.length
         inFlight -= await this.#collect(all ? inFlight : 1, inFlight, barrier, outcomes)

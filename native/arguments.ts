@@ -1,6 +1,6 @@
 /*
- * koffi passes on what it is given: an embedded NUL truncates a string, a number given for a pointer is an address, and
- * NaN becomes descriptor 0. So each argument is checked before the call; a failure is the caller's defect, a TypeError.
+ * koffi passes arguments on unchecked: an embedded NUL truncates a string, a number given for a pointer is an address, and NaN becomes
+ * descriptor 0. So each function checks its arguments before the call; a TypeError is the caller's defect.
  */
 
 const maximumDescriptor = 0x7fffffff

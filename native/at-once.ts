@@ -1,11 +1,11 @@
 /*
- * A call on a thread costs the thread that asks for it 20 to 40 µs, and most calls on files take 2 to 10, as what they touch is in memory. Who
- * has nothing else to do meanwhile makes them at once.
+ * A call on a thread costs the calling thread 20 to 40 µs, and most calls on files take 2 to 10, since the kernel answers from memory. A
+ * process with nothing else to do meanwhile makes them at once.
  */
 
 let starting = false
 
-/** A call that `start` starts before it returns is made at once, on this thread: it holds the event loop up, for as long as its disk does. */
+/** Calls that `start` starts before it returns run at once, on this thread: they hold the event loop up, for as long as their disk does. */
 export function atOnce<T>(start: () => T): T {
   starting = true
   try {

@@ -8,10 +8,10 @@ const prctlNumber = systemCallNumber('prctl')
 const setDumpable = 4
 
 /**
- * Keeps the memory of this process, which holds private keys, out of core files. The limit is one byte, not zero: a file
- * needs at least a page, and core(5)'s pipe handlers, which ignore zero, stop at one (fs/coredump.c). Where the hard limit is
- * zero, and may not be raised without CAP_SYS_RESOURCE, the process is made undumpable instead. That is no more than the second
- * choice, since it gives /proc/PID to root. Throws SystemError.
+ * Keeps the memory of this process, which holds private keys, out of core files. The limit is one byte, not zero: a file needs at least a
+ * page, and core(5)'s pipe handlers, which ignore zero, stop at one (fs/coredump.c). Where the hard limit is zero, which only
+ * CAP_SYS_RESOURCE may raise, it makes the process undumpable instead. That is no more than the second choice, since it gives /proc/PID to
+ * root. Throws SystemError.
  */
 export function disableCoreDumps(): void {
   const limit = new BigUint64Array([1n, 1n])

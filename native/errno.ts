@@ -29,7 +29,7 @@ export function errnoOf(name: string): number {
   return names.indexOf(name) + 1
 }
 
-/** A system call failed. `path` is the one that it was given, or what its descriptor stands for, where known. */
+/** A system call failed. `path`: its argument, or the path of its descriptor, where known. */
 export class SystemError extends Error {
   override readonly name = 'SystemError'
   readonly code: string

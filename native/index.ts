@@ -1,6 +1,6 @@
 /*
- * libc, as far as holdfast needs it: plain functions over file descriptors and paths, arguments checked before the call,
- * failures thrown as SystemError. Nothing here knows what it is used for.
+ * libc, as far as holdfast needs it: plain functions over file descriptors and paths, arguments checked before the call, failures thrown as
+ * SystemError. Nothing here knows its callers.
  */
 export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio.js'
 export { workingDirectory } from './arguments.js'

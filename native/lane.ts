@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /*
- * Calls that may wait for a disk take a thread of libuv's pool, of which a process has one. A file system that hangs keeps every
- * thread that it was given: so those who work for several give each a lane, which bounds what it can keep.
+ * Calls that may wait for a disk take a thread of libuv's pool, of which a process has one. A file system that hangs keeps every thread
+ * that calls it: so code that works for several gives each a lane, which bounds its threads.
  */
 
 /**
@@ -29,7 +29,7 @@ export class Lane {
   readonly #waiting: (() => void)[] = []
 
   constructor() {
-    // More than two are no news, and nobody else keeps one for ever.
+    // Two tell the only lane from one of several; more would stay in memory for ever.
     if (made.length < 2) made.push(this)
   }
 
@@ -47,10 +47,7 @@ export class Lane {
     }
   }
 
-  /**
-   * The lane of the code that asks; undefined: nobody has bounded it. What asks without one while the first lane works untracked counts as
-   * its work.
-   */
+  /** The lane of the calling code; undefined: unbounded. A call without a lane while the first lane works untracked counts as its work. */
   static get current(): Lane | undefined {
     return lanes.getStore() ?? (untracked > 0 ? made[0] : undefined)
   }

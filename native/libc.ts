@@ -15,11 +15,11 @@ export interface CallResult {
 
 /** More calls than libuv has threads, so that no thread waits for the next one. Beyond 256 koffi throws. */
 const mostCalls = 32
-/** Where somebody else in this process has loaded a library by koffi before. */
+/** koffi's own limit, where other code in this process has loaded a library by koffi before. */
 const defaultPools = 8
 
-// Each call beyond those that koffi keeps stacks for maps and unmaps its own, many times the cost of the call. A lane has a bound of its
-// own, which one that hangs shares with nobody.
+// A call beyond those that koffi keeps stacks for maps and unmaps its own, many times the cost of the call. Each lane has another bound, so
+// that a hanging one leaves the others theirs.
 const queue = new Semaphore(keepStacks(mostCalls) ? mostCalls : defaultPools)
 
 function keepStacks(calls: number): boolean {
@@ -65,7 +65,7 @@ export function systemCallNumber(name: keyof typeof systemCalls, machine: string
   throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${machine}`)
 }
 
-/** Calls on a thread, or at once where atOnce() starts it. Resolves whatever the call returned. */
+/** Calls on a thread, or at once where atOnce() starts it. Resolves with the call's result. */
 export async function callAsync(
   fn: LibcFunction,
   ...args: (number | bigint | string | Uint8Array | null)[]
@@ -73,7 +73,7 @@ export async function callAsync(
   return isAtOnce() ? callNow(fn, ...args) : callOnThread(fn, ...args)
 }
 
-/** Calls on a thread, so that the event loop never waits for a disk. Resolves whatever the call returned. */
+/** Calls on a thread, so that the event loop never waits for a disk. Resolves with the call's result. */
 export async function callOnThread(
   fn: LibcFunction,
   ...args: (number | bigint | string | Uint8Array | null)[]

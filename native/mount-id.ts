@@ -4,7 +4,7 @@ import { allocate, callNow, declareSystemCall, systemCallNumber } from './libc.j
 const statx = declareSystemCall(['int', 'const char *', 'int', 'unsigned int', 'uint64_t'])
 const number = systemCallNumber('statx')
 
-/** AT_EMPTY_PATH | AT_STATX_DONT_SYNC: of the descriptor itself, and of what is in memory. */
+/** AT_EMPTY_PATH | AT_STATX_DONT_SYNC: of the descriptor itself, from the kernel's memory. */
 const flags = 0x1000 | 0x4000
 const wantMountId = 0x1000
 /** Bytes of struct statx (linux/stat.h). */

@@ -15,9 +15,9 @@ const slave = 0x80000
 const detach = 2
 
 /**
- * Gives the calling thread a mount namespace of its own, and every process that it starts. What is unmounted elsewhere is unmounted
- * here, too, so that this keeps no disk busy; what is mounted here shows nowhere else. For a thread that ends soon: there is no way back.
- * Throws SystemError: EPERM without CAP_SYS_ADMIN.
+ * Moves the calling thread, and the processes that it starts, to a new mount namespace. An unmount elsewhere unmounts here, too, so that
+ * this keeps no disk busy; a mount here shows nowhere else. For a thread that ends soon: there is no way back. Throws SystemError: EPERM
+ * without CAP_SYS_ADMIN.
  */
 export function enterOwnMountNamespace(): void {
   call('unshare', '/', unshare, newMountNamespace)
@@ -25,9 +25,9 @@ export function enterOwnMountNamespace(): void {
 }
 
 /**
- * Gives what the calling thread starts from now on a PID namespace of its own: the first of these processes is number 1 there, and the
- * kernel ends all others with it (pid_namespaces(7)). The thread itself stays where it is, and can start no threads any more. Throws
- * SystemError: EPERM without CAP_SYS_ADMIN, ENOSPC where the machine allows no more of them.
+ * Gives the processes that the calling thread starts from now on a new PID namespace: the first of them is number 1 there, and the kernel
+ * ends all others with it (pid_namespaces(7)). The thread itself stays where it is, and can start no threads any more. Throws SystemError:
+ * EPERM without CAP_SYS_ADMIN, ENOSPC where the machine allows no more of them.
  */
 export function startInOwnPidNamespace(): void {
   call('unshare', '/', unshare, newPidNamespace)

@@ -12,9 +12,9 @@ const resolveNoMounts = 0x01
 const resolveNoSymlinks = 0x04
 
 /**
- * openat2(2) with RESOLVE_NO_SYMLINKS: ELOOP where any part of the path is a symbolic link. The descriptor is always
- * O_CLOEXEC, which openat2 does not set by itself: one that leaked into a child would keep a lock after our death.
- * Throws SystemError; ENOSYS before Linux 5.6, EPERM or ENOSYS under a seccomp profile that does not know it.
+ * openat2(2) with RESOLVE_NO_SYMLINKS: ELOOP where any part of the path is a symbolic link. The descriptor is always O_CLOEXEC, which
+ * openat2 does not set by itself: a descriptor that leaked into a child would keep a lock after our death. Throws SystemError; ENOSYS
+ * before Linux 5.6, EPERM or ENOSYS under a seccomp profile that does not know it.
  */
 export async function openNoSymlinks(directory: number, path: string, openFlags: number): Promise<number> {
   return open(directory, path, openFlags, resolveNoSymlinks)

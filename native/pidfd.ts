@@ -9,7 +9,7 @@ const send = declareSystemCall(['int', 'int', 'const void *', 'unsigned int'])
 const highest = 0x7fffffff
 
 /**
- * pidfd_open(2): a descriptor, O_CLOEXEC, that stands for this process until it is closed, whatever its number names later. Throws
+ * pidfd_open(2): a descriptor, O_CLOEXEC, that stands for this process until its close, even after another process gets the number. Throws
  * SystemError: ESRCH where there is no such process; EINVAL or, since Linux 6.15, ENOENT for a thread that leads no process; ENOSYS before
  * Linux 5.3, EPERM or ENOSYS under a seccomp profile that does not know it.
  */

@@ -10,8 +10,8 @@ const flags = { replace: 0, noreplace: 1, exchange: 2 } as const
 export type RenameMode = keyof typeof flags
 
 /**
- * renameat2(2). `replace`: as rename(2). `noreplace`: EEXIST if the new name is taken. `exchange`: the two names change
- * places in one step; both must exist. Throws SystemError.
+ * renameat2(2). `replace`: as rename(2). `noreplace`: EEXIST if the new name exists. `exchange`: the two names change places in one step;
+ * both must exist. Throws SystemError.
  */
 export async function rename(
   fromDirectory: number,

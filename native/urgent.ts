@@ -13,8 +13,8 @@ const sizeOfPollfd = 8
 const forever = -1
 
 /**
- * Waits for what the kernel calls urgent on a descriptor (POLLPRI), as a change of /proc/self/mountinfo. Nothing of this process runs until
- * it comes, but one thread of libuv's pool is kept. libuv itself cannot wait for it: it takes no descriptor of such a file.
+ * Waits for an urgent event on a descriptor (POLLPRI), such as a change of /proc/self/mountinfo. The process sleeps until then, and one
+ * thread of libuv's pool stays busy. libuv itself cannot wait for it: it takes no descriptor of such a file.
  */
 export class UrgentEvents {
   readonly #wake: number

@@ -52,7 +52,7 @@ async function readNames(fd: number, size: number): Promise<string[]> {
   const { result, errno } = await callAsync(flistxattr, checkDescriptor(fd), names, size)
   if (result >= 0) {
     const bytes = Buffer.from(names.buffer, 0, result)
-    // One that is not could not be asked for.
+    // JavaScript could not name such an attribute in a later call.
     if (!isUtf8(bytes)) throw new SystemError('flistxattr', errnoOf('EILSEQ'), undefined)
     const text = bytes.toString('utf8')
     return text.split('\0').filter((name) => name !== '')
@@ -69,7 +69,7 @@ export async function setAttribute(fd: number, name: string, value: Uint8Array):
   if (result !== 0) throw new SystemError('fsetxattr', errno, undefined)
 }
 
-/** fremovexattr(2); one that is not there is no failure. Throws SystemError. */
+/** fremovexattr(2); a missing attribute is no failure. Throws SystemError. */
 export async function removeAttribute(fd: number, name: string): Promise<void> {
   const { result, errno } = await callAsync(fremovexattr, checkDescriptor(fd), checkText(name))
   if (result !== 0 && errnoName(errno) !== 'ENODATA') throw new SystemError('fremovexattr', errno, undefined)

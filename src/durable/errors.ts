@@ -8,7 +8,7 @@ export interface ErrorDetails {
   readonly path: string
   readonly published?: boolean | undefined
   readonly reason?: Reason | undefined
-  /** The state that is left behind, as a sentence without its full stop. */
+  /** The state that the failure leaves behind, as a sentence without its full stop. */
   readonly state?: string | undefined
   /** What to do, in the same form. */
   readonly advice?: string | undefined
@@ -16,12 +16,12 @@ export interface ErrorDetails {
 }
 
 /**
- * A durable write did not go as asked. `published: false`: the target is what it was. `published: true`: the new content
- * is visible, but whether it survives a power cut is unknown.
+ * A durable write failed. `published: false`: the target is unchanged. `published: true`: the new content is visible, but whether it
+ * survives a power cut is unknown.
  */
 export class DurableWriteError extends Error {
   override readonly name = 'DurableWriteError'
-  /** What failed, without what is left and what to do: the message is all three. */
+  /** What failed; `message` adds the state and the advice. */
   readonly problem: string
   /** errno name: 'ENOSPC', 'EXDEV', 'EIO', … */
   readonly code: string
@@ -30,9 +30,9 @@ export class DurableWriteError extends Error {
   readonly published: boolean
   /** What a condition, an event or an alert calls it. */
   readonly reason: Reason
-  /** What state is left; undefined where `problem` says it. */
+  /** The state that the failure leaves; undefined where `problem` says it. */
   readonly state: string | undefined
-  /** What to do; undefined where nobody knows. */
+  /** undefined where holdfast knows no remedy. */
   readonly advice: string | undefined
 
   constructor(problem: string, details: ErrorDetails) {
@@ -50,7 +50,7 @@ export class DurableWriteError extends Error {
   }
 }
 
-/** Which right is missing depends on what was denied. */
+/** The errno does not say which right is missing; the denied call and its path do. */
 function accessOf(target: string, { syscall }: SystemError, path: string): 'read' | 'write' {
   const within = path === target || path.startsWith(`${target}/`)
   return within && ['open', 'openat2', 'read', 'scandir'].includes(syscall) ? 'read' : 'write'
@@ -72,8 +72,8 @@ function umaskAdvice(code: string): string | undefined {
 }
 
 /**
- * The failure of a system call on the way to `target`, with the state that is left and what to do. `changed`: that state, where readers see
- * a change. Throws any other error as it is.
+ * The failure of a system call on the way to `target`, with the state that it leaves and the advice for its errno. `changed`: that state,
+ * where readers see a change. Throws any other error as it is.
  */
 export function wrapError(
   target: string,
@@ -130,7 +130,7 @@ export function unfit(problem: string, details: Omit<ErrorDetails, 'published' |
   })
 }
 
-/** A directory that somebody else made, and that is left alone. */
+/** A directory of another program, which holdfast leaves alone. */
 export function foreign(
   problem: string,
   path: string,
@@ -145,7 +145,7 @@ export function foreign(
   })
 }
 
-/** The same error with more that is known of the disk, and what follows from that: sentences without their full stops. */
+/** The same error with further facts about the disk, and their consequences: sentences without their full stops. */
 export function extendError(error: DurableWriteError, more: readonly string[]): DurableWriteError {
   if (more.length === 0) return error
   const { problem, code, syscall, path, published, reason, state, advice, cause } = error

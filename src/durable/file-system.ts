@@ -31,7 +31,6 @@ export interface Attributes {
 /** Extended attributes by name. */
 export type ExtendedAttributes = ReadonlyMap<string, Uint8Array>
 
-/** A name in a directory, and what it is. */
 export interface Entry {
   readonly name: string
   readonly type: EntryType
@@ -52,7 +51,7 @@ export interface Mount {
   readonly proven: boolean
 }
 
-/** What is left of a file system. */
+/** Free space of a file system. */
 export interface Free {
   readonly bytes: number
   /** undefined: it makes inodes as they are needed. */
@@ -79,7 +78,7 @@ export type LockHolder = 'another process' | 'another call of this process'
 export interface FileSystem {
   /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
   openPath(path: string): Promise<Descriptor>
-  /** Opens what is at a path of the caller's own for reading; a fifo does not block. `follow`: also where it is a symbolic link (else ELOOP). */
+  /** Opens a path that the caller names, for reading; a fifo does not block. `follow`: also through a symbolic link (else ELOOP). */
   openContent(path: string, follow: boolean): Promise<Descriptor>
   /** Opens a directory that is not a symbolic link (ELOOP or ENOTDIR), on the mount of its parent (EXDEV). */
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor>
@@ -110,7 +109,7 @@ export interface FileSystem {
   attributes(descriptor: Descriptor): Promise<Attributes>
   /** Appends all of the bytes. */
   write(file: Descriptor, bytes: Uint8Array): Promise<void>
-  /** Copies a file's content to one that is new and empty: shares its blocks where the file system can. */
+  /** Copies a file's content to a new, empty file: shares its blocks where the file system can. */
   copy(from: Descriptor, to: Descriptor): Promise<void>
   /** The file from its beginning, in pieces; each is valid until the next. `size`: its bytes, where attributes() has been asked. */
   read(file: Descriptor, size?: number): AsyncIterable<Uint8Array>
@@ -123,7 +122,7 @@ export interface FileSystem {
   setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void>
   /** Those that a publication keeps: ACLs and user attributes. undefined where there are none. */
   extendedAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined>
-  /** undefined: takes it away; one that is not there is no failure. */
+  /** undefined: removes the attribute; a missing one is no failure. */
   setExtendedAttribute(descriptor: Descriptor, name: string, value: Uint8Array | undefined): Promise<void>
   /** Starts the write-out of these files' pages. Each error counts as a failed fsync. */
   startWriteOut(files: readonly Descriptor[]): Promise<Outcomes>
@@ -132,7 +131,7 @@ export interface FileSystem {
   rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void>
   removeFile(parent: Descriptor, name: string): Promise<void>
   removeDirectory(parent: Descriptor, name: string): Promise<void>
-  /** An exclusive lock for as long as the descriptor is open; false when somebody else holds it. Never waits. */
+  /** An exclusive lock for as long as the descriptor is open; false while another descriptor holds it. Never waits. */
   tryLock(lock: Descriptor): boolean
   /**
    * Who holds a lock: another process, or this one, maybe by another thread or another copy of this program. undefined: no process that
@@ -140,16 +139,16 @@ export interface FileSystem {
    */
   lockHolder(lock: Descriptor): Promise<LockHolder | undefined>
   mount(descriptor: Descriptor): Promise<Mount>
-  /** Relative paths of what is mounted below a directory, as far as this mount namespace knows. */
+  /** Relative paths of the mounts below a directory, as far as this mount namespace knows. */
   mountsBelow(directory: Descriptor): Promise<string[]>
   /**
-   * Who has something of this directory open, mapped or mounted, or works in it, in a few words; a process that may not be looked at
-   * counts. undefined: nobody but this process, for certain; with `onlySeen`, nobody that can be looked at.
+   * Describes the processes that have something of this directory open, mapped or mounted, or work in it; a process that this one may not
+   * inspect counts. undefined: certainly no other process; with `onlySeen`, none that this one may inspect.
    */
   userOf(parent: Descriptor, name: string, onlySeen?: boolean): Promise<string | undefined>
-  /** Who has a file of this directory, or of one below it, open or mapped for writing: this process apart. */
+  /** The writers of a file of this directory, or of one below it, by descriptor or mapping: this process apart. */
   writersIn(parent: Descriptor, name: string): Promise<Writers>
-  /** What is free on the file system of a directory, for this user. */
+  /** Free space on the file system of a directory, for this user. */
   free(directory: Descriptor): Promise<Free>
   close(descriptor: Descriptor): Promise<void>
   /** Differs after each start of the kernel. */

@@ -48,10 +48,10 @@ import type {
 } from './types.js'
 
 /*
- * Files and directories that survive a power cut. Whoever opens a target sees all of the old content or all of the new;
- * when a call returns, the new content is on stable storage; after a crash at any instant the target is all old or all
- * new. A DurableWriteError with `published: false` means that the target is what it was, with `published: true` that the
- * new content is visible and its durability unknown. Malformed requests throw TypeError or RangeError and touch nothing.
+ * Files and directories that survive a power cut. A reader sees all of the old content or all of the new; when a call returns, the new
+ * content is on stable storage; after a crash at any instant the target is all old or all new. A DurableWriteError with `published: false`
+ * says that the target is unchanged, with `published: true` that the new content is visible and its durability unknown. Malformed requests
+ * throw TypeError or RangeError and touch nothing.
  */
 
 export * from './publishing.js'
@@ -73,7 +73,7 @@ export async function readPublication(target: string): Promise<Publication | und
   return readable(target, look(system, target))
 }
 
-/** Whether a published directory has disappeared with all that was published in it, or its record has. No content is read. */
+/** Whether a published directory has disappeared with all of its content, or its record has. Reads no content. */
 export async function isGone(target: string): Promise<boolean> {
   return readable(target, goneFrom(system, target))
 }
@@ -144,17 +144,17 @@ export async function readHistory(target: string): Promise<PastContent[] | undef
   return readable(target, historyOf(system, target))
 }
 
-/** What is at a target now, or the content of this sequence, with its bytes. Nothing is locked or written. @throws DurableWriteError */
+/** The content of a target now, or that of this sequence, with its bytes. Locks and writes nothing. @throws DurableWriteError */
 export async function readContent(target: string, sequence?: number): Promise<TargetContent> {
   return readable(target, contentOf(system, target, sequence))
 }
 
-/** What is kept in a directory for each target there is or was; nothing is locked or written. */
+/** What a directory keeps for each present or former target; locks and writes nothing. */
 export async function listKept(directory: string): Promise<KeptBeside[]> {
   return readable(directory, keptIn(system, directory))
 }
 
-/** Removes what is beyond these limits of a target's earlier contents, durably, without publishing. Answers how many. */
+/** Removes the earlier contents of a target that exceed these limits, durably, without publishing. Answers how many. */
 export async function pruneHistory(target: string, limits: HistoryLimits, options: HoldOptions = {}): Promise<number> {
   return prune(system, target, limits, options)
 }
@@ -168,8 +168,8 @@ export async function rollBack(
 }
 
 /**
- * Removes what was published at a path, with its earlier contents and its record, durably, once nobody uses it.
- * @throws DurableWriteError: with `published: true` it is gone from its place, and the same call finishes what is left
+ * Removes a published target with its earlier contents and its record, durably, once no process uses it.
+ * @throws DurableWriteError: with `published: true` the target has left its place, and the same call removes the rest
  */
 export async function removePublished(target: string, options: RemovalOptions = {}): Promise<void> {
   return takeAway(system, target, options)
@@ -181,9 +181,9 @@ export async function sameTarget(target: string, others: readonly string[]): Pro
 }
 
 /**
- * What the seven checks of an adoption find of a directory that is to hold what `request` says: see adoption.ts. Nothing stays of what they make. `own`:
- * holdfast publishes there already, and nothing is checked.
- * @throws DurableWriteError where it cannot be looked at
+ * What the seven checks of an adoption (adoption.ts) find of a directory that is to hold the content of `request`. They remove the files
+ * that they make. `own`: holdfast publishes there already, and nothing is checked.
+ * @throws DurableWriteError where the directory cannot be read
  */
 export async function examineAdoption(
   request: DirectoryRequest & Omit<PublicationOptions, 'adopt'>,

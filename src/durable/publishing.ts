@@ -1,6 +1,6 @@
 /*
- * The part of this room that publishes, and no more: what `holdfast replace` and `holdfast write` load. index.ts is the door to all of it;
- * whatever a command does not load is neither read nor compiled when it starts, and all of the room is twice as much.
+ * The part of this room that publishes, and no more: what `holdfast replace` and `holdfast write` load. index.ts is the door to the whole
+ * room, which is twice as large: a command reads and compiles only the modules that it loads.
  */
 
 /** For a command that loads the core late. */

@@ -13,8 +13,8 @@ export interface FilePath {
 }
 
 /**
- * A string (as UTF-8), bytes, a file, or a stream: of Node, of the web, or any other asynchronous iterable of strings or bytes. A stream is
- * read to its end before anything is made; what of it is larger than 1 MiB is kept in an unnamed file beside the target meanwhile.
+ * A string (as UTF-8), bytes, a file, or a stream: of Node, of the web, or any other asynchronous iterable of strings or bytes. holdfast
+ * reads a stream to its end before it makes anything; beyond 1 MiB it keeps it in an unnamed file beside the target meanwhile.
  */
 export type FileContent = string | Uint8Array | FilePath | AsyncIterable<string | Uint8Array>
 
@@ -65,8 +65,8 @@ export interface Hold {
 }
 
 /**
- * Why content was published; `driftRepaired`: it was published before, and somebody had changed it; `rolledBack`: an operator has chosen
- * an earlier one; `adopted`: somebody else's, which holdfast has taken over.
+ * Why content was published; `driftRepaired`: again, after another program had changed it; `rolledBack`: an operator has chosen an earlier
+ * one; `adopted`: holdfast has taken over another program's.
  */
 export type Cause = 'published' | 'driftRepaired' | 'rolledBack' | 'adopted'
 
@@ -78,18 +78,18 @@ export interface Pin {
   since: number
   /** `newer`: until an object is newer than `from`, is gone, or is another one; `released`: until it is released; or the time of its end. */
   until: 'newer' | 'released' | number
-  /** What was rolled back from: the objects, and the content that they gave. */
+  /** The newer state: the objects, and the content that they gave. */
   from: RecordedObject[]
   digest: string
 }
 
 /**
  * Programs that would undo each other's work in one directory: the two that publish by themselves, again and again, and a rollout, which
- * may take back what it finds.
+ * may go back to earlier content.
  */
 export type Publisher = 'agent' | 'install' | 'rollout'
 
-/** What becomes of a target that its configuration names no more. */
+/** What the agent does with a target that its configuration names no more. */
 export type DropRule = 'keep' | 'remove'
 
 /** New content that is staged, and neither durable nor visible yet. */
@@ -101,15 +101,15 @@ export interface StagedContent {
   readonly digest: string
 }
 
-/** Somebody who decides whether new content is published. Both reject with DurableWriteError for what must not be. */
+/** Decides whether new content may become visible. Both reject with DurableWriteError otherwise. */
 export interface ContentCheck {
   /** Asked with the content's digest before it is staged. */
   accepts(digest: string): void
-  /** Examines what is staged, and must leave it as it is; the target's lock is held meanwhile. */
+  /** Examines the staged content, and must not change it; the publication holds the target's lock meanwhile. */
   examine(content: StagedContent): Promise<void>
 }
 
-/** What a record says that whoever has read it without the lock looks at again. */
+/** The part of a record that a caller has read without the lock, and must compare again under it. */
 export interface Confirmed {
   readonly sequence: number
   readonly objects: readonly RecordedObject[]
@@ -122,12 +122,12 @@ export interface Confirmed {
   readonly movedTo?: string | undefined
 }
 
-/** How one publication is made; what the library's callers get are the defaults. */
+/** How to make one publication; the library's callers get the defaults. */
 export interface PublicationOptions {
   /**
-   * `set` (default): mode and owner are as asked. `keep`: what the target has already keeps its mode and owner, and a change of them is no
-   * drift; what is new in it gets the target's owner, and its mode where it is a directory. What is asked for is for a new target, and for
-   * the modes of new files.
+   * `set` (default): mode and owner are as requested. `keep`: existing entries keep their mode and owner, and a change of them is no drift;
+   * a new entry gets the target's owner, and its mode if it is a directory. The requested ones then apply to a new target, and to the modes
+   * of new files.
    */
   attributes?: 'set' | 'keep'
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
@@ -138,11 +138,11 @@ export interface PublicationOptions {
    */
   foreign?: 'always' | 'same-names'
   /**
-   * Whose the target is from now on, by its record: refused with TargetForeign where another publisher's record is beside it.
-   * Default: nobody's, and the call is its own consent.
+   * The program that publishes here from now on, by its record: TargetForeign where another publisher's record is beside it. Default: none,
+   * and the call itself is the consent.
    */
   publisher?: Publisher
-  /** Which agent that is: see keeper.ts. Default: nobody says. */
+  /** Which agent that is: see keeper.ts. Default: unknown. */
   agent?: string | undefined
   /** Publish even where the target is held, and let it go with that; default false. */
   release?: boolean
@@ -157,14 +157,11 @@ export interface PublicationOptions {
   retireTimeout?: number
   /** Kept in the record. */
   objects?: RecordedObject[]
-  /**
-   * Which earlier contents stay. Default: as the last publication asked, and none for a target that nobody has asked it for. Not for a
-   * file.
-   */
+  /** Which earlier contents stay. Default: as in the last publication, and none for a new target. Not for a file. */
   history?: HistoryLimits
   /** The content is an earlier one, which an operator has chosen: pins the target. */
   pin?: Pick<Pin, 'reason' | 'until'>
-  /** Looks at what was found, under the lock; throws what refuses it. Default: nobody does. */
+  /** Checks the present state under the lock; throws to refuse. Default: no check. */
   confirm?: (
     found: Partial<Record<'current' | 'newest' | 'record', Confirmed | undefined>>,
     generations: readonly Generation[],
@@ -173,13 +170,13 @@ export interface PublicationOptions {
   supersedes?: (pin: Pin) => boolean
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
   hooks?: string[]
-  /** What becomes of the target once nobody configures it any more; kept in the record. Default: `keep`. */
+  /** What the agent does with the target once no configuration names it any more; the record keeps it. Default: `keep`. */
   onDrop?: DropRule
   /** Where its content was before; null: nowhere. Default: as its record says. */
   movedFrom?: string | null
   /** The path to which its content moves; null: nowhere. Default: as its record says. */
   movedTo?: string | null
-  /** Nobody changes the bytes of `files` before the call ends: they need not be copied. Default false. */
+  /** The caller changes no bytes of `files` before the call ends, so the call copies none. Default false. */
   contentStays?: boolean
   /** Subdirectories that are there even if they hold no file, as relative paths. For the form `exchange` only. */
   emptyDirectories?: readonly string[]
@@ -201,20 +198,20 @@ export interface PublicationOptions {
   /** Called with how many bytes more of the content have been read from paths and streams: each counts twice, be it read once or twice. */
   progress?: (bytes: number) => void
   /**
-   * Called with what the content was read as, before anything is looked at or made. Throws what refuses it: the cause of the error then.
-   * Default: nobody refuses it.
+   * Gets the paths and digests of the content before the call reads or makes anything at the target. Throws to refuse; that becomes the
+   * error's cause. Default: accepts all.
    */
   accept?: (entries: readonly { readonly path: string; readonly sha256: string }[]) => void
-  /** The same, asked with the bytes of all content, which is enough where that is read once, as it is staged. Default: `accept` is asked. */
+  /** The same with the number of all bytes, which suffices where the content is read once, as it is staged. Default: `accept`. */
   acceptSize?: (bytes: number) => void
-  /** Asked before new content is published; for directories only. Default: nobody. */
+  /** Decides before new content becomes visible; for directories only. Default: no check. */
   check?: ContentCheck
   /** Abandons before the exchange, never after it. */
   signal?: AbortSignal
   log?: Log
 }
 
-/** What whoever moves a directory says of the publications of its old path. */
+/** How an agent that moves a directory publishes to its old path. */
 export type OldPathOptions = Pick<
   PublicationOptions,
   'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'onDrop' | 'requireProven'
@@ -227,9 +224,9 @@ export interface DirectoryRequest extends ReplaceDirectoryOptions {
 /** What a record says of a target, compared with what the disk holds. */
 export interface Publication {
   path: string
-  /** Digest of what was published. */
+  /** Digest of the published content. */
   digest: string
-  /** Digest of what the disk holds now; undefined where the target does not exist. */
+  /** Digest of the content on the disk now; undefined where the target does not exist. */
   actual: string | undefined
   /** Known to be durable: settled, or written before this boot. */
   settled: boolean
@@ -250,15 +247,15 @@ export interface Publication {
   pastSince?: Date
   /** Its removal has begun, and was interrupted. */
   removing?: true
-  /** Its configuration names it no more since then: what has changed since is somebody else's. */
+  /** Since then no configuration names it: another program may have changed it. */
   letGo?: Date
   /** Hooks that have not been recorded as done. */
   pendingHooks: string[]
-  /** Paths, relative to the target, that differ: with what is wrong (`missing`, `unexpected`, `content`, `mode`, `owner`). */
+  /** Paths, relative to the target, that differ, each with its problem (`missing`, `unexpected`, `content`, `mode`, `owner`). */
   differences: { path: string; problem: 'missing' | 'unexpected' | 'content' | 'mode' | 'owner' | 'type' }[]
 }
 
-/* What a record says of a target's past, and of what its content was made from. */
+/* The part of a record about a target's past, and about the objects of its content. */
 
 /** An object that the content came from, as the publication record keeps it. `paths`: the files that it alone gave. */
 export interface RecordedObject {
@@ -272,7 +269,7 @@ export interface RecordedObject {
   combined?: string[]
   /** uids of earlier objects by its name that gave a part of a combined file, which stays as it was published. */
   others?: string[]
-  /** It has no uid, and was seen to be gone: one that has its name later is another one. */
+  /** It has no uid, and the source has reported its end: a later object of its name is another one. */
   gone?: boolean
 }
 
@@ -295,9 +292,8 @@ export interface PastContent extends Pick<Generation, 'sequence' | 'digest' | 'w
   publishedAt: Date
   /** null: it is there now. */
   replacedAt: Date | null
-  /** `damaged`: it is not what was published, and is never published again. */
+  /** `damaged`: it differs from its record, and holdfast never publishes it again. */
   state: 'present' | 'whole' | 'damaged'
-  /** What is wrong with a damaged one. */
   problem?: string
 }
 
@@ -306,17 +302,17 @@ export interface HistoryLimits {
   keep: number
   /** Milliseconds from the replacement of a content; null: without a limit. */
   maxAge: number | null
-  /** What was made from one of these does not stay: they were deleted. Default: none. */
+  /** Content that came from one of these deleted objects does not stay. Default: none. */
   without?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name'>[]
-  /** There is this object now: what was made from another one by its name does not stay, since that was deleted. Default: none. */
+  /** This object exists now: content from another one of its name does not stay, since that is deleted. Default: none. */
   present?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name' | 'uid'>[]
-  /** Of such a kind and namespace, what was made from another object does not stay either. Default: any stays. */
+  /** Of such a kind and namespace, content from another object does not stay either. Default: any stays. */
   only?: readonly { kind: string; namespace: string; names: readonly string[] }[]
 }
 
 /** What a record says of a target's past. */
 export interface History extends Pick<HistoryLimits, 'keep' | 'maxAge'> {
-  /** Of whoever asked for it: a rollback has them run, too. */
+  /** The hooks of its publication: a rollback runs them, too. */
   hooks?: string[]
   /** Newest first. */
   generations: Generation[]
@@ -335,7 +331,7 @@ export interface LetGoMark {
   readonly publishedAt: number
 }
 
-/** How a call on a target that is published already is made. */
+/** How to make a call on a published target. */
 export interface HoldOptions {
   /** Milliseconds to wait for another holder of the lock; default 0. */
   readonly lockTimeout?: number
@@ -346,20 +342,19 @@ export interface HoldOptions {
 }
 
 /**
- * How far the content of another path has come to this one: `staged`: it is published here, durably; `both`: both are kept up to date, this
- * one first; `draining`: nobody uses the other one, and it goes; `done`: it is gone.
+ * How far the content of another path has come to this one: `staged`: this path has it, durably; `both`: the agent publishes to both paths,
+ * this one first; `draining`: no process uses the other one, and it goes; `done`: it is gone.
  */
 export const relocationStates = ['staged', 'both', 'draining', 'done'] as const
 export type RelocationState = (typeof relocationStates)[number]
 
-/** Nothing is left where the content was. Version 0.2.0 could leave a symbolic link there, and reads no record without this word. */
+/** `removed`: nothing stays at the old path. Version 0.2.0 could leave a symbolic link there, and reads no record without this word. */
 export const relocationForms = ['removed', 'link'] as const
 
-/** A target's content comes from another path: see relocation.ts. */
 export interface Relocation {
   /** Absolute. */
   from: string
-  /** Nobody reads it any more; what is written is `removed`. */
+  /** How the old path ends; holdfast writes `removed` only. */
   as: (typeof relocationForms)[number]
   state: RelocationState
   /** Milliseconds since the epoch, of this state. */
@@ -373,9 +368,9 @@ export type AdoptionCheck =
 /** What one check has found. */
 export interface AdoptionResult {
   readonly check: AdoptionCheck
-  /** `pending`: not as it has to be now, and looked at again; `refused`: not until somebody acts. */
+  /** `pending`: the check fails now, and the agent repeats it; `refused`: it fails until a person acts. */
   readonly verdict: 'passed' | 'pending' | 'refused'
-  /** Nothing but a person's doing changes it. */
+  /** Only a person can change the verdict. */
   readonly terminal: boolean
   readonly message: string
   /** What to do; null where nothing is to be done. */
@@ -388,11 +383,11 @@ export interface AdoptedFiles {
   readonly read: (path: string) => Promise<Uint8Array>
 }
 
-/** How a directory is taken over that somebody else made. */
+/** How to take over another program's directory. */
 export interface Adopting {
-  /** Even where it holds what the new content does not have. */
+  /** Even where it holds files that the new content lacks. */
   readonly replace: boolean
-  /** What is wrong with the keys and certificates among these files; undefined: nothing. */
+  /** The problem with the keys and certificates among these files; undefined: none. */
   readonly keyPairs?: (files: AdoptedFiles) => Promise<string | undefined>
 }
 

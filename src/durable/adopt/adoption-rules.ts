@@ -13,7 +13,7 @@ export interface Scene extends AdoptionScene {
   readonly adopt: Adopting
 }
 
-/** The directory, once it is known to be one. */
+/** A target that a check has opened as a directory. */
 export interface OpenedTarget {
   readonly opened: Descriptor
   readonly tree: Tree
@@ -21,9 +21,9 @@ export interface OpenedTarget {
 
 /** What each check may ask, in its turn. */
 export interface AdoptionLook extends Scene {
-  /** What is at the path; undefined where there is nothing. */
+  /** Of the entry at the path; undefined where there is none. */
   readonly attributes: Attributes | undefined
-  /** @throws DurableWriteError for what cannot be replaced; what the system answers */
+  /** @throws DurableWriteError for a target that no publication can replace; the system's errors */
   readonly target: () => Promise<OpenedTarget>
 }
 
@@ -32,11 +32,11 @@ export type Verdict = Omit<AdoptionResult, 'check' | 'terminal'>
 const passed = (message: string): Verdict => ({ verdict: 'passed', message, advice: null })
 /** Looked at again by itself. */
 export const pending = (message: string, advice: string): Verdict => ({ verdict: 'pending', message, advice })
-/** Until somebody acts. */
+/** Fails until a person acts. */
 export const refused = (message: string, advice: string): Verdict => ({ verdict: 'refused', message, advice })
 
 export interface Rule {
-  /** What must be there for this to be looked at: a `directory` is one that can be replaced. */
+  /** The least that this check needs at the path: a `directory` is a replaceable one. */
   readonly needs: 'nothing' | 'something' | 'directory'
   readonly check: (look: AdoptionLook) => Promise<Verdict>
 }

@@ -19,17 +19,17 @@ import { openTarget, refuseOtherThanDirectory, Parents, Site } from '../target/i
 import type { Adopting, AdoptionCheck, AdoptionResult, DirectoryRequest, PublicationOptions } from '../types.js'
 
 /*
- * Adoption: a directory that somebody else made comes under holdfast's care. Seven checks, in their order, look at it first; nothing is
- * changed before all of them have passed. Then it is exchanged for new content like any other, and what it held stays beside it as the
- * content 0 of its history, until something is published after it.
+ * Adoption: another program's directory comes under holdfast's care. First come seven checks, in their order; holdfast changes nothing
+ * before all of them have passed. Then an ordinary publication exchanges it for new content, and the old content stays beside it as content
+ * 0 of its history, until the next publication.
  *
- * Content that is equal is exchanged, too, for fresh inodes that are synced: a failed fsync of whoever wrote the old ones may have left
- * pages that only this kernel's memory holds, and no later fsync says so. (To read them back past the page cache would tell, but O_DIRECT
- * is not to be had on every file system, asks for aligned sizes, and reads btrfs's compressed and inline extents through the cache all
- * the same.) Its consumers know it: no hook runs.
+ * Equal content is exchanged, too, for fresh, synced inodes: a failed fsync of the other program may have left pages that only this
+ * kernel's memory holds, and no later fsync says so. (To read them back past the page cache would tell, but some file systems lack
+ * O_DIRECT, which asks for aligned sizes, and reads btrfs's compressed and inline extents through the cache all the same.) Its consumers
+ * know it: no hook runs.
  */
 
-/** Each check in its order. Whoever publishes stops at the first that has not passed. */
+/** Each check in its order. A publication stops at the first that has not passed. */
 async function* adoptionChecks(scene: Scene, missing = false): AsyncGenerator<AdoptionResult> {
   const { fs, path, name, site } = scene
   const scope = new Scope(fs)
@@ -53,7 +53,7 @@ async function* adoptionChecks(scene: Scene, missing = false): AsyncGenerator<Ad
   }
 }
 
-/** What is refused in a publication's own words is terminal. */
+/** A refusal with a publication's error is terminal. */
 async function verdictOf(look: AdoptionLook, rule: Rule): Promise<Verdict> {
   const { needs, check } = rule
   if (needs !== 'nothing' && look.attributes === undefined) return unseen(`${look.path} does not exist`)
@@ -94,7 +94,7 @@ async function passChecks(scene: Scene): Promise<void> {
   }
 }
 
-/** Whether holdfast has published what is there, or what has drifted into it. */
+/** Whether holdfast has published the content, drifted or not. */
 async function isOwn(scene: AdoptionScene): Promise<boolean> {
   const { fs, name, names, site } = scene
   const { valid, newer } = await readRecords(fs, site.parent.directory, name, names)
@@ -102,7 +102,7 @@ async function isOwn(scene: AdoptionScene): Promise<boolean> {
   return valid.length > 0 && isRecorded(valid, await treeOf(scene))
 }
 
-/** What the target holds; undefined where nobody can replace it. */
+/** The content of the target; undefined where no publication can replace it. */
 async function treeOf({ fs, path, name, site }: AdoptionScene): Promise<Tree | undefined> {
   try {
     return await readTarget(fs, path, site.parent.directory, name, 'exchange')
@@ -142,12 +142,12 @@ export async function examineAdoption(
     await planned.close()
     await parents.close()
     await scope.closeAll()
-    // The last: whoever waits for it in this process would find the lock still held.
+    // Last, since a waiter in this process would find the flock still held.
     if (typeof lease === 'function') lease()
   }
 }
 
-/** Takes the lock where there is one, so that nobody changes the target meanwhile; none is made. Opens the site, if its parent exists. */
+/** Takes an existing lock, so that no other publication changes the target meanwhile; makes none. Opens the site, if its parent exists. */
 async function lookUnderLock(
   scope: Scope,
   parents: Parents,
@@ -179,7 +179,7 @@ function adoptionError(
   })
 }
 
-/** Somebody has written there between the checks and the reading. */
+/** Another program has written there between the checks and the reading. */
 function changedMeanwhile(path: string): DurableWriteError {
   const message = 'its content changed while it was looked at'
   const advice = 'stop whoever writes there'

@@ -16,7 +16,7 @@ export interface ReadingOptions {
 
 /**
  * A small regular file; undefined where there is none.
- * @throws Error naming the path, for what is no regular file, too large, or cannot be read
+ * @throws Error naming the path, where it is no regular file, too large, or unreadable
  */
 export async function read(
   fs: FileSystem,

@@ -45,8 +45,8 @@ import type {
 } from '../types.js'
 
 /*
- * What is done to a disk beside publishing one target: batches that fail as one, links, removals, locks, trees. All of it goes
- * through the FileSystem interface, so that a test can stop it at each call. Errors are DurableWriteErrors.
+ * Durable single calls beside publications: batches that fail as one, links, removals, locks, trees. All of it goes through the FileSystem
+ * interface, so that a test can stop it at each call. Errors are DurableWriteErrors.
  */
 
 export type DirectoryPublicationRequest = DirectoryRequest & DirectoryPublicationOptions & CopyOptions
@@ -61,9 +61,9 @@ export interface Difference {
   /** The target exists. */
   readonly exists: boolean
   readonly changes: readonly DirectoryChange[]
-  /** Of what it is to be. */
+  /** Of the desired content. */
   readonly digest: string
-  /** Of the ACLs that its entries are to have, of which `digest` knows nothing; null: none. */
+  /** Of the desired ACLs, which `digest` leaves out; null: none. */
   readonly lists: string | null
 }
 
@@ -96,7 +96,7 @@ export class Disk {
     )
   }
 
-  /** How a directory differs from what it is to be. Writes nothing. */
+  /** How a directory differs from its request. Writes nothing. */
   async difference(request: DirectoryPublicationRequest): Promise<Difference> {
     const publication = directoryPublication(this.fs, request)
     let seen: Awaited<ReturnType<typeof publication.preview>>
@@ -127,7 +127,7 @@ export class Disk {
     }
   }
 
-  /** Whether a target is what its record says, and known to be durable; undefined where it has no record. */
+  /** Whether a target equals its record, and is known to be durable; undefined where it has no record. */
   async isCommitted(target: string): Promise<boolean | undefined> {
     const known = await this.#looking(target, readPublication(this.fs, target))
     return known && known.durable && known.digest === known.actual
@@ -144,7 +144,7 @@ export class Disk {
     return (await this.#looking(target, readPublication(this.fs, target)))?.objects ?? []
   }
 
-  /** Takes an advisory lock on a file: see lock.ts. `state`: what is true of the disk before it is taken, for the message. */
+  /** Takes an advisory lock on a file: see lock.ts. `state`: the state of the disk before the lock, for the message. */
   async lock(
     path: string,
     timeout: number,
@@ -154,7 +154,7 @@ export class Disk {
     return lockFile(this.fs, path, timeout, signal, state)
   }
 
-  /** Makes a symbolic link with this text, in place of the one that is there: atomically, and durable on return. */
+  /** Makes a symbolic link with this text, in place of the present one: atomically, and durable on return. */
   async replaceLink(path: string, text: string): Promise<void> {
     await this.#inParent(path, 'could not create the link', async (parent, name, visible, ancestors) => {
       const staging = namesFor(name).staging(this.fs.random())
@@ -217,7 +217,7 @@ export class Disk {
     return own.map(names.staging)
   }
 
-  /** Removes an entry of an open directory with all that is in it; nothing is made durable. */
+  /** Removes an entry of an open directory with all of its content, without a sync. */
   async removeEntry(parent: Descriptor, name: string): Promise<void> {
     await remove(this.fs, parent, name)
   }
@@ -295,7 +295,9 @@ export class Disk {
     }
   }
 
-  /** `ancestors`: of the parent, for whoever has changed it: a directory above it may have been renamed, and nobody have synced that. */
+  /**
+   * `ancestors`: of the parent, for a caller that has changed it: another program may have renamed a directory above it, without a sync.
+   */
   async #inParent(
     path: string,
     doing: string,

@@ -19,10 +19,10 @@ import { silent } from '../../log.js'
 
 /**
  * A file that a process keeps for itself and writes often, as its status: whole and durable as any other, but without a record, a
- * comparison or a lock for each write. Nobody asks of it whether it is as it was published.
+ * comparison or a lock for each write, since no reader compares it with its record.
  */
 export class OwnFile {
-  /** What a predecessor left has gone. */
+  /** The leftovers of a predecessor have gone. */
   #tidied = false
 
   constructor(
@@ -30,7 +30,7 @@ export class OwnFile {
     private readonly fs: FileSystem = new NodeFileSystem(),
   ) {}
 
-  /** Puts this text in the place of what is there, 0600; durable on return. @throws DurableWriteError */
+  /** Replaces the file's content with this text, mode 0600; durable on return. @throws DurableWriteError */
   async replace(text: string): Promise<void> {
     const { fs, path } = this
     const scope = new Scope(fs)
@@ -40,7 +40,7 @@ export class OwnFile {
       const { directory } = await openParent(scope, place)
       const names = namesFor(place.name)
       if (!this.#tidied) await this.#tidy(scope, directory, names)
-      // Another program may have renamed or made anew what is above it since the last write, and synced nothing.
+      // Another program may have renamed or replaced a directory above since the last write, without a sync.
       const ancestors = await openAncestors(scope, place, directory)
       const staging = names.staging(fs.random())
       const file = await scope.keep(fs.createFile(directory, staging))

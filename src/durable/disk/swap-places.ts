@@ -1,6 +1,6 @@
 /*
- * Two trees that change places and may change back, so that neither goes before somebody says so. A publication removes what it takes
- * out; who must first see whether the new content works keeps the old one under a name of its own, and ends with `removeTarget`.
+ * Two trees that change places and may change back, so that neither goes before the caller says so. A publication removes the old content;
+ * a rollout must first see the new one work, so it keeps the old one under another name, and ends with `removeTarget`.
  */
 import { basename, dirname } from 'node:path'
 import {
@@ -63,7 +63,7 @@ export async function syncPlaces(fs: FileSystem, path: string, other: string): P
   })
 }
 
-/** Who uses what is at a path, or may do so, in a few words; undefined: nobody, or nothing is there. */
+/** The process that uses the entry at a path, or may do so, in a few words; undefined: none, or there is no entry. */
 export async function userAt(fs: FileSystem, path: string): Promise<string | undefined> {
   return inParent(fs, path, 'could not look at', async ({ parent, name }) => {
     if ((await fs.look(parent, name)) === undefined) return undefined
@@ -78,9 +78,9 @@ export async function knownContent(fs: FileSystem, directory: Descriptor): Promi
 }
 
 /**
- * Removes a directory that was published, its records, its earlier contents and what was staged for it, durably. What is not there is no failure.
- * `known`: what it held by this program's knowledge. Where it holds anything else, it gets another name, which no cleanup touches, and
- * that name is returned.
+ * Removes a published directory, its records, its earlier contents and staged leftovers, durably. Missing ones are no failure. `known`: its
+ * entries by this program's knowledge. A directory with other entries gets another name, which no cleanup touches, and the call returns
+ * that name.
  */
 export async function removeTarget(
   fs: FileSystem,
@@ -109,7 +109,7 @@ interface Kept {
   readonly visible: () => void
 }
 
-/** The name that it gets where it holds more than is known. */
+/** Answers the new name of a directory with unknown entries. */
 async function removeKnown(
   scope: Scope,
   { fs, parent, name, names, visible }: Kept,
@@ -128,7 +128,7 @@ async function removeKnown(
         return undefined
       }
     } catch (error) {
-      // Somebody has put more there since it was looked at.
+      // Another program has added files since the check.
       if (codeOf(error) !== 'ENOTEMPTY') throw error
     }
   }
@@ -146,7 +146,7 @@ interface InParent {
   readonly visible: () => void
 }
 
-/** Works in the parent under the lock of the path's target: nobody publishes there meanwhile. `changed`: what is left of a failure behind `visible`. */
+/** Works in the parent under the lock of the path's target. `changed`: the state that a failure leaves after `visible`. */
 async function inParent<T>(
   fs: FileSystem,
   path: string,

@@ -65,8 +65,8 @@ function missing(path: string, syscall = 'openat2'): DurableWriteError {
 }
 
 /**
- * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents and of what is above them. Throws DurableWriteError; `published: true` when
- * they have changed places and that is not known to be durable.
+ * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents and their ancestors. Throws DurableWriteError; `published: true`
+ * when they have changed places, perhaps not durably.
  */
 export async function exchange(a: string, b: string, { requireProven }: SyncOptions = {}): Promise<void> {
   const scope = new Scope(system)

@@ -23,7 +23,7 @@ export interface TargetArea extends StagingArea {
   readonly name: string
   /** The target itself; undefined where there is none. */
   readonly target: Attributes | undefined
-  /** The names in the parent, listed under the lock, where they are known. */
+  /** The names in the parent, listed under the lock, where the caller has them. */
   readonly listing?: readonly string[] | undefined
   /** Of the publication. */
   readonly options: Pick<
@@ -56,12 +56,12 @@ export interface Staying {
 }
 
 /*
- * Decide first, remove afterwards: a call that is refused, or fails before its exchange, leaves what every reader is told as it was. So
- * survey() makes and removes nothing; tidy() follows where nothing need be published; and a publication removes what no reader sees
- * before it stages, since that takes room, and all else once it is committed.
+ * Decide first, remove afterwards: a refused call, or one that fails before its exchange, changes no reader's answer. So survey() makes and
+ * removes nothing; tidy() follows where the target needs no publication; and a publication removes the files that no reader sees before it
+ * stages, since that takes room, and all others once it is committed.
  */
 
-/** Looks at what a predecessor left. @throws DurableWriteError where it must be left alone */
+/** Reads the state that a predecessor left. @throws DurableWriteError where holdfast must leave it alone */
 export async function survey(
   area: TargetArea,
   state: Pick<Seen, 'tree' | 'within' | 'parent' | 'lasting'>,
@@ -78,7 +78,7 @@ export async function survey(
   return { area, found, records, retired, generations: stays, over, strays: leftovers }
 }
 
-/** Where nothing need be published, removes what is left over, and has the record say what is new; nothing where the target is held. */
+/** Where the target needs no publication, removes leftovers, and brings the record up to date; does nothing to a held target. */
 export async function tidy(seen: Survey): Promise<void> {
   const { area, found, over } = seen
   if (isHeld(area, found)) return
@@ -92,7 +92,7 @@ export async function tidy(seen: Survey): Promise<void> {
   await removeLater(seen, going)
 }
 
-/** Where a publication was refused, removes what no reader is told of: a predecessor may have left keys. */
+/** After a refused publication, removes the files that no reader sees: a predecessor may have left keys among them. */
 export async function clearRefused(seen: Survey, refusal: unknown): Promise<never> {
   const { area, found } = seen
   if (!isHeld(area, found)) {
@@ -107,7 +107,7 @@ function isHeld({ options, fs }: TargetArea, found: Judgement): boolean {
   return options.release !== true && holdOf(found, fs.now()) !== undefined
 }
 
-/** Before something is published, removes what no reader is told of. A power cut may still bring it back beside an unknown target. */
+/** Before a publication, removes the files that no reader sees. A power cut may still bring it back beside an unknown target. */
 export async function makeRoom(seen: Survey): Promise<Staying> {
   const { area, found, records, over, strays } = seen
   const { known, removeNow } = found
@@ -116,7 +116,7 @@ export async function makeRoom(seen: Survey): Promise<Staying> {
   const isGone = (name: string): boolean => area.names.stagingOf(name) !== undefined && !own.has(name)
   const isRecord = (name: string): boolean => area.names.sequenceOf(name) !== undefined
   const staying = known ? await removeUnused(area, retired) : retired
-  // Beside a damaged record nobody knows which copies it named: they may be all that a person has to go back to.
+  // A damaged record hides which copies it named: they may be all that a person has to go back to.
   const isNamedByNone = known && (records.torn.length === 0 || records.valid.length > 0)
   const left = await clean(area, [
     ...removeNow.filter((name) => !isRecord(name) && !isGone(name)),
@@ -151,14 +151,14 @@ async function removeLater({ area, over }: Survey, names: readonly string[]): Pr
     await attempt(area.log, area.path, 'could not sync the removal of history', () => syncParent(area))
 }
 
-/** What is removed of the past is a key that nobody is to have any more: no power cut may bring it back. */
+/** The removed copies hold keys that are to be gone: no power cut may bring them back. */
 async function syncParent({ fs, parent }: StagingArea): Promise<void> {
   await fsyncAll(fs, [parent])
 }
 
 /**
- * ACLs and user attributes are an administrator's: that they were changed is no drift, and is reported once. `records`: in the record of
- * what is there, too; the record of a publication names its own.
+ * ACLs and user attributes are an administrator's: a change of them is no drift, and one log line reports it. `records`: also adds it to
+ * the present record; a publication writes a new record with it.
  */
 async function reportAttributes(area: TargetArea, { current, tree }: Judgement, records: boolean): Promise<void> {
   if (current?.attributes === undefined || tree === undefined) return
@@ -175,7 +175,10 @@ async function reportAttributes(area: TargetArea, { current, tree }: Judgement, 
   )
 }
 
-/** A power cut took the mark away, and what it was of is there, durably: else earlier content that comes back would not be drift of it. */
+/**
+ * A power cut took the mark away, but the content is there, durably: without the mark, an earlier content that comes back would not count
+ * as its drift.
+ */
 async function recordCommit(area: TargetArea, { current }: Judgement): Promise<void> {
   const { path, names, log } = area
   if (current?.trusted !== true || current.committed) return
@@ -202,7 +205,7 @@ async function recordDropRule(area: TargetArea, { current }: Judgement): Promise
   await attempt(log, path, 'could not record onDrop', () => append(area, names.record(current.sequence), { onDrop }))
 }
 
-/** Of content that a version without identities has published, nobody knows another keeper: whoever publishes it is that from now on. */
+/** A version without identities recorded no keeper: the agent that publishes such content keeps it from now on. */
 async function recordAgent(area: TargetArea, { current }: Judgement): Promise<void> {
   const { path, names, log } = area
   const { publisher, agent } = area.options
@@ -213,7 +216,7 @@ async function recordAgent(area: TargetArea, { current }: Judgement): Promise<vo
   )
 }
 
-/** Reads what is kept beside the target. Throws where the file system has made target and staging one directory. */
+/** Reads the files beside the target. Throws where the file system has made target and staging one directory. */
 async function readBeside(area: TargetArea): Promise<Records> {
   const { fs, parent, path, name, names, listing, log } = area
   const records = await readRecords(fs, parent, name, names, listing)
@@ -227,14 +230,14 @@ async function readBeside(area: TargetArea): Promise<Records> {
   return records
 }
 
-/** Random parts of staging names that hold what is this program's own; what another program's exchange left is quarantined first. */
+/** Random parts of staging names whose content is this program's; first quarantines content that another program's exchange left. */
 async function ownStaging(area: TargetArea, { valid, staging, quarantined }: Records): Promise<readonly string[]> {
   if (staging.length + quarantined.length === 0) return staging
   const records = area.options.family !== undefined ? await readAllRecords(area.fs, area.parent) : valid
   return quarantineForeign(area, staging, quarantined, [...records, ...retiredClaims(records)])
 }
 
-/** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. `failed` is called with the reason. */
+/** Removes these names beside the target. Returns those that it could not remove, for the next run; `failed` gets the reason. */
 export async function clean(
   { fs, parent, path, log }: StagingArea,
   names: readonly string[],

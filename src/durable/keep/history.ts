@@ -9,14 +9,14 @@ import type { Generation, History, HistoryLimits, PublicationOptions, RecordedOb
 /*
  * History: the contents that a target had before. When a publication replaces a content, a copy of it is staged with the new content and
  * synced in the same barrier, so that it costs no flush more: `.holdfast-ID.SEQUENCE-RANDOM` beside the target, a directory for its owner
- * alone, in which the copy has the target's name. The old content itself goes as always: who watches it must see that. (A second name of
- * its files, or the old directory renamed, would show them nothing.)
+ * alone, in which the copy has the target's name. The old content itself goes as always: a consumer that watches it must see that. (A
+ * second name of its files, or the old directory renamed, would show them nothing.)
  *
- * The new record names the copies that stay, with their digests. What has such a name and stands in no record in force is left over from
- * a publication that was aborted. What does stand there may still have been damaged since: it counts by its digest only.
+ * The new record names the copies that stay, with their digests. A copy in no record in force is a leftover of an aborted publication. A
+ * copy in one may still have been damaged since: it counts by its digest only.
  */
 
-/** Files that are copied at a time: as many as libuv has threads. */
+/** As many copies in parallel as libuv has threads. */
 const writers = 4
 
 type Found = Pick<Judgement, 'current' | 'record' | 'recorded' | 'known'> | undefined
@@ -24,8 +24,8 @@ type Found = Pick<Judgement, 'current' | 'record' | 'recorded' | 'known'> | unde
 const none: HistoryLimits = { keep: 0, maxAge: null }
 
 /**
- * What the record of what is there says of the past; where that is drift, that of what it drifted from. What was taken away has none, and what somebody
- * else put there has none either, before it is taken over: a copy of an adoption that was aborted is left over.
+ * The history in the record of the present content; where that has drifted, of the content before. A removed target has none, nor has
+ * another program's content before its adoption: a copy of an aborted adoption is a leftover.
  */
 function recordedHistory(found: Found): History | undefined {
   const { current, record, recorded, known } = found ?? {}
@@ -34,12 +34,12 @@ function recordedHistory(found: Found): History | undefined {
   return current === undefined && record?.removing !== undefined ? undefined : record?.history
 }
 
-/** The hooks of a publication: those of one that names none are those of the last one. */
+/** The hooks of a publication; by default those of the last one. */
 function hooksAfter(asked: readonly string[] | undefined, found: Found): readonly string[] | undefined {
   return asked ?? recordedHistory(found)?.hooks
 }
 
-/** What is asked for now, or was asked for last; and never what was made from an object that was seen to be gone. */
+/** The limits of this request, or else of the last one, without content from objects that are gone. */
 export function limitsOf(asked: HistoryLimits | undefined, found: Found): HistoryLimits {
   const limits: HistoryLimits = asked ?? recordedHistory(found) ?? none
   const gone = (found?.record?.objects ?? []).filter((object) => object.gone === true)
@@ -47,8 +47,7 @@ export function limitsOf(asked: HistoryLimits | undefined, found: Found): Histor
 }
 
 /**
- * A rollback that is not known to be durable keeps one more: where there would be too many, that is the content that it went back to, and
- * whoever repeats it reads that again.
+ * A rollback that may not be durable keeps one generation more: the surplus one may be its source, which a repeated rollback reads again.
  */
 export function limitsBeside(
   record: Pick<StoredRecord, 'why' | 'trusted'> | undefined,
@@ -98,7 +97,7 @@ export interface Sifted {
   readonly leftovers: readonly string[]
 }
 
-/** What becomes of what is there. */
+/** Decides which generations stay and which go. */
 export function sift(names: readonly string[], found: Found, asked: HistoryLimits | undefined, now: number): Sifted {
   const listed = (recordedHistory(found)?.generations ?? []).filter(({ name }) => names.includes(name))
   const limits = limitsBeside(found?.record, limitsOf(asked, found))
@@ -125,7 +124,7 @@ export function historyAfter(
   const { keep, maxAge } = limits
   const all = [...(added ? [added] : []), ...stays]
   const kept = within(options.pin ? oneMore(limits) : limits, all, now)
-  // Whoever goes back to it may have to do so twice.
+  // A repeated rollback must find its source again.
   const isFirst = isRepeated(found, desired) || options.pin !== undefined || added !== undefined
   const generations = isFirst ? withTakenOver(kept, all) : kept
   if (keep === 0 && generations.length === 0) return undefined
@@ -159,9 +158,9 @@ export function generationFor(
 }
 
 /**
- * When earlier contents were replaced. A content is replaced after it was published, and after all that came before it: a clock that says
- * otherwise is behind, as after a boot without a battery, and what it says would be old as soon as it is set. The newest time that
- * is known keeps the copy too long rather than not at all.
+ * When earlier contents were replaced. A content's replacement comes after its publication, and after all earlier ones: a clock that says
+ * otherwise is behind, as after a boot without a battery, and its time would be old as soon as the clock is set. The newest known time
+ * keeps the copy too long rather than not at all.
  */
 function replacements(found: Found): number[] {
   return (recordedHistory(found)?.generations ?? []).map(({ replacedAt }) => replacedAt)
@@ -199,7 +198,7 @@ export async function stageGeneration<T>(
   return [holder, copy]
 }
 
-/** Modes and owners are the old ones; ACLs and labels are not, since nobody but the owner of the copies gets at them. */
+/** Modes and owners are the old ones; ACLs and labels are not, since only the owner of the copies can reach them. */
 async function copyTree<T>(
   scope: Scope,
   { root, tree, name: target }: OldContent,

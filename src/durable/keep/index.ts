@@ -1,4 +1,7 @@
-/* What stays beside a target: earlier contents, old content in use, what is somebody else's. The door of this room: other rooms import nothing else of it. */
+/*
+ * What stays beside a target: earlier contents, old content in use, other programs' files. The door of this room: other rooms import
+ * nothing else of it.
+ */
 
 export { clean, clearRefused, makeRoom, removeSuperseded, survey, tidy, type Staying, type Survey } from './clean.js'
 export {

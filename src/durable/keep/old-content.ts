@@ -6,11 +6,11 @@ import { inParallel } from '../../parallel.js'
 import type { KnownEntry } from '../record/index.js'
 
 /*
- * The old content of a directory, once it is exchanged: only what was read of it may go. Another program can put more there, or write
- * to a file, between the reading and the exchange, by its path, and later through a descriptor that it holds.
+ * The old content of a directory, after the exchange: only entries that the publication has read may go. Another program can put more
+ * there, or write to a file, between the reading and the exchange, by its path, and later through a descriptor that it holds.
  */
 
-/** What is known of an old content: its entries by their directory, which is '' for the target itself; parents before children. */
+/** The known entries of an old content by their directory, which is '' for the target itself; parents before children. */
 function byDirectory<Entry extends KnownEntry>(entries: readonly Entry[]): Map<string, Entry[]> {
   const found = new Map<string, Entry[]>([['', []]])
   for (const entry of entries) {
@@ -21,7 +21,7 @@ function byDirectory<Entry extends KnownEntry>(entries: readonly Entry[]): Map<s
   return found
 }
 
-/** Whether a directory holds what was read of it, unchanged since: names, and the time of each inode's last change. */
+/** Whether a directory is unchanged since its reading: its names, and the time of each inode's last change. */
 export async function isAsRead(fs: FileSystem, root: Descriptor, { entries }: Tree): Promise<boolean> {
   const gone = new Set<string>()
   const isDirectoryAsRead = async (directory: Descriptor, expected: Tree['entries']): Promise<boolean> => {
@@ -30,7 +30,7 @@ export async function isAsRead(fs: FileSystem, root: Descriptor, { entries }: Tr
     let same = true
     await inParallel(expected, fs.callsAtATime, async ({ path, type, changed }) => {
       const found = await fs.look(directory, nameOf(path))
-      // What has gone is nobody's loss.
+      // Another program has removed the entry: holdfast need not keep it.
       if (found === undefined) gone.add(path)
       else if (found.type !== type || found.changed !== changed) same = false
     })
@@ -57,7 +57,7 @@ export async function isPartOf(
 ): Promise<boolean> {
   const opened = await fs.openDirectory(parent, name)
   try {
-    // It is left as it is anyway, for what is mounted in it.
+    // The mount in it keeps it anyway.
     if ((await fs.mountsBelow(opened)).length > 0) return true
     const known = new Map(entries.map((entry) => [entry.path, entry]))
     const { entries: found } = await readTree(fs, opened, false)
@@ -71,8 +71,8 @@ export async function isPartOf(
 }
 
 /**
- * Removes these entries of a directory, and nothing else. `gone`: one that has been removed already.
- * @throws ENOTEMPTY where a directory below holds more than is known
+ * Removes these entries of a directory, and nothing else. `gone`: paths that were removed before.
+ * @throws ENOTEMPTY where a directory below holds unknown entries
  */
 export async function removeEntries(
   fs: FileSystem,

@@ -5,14 +5,13 @@ import { isPartOf } from './old-content.js'
 import type { RecordBody, StagedInodes } from '../record/index.js'
 
 /*
- * An exchange takes out whatever has the target's name in that instant, and puts it under the staging name. Where another
- * program has just put its own there, that is exchanged back at once (directory-publication.ts); killed in between, or with
- * the power gone, the next run finds somebody else's directory under a name of this program's, beside a target that is whole.
- * So the record, which is durable before the exchange, names the two inodes that can be there by this program's doing. The old
- * one is open from its reading until the exchange: nobody can have got its number meanwhile.
+ * An exchange takes out the directory that has the target's name in that instant, and puts it under the staging name. If another program
+ * has just put its own there, directory-publication.ts exchanges it back at once; after a kill or a power cut in between, the next run
+ * finds a foreign directory under a staging name, beside a whole target. So the record, which is durable before the exchange, names the two
+ * inodes that can be there by this program's doing. The old one stays open from its reading until the exchange, so the kernel cannot give
+ * its number away meanwhile.
  *
- * What a record does not name is this program's as a whole: a record comes before the exchange. Records of before this was
- * recorded name none.
+ * A staging name in no record is wholly this program's: a record comes before the exchange. Older records name no inodes.
  */
 
 /** Where a target's staging is. */
@@ -31,10 +30,9 @@ export type StagingClaims = readonly (Pick<RecordBody, 'boot' | 'before' | 'afte
 })[]
 
 /**
- * Gives what is somebody else's among these staging names another name, which no cleanup ever takes for a leftover, and makes
- * that durable: the records that distinguish it may go afterwards. Returns those that hold what is this program's own.
- * `quarantined`: what has such a name already, by a predecessor that may have been stopped before its sync. Both are random parts.
- * Throws what the file system throws: then nothing must be deleted.
+ * Gives foreign content among these staging names another name, which no cleanup takes for a leftover, durably: the records that
+ * distinguish it may go afterwards. Returns the names of this program's content. `quarantined`: names that a predecessor gave, and may not
+ * have synced. Both are random parts. On a file system's error the caller must delete nothing.
  */
 export async function quarantineForeign(
   area: StagingArea,
@@ -81,7 +79,7 @@ export async function quarantineOld({ fs, parent, path, names, log }: StagingAre
   )
 }
 
-/** Whether an old content, whose removal was cut short, holds what nobody read of it; false where no record says what was read. */
+/** Whether an old content, whose removal was cut short, holds entries that its record lacks; false where no record lists them. */
 async function holdsMore({ fs, parent }: StagingArea, name: string, records: StagingClaims): Promise<boolean> {
   const claim = records.find(({ staging }) => staging?.name === name)
   const entries = claim?.staging?.entries ?? records.find(({ after }) => after === claim?.before)?.entries
@@ -89,9 +87,9 @@ async function holdsMore({ fs, parent }: StagingArea, name: string, records: Sta
 }
 
 /**
- * By staging name. Under another boot, numbers are only asked where they are on the disk, as on ext4, xfs and btrfs. Elsewhere
- * (overlayfs over several file systems, FUSE, vfat) a mount may deal them out again: each leftover would look like somebody else's,
- * and old private keys would stay for ever.
+ * By staging name. Under another boot, numbers count only where they are on the disk, as on ext4, xfs and btrfs. Elsewhere (overlayfs over
+ * several file systems, FUSE, vfat) a mount may deal them out again: each leftover would look foreign, and old private keys would stay for
+ * ever.
  */
 async function claimsByName(
   { fs, parent }: StagingArea,
@@ -109,15 +107,15 @@ async function claimsByName(
 }
 
 /**
- * Version 0.2.0 exchanged directories for symbolic links, and links for directories. Nobody keeps the number of a link from being given to
- * what replaces it: such a number proves nothing. No record of a content says what a link held that was replaced.
+ * Version 0.2.0 exchanged directories for symbolic links, and links for directories. The kernel may give a link's number to its successor:
+ * such a number proves nothing. No content's record says where a replaced link led.
  */
 function proven({ before, removing }: StagingClaims[number], staging: StagedInodes): StagedInodes {
   if (removing?.link !== undefined) return { ...staging, staged: 'none' }
   return before === null && removing === undefined && !staging.entries ? { ...staging, old: 'none' } : staging
 }
 
-/** What is in a target's place, before it is taken away. */
+/** The entry in a target's place before its removal. */
 export interface Present {
   readonly attributes: Attributes
   readonly tree: Tree
@@ -125,7 +123,7 @@ export interface Present {
   readonly opened: Descriptor | undefined
 }
 
-/** What the record of a removal says of the staging name. Nobody looks into a file: one that has another number is another program's. */
+/** The claim of a removal's record on the staging name. A file has no entries to compare: one with another number is another program's. */
 export function claimOf(name: string, { attributes, tree, opened }: Present): StagedInodes {
   const inode = attributes.inode.toString()
   if (opened === undefined) return { name, staged: inode, old: 'none' }

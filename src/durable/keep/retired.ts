@@ -5,14 +5,14 @@ import type { RecordBody, RetiredTree } from '../record/index.js'
 import { refuseMounted } from '../path/index.js'
 
 /*
- * Old content that stays until nobody uses it (`retire: whenUnused`): a process that works in the directory, or opens its files by a
- * directory that it holds open, still finds all of them. The exchange puts the old content under its staging name, where nobody finds
- * it by its path. The record of that exchange, and every later one, names it with its inode and with the time at which it goes in any
- * case; so recovery keeps it, and goes on with it after a crash. It goes only where the target is known to be durable, and after a
- * look that began when it was out of reach already: until then somebody may still have come to use it.
+ * Old content that stays until no process uses it (`retire: whenUnused`): a process that works in the directory, or opens its files by an
+ * open descriptor of it, still finds all of them. The exchange puts the old content under its staging name, where the target's path no
+ * longer leads. The record of that exchange, and every later one, names it with its inode and with the time at which it goes in any case;
+ * so recovery keeps it, and goes on with it after a crash. It goes only where the target is known to be durable, and after a scan of
+ * processes that began after the exchange: before that, a process may still have opened it.
  */
 
-/** Records that name retired content say which inode that is, and what it held: for quarantine.ts. */
+/** The claims of records on retired content, by its inode and entries: for quarantine.ts. */
 export function retiredClaims(records: readonly RecordBody[]): StagingClaims {
   const own = new Set(records.map(({ staging }) => staging?.name))
   return records.flatMap(({ boot, retired = [] }) =>
@@ -25,7 +25,7 @@ export function retiredClaims(records: readonly RecordBody[]): StagingClaims {
   )
 }
 
-/** The retired content that is there; under the name of what an aborted exchange would have retired is what was staged. */
+/** The retired content on the disk; after an aborted exchange, its name leads to staged content instead. */
 export async function findRetired(
   { fs, parent }: Pick<StagingArea, 'fs' | 'parent'>,
   records: readonly RecordBody[],
@@ -38,7 +38,7 @@ export async function findRetired(
   return found
 }
 
-/** Whether it may go: nobody uses it, or its time is over. */
+/** Whether it may go: no process uses it, or its time is over. */
 export async function isOver(
   { fs, parent, path, log }: StagingArea,
   { name, until }: Pick<RetiredTree, 'name' | 'until'>,
@@ -71,7 +71,7 @@ async function isRemoved(area: StagingArea, tree: RetiredTree): Promise<boolean>
   return false
 }
 
-/** Whoever worked in it may have put more there since it was looked at. */
+/** A process that worked in it may have added files since the last scan. */
 async function removeTree(area: StagingArea, { name, inode, entries }: RetiredTree): Promise<void> {
   const { fs, parent, names } = area
   const opened = await fs.openDirectory(parent, name)

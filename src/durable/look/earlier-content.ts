@@ -12,7 +12,7 @@ export interface EarlierContent {
   readonly files: ReadonlyMap<string, Uint8Array>
 }
 
-/** What it holds, or why it cannot be read; undefined where it is not what was published: that can be of any size. */
+/** Its entries, or why it cannot be read; undefined where it differs from its record: it can then be of any size. */
 export async function readEarlier(
   fs: FileSystem,
   parent: Descriptor,

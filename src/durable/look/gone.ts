@@ -6,8 +6,8 @@ import { openOffMounts } from '../target/index.js'
 import type { Descriptor } from '../file-system.js'
 
 /*
- * Whether what was published has disappeared: the cheapest look that sees a target which was removed or emptied, whose parent was replaced,
- * or over which something is mounted. Names alone count: another program that changes one of several files is left to the comparison.
+ * Whether published content has disappeared: the cheapest check that finds a target removed or emptied, its parent replaced, or a mount
+ * over it. Names alone count: a change of one among several files is up to the comparison.
  */
 
 /** Whether a published directory has lost all its entries, or its record. Reads no content and takes no lock. */

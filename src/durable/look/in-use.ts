@@ -11,7 +11,7 @@ import {
   mountTable,
 } from '../posix/index.js'
 
-/* Who uses a target, or what holdfast has taken out of it. A process sees a directory by what it has opened, not by its path. */
+/* The processes that use a target, or its old content. A process keeps the directory that it has opened, not its path. */
 
 /** What one process has of one target, in one way. */
 interface Use {
@@ -35,8 +35,8 @@ interface UseReport {
 }
 
 /**
- * Who has something of these targets open, mapped or mounted, or works in it: this process apart. `targets`: absolute paths whose
- * parents hold no symbolic link; they are not looked at. Reads procfs alone; some milliseconds for each hundred processes.
+ * The other processes that have something of these targets open, mapped or mounted, or work in it. `targets`: absolute paths whose parents
+ * hold no symbolic link. Reads procfs alone; some milliseconds for each hundred processes.
  */
 export async function usesOf(targets: readonly string[]): Promise<UseReport> {
   const table = mountTable.mounts()

@@ -1,4 +1,4 @@
-/* What is at a target, compared with its record; nothing is changed. The door of this room: other rooms import nothing else of it. */
+/* Compare a target with its record; change nothing. The door of this room: other rooms import nothing else of it. */
 
 export { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
 export { isGone } from './gone.js'

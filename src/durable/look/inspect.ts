@@ -25,8 +25,8 @@ import { findRetired } from '../keep/index.js'
 import type { Hold, Pin, Publication } from '../types.js'
 
 /*
- * Looking without publishing: no lock is taken and nothing is written. A publication in the same instant may change the target between two looks; a reader that finds
- * another record than before looks again.
+ * Reads a target without a lock, and writes nothing. A publication in the same instant may change the target between two reads; a reader
+ * that finds another record than before starts again.
  */
 
 const looks = 8
@@ -39,7 +39,7 @@ export async function readPublication(fs: FileSystem, target: string): Promise<P
 interface Look<State> {
   readonly state: State
   readonly sequence: number
-  /** What was found is as it should be: nobody has changed it meanwhile. */
+  /** No other program has changed the target during the reads. */
   readonly quiet: boolean
 }
 
@@ -54,7 +54,7 @@ export async function lookUntilQuiet<State>(once: () => Promise<Look<State> | un
   }
 }
 
-/** `moving`: what was listed was gone when it was opened, as beside a publication in the same instant. */
+/** `moving`: a listed name had gone at its opening, as beside a publication in the same instant. */
 async function lookOnce<State>(
   once: () => Promise<Look<State> | undefined>,
   last: boolean,
@@ -90,7 +90,10 @@ export async function readForm(fs: FileSystem, target: string): Promise<'exchang
   return kind === 'file' ? undefined : kind
 }
 
-/** What these records, newest first, say of a target in this directory, compared with the disk, and the one that does; undefined without any. */
+/**
+ * The state of a target in this directory: these records, newest first, compared with the disk, and the record that fits it; undefined
+ * without any.
+ */
 export async function publicationIn(
   fs: FileSystem,
   target: string,
@@ -98,7 +101,7 @@ export async function publicationIn(
   name: string,
   records: readonly StoredRecord[],
 ): Promise<{ state: Publication; record: StoredRecord; tree: Tree | undefined; here: FoundPlace } | undefined> {
-  // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
+  // An aborted publication leaves its record until the next run: the one that fits the disk speaks.
   const [newest] = records
   if (newest === undefined) return undefined
   const tree = await readTarget(fs, target, parent, name, newest.kind)
@@ -160,7 +163,7 @@ function typeOf(kind: StoredRecord['kind']): 'file' | 'directory' {
   return kind === 'file' ? 'file' : 'directory'
 }
 
-/** What a target holds, read as what it was published as; undefined where there is no such thing. */
+/** The content of a target in the form of its publication; undefined where there is none. */
 export async function readTarget(
   fs: FileSystem,
   target: string,
@@ -186,7 +189,7 @@ export async function readTarget(
   }
 }
 
-/** What in a symlink directory is not as its form has it: what its consumers go through. */
+/** The parts of a symlink directory, on the way of its consumers, that differ from its form. */
 export async function formDifferences(
   fs: FileSystem,
   parent: Descriptor,
@@ -242,8 +245,8 @@ export function compare(
 }
 
 /**
- * Of these records, newest first, the one that speaks of a target. The target is read only where its inode and content tell: a publication
- * that was killed before its exchange leaves a record that says nothing.
+ * Of these records, newest first, the one that speaks of a target. Reads the target only where its inode and content decide: a publication
+ * killed before its exchange leaves a record that does not count.
  */
 export async function speakingRecord(
   fs: FileSystem,
@@ -271,7 +274,7 @@ export async function readHold(fs: FileSystem, target: string): Promise<Hold | P
   return isInForce(hold, fs.now()) ? hold : pinned
 }
 
-/** The named files of a published directory, as they are on the disk; those that are gone are left out. */
+/** The named files of a published directory, from the disk; leaves out those that have gone. */
 export async function readPublishedFiles(
   fs: FileSystem,
   target: string,

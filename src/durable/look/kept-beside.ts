@@ -16,7 +16,7 @@ import { speakingRecord } from './inspect.js'
 
 /* What holdfast keeps in a directory, for each target there is or was. Nothing is locked, made or removed. */
 
-/** What is kept in a directory for one target that is there, or was. All but `name` are names in that directory. */
+/** The files that a directory keeps for one present or former target. All but `name` are names in that directory. */
 export interface KeptBeside {
   /** The target's; null where no record tells it. */
   readonly name: string | null
@@ -32,9 +32,9 @@ export interface KeptBeside {
   /** What another program put there. */
   readonly foreign: string[]
   readonly publishedAt?: Date
-  /** Absent where a person or a program published it by a call of its own. */
+  /** Absent after a by-hand call. */
   readonly publisher?: Publisher
-  /** Its configuration names it no more since then. */
+  /** Since then no configuration names it. */
   readonly letGo?: Date
   /** Where its content moves to. */
   readonly movedTo?: string
@@ -70,7 +70,7 @@ async function keptFor(
   const names = namesFor(name)
   const { valid, torn, newer, staging, quarantined, generations } = await readRecords(fs, parent, name, names, listing)
   const retired = (await findRetired({ fs, parent }, valid)).map((tree) => tree.name)
-  // What cannot be read, as beside a publication in the same instant, is what its newest record says.
+  // Where the target cannot be read, as beside a publication in the same instant, its newest record speaks.
   const record = await speakingRecord(fs, join(directory, name), parent, name, valid).catch(() => valid[0])
   const letGo = record && letGoSince(record)
   return {

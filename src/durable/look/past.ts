@@ -58,7 +58,7 @@ function stateOf({ digest }: Generation, found: Tree | Error): Pick<PastContent,
   return { state: 'damaged', problem: 'it is not what was published' }
 }
 
-/** What an earlier content is now, or why nobody knows; undefined where it is gone as a whole. */
+/** The entries of an earlier content now, or why they are unknown; undefined where it has gone as a whole. */
 async function generationTree(
   fs: FileSystem,
   parent: Descriptor,
@@ -79,9 +79,8 @@ async function generationTree(
 }
 
 /**
- * Removes the earlier contents that are beyond these limits, durably, without publishing anything; nothing where the target is held.
- * Answers how many.
- * @throws DurableWriteError: what could not be removed is left to the next run; with `published: true` what is gone may come back
+ * Removes the earlier contents that exceed these limits, durably, without publishing; nothing of a held target. Answers how many.
+ * @throws DurableWriteError: the next run removes the rest; with `published: true` removed copies may come back
  */
 export async function pruneHistory(
   fs: FileSystem,
@@ -91,7 +90,7 @@ export async function pruneHistory(
 ): Promise<number> {
   const target = checkTarget(path)
   let isGone = false
-  // Mostly there is none: then nobody need wait for the lock.
+  // Mostly there is none: then the call need not wait for the lock.
   const isNeeded = async ({ names, parent }: Site) => (await fs.list(parent.directory)).some(names.isGeneration)
   try {
     return await withLockedTarget(fs, target, { ...options, isNeeded, absent: () => 0 }, async (locked) => {

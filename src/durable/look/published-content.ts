@@ -3,7 +3,7 @@ import type { FileSystem } from '../file-system.js'
 import { publicationIn, readPublishedFiles } from './inspect.js'
 import { describes, type StoredRecord, withRecord } from '../record/index.js'
 
-/* What was published at a target, with its bytes, for those who publish it at another path, too. */
+/* The published content of a target, with its bytes, for a publisher of another path, too. */
 
 export interface PublishedContent {
   readonly record: StoredRecord
@@ -12,13 +12,13 @@ export interface PublishedContent {
 }
 
 /**
- * undefined where nothing was published, where the target is not what its record says, or is not known to be durable, and where somebody
- * publishes in the same instant. No lock is taken.
+ * undefined where holdfast has published nothing, where the target differs from its record or may not be durable, and while another call
+ * publishes it. Takes no lock.
  */
 export async function readPublishedContent(fs: FileSystem, target: string): Promise<PublishedContent | undefined> {
   const record = await withRecord(fs, target, async (parent, name, records) => {
     const seen = await publicationIn(fs, target, parent, name, records)
-    // A record that came with a copy says durable of files that nobody has synced.
+    // A record in a copy of the directory vouches for files that no fsync has reached.
     return seen?.state.durable === true && describes(seen.record, seen.tree) ? seen.record : undefined
   })
   if (record === undefined) return undefined

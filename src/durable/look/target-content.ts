@@ -7,9 +7,8 @@ import { describes, isInForce, isPinned, type StoredRecord, recordFor, withRecor
 import type { Tree, TreeEntry } from '../path/index.js'
 import type { Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
 
-/* What a target holds, or held, with the bytes of its files: for those who compare contents. No lock is taken, nothing is written. */
+/* The content of a target, now or before, with the bytes of its files, to compare contents. Takes no lock, writes nothing. */
 
-/** An entry of what a target holds or held. */
 export interface ContentEntry {
   /** Relative to the target; empty for the target itself. */
   readonly path: string
@@ -27,11 +26,10 @@ export interface ContentEntry {
   readonly asRecorded: boolean
 }
 
-/** What a target holds, or what it held before. */
 export interface TargetContent {
   /** In byte order of their paths; none where there is no target. */
   readonly entries: readonly ContentEntry[]
-  /** What it was published from. */
+  /** The objects of its publication. */
   readonly objects: readonly RecordedObject[]
   /** Of its record; absent where holdfast has published nothing there. */
   readonly sequence?: number
@@ -39,15 +37,15 @@ export interface TargetContent {
   /** In force now. */
   readonly hold?: Hold
   readonly pin?: Pin
-  /** What is not as it was published, of the links and the directory that the consumers of a symlink directory go through. */
+  /** The links of a symlink directory, and the directory behind them, that differ from its form. */
   readonly brokenForm?: Publication['differences']
 }
 
-/** Bytes. What is larger is not taken into memory: any program can have put it there. */
+/** Bytes. A larger file stays out of memory: any program can have put it there. */
 const largest = 4 * 1024 * 1024
 
 /**
- * What is at a target now, or with `sequence` the content that `holdfast history` lists so, which is just what was published.
+ * The content of a target now, or with `sequence` the one that `holdfast history` lists so, unchanged since its publication.
  * @throws DurableWriteError where there is no such content, or it is damaged
  */
 export async function readContent(fs: FileSystem, target: string, sequence?: number): Promise<TargetContent> {
@@ -68,7 +66,7 @@ export async function readContent(fs: FileSystem, target: string, sequence?: num
 interface Present {
   readonly content: TargetContent
   readonly record: StoredRecord | undefined
-  /** It is just what was published. */
+  /** The content equals its record. */
   readonly intact: boolean
 }
 
@@ -135,7 +133,7 @@ async function entriesOf(
   })
 }
 
-/** Bytes that were read at another time than the rest are left out where they are others. */
+/** Leaves out bytes that were read at another time than the rest and differ. */
 function contentEntry(entry: TreeEntry, bytes: Uint8Array | undefined, asRecorded: boolean): ContentEntry {
   const { path, type, mode, uid, gid, sha256, size } = entry
   const content = bytes !== undefined && hash('sha256', bytes) === sha256 ? bytes : undefined

@@ -20,16 +20,16 @@ import type {
   ReplaceResult,
 } from '../types.js'
 
-/* The old path of a directory that moves: what is published there, and what is refused. See relocation.ts. */
+/* The old path of a moving directory: its publications, and its refusals. See relocation.ts. */
 
 export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from'> {
   /** Milliseconds that both paths stay at least. */
   readonly keep: number
   /** Runs what works at the new path: where each file system has its own threads, with those. Default: as the rest. */
   readonly atNew?: <T>(work: () => Promise<T>) => Promise<T>
-  /** Who uses the old path that is no process, in a few words. Default: nobody. */
+  /** A user of the old path that is no process, in a few words. Default: none. */
   readonly usedBy?: () => Promise<string | undefined>
-  /** Of the publications of the old path; its form, modes and owner stay what they are. */
+  /** Of the publications of the old path; its form, modes and owner stay as they are. */
   readonly publication?: OldPathOptions
 }
 
@@ -39,7 +39,7 @@ export interface Next {
   readonly waits?: string
 }
 
-/** Somebody has changed the old path's record since it was looked at. */
+/** Another call has changed the old path's record since it was read. */
 export class NotNow extends DurableWriteError {
   constructor(
     from: string,
@@ -75,7 +75,7 @@ export function requestFor(
     // Its own keys are the new path's now, and so are their copies.
     history: { keep: 0, maxAge: null },
     ...(old.kind === 'symlink' && { retire: 'immediately' }),
-    // Whoever has published or removed it since, for its own sake, has not done so for this.
+    // A record without `movedTo` comes from another publication or removal, which has not done so for this move.
     confirm({ record }) {
       if (record?.movedTo !== to) throw new NotNow(from, {})
     },
@@ -86,7 +86,7 @@ export function requestFor(
   }
 }
 
-/** The record of what a target holds; where that is drift, of what it drifted from. */
+/** The record of a target's content; where that has drifted, of the content before. */
 export async function recordOf(fs: FileSystem, target: string): Promise<StoredRecord | undefined> {
   return withRecord(fs, target, async (parent, name, records) => {
     const [newest] = records
@@ -95,7 +95,7 @@ export async function recordOf(fs: FileSystem, target: string): Promise<StoredRe
   })
 }
 
-/** Of what is there, or of what was there before. */
+/** Of the present content, or of the retired one. */
 export async function userOf(fs: FileSystem, target: string): Promise<string | undefined> {
   return withRecord(fs, target, async (parent, name, records) => {
     const [retired] = await findRetired({ fs, parent }, records)
@@ -110,7 +110,7 @@ export function refuseClaim(found: StoredRecord, { from, publication }: Relocati
 }
 
 /**
- * A path that goes away would leave the one that still moves to it as it is for ever: nothing would bring that up to date or remove it.
+ * The removal of a path would strand the one that still moves to it: no publication would bring that up to date, and none would remove it.
  * @throws DurableWriteError
  */
 export function refuseChain(from: string, { relocation }: StoredRecord, to: string): void {
@@ -169,8 +169,7 @@ export function wordOn(
 }
 
 /**
- * The configuration sees only their texts: by a symbolic link or a bind mount, what is removed at the old path may be what the new one
- * holds.
+ * The configuration sees only their texts: by a symbolic link or a bind mount, the content at the old path may be that of the new one.
  * @throws DurableWriteError: they are one directory, or one lies in the other
  */
 export async function refuseSame(fs: FileSystem, to: string, options: RelocationOptions): Promise<void> {
@@ -196,7 +195,7 @@ async function areOverlapping(fs: FileSystem, to: string, { from, atNew }: Reloc
 interface FoundPath {
   /** Without symbolic links. */
   readonly path: string
-  /** In its file system, whatever mounts lead there. */
+  /** In its file system, through any mounts. */
   readonly within: string
   /** Of the file system, not st_dev: a subvolume of btrfs lies in another one, and both can be mounted elsewhere. */
   readonly device: string
@@ -213,7 +212,10 @@ async function placeOf(fs: FileSystem, target: string): Promise<FoundPath> {
   })
 }
 
-/** For one of these a removal leaves it in its place, which is no failure: somebody uses it, has changed it, or wants it kept as it is. */
+/**
+ * With these reasons a removal leaves the old path in place, which is no failure: a process uses it, it has changed, or an operator keeps
+ * it.
+ */
 const staying: ReadonlySet<Reason> = new Set(['InUse', 'TargetForeign', 'Held', 'RolledBack'])
 
 /** Why its removal has left it in its place, as a sentence without its full stop; undefined: that was a failure. */

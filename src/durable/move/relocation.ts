@@ -33,19 +33,18 @@ import type { HoldOptions } from '../types.js'
 import type { Relocation, RelocationState, ReplaceResult } from '../types.js'
 
 /*
- * A directory moves to another path while programs use it. Whoever publishes the new path does so as always; all that happens to the old
- * one is here. How far it has come stands in the record of the new path, and is durable before the step that it tells of:
+ * A directory moves to another path while programs use it. Its publisher publishes the new path as always; this file does all that happens
+ * to the old one. The record of the new path has the state, durably before the step that it announces:
  *
  *   staged     the new path holds the content, durably; the old one is as it was
- *   both       the old path is given what the new one holds, each time, by a publication of its own: the new one comes first
- *   draining   nobody uses the old path, and it goes
- *   done       it is gone: whatever is there now is left alone, unless this publisher's own record is there again
+ *   both       each publication of the new path is followed by one of the old path, with the same content
+ *   draining   no program uses the old path, and it goes
+ *   done       it is gone: another directory at that path is safe, unless this publisher's own record is there again
  *
- * The old path's record says where its content moves to. Whoever publishes there for its own sake takes that word away: then it has been
- * taken back, and a relocation starts over.
+ * The old path's record names the new one. Another publication there takes that away and so revokes the relocation, which starts over.
  */
 
-/** Where it stands, and what it waits for. */
+/** Where it stands, and why it waits. */
 export interface RelocationProgress {
   /** Absent while the new path holds nothing that is durable. */
   readonly state?: RelocationState
@@ -58,9 +57,9 @@ export interface RelocationProgress {
 }
 
 /**
- * Takes a relocation as far as it goes now. Whoever publishes the new path calls it again after each publication, and from time to time.
- * @throws DurableWriteError: the old path is not holdfast's (TargetForeign), is held (Held), is the new one by another name (TargetUnfit), or
- *   what its publication or removal throws. Both paths are whole, and a later call goes on. The signal's reason, between two steps
+ * Takes a relocation as far as it goes now. The publisher of the new path calls it again after each publication, and from time to time.
+ * @throws DurableWriteError: the old path is not holdfast's (TargetForeign), is held (Held), is the new one by another name (TargetUnfit),
+ *   or the error of its publication or removal. Both paths are whole, and a later call goes on. The signal's reason, between two steps
  */
 export async function relocate(fs: FileSystem, to: string, options: RelocationOptions): Promise<RelocationProgress> {
   const move = new Move(fs, checkTarget(to), { ...options, from: checkTarget(options.from) })
@@ -127,7 +126,7 @@ class Move {
     }
   }
 
-  /** As it is recorded; a text: why it cannot begin. Where the new path was there before anybody asked for this, it begins here. */
+  /** The recorded relocation; a text: why it cannot begin. It begins here where the new path was there before the request. */
   async #begin(): Promise<Relocation | string> {
     const record = await this.#atNew(() => recordOf(this.fs, this.to))
     if (!record?.trusted) return notDurable(this.to, record)
@@ -152,7 +151,7 @@ class Move {
     return { problem: `could not move ${this.from} to ${this.to}`, verb: 'move' }
   }
 
-  /** staged: what is moved must be holdfast's own, and says from now on where it goes. */
+  /** staged: the old content must be holdfast's own, and its record says from now on where it goes. */
   async claim({ since }: Relocation): Promise<Next> {
     const { fs, from, to, options } = this
     const record = await recordOf(fs, from)
@@ -177,7 +176,7 @@ class Move {
     return { next: 'both' }
   }
 
-  /** both: the old path gets what the new one holds, until nobody needs it. */
+  /** both: the old path gets the new one's content, until no program needs it. */
   async follow({ since }: Relocation): Promise<Next> {
     const { fs, from, to, options } = this
     const lost = await this.#whereItWent()
@@ -199,7 +198,7 @@ class Move {
     return fs.now() < end ? { waits: `${from} stays until ${shown(end)} at least` } : { next: 'draining' }
   }
 
-  /** draining: the removal itself looks once more for those who use it. What stays is kept up to date. */
+  /** draining: the removal itself checks once more for users. A path that stays gets each update. */
   async drain(): Promise<Next> {
     const { fs, from, to, options } = this
     // It may hold the last copy.
@@ -242,7 +241,7 @@ class Move {
     return this.#atNew(() => readPublishedContent(this.fs, this.to))
   }
 
-  /** It was removed, or somebody publishes it for its own sake; undefined: neither. */
+  /** It has been removed, or another call has published it; undefined: neither. */
   async #whereItWent(): Promise<Next | undefined> {
     const { fs, from } = this
     const record = await recordOf(fs, from)

@@ -7,16 +7,16 @@ import type { HoldOptions } from '../types.js'
 import type { Hold, Pin } from '../types.js'
 
 /*
- * Hold and release: a line of the record that keeps everybody from publishing a target. It is a new record of what is published, not
- * a line that is added to the old one: a power cut can have torn an added line, and what comes after it is not read. The new record
- * says that its reader must know holds, so that an older version of this program refuses the target rather than publishing it.
+ * Hold and release: a field of the record that stops every publication of a target. It takes a new record of the published content, not a
+ * line appended to the old one: a power cut can tear an appended line, and a reader stops there. The new record says that its reader must
+ * know holds, so that an older version of this program refuses the target rather than publishing it.
  */
 
 /**
- * Holds a published target, durably, or lets it go (`undefined`). The content is neither read into memory as a whole nor touched.
- * A pin ends with the hold, or by itself. Answers the hold or pin that was in force before.
- * @throws DurableWriteError: nothing was published there (ENOENT), another process publishes (Busy), or what the system answers: then
- *   nobody knows which of the two a power cut leaves
+ * Holds a published target, durably, or lets it go (`undefined`). The content is neither read into memory as a whole nor touched. A pin
+ * ends with the hold, or by itself. Answers the hold or pin that was in force before.
+ * @throws DurableWriteError: holdfast has published nothing there (ENOENT), another process publishes (Busy), or the system's error: then a
+ *   power cut may leave either record
  */
 export async function setHold(
   fs: FileSystem,

@@ -6,9 +6,9 @@ import { rewriteRecord } from './rewrite-record.js'
 import type { HoldOptions } from '../types.js'
 
 /*
- * A target that leaves the configuration is let go: a durable mark of its record says so, since the record outlives the relationship. What
- * another program does to the target from then on is that program's, and is no drift: the target comes back by an adoption. One that
- * nobody has changed comes back as it is, and only its record says so.
+ * A target that leaves the configuration is let go: a durable mark in its record says so, since the record outlives the relationship. From
+ * then on, another program's change is no drift: the target comes back by an adoption. An unchanged target comes back with a new record
+ * alone.
  */
 
 /**
@@ -22,19 +22,19 @@ export async function letGo(
   { agent, ...options }: HoldOptions & { readonly agent: string | undefined },
 ): Promise<boolean> {
   const target = checkTarget(path)
-  // An agent without an identity keeps nothing of one that has one.
+  // An agent without an identity keeps no target of an agent with one.
   const isKept = (record: StoredRecord | undefined): record is StoredRecord =>
     record?.publisher === 'agent' &&
     record.removing === undefined &&
     letGoSince(record) === undefined &&
     [undefined, agent].includes(agentOf(record))
-  // Which of them speaks is asked under the lock.
+  // The lock decides which of them speaks.
   if ((await withRecord(fs, target, (_, __, records) => Promise.resolve(records.some(isKept)))) !== true) return false
   const doing = { problem: `could not record that ${target} is let go`, verb: 'let it go' }
   const change = (record: StoredRecord) => {
     if (!isKept(record)) return undefined
     const { hold, pin, removing, publishedAt } = record
-    // An old path follows nothing any more: it is looked at again before it does.
+    // An old path stops following the new one: a later relocation must claim it again.
     const { movedTo: _, ...said } = record
     return recordBody({ ...said, letGo: { since: fs.now(), publishedAt } }, { hold, pin, removing })
   }

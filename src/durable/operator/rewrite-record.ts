@@ -15,21 +15,21 @@ import {
 import { type RecordBody, recordBody, type StoredRecord, recordFor, nextSequence } from '../record/index.js'
 import type { HoldOptions } from '../types.js'
 
-/* What an operator or a relocation says of a target, durably, without publishing: a new record of what is published. */
+/* Writes an operator's or a relocation's word on a target durably, without publishing: in a new record of the present content. */
 
 /** What the caller does, for people. */
 interface Doing {
   /** As an error begins: `could not hold PATH`. */
   readonly problem: string
-  /** What is to be done to it again. */
+  /** The verb of a second attempt, for the advice. */
   readonly verb: string
 }
 
 /**
- * Writes the record of a published target again, durably. The content is neither read into memory as a whole nor touched. `change`: what it
- * is to say; undefined: it says that already, and is made durable. Answers the record that was found.
- * @throws DurableWriteError: nothing was published there (ENOENT), another process publishes (Busy), or what the system answers: then
- *   nobody knows which of the two a power cut leaves
+ * Writes the record of a published target again, durably. The content is neither read into memory as a whole nor touched. `change`: its new
+ * body; undefined: the record says so already, and gets a sync. Answers the record before.
+ * @throws DurableWriteError: holdfast has published nothing there (ENOENT), another process publishes (Busy), or the system's error: then a
+ *   power cut may leave either record
  */
 export async function rewriteRecord(
   fs: FileSystem,

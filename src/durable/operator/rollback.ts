@@ -27,8 +27,8 @@ import { type Tree, checkTarget, isUnicode } from '../path/index.js'
 import type { Confirmed, ContentCheck, DirectoryRequest, Generation, Pin, ReplaceResult } from '../types.js'
 
 /*
- * Rollback: an earlier content is published again, by a publication like any other. It is read into memory first, and counts only where
- * just what was read has the digest of what was published. The new record pins the target: see Pin.
+ * Rollback: an ordinary publication publishes an earlier content again. It reads that into memory first, and accepts it only by the digest
+ * of its record. The new record pins the target: see Pin.
  */
 
 export interface RollbackOptions extends HoldOptions {
@@ -102,7 +102,7 @@ async function earlier(
   }
 }
 
-/** Which one is asked for. */
+/** The generation of the request. */
 function chosen(
   target: string,
   { history, sequence: present, after, trusted, why }: StoredRecord,
@@ -121,7 +121,7 @@ function chosen(
     )
   }
   const found = generations.find((one) => (to === undefined ? one.digest !== digest : one.sequence === to))
-  // What is there, and not known to be durable, may be published again.
+  // The present content, unless known to be durable, may be published again.
   const isThere =
     found === undefined ? to === undefined || (to === present && digest === after) : found.digest === digest
   if (isThere && (found === undefined || trusted)) {
@@ -131,7 +131,7 @@ function chosen(
   return found
 }
 
-/** By what was published since: an object of the same name that is another one has taken the place of what this content was made from. */
+/** Refuses content whose object was replaced: a later publication shows another object of its name. */
 function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: Confirmed): void {
   for (const object of objects) {
     const { kind, namespace, name, uid } = object
@@ -147,7 +147,7 @@ function refuseOtherObjects(target: string, { sequence, objects }: Generation, r
   }
 }
 
-/** What another program has made of it since it was let go is kept nowhere else. */
+/** Refuses to overwrite another program's changes to a target that was let go, since no copy keeps them. */
 function refuseLetGo(target: string, record: StoredRecord, tree: Tree | undefined): void {
   const since = letGoSince(record)
   if (since === undefined || tree === undefined || describes(record, tree)) return
@@ -168,7 +168,7 @@ function refuseVoidPin(target: string, record: StoredRecord, { until }: Rollback
   })
 }
 
-/** By whoever holds the lock: what was read without it must still be so. */
+/** Called under the lock: the record, read without it, must be the same still. */
 function refuseMovedOn(
   target: string,
   { sequence }: StoredRecord,
@@ -185,7 +185,7 @@ function refuseMovedOn(
   })
 }
 
-/** As whoever published the present content would do it. */
+/** The request that the publisher of the present content would make. */
 function requestFromPast(
   target: string,
   record: StoredRecord,
@@ -209,7 +209,7 @@ function requestFromPast(
   }
 }
 
-/** Whether what was read is what was published: names, bytes, modes and owners. */
+/** Whether the read content equals its record: names, bytes, modes and owners. */
 async function isWhole(
   fs: FileSystem,
   request: Request,
@@ -223,7 +223,7 @@ async function isWhole(
   return planned.tree.digest === digest
 }
 
-/** What was taken over may hold links, and names that are no text, which no publication makes. */
+/** Refuses taken-over links, and names that are no text, which no publication makes. */
 function refuseOdd(target: string, generation: Generation, entries: EarlierContent['entries']): void {
   const odd = entries.find(({ type, path }) => type === 'symlink' || !isUnicode(path))
   if (odd === undefined) return
@@ -234,7 +234,7 @@ function refuseOdd(target: string, generation: Generation, entries: EarlierConte
   throw notPublished(target, generation, code, `${why}, which holdfast does not publish`)
 }
 
-/** So may what had an administrator's owners and modes. A publication gives all of it one owner, and all directories one mode. */
+/** Refuses taken-over content with several owners or modes. A publication gives all of it one owner, and all directories one mode. */
 function refuseMixed(target: string, generation: Generation, entries: EarlierContent['entries']): void {
   const [root] = entries
   const other = entries.find(

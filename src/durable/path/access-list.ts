@@ -81,9 +81,9 @@ export function listWithMode(list: Uint8Array, mode: number): Uint8Array {
 }
 
 /**
- * The access list of what is made with this mode in a directory with this default list; undefined where the mode says all. Its mask grants
- * no more than the mode grants its group, as for whatever is created (posix_acl_create_masq in fs/posix_acl.c): a default list opens no
- * file of mode 0600.
+ * The access list of a new file with this mode in a directory with this default list; undefined where the mode says all. Its mask grants no
+ * more than the mode grants its group, as the kernel does for each new file (posix_acl_create_masq in fs/posix_acl.c): a default list opens
+ * no file of mode 0600.
  */
 export function inheritedList(defaultList: Uint8Array, mode: number): Uint8Array | undefined {
   if (!(entriesOf(defaultList) ?? []).some(({ tag }) => tag === mask)) return undefined

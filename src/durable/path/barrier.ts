@@ -34,7 +34,7 @@ async function note<Owner>(
   try {
     outcomes = await call(pending.map(({ descriptor }) => descriptor))
   } catch (error) {
-    // Nobody knows what has reached the disk.
+    // The barrier itself failed, so each of its writes may be missing from the disk.
     outcomes = pending.map(() => toError(error))
   }
   pending.forEach(({ owners }, index) => {
@@ -55,15 +55,15 @@ export interface StagedEntry<Owner> extends Pending<Owner> {
   readonly later: boolean
 }
 
-/** What has been synced need not stay open: later steps may need the descriptors. */
+/** Closes the synced entries early, since later steps may need the descriptors. */
 export async function closeSynced<Owner>(entries: readonly StagedEntry<Owner>[]): Promise<void> {
   for (const { scope, descriptor, later } of entries) if (!later) await scope.close(descriptor)
 }
 
 /**
- * What a batch has staged, open until it is synced: a file's descriptor that was closed and opened again can miss
- * the error of a write-out in between (errseq_t is sampled at open). At `fs.stagedFiles` files, or as many directories, those staged so
- * far are synced and closed before there are more: a barrier of its own, whose failures count as the first barrier's.
+ * What a batch has staged, open until it is synced: a file's descriptor that was closed and opened again can miss the error of a write-out
+ * in between (errseq_t is sampled at open). At `fs.stagedFiles` files, or as many directories, those staged so far are synced and closed
+ * before there are more: an early part of the first barrier, whose failures count as its own.
  */
 export class StagedEntries<Owner> {
   #files: StagedEntry<Owner>[] = []
@@ -89,7 +89,7 @@ export class StagedEntries<Owner> {
     this.#directories.push({ descriptor, type: 'directory', owners: [owner], scope, later: false })
   }
 
-  /** Hands over what is still to be synced. */
+  /** Hands over the entries that still need a sync. */
   take(): StagedEntry<Owner>[] {
     const entries = [...this.#files, ...this.#directories]
     this.#files = []
@@ -147,10 +147,10 @@ export function merged<Owner>(
 }
 
 /**
- * Fails where the file system has shut down: after a flush that failed in another process's fsync, ours answers 0 for what
- * is lost, and only the next mutation fails (EROFS, EIO). It must be one of a directory: ext4 reports the journal's error for
- * an entry that is made or removed, and swallows it for times and modes (ext4_dirty_inode in fs/ext4/inode.c). What a kill
- * leaves of it has a staging name, and goes with the next recovery.
+ * Fails where the file system has shut down: after a flush that failed in another process's fsync, ours answers 0 for the lost data, and
+ * only the next mutation fails (EROFS, EIO). The mutation must be one of a directory: ext4 reports the journal's error for a new or removed
+ * entry, and swallows it for times and modes (ext4_dirty_inode in fs/ext4/inode.c). A file that a kill leaves behind has a staging name, so
+ * the next recovery removes it.
  */
 export async function probeJournal(fs: FileSystem, directory: Descriptor, names: TargetNames): Promise<void> {
   const name = names.staging(fs.random())

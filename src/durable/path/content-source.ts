@@ -3,7 +3,7 @@ import { DurableWriteError, leftAsItWas } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import type { PublicationOptions } from '../types.js'
 
-/** What a file is read with. */
+/** The calls that read a file. */
 export type ContentReader = Pick<FileSystem, 'openContent' | 'attributes' | 'read' | 'close'>
 
 export type ReadingOptions = Pick<PublicationOptions, 'signal' | 'progress'>
@@ -11,9 +11,8 @@ export type ReadingOptions = Pick<PublicationOptions, 'signal' | 'progress'>
 export type FileReadingOptions = ReadingOptions & { readonly fs: ContentReader }
 
 /**
- * Content that is not in memory. Where a target is there already, it is read twice in pieces, for the digest and to be staged: what is staged
- * under a digest is what was read for it, or the publication fails. A target that is as desired already must not be written: so one
- * reading is not enough there.
+ * Content that is not in memory. Where the target exists, the publication reads the content twice in pieces, for the digest and for the
+ * stage, and fails where the two differ. It writes nothing to a target that is as desired already, and only the first reading tells that.
  */
 export abstract class ContentSource {
   #sha256: string | undefined
@@ -33,7 +32,7 @@ export abstract class ContentSource {
   abstract close(): Promise<void>
   protected abstract readonly origin: string
 
-  /** Hex SHA-256 of what was read first. */
+  /** Hex SHA-256 of the first reading. */
   get sha256(): string {
     if (this.#sha256 === undefined) throw new Error('pieces() comes first')
     return this.#sha256

@@ -17,7 +17,7 @@ export interface EntryHead {
 
 const typeBytes = { file: 'f', directory: 'd', symlink: 'l', other: 'o' } as const
 
-/** 64 bits, in two halves: a BigInt is an object of its own, and this runs twice for each file. */
+/** 64 bits, in two halves: a BigInt would allocate an object, and this runs twice for each file. */
 function writeLength(bytes: Buffer, length: number, at: number): number {
   const low = length % 2 ** 32
   return bytes.writeUInt32LE((length - low) / 2 ** 32, bytes.writeUInt32LE(low, at))

@@ -3,9 +3,8 @@ import type { Descriptor, FileSystem } from '../file-system.js'
 import { readTree, type Tree } from './tree.js'
 
 /*
- * The form that kubelet's volumes have (pkg/volume/util/atomic_writer.go): the target is a directory that stays, which
- * holds generations `..SEQUENCE-RANDOM`, a link `..data` to the one that counts, and for each first path element NAME a
- * link `NAME → ..data/NAME`.
+ * The form that kubelet's volumes have (pkg/volume/util/atomic_writer.go): the target is a directory that stays, which holds generations
+ * `..SEQUENCE-RANDOM`, a link `..data` to the current one, and for each first path element NAME a link `NAME → ..data/NAME`.
  */
 
 export const dataLink = '..data'

@@ -1,4 +1,4 @@
-/* Find, open, lock, read and sync what is at one path. The door of this room: other rooms import nothing else of it. */
+/* Find, open, lock, read and sync one path. The door of this room: other rooms import nothing else of it. */
 
 export { namedIn, writersBy } from './access-list.js'
 export {

@@ -16,21 +16,21 @@ export interface OwnAttributes {
 
 /** For new content that is a copy, and is to take another directory's place later. For the form `exchange` only. */
 export interface CopyOptions {
-  /** For every path, '' for the target itself: instead of `mode`, `fileMode`, `owner`, and of the ACLs that what is replaced has. */
+  /** For every path, '' for the target itself: instead of `mode`, `fileMode`, `owner`, and of the ACLs of the old content. */
   readonly entries?: ReadonlyMap<string, OwnAttributes> | undefined
   /** In the target's parent: the new content gets its labels and user attributes, as if it were the target. */
   readonly inPlaceOf?: string
 }
 
 /*
- * ACLs and user attributes are an administrator's, who sets them on the disk: no request names them, no digest covers them. What is
- * published takes those of the same path's old entry. All of them are on the new content before its fsync.
+ * An administrator sets ACLs and user attributes on the disk: no request names them, no digest covers them. A new entry takes those of the
+ * old entry of the same path, before its fsync.
  */
 
 export const accessAttribute = 'system.posix_acl_access'
 export const defaultAttribute = 'system.posix_acl_default'
 
-/** Which extended attributes a publication keeps. A label is kept by a call of its own. */
+/** Which extended attributes a publication keeps. `setMetadata` keeps a label by another call. */
 export function isKept(name: string): boolean {
   return isList(name) || name.startsWith('user.')
 }
@@ -158,8 +158,8 @@ export async function attributesAt(fs: FileSystem, path: string): Promise<OwnAtt
 }
 
 /**
- * Takes away what a new entry inherited from the directory that it was made in, so that nothing made in it inherits anything: what it is
- * to have, it gets at the end. Returns the default ACL among it.
+ * Takes away the attributes that a new entry inherited from its directory, so that its own entries inherit none: `setMetadata` sets the
+ * desired ones at the end. Returns the default ACL among it.
  */
 export async function disinherit(fs: FileSystem, descriptor: Descriptor): Promise<Uint8Array | undefined> {
   const inherited = await fs.extendedAttributes(descriptor)
@@ -230,7 +230,7 @@ export interface Metadata {
 }
 
 /**
- * Owner, mode, label and attributes of what is new, and has no attributes yet. The owner comes before the mode, since chown(2) takes
+ * Owner, mode, label and attributes of a new entry, which has no attributes yet. The owner comes before the mode, since chown(2) takes
  * set-user-ID bits away, and the mode before the ACL, whose mask chmod(2) would change.
  */
 export async function setMetadata(fs: FileSystem, descriptor: Descriptor, metadata: Metadata): Promise<void> {

@@ -29,14 +29,16 @@ export interface LockRequest {
   /** Milliseconds to wait for another holder. Undefined: 0 for another process, and no limit for calls of this one. */
   readonly timeout: number | undefined
   readonly signal: AbortSignal | undefined
-  /** What is wrong where somebody else holds it, and what is true of the disk then. Default: its target is being published. */
+  /**
+   * The error's words while another descriptor holds the lock: the problem, and the state of the disk. Default: a publication of its target
+   * runs.
+   */
   readonly refusal?: (holder: LockHolder) => { readonly problem: string; readonly state: string }
 }
 
 /**
- * Takes the target's lock: nobody else publishes there, or cleans up, while it is held. The file stays for ever: one that
- * was unlinked under a waiting process would be two locks. Returns what releases the place in this process's queue; the
- * flock ends with the descriptor.
+ * Takes the target's lock, which keeps every other publication and cleanup out. The file stays for ever: unlinked under a waiting process,
+ * it would become two locks. Returns what releases the place in this process's queue; the flock ends with the descriptor.
  * @throws DurableWriteError: EAGAIN, reason Busy, when another holder has not let go in time or the signal aborts the wait
  */
 export async function lock(scope: Scope, request: LockRequest): Promise<() => void> {
@@ -45,7 +47,7 @@ export async function lock(scope: Scope, request: LockRequest): Promise<() => vo
   try {
     const deadline = start + (request.timeout ?? 0)
     while (!(await lockOnce(scope, request, deadline))) {
-      // Somebody has removed the file that was locked: the next publisher would make another.
+      // An unlink has freed the name of the locked file, so the next publisher would make another.
     }
     return release
   } catch (error) {
@@ -54,7 +56,7 @@ export async function lock(scope: Scope, request: LockRequest): Promise<() => vo
   }
 }
 
-/** Opens and locks the file; false where it has lost its name meanwhile, so that its lock keeps nobody out. */
+/** Opens and locks the file; false where it has lost its name meanwhile, so that its lock keeps no publisher out. */
 async function lockOnce(scope: Scope, request: LockRequest, deadline: number): Promise<boolean> {
   const file = await scope.keep(open(scope, request))
   const { type, uid } = await scope.fs.attributes(file)
@@ -88,7 +90,7 @@ async function waitForOwn(fs: FileSystem, file: Descriptor, request: LockRequest
   return true
 }
 
-/** Where it is denied: either the lock is another user's, or there is none, and nobody may make one here. */
+/** EACCES: the lock belongs to another user, or there is none, and this user may not make one here. */
 async function open({ fs }: Scope, request: LockRequest): Promise<Descriptor> {
   const { parent, name, target } = request
   try {
@@ -141,7 +143,7 @@ async function enqueue(request: LockRequest): Promise<() => void> {
   const { identity, timeout, signal } = request
   const before = queues.get(identity)
   const { promise: turn, resolve: release } = withResolvers()
-  // Whoever leaves the queue lets nobody pass whom it waited for.
+  // A caller that gives up its place keeps the order of those behind it.
   const last = (before ?? Promise.resolve()).then(() => turn)
   queues.set(identity, last)
   void last.then(() => {
@@ -171,9 +173,9 @@ export interface HeldLock {
 }
 
 /**
- * Takes an advisory lock (flock) on a file, which is created, 0600, where it is missing, and stays. Waits up to `timeout`
- * milliseconds for another holder, in this process or another. It ends with `release`, or with this process. `state`: what is
- * true of the disk before it is taken, for the message.
+ * Takes an advisory lock (flock) on a file, which is created, 0600, where it is missing, and stays. Waits up to `timeout` milliseconds for
+ * another holder, in this process or another. It ends with `release`, or with this process. `state`: the state of the disk before the lock,
+ * for the message.
  * @throws DurableWriteError, with reason Busy where another holds it
  */
 export async function lockFile(

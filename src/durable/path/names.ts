@@ -11,13 +11,13 @@ const randomPattern = /^[0-9a-f]{16}$/
 /** No name that holdfast itself stages or records under ends so. */
 const quarantineSuffix = '.foreign'
 
-/** All that is kept beside any target; the group is the target's own. */
+/** Every file that holdfast keeps beside a target; the group captures the target's key. */
 export const ownPattern = /^\.holdfast-([0-9a-f]{16})[-.]/
 
 /** A record of any target. */
 export const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
 
-/** What any target stages, and the old content that is left there. */
+/** What any target stages, and the old content that stays there until its removal. */
 export const stagingPattern = /^\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}$/
 
 /** An earlier content of any target: see history.ts. */
@@ -29,7 +29,7 @@ export interface TargetNames {
   readonly staging: (random: string) => string
   /** The random part of a staging name of this target; undefined for every other name. */
   readonly stagingOf: (name: string) => string | undefined
-  /** What was under the staging name with this random part, and is somebody else's: no cleanup touches it. */
+  /** The place of another program's files that stood under the staging name with this random part: no cleanup touches it. */
   readonly quarantine: (random: string) => string
   /** The random part of such a name of this target; undefined for every other name. */
   readonly quarantineOf: (name: string) => string | undefined
@@ -42,8 +42,8 @@ export interface TargetNames {
 }
 
 /**
- * `family`: the name that gives the lock and staging names, if it is not the target's own. For revisions of a static pod: nobody asks again
- * for the name of one whose installation was killed, so only a name that all of them share leads to what it staged.
+ * `family`: the name that gives the lock and staging names, if it is not the target's own. For revisions of a static pod: no later run
+ * names the revision of a killed installation again, so only a name that all revisions share leads to its stage.
  */
 export function namesFor(basename: string, family?: string): TargetNames {
   const names = namesOf(basename)

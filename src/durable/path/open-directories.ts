@@ -10,13 +10,13 @@ interface Held {
 }
 
 /**
- * The directories below one that is open, by their paths in it; '' is that one. A tree can have more of them than a process may have
- * descriptors: at most `fs.openDirectories` stay open while nobody uses them. One that was closed is opened again through those above it,
- * each on the mount of its parent, and must be the directory that it was: ESTALE.
+ * The directories below an open one, by their paths in it; '' is the open one. A tree can have more of them than a process may have
+ * descriptors: at most `fs.openDirectories` stay open without a user. A closed one is opened again through those above it, each on the
+ * mount of its parent; ESTALE where the path leads to another directory by then.
  */
 export class OpenDirectories {
   readonly #root: Held
-  /** The one that was used last is the last. */
+  /** In the order of their last use. */
   readonly #held = new Map<string, Held>()
   readonly #closed = new Map<string, Identity>()
 
@@ -37,7 +37,7 @@ export class OpenDirectories {
     }
   }
 
-  /** Opens the directory, and leaves it to the caller to close. Nobody else uses it. */
+  /** Opens the directory for the caller alone, which closes it. */
   async take(path: string): Promise<Descriptor> {
     const held = await this.#hold(path)
     this.#held.delete(path)
@@ -107,7 +107,7 @@ export class OpenDirectories {
       const opened = await held.opening
       if (!this.#closed.has(path)) this.#closed.set(path, identityOf(await this.fs.attributes(opened)))
       held.users -= 1
-      // Somebody may have asked for it meanwhile; nobody closes what is in use, and who takes it uses it for good.
+      // A caller may have asked for it during the wait; a descriptor in use stays open.
       if (held.users > 0) continue
       this.#held.delete(path)
       await this.fs.close(opened)
@@ -127,7 +127,7 @@ export async function* entriesBelow(
       continue
     }
     const found = await directories.use(path, (directory) => directories.fs.entries(directory))
-    // What is in `a` comes after `a-b`, as a slash does after a dash.
+    // `a/…` comes after `a-b`, since a slash comes after a dash.
     const both = found.flatMap((entry) => {
       const below = { path: inside(path, entry.name), type: entry.type, key: entry.name }
       return entry.type === 'directory' ? [below, { ...below, key: `${entry.name}/` }] : [below]

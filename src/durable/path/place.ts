@@ -1,9 +1,8 @@
 import type { Attributes, Mount } from '../file-system.js'
 
 /*
- * Where a publication stands. A record that was copied, restored or moved with its directory says what it said before; so it also says
- * of which inodes it speaks, and by which way in their file system they were reached. No device number is in it: btrfs, loop devices
- * and NVMe change it at a reboot.
+ * Where a publication stands. A copy, a restore or a move of a directory takes its record along unchanged; so the record names its inodes,
+ * and their paths in their file system. It holds no device number: btrfs, loop devices and NVMe change it at a reboot.
  */
 
 /** An inode, distinguished from a later one of the same number by when it was made. In decimal, since JSON's numbers are too small. */
@@ -57,7 +56,7 @@ interface RecordedPlace {
   readonly otherBoot: boolean
 }
 
-/** What is there now. `lasting`: numbers of inodes stay what they are over a reboot, as on ext4, xfs and btrfs. */
+/** The inodes at the target now. `lasting`: a reboot keeps the numbers of inodes, as on ext4, xfs and btrfs. */
 export interface FoundPlace {
   readonly parent: Identity
   readonly target: Identity | undefined
@@ -65,8 +64,8 @@ export interface FoundPlace {
 }
 
 /**
- * Whether a record's word that its content is durable counts for what is there: for the inodes that it names. A record that came with
- * a copy, a restored backup or a cloned directory says the same of files that nobody has synced.
+ * Whether a record's word that its content is durable counts for the files at the target: it does for the inodes that the record names. A
+ * record in a copy, a restored backup or a cloned directory says the same of files that no fsync has reached.
  */
 export function isTrustedHere(record: RecordedPlace, found: FoundPlace): boolean {
   return record.trusted && isOfThis(record, found)
@@ -79,7 +78,7 @@ export function isOfThis({ place, otherBoot }: Omit<RecordedPlace, 'trusted'>, f
   return isSame(place.parent, found.parent) && isSame(place.target, found.target)
 }
 
-/** The path in its file system of what has this path here: mountinfo's root, and the rest below the mount point. */
+/** The path inside the file system for this path here: mountinfo's root, and the rest below the mount point. */
 export function pathWithin({ root, mountPoint }: Pick<Mount, 'root' | 'mountPoint'>, path: string): string {
   const prefix = mountPoint === '/' ? '' : mountPoint
   if (!`${path}/`.startsWith(`${prefix}/`)) return path

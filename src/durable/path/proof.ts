@@ -2,9 +2,9 @@ import { unfit, type DurableWriteError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { atPlace } from './resolve.js'
 
-/* Whether what is done at a path is known to survive a power cut. */
+/* Whether writes at a path are known to survive a power cut. */
 
-/** Whether a path is on a file system on which durability is not proven. @throws DurableWriteError where that is refused */
+/** Whether a path is on a file system without proven durability. @throws DurableWriteError where the options refuse such a one */
 export async function unprovenAt(
   fs: FileSystem,
   path: string,

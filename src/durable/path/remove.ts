@@ -4,7 +4,7 @@ import type { Log } from '../../log.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { inside, OpenDirectories } from './open-directories.js'
 
-/** Removes whatever has this name: a file, a link, or a directory with all that is in it. Links are not followed. */
+/** Removes the entry of this name: a file, a link (without following it), or a directory with all of its content. */
 export async function remove(fs: FileSystem, parent: Descriptor, name: string): Promise<void> {
   if (await removeUnlessDirectory(fs, parent, name)) return
   const directory = await fs.openDirectory(parent, name)
@@ -52,7 +52,7 @@ async function empty(fs: FileSystem, root: Descriptor): Promise<void> {
   }
 }
 
-/** Before the first removal: what is left because of a mount in it is left as a whole. */
+/** Runs before the first removal, so that a directory with a mount in it stays whole. */
 export async function refuseMounted(fs: FileSystem, directory: Descriptor): Promise<void> {
   const [mount] = await fs.mountsBelow(directory)
   if (mount === undefined) return

@@ -4,7 +4,7 @@ import { leftAsItWas, unfit } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { Scope } from './scope.js'
 
-/** Where a target is, before anything is made for it. */
+/** Where a target is, before a publication makes anything for it. */
 export interface Place {
   /** The path as it was asked for, absolute. */
   readonly target: string
@@ -13,7 +13,7 @@ export interface Place {
   readonly realParent: string
   /** The deepest directory of it that exists, open. */
   readonly anchor: Descriptor
-  /** What is missing below the anchor, outermost first. */
+  /** The missing directories below the anchor, outermost first. */
   readonly missing: readonly string[]
   /** Directories that hold the symbolic links which were followed. */
   readonly linksIn: readonly string[]
@@ -25,9 +25,9 @@ const maximumLinks = 40
 const ancestorMode = 0o755
 
 /**
- * Finds the target's parent. Symbolic links in it are followed only where link and containing directory belong to root
- * (or to us) and the directory is not writable by the world: /var/run is a link on ordinary hosts, and nobody else shall
- * send root elsewhere. Makes nothing. Throws DurableWriteError (ELOOP, ENOTDIR) and what the file system throws.
+ * Finds the target's parent. Symbolic links in it are followed only where link and containing directory belong to root (or to us) and the
+ * directory is not writable by the world: /var/run is a link on ordinary hosts, and no other user shall send root elsewhere. Makes nothing.
+ * Throws DurableWriteError (ELOOP, ENOTDIR) and what the file system throws.
  */
 export async function resolve(scope: Scope, target: string): Promise<Place> {
   const asked = dirname(target)
@@ -45,7 +45,7 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
     if (opened.fd !== undefined) return { target, name, realParent, anchor: opened.fd, missing, linksIn }
     if (opened.code === 'ELOOP') {
       if (direct.code === 'ELOOP') throw changed(target, path)
-      // A link above a part that is missing: now that this is known, follow it as any other.
+      // The link leads to a directory that the walk found missing: follow it as any other.
       return {
         ...(await resolve(scope, `${await followTrusted(fs, asked, target, linksIn)}/${name}`)),
         target,
@@ -65,7 +65,7 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
   }
 }
 
-/** Hands over where a target is; what was opened on the way, and in `scope`, is closed after `use`. @throws what `resolve` throws */
+/** Hands over where a target is; closes the descriptors of the way, and of `scope`, after `use`. @throws what `resolve` throws */
 export async function atPlace<T>(
   fs: FileSystem,
   target: string,
@@ -115,8 +115,8 @@ interface MetLink {
 }
 
 /**
- * Goes along an absolute path as the kernel does (path_resolution(7)), and answers where it leads. `met` is asked about each link before it
- * is followed. The way ends at a part that is missing, with the rest as it is; `through`: that part counts as a directory instead.
+ * Goes along an absolute path as the kernel does (path_resolution(7)), and answers where it leads. It asks `met` about each link before it
+ * follows it. The way ends at a missing part, with the rest unchanged; `through`: that part counts as a directory instead.
  */
 async function walk(
   fs: FileSystem,
@@ -151,8 +151,8 @@ async function walk(
 }
 
 /**
- * The path with its trusted links replaced by what they name; the directories that hold these are added to `linksIn`. Opens nothing. Throws
- * DurableWriteError (ELOOP) at the first link that is not trusted.
+ * The path with its trusted links resolved; adds the directories that hold them to `linksIn`. Opens nothing. Throws DurableWriteError
+ * (ELOOP) at the first untrusted link.
  */
 export async function followTrusted(fs: FileSystem, path: string, target: string, linksIn: string[]): Promise<string> {
   return walk(fs, path, async ({ path: link, entry, holder, count }) => {
@@ -175,8 +175,8 @@ export async function followTrusted(fs: FileSystem, path: string, target: string
 }
 
 /**
- * The names by which a path of another program's is known: where it leads, last, whoever made the links on the way; and each link on that
- * way, with the rest of the path. What is missing counts as a directory, since it can be made.
+ * The names of a path that another program uses: each link on the way, with the rest of the path, and last where it leads, through links of
+ * any owner. A missing part counts as a directory, since that program can make it.
  * @throws what the kernel answers: ELOOP, EACCES, ENOTDIR
  */
 export async function namesOf(fs: FileSystem, path: string): Promise<string[]> {
@@ -210,8 +210,8 @@ export interface Parent {
 }
 
 /**
- * A path through symbolic links in its last part: the place of each of them and, last, of what they lead to. `found`: what is there; a link
- * where there are too many, or where `follow` is false.
+ * A path through symbolic links in its last part: the place of each link and, last, of their end. `found`: the inode there; a link where
+ * there are too many, or where `follow` is false.
  */
 export async function resolveLinks(
   scope: Scope,
@@ -251,10 +251,10 @@ export async function openParent(scope: Scope, place: Place): Promise<Parent> {
   return { directory, attributes }
 }
 
-/** Whether it was made here; somebody else may have been quicker. */
+/** Whether this call made it; another process may have been quicker. */
 async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): Promise<boolean> {
   try {
-    // With its mode at once: whoever finds it after a crash cannot tell that it was to be opened up.
+    // With its mode at once: a process that finds it after a crash cannot tell that a chmod was to follow.
     await fs.createDirectory(parent, name, ancestorMode)
     return true
   } catch (error) {
@@ -264,9 +264,9 @@ async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): 
 }
 
 /**
- * Opens every ancestor of the parent up to the root of its mount, and what holds the links on the way to it, with their ancestors.
- * This process may have made them, or a predecessor that was killed before its sync, or somebody has just renamed them, and nothing
- * on them shows it: so each publication syncs them all. Those that this user may not read were not made by this user.
+ * Opens every ancestor of the parent up to the root of its mount, and the directories that hold the links on the way to it, with their
+ * ancestors. This process, a predecessor that died before its sync, or a rename a moment ago may have put them there, and nothing on them
+ * shows it: so each publication syncs them all. Those that this user may not read come from another user.
  */
 export async function openAncestors(scope: Scope, place: Place, parent: Descriptor): Promise<Descriptor[]> {
   const { id } = await scope.fs.mount(parent)
@@ -277,7 +277,7 @@ export async function openAncestors(scope: Scope, place: Place, parent: Descript
   return [...opened.values()]
 }
 
-/** Opens a directory and what is above it, up to the root of its mount, whose number is `mount`. */
+/** Opens a directory and those above it, up to the root of its mount, whose number is `mount`. */
 async function openUpwards(
   scope: Scope,
   from: string,

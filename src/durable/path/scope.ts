@@ -1,6 +1,6 @@
 import type { Descriptor, FileSystem } from '../file-system.js'
 
-/** The descriptors that one operation holds; all are closed at its end, whatever became of it. */
+/** The descriptors that one operation holds; its end closes them all, after a failure, too. */
 export class Scope {
   readonly #open = new Set<Descriptor>()
 
@@ -23,7 +23,7 @@ export class Scope {
   async closeAll(): Promise<void> {
     const open = [...this.#open]
     this.#open.clear()
-    // A close that fails has still closed (close(2)); what was written has been synced or given up before.
+    // A close that fails has still closed (close(2)); fsync has reported the failed writes before.
     await Promise.allSettled(open.map((descriptor) => this.fs.close(descriptor)))
   }
 }

@@ -10,8 +10,8 @@ interface Below {
 }
 
 /**
- * fsync of all files and directories below one that is open, and of what is open already: all at once, as far as they may be open
- * together. @throws the system's first failure
+ * fsync of all files and directories below the open `root`, and of the descriptors `open`: in parallel, as far as the limit of descriptors
+ * lets it. @throws the system's first failure
  */
 export async function syncBelow(fs: FileSystem, root: Descriptor, open: readonly Descriptor[]): Promise<void> {
   const directories = new OpenDirectories(fs, root)

@@ -14,9 +14,9 @@ export interface TreeEntry extends EntryHead {
   /** Hex SHA-256 of a file's content or a link's text; empty for everything else. */
   readonly sha256: string
   readonly label?: Uint8Array
-  /** ACLs and user attributes, of what was read from the disk and has any. `mode` is by its ACL. */
+  /** ACLs and user attributes that the disk has for it. `mode` is by its ACL. */
   readonly extended?: ExtendedAttributes
-  /** When the inode was changed last, of what was read from the disk. */
+  /** When the inode changed last, of an entry on the disk. */
   readonly changed?: bigint
   /** Bytes of a file that was read from the disk. */
   readonly size?: number
@@ -26,18 +26,18 @@ export interface TreeEntry extends EntryHead {
 export interface Tree {
   readonly entries: readonly TreeEntry[]
   readonly digest: string
-  /** Of the inode that holds it; undefined of what is not on the disk yet. */
+  /** Of its inode; undefined before the entry is on the disk. */
   readonly identity?: Identity
 }
 
-/** What is at a target now. */
+/** The content of a target now. */
 export interface Current {
   readonly attributes: Attributes
-  /** What it holds; undefined where its form is broken. */
+  /** undefined where its form is broken. */
   readonly tree: Tree | undefined
 }
 
-/** Bytes below which a file is read before its turn has come: so much of each that is under way stays in memory. */
+/** Bytes below which a reader reads files ahead of their turn: so much of each stays in memory meanwhile. */
 const readAhead = 16 * 1024
 
 /** Reads a directory as it is on the disk. With `labels`, each entry's SELinux label too. */
@@ -77,10 +77,10 @@ export async function readFileTree(fs: FileSystem, parent: Descriptor, name: str
   }
 }
 
-/** Adds what was read of an entry to the digest, in its turn. */
+/** Adds one entry to the digest, in its turn. */
 type Read = (digest: Digest) => TreeEntry | Promise<TreeEntry>
 
-/** What is open is asked for its attributes: that costs next to nothing, and cannot be another entry. */
+/** Asks the open descriptor for its attributes: that costs next to nothing, and cannot be another entry. */
 async function beginEntry(
   directories: OpenDirectories,
   files: Scope,
@@ -103,7 +103,7 @@ async function beginEntry(
   }
 }
 
-/** A btrfs subvolume is no mount, and openat2 lets it pass: its device number tells it. It is somebody's, as a mount is. */
+/** A btrfs subvolume is no mount, and openat2 lets it pass: its device number tells it. holdfast leaves it alone, as it does a mount. */
 async function beginDirectory(
   fs: FileSystem,
   directory: Descriptor,
@@ -154,14 +154,14 @@ function otherDevice(path: string): DurableWriteError {
 
 type Pieces = AsyncIterator<Uint8Array, void>
 
-/** Adds a file's content to the digest, and answers its own. `first`: what was read of it already. */
+/** Adds a file's content to the digest, and answers its own. `first`: the first piece, where the caller has it. */
 async function addContent(
   digest: Digest,
   pieces: Pieces,
   first: IteratorResult<Uint8Array, void> | undefined,
   size: number,
 ): Promise<string> {
-  // Most files are one piece, whose hash costs half as much at once. What is appended from now on came after the look.
+  // Most files are one piece, whose hash costs half as much at once. Bytes that are appended from now on came after the look.
   if (first?.done === false && first.value.length === size) {
     digest.content(first.value)
     const sha256 = hash('sha256', first.value)
@@ -195,7 +195,7 @@ function headOf(path: string, { type, mode, uid, gid }: Attributes, extended?: E
   return { type, path, mode: modeOf(mode, extended), uid, gid }
 }
 
-/** A whole file, copied piece by piece: the file system uses its buffer again. `size`: its bytes, where they are known. */
+/** A whole file, copied piece by piece, since the file system uses its buffer again. `size`: its bytes, where the caller knows them. */
 export async function readWhole(fs: FileSystem, file: Descriptor, size?: number): Promise<Buffer> {
   const pieces: Buffer[] = []
   for await (const piece of fs.read(file, size)) pieces.push(Buffer.from(piece))

@@ -5,14 +5,14 @@ import { NodeFileSystem } from './file-system.js'
 import { namedEach } from './open-path.js'
 import { startWriteOutAll } from './sync.js'
 
-/** Milliseconds for which calls are made at once before the event loop gets its turn. */
+/** Milliseconds of calls on the event loop before it gets its turn. */
 const turnLength = 1
-/** Milliseconds that one call may take: after a longer one, all calls are made on threads. */
+/** Milliseconds that one call may take: after a longer one, all calls go to threads. */
 const patience = 100
-/** Bytes: what is longer is read and written on a thread. */
+/** Bytes: longer reads and writes go to a thread. */
 const mostBytes = 64 * 1024
 
-/** The turn of the event loop in which calls are being made. */
+/** The turn of the event loop in which the calls run. */
 let turn: { readonly since: number; readonly next: Promise<void> } | undefined
 
 /** undefined while there is time left in this turn; else the next one. */
@@ -30,8 +30,8 @@ function nextTurn(now: number): Promise<void> | undefined {
 }
 
 /**
- * The real file system, for a process whose event loop may wait for its disk: short calls are made at once, which takes half the processor
- * time. The barriers, the wait for a write-out and what is long are on threads, here too.
+ * The real file system, for a process whose event loop may wait for its disk: short calls run at once, which takes half the processor time.
+ * The barriers, the wait for a write-out and long calls run on threads, here too.
  */
 export class AtOnceFileSystem extends NodeFileSystem {
   /** Its disk has made a call wait. */

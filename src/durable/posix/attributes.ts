@@ -4,7 +4,7 @@ import { accessAttribute, isKept, modeOf } from '../path/index.js'
 import { atPath } from './calls.js'
 import { pathOf } from './open-path.js'
 
-/* Extended attributes of what is open. */
+/* Extended attributes of an open file or directory. */
 
 const labelAttribute = 'security.selinux'
 
@@ -16,7 +16,7 @@ export function setLabel(descriptor: Descriptor, value: Uint8Array): Promise<voi
   return atPath(() => pathOf(descriptor), native.setAttribute(descriptor, labelAttribute, value))
 }
 
-/** The mode of what has this path, whose st_mode is known: its group bits are an ACL's mask, where there is one. */
+/** The mode of the entry at this path, whose st_mode the caller has: its group bits are an ACL's mask, where there is one. */
 export async function modeAt(path: string, mode: number): Promise<number> {
   const list = await atPath(() => path, native.getAttributeAt(path, accessAttribute))
   return list === undefined ? mode : modeOf(mode, new Map([[accessAttribute, list]]))

@@ -14,7 +14,7 @@ import * as calls from './node-calls.js'
 /** What node:fs calls at the end. */
 export type Done<T> = (error: Error | null, value?: T) => void
 
-/** Starts a call. `path` is asked for only where it failed. */
+/** Starts a call. A failed call alone asks `path` for its path. */
 export function call<T>(path: () => string, start: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     native.startInLane<T>(start, (error, value) => {
@@ -24,7 +24,7 @@ export function call<T>(path: () => string, start: (done: Done<T>) => void): Pro
   })
 }
 
-/** A call that is made at once: only what cannot wait for a disk. */
+/** Makes a call at once: for calls that never wait for a disk. */
 export function callNow<T>(path: () => string, start: () => T): Promise<T> {
   try {
     return Promise.resolve(start())
@@ -33,7 +33,7 @@ export function callNow<T>(path: () => string, start: () => T): Promise<T> {
   }
 }
 
-/** A call that answers with a promise of its own. */
+/** Names the path in the error of a call that answers with a promise. */
 export async function atPath<T>(path: () => string, calling: Promise<T>): Promise<T> {
   try {
     return await calling
@@ -96,7 +96,7 @@ export async function listNames(path: () => string, directory: string): Promise<
   return names.map(decoded)
 }
 
-/** The names in a directory with what they are, as the directory itself tells, else by lstat(2). */
+/** The names in a directory with their types, as the directory itself tells, else by lstat(2). */
 export async function listEntries(path: () => string, directory: string): Promise<Entry[]> {
   const entries = await call<fs.Dirent[]>(path, (done) =>
     calls.readdir(directory, { encoding, withFileTypes: true }, done),
@@ -117,9 +117,9 @@ function decoded(bytes: string): string {
 }
 
 /*
- * Linux's file names are bytes; JavaScript's strings are not. A name that is no UTF-8 would come back mangled, name nothing,
- * and so hide from everything that looks at a directory. Each byte that is not UTF-8 becomes a lone low surrogate,
- * U+DC80 to U+DCFF, which no decoded text can hold (PEP 383), and becomes the byte again where the kernel is asked.
+ * Linux's file names are bytes; JavaScript's strings are not. A name that is no UTF-8 would come back mangled, name nothing, and so hide
+ * from all that reads the directory. Each byte that is not UTF-8 becomes a lone low surrogate, U+DC80 to U+DCFF, which no decoded text can
+ * hold (PEP 383), and becomes the byte again in a system call.
  */
 
 const escapeBase = 0xdc00
@@ -144,7 +144,7 @@ export function pathInside(directory: string, name: string): string | Buffer {
   return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')])
 }
 
-/** Whether it has no name any more; false where nobody knows. */
+/** Whether it has no name any more; false where fstat(2) fails. */
 export function isNameless(descriptor: number): boolean {
   try {
     return fs.fstatSync(descriptor).nlink === 0

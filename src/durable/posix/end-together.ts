@@ -3,8 +3,8 @@ import { effectiveCapabilities } from '../../capabilities.js'
 import { isSystemError } from '../../errors.js'
 
 /**
- * All that the calling thread starts from now on ends with the first process of it, also what has a session of its own: the kernel sees
- * to that. For a thread that ends soon.
+ * From now on the kernel ends all processes of the calling thread with the first of them, also those in a new session. For a thread that
+ * ends soon.
  *
  * @returns whether it does; not without CAP_SYS_ADMIN, or where the machine or a security module forbids it
  */

@@ -4,7 +4,7 @@ import { DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
 import { errorAt } from './calls.js'
 
-/** A regular file, which nobody may write to until the publication has read it. */
+/** A regular file, which must not change until the publication has read it. */
 export class FileSource extends ContentSource {
   readonly canWait = true
   #found: { size: number; fingerprint: string } | undefined
@@ -32,7 +32,7 @@ export class FileSource extends ContentSource {
       let size = 0
       for await (const piece of this.#fs.read(file, this.#found?.size ?? 0)) {
         size += piece.length
-        // One that grows without an end is not read to it.
+        // A file that grows without an end would be read without an end.
         if (size > (this.#found?.size ?? 0)) throw this.changed()
         yield piece
       }

@@ -39,9 +39,9 @@ import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
 
 /*
- * The real file system. A name is always meant inside an open directory: by an *at call, or as /proc/self/fd/N/NAME, so
- * that nobody can swap a component of a path under root's hands. libuv opens everything O_CLOEXEC. No call waits for a
- * disk on the event loop, unless at-once.ts makes it.
+ * The real file system. A name is always meant inside an open directory: by an *at call, or as /proc/self/fd/N/NAME, so that no other user
+ * can swap a component of a path under root's hands. libuv opens everything O_CLOEXEC. No call waits for a disk on the event loop, unless
+ * at-once.ts makes it.
  */
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = fs.constants
@@ -150,7 +150,7 @@ export class NodeFileSystem implements FileSystem {
     }
   }
 
-  /** Through a descriptor of its own, which reports its own errors; what a write-out meets is reported to `to`, too. */
+  /** Through a new descriptor, which reports its own errors; a failed write-out reaches `to`, too. */
   copy(from: Descriptor, to: Descriptor): Promise<void> {
     const [source, target] = [`/proc/self/fd/${from}`, `/proc/self/fd/${to}`]
     return this.#held(to, (done) => fs.copyFile(source, target, fs.constants.COPYFILE_FICLONE, done))
@@ -262,8 +262,8 @@ export class NodeFileSystem implements FileSystem {
   close(descriptor: Descriptor): Promise<void> {
     this.#written.delete(descriptor)
     const named = (): string => `descriptor ${descriptor}`
-    // The last descriptor of what has no name any more frees it, in a transaction that can wait for the disk. Any other close is
-    // done at once: no local file system writes at it (network ones do; they cannot exchange).
+    // Closing the last descriptor of a nameless file frees its blocks, in a transaction that can wait for the disk. Any other close runs at
+    // once: no local file system writes at it (network ones do; they cannot exchange).
     if (!native.isAtOnce() && isNameless(descriptor)) return call(named, (done) => fs.close(descriptor, done))
     return callNow(named, () => fs.closeSync(descriptor))
   }
@@ -286,7 +286,7 @@ export class NodeFileSystem implements FileSystem {
     return this.#named<Descriptor>(parent, name, (path, done) => calls.open(path, flags, 0o600, done))
   }
 
-  /** Where the kernel does not compare the mounts, they are looked at once it is open: that waits for no disk, as a look at the name can. */
+  /** Where the kernel does not compare the mounts, this does once the entry is open: that waits for no disk, as a stat of the name can. */
   async #openOnMount(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
     const found = await openOnMount(parent, name, flags & ~O_NOFOLLOW)
     const opened = found ?? (await this.#open(parent, name, flags))

@@ -5,11 +5,11 @@ import { pathWithin } from '../path/index.js'
 import { type MountDetails, mountsOf, unescaped } from './mountinfo.js'
 
 /*
- * What the processes of this machine have open, mapped or mounted, as procfs tells it (proc(5)). Nothing is ever opened or stat'ed
- * through /proc/PID/fd: that would wait for whatever disk it leads to. The links' texts, fdinfo and mountinfo are in memory.
+ * What the processes of this machine have open, mapped or mounted, as procfs tells it (proc(5)). It opens and stats nothing through
+ * /proc/PID/fd: that would wait for the disk behind it. The links' texts, fdinfo and mountinfo are in memory.
  *
- * Of a process with several threads, the first one counts. A mount namespace that no process is in has no mountinfo. A descriptor that is
- * handed to a process which has been looked at, by one that has not, is not seen.
+ * Of a process with several threads, the first one counts. A mount namespace that no process is in has no mountinfo. A descriptor that
+ * passes from a process which the scan has yet to reach, to one that it has left behind, stays unseen.
  */
 
 export type HoldingKind = 'fd' | 'cwd' | 'root' | 'map' | 'mount'
@@ -36,11 +36,11 @@ export interface Holding {
   readonly device?: string
   /** Of a file that is open: its number. */
   readonly descriptor?: string
-  /** It can change the file's content by what it holds; default false. */
+  /** The holder can change the file's content by it; default false. */
   readonly writes?: boolean
 }
 
-/** What could not be looked at. Whoever asks whether something is in use must take it for in use. */
+/** What the scan could not see. A caller that asks whether something is in use must then assume so. */
 export interface Unseen {
   /** Processes that this one may not look at, by errno. */
   readonly denied: readonly { readonly pid: number; readonly code: string }[]
@@ -58,13 +58,12 @@ const patience = 2_000
 /** Looks at those that began during the one before, after which they count as not looked at: a fork bomb has no last one. */
 const mostRounds = 100
 
-/** Processes whose mappings are still waited for, each by a thread of libuv: none is asked again meanwhile. */
+/** Processes whose mappings a thread of libuv still waits for: the scan asks none of them again meanwhile. */
 const silentPids = new Set<number>()
 
-/** PROC_PID_INIT_INO (include/linux/proc_ns.h): of the namespace that all others are in. */
 const firstPidNamespace = 'pid:[4026531836]'
 
-/** Ends of a process's life while it is looked at. */
+/** A process that ends during the scan answers so. */
 const gone = new Set(['ENOENT', 'ESRCH'])
 
 const deletedSuffix = ' (deleted)'
@@ -89,14 +88,14 @@ export async function holdingsOn(
   devices: ReadonlySet<string>,
 ): Promise<{ readonly holdings: Holding[]; readonly unseen: Unseen }> {
   const scan = new Scan(devices)
-  // This process holds nothing that counts, but where all others in its namespace have roots of their own, it tells what is mounted.
+  // This process holds nothing that counts, but where all others in its namespace have roots of their own, it shows the mounts.
   scan.mountsOf(process.pid, false)
   const pids = new Set([process.pid])
-  // A user can fork and end before its turn: whoever has begun meanwhile is looked at, too, until nobody has.
+  // A user can fork and end before its turn: so each round looks at the processes that began during the last one.
   let others = begun(pids)
   const hidden = !pids.has(1)
   for (let round = 1; others.length > 0 && round <= mostRounds; round++) {
-    // A process with a root of its own sees only what is mounted below that: all who share its namespace tell of the rest.
+    // A process with another root sees only the mounts below that: the others in its namespace show the rest.
     const seen = others.flatMap((pid) => scan.mountsOf(pid) ?? [])
     for (const one of seen) await scan.lookAt(one)
     others = begun(pids)
@@ -141,7 +140,7 @@ class Scan {
 
   constructor(private readonly devices: ReadonlySet<string>) {}
 
-  /** What it has mounted, and where; undefined where it has gone, or may not be looked at. */
+  /** Its mounts; undefined where the process has gone, or this one may not look at it. */
   mountsOf(pid: number, counts = true): Seen | undefined {
     return this.#unlessGone(pid, () => {
       const root = readlinkSync(`/proc/${pid}/root`)
@@ -218,8 +217,8 @@ class Scan {
 
   async #mappings(pid: number, mounts: readonly MountDetails[]): Promise<void> {
     if (this.silent !== undefined) return
-    // Kernel threads, most processes of a machine, have no memory and no executable: ENOENT, as of who has gone. A look at each one's
-    // mappings would take some trips to a thread.
+    // Kernel threads, most processes of a machine, have no memory and no executable: ENOENT, as a process that has ended. To read each
+    // one's mappings would take some trips to a thread.
     readlinkSync(`/proc/${pid}/exe`)
     const reading = silentPids.has(pid) ? undefined : fsp.readFile(`/proc/${pid}/maps`, 'utf8')
     if (reading === undefined || !(await endsWithin(reading, patience))) {

@@ -30,7 +30,7 @@ export async function behindLeadingCommit(
   own: ReadonlySet<Descriptor>,
   barrier: () => Promise<Outcomes>,
 ): Promise<Outcomes> {
-  // The first directory: one that was staged, so that there is something to commit.
+  // The first staged directory, so that there is something to commit.
   const first = descriptors.findIndex((descriptor) => !own.has(descriptor))
   const leader = descriptors[first]
   if (descriptors.length <= largeBarrier || leader === undefined || !(await isExt4(leader))) return barrier()
@@ -39,7 +39,7 @@ export async function behindLeadingCommit(
   const staged = descriptors.filter((descriptor) => own.has(descriptor))
   await Promise.allSettled(staged.map(touch))
   const outcomes = await barrier()
-  // A failed fsync is not made good by one that succeeds after it.
+  // The leading fsync reports the error once; a second fsync that succeeds does not undo it.
   outcomes[first] = (await leading) ?? outcomes[first]
   return outcomes
 }

@@ -5,9 +5,9 @@ import type { Descriptor, Free, Mount } from '../file-system.js'
 import { mountDetails, type MountDetails } from './mountinfo.js'
 
 /*
- * Which mount a descriptor is on, and whether durability is proven there. The mount's ID tells two mounts of one file
- * system apart, as st_dev does not, and finds btrfs subvolumes, whose st_dev is in no table. It comes from statx(2), on
- * older kernels from /proc/self/fdinfo/N (proc(5), fs/proc/fd.c). None of it waits for a disk, so it is asked at once.
+ * Which mount a descriptor is on, and whether durability is proven there. The mount's ID tells two mounts of one file system apart, as
+ * st_dev does not, and finds btrfs subvolumes, whose st_dev is in no table. It comes from statx(2), on older kernels from
+ * /proc/self/fdinfo/N (proc(5), fs/proc/fd.c). None of it waits for a disk, so it runs on the event loop.
  */
 export function mountOf(descriptor: Descriptor): Mount {
   const id = mountIdOf(descriptor)
@@ -20,7 +20,7 @@ export function tellsBirth(descriptor: Descriptor): boolean {
   return answersStatx
 }
 
-/** One that has answered once always does. */
+/** A kernel that has answered once always does. */
 let answersStatx = false
 
 export function mountIdOf(descriptor: Descriptor): number {
@@ -33,7 +33,7 @@ export function idFromProcess(descriptor: Descriptor): number {
   return Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? -1)
 }
 
-/** What is known of mounts by ID, for as long as `freshness`: a node can have thousands, and IDs are given out again. */
+/** Mounts by ID, cached for `freshness`: a node can have thousands, and the kernel reuses IDs. */
 const kinds = new Map<number, Omit<Mount, 'id'>>()
 const freshness = 1000
 let readAt = -Infinity
@@ -67,7 +67,7 @@ function hasJournal(device: string): boolean {
   }
 }
 
-/** What is free there, for this user. */
+/** Free space there, for this user. */
 export async function freeOn(directory: Descriptor): Promise<Free> {
   const { bsize, bavail, files, ffree } = await fsp.statfs(`/proc/self/fd/${directory}`)
   return { bytes: bavail * bsize, inodes: files === 0 ? undefined : ffree, blockSize: bsize }

@@ -5,7 +5,7 @@ import { clock } from '../../clock.js'
 /** A line of /proc/self/mountinfo (proc(5)), as far as it matters here. */
 export interface MountDetails {
   readonly id: number
-  /** Which directory of the file system is mounted: `/`, a subvolume, or what was bound. */
+  /** Which directory of the file system is mounted: `/`, a subvolume, or the source of a bind mount. */
   readonly root: string
   readonly mountPoint: string
   /** `MAJOR:MINOR`; a major of 0 is no block device's own. */
@@ -15,7 +15,7 @@ export interface MountDetails {
   readonly source: string
   /** Of the mount and of the file system. */
   readonly options: readonly string[]
-  /** Mounts that are made elsewhere below it appear here: it is shared, or a slave (`mountPropagation: HostToContainer`). */
+  /** Mounts made elsewhere below it appear here: it is shared, or a slave (`mountPropagation: HostToContainer`). */
   readonly receives: boolean
 }
 
@@ -40,7 +40,7 @@ function ownText(): string {
   return own.text
 }
 
-/** A rename or a barrier has ended, and another step begins: whoever looks again after it wants to see what is mounted now. */
+/** The publisher calls it after a rename or a barrier, so that the next step sees the mounts of that moment. */
 export function forgetMounts(): void {
   own = undefined
 }
@@ -53,7 +53,7 @@ export function tableOf(text: string): readonly MountDetails[] {
   return read.table
 }
 
-/** The mount that a path is on, by mountinfo's text alone: whoever looks at a file system that hangs, hangs too. No link is followed. */
+/** The mount that a path is on, by mountinfo's text alone: a stat of a file system that hangs would hang, too. Follows no link. */
 export function mountAbove(path: string, table: readonly MountDetails[] = mounts()): MountDetails | undefined {
   let found: MountDetails | undefined
   for (const mount of table) {
@@ -73,7 +73,6 @@ export function mountPointsBelow(path: string, table: readonly MountDetails[] = 
     .filter((mountPoint) => mountPoint.startsWith(prefix) && mountPoint !== path)
 }
 
-/** The mount on `/`: the last one that covers it. */
 export function rootMount(): MountDetails | undefined {
   return mounts().findLast(({ mountPoint }) => mountPoint === '/')
 }

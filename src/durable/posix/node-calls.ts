@@ -2,8 +2,8 @@ import * as fs from 'node:fs'
 import * as native from '../../../native/index.js'
 
 /*
- * Calls of node:fs that mostly find what they touch in memory: on one of libuv's threads, or at once where native.atOnce() starts them. What
- * waits for a disk by its nature, as fsync(2) does, is not among them.
+ * Calls of node:fs that the kernel mostly answers from memory: on one of libuv's threads, or at once where native.atOnce() starts them.
+ * Calls that wait for a disk by their nature, as fsync(2) does, are not among them.
  */
 
 type Done = (error: Error | null, value?: unknown) => void
@@ -11,7 +11,7 @@ type Done = (error: Error | null, value?: unknown) => void
 /** Names of calls that Node has with a callback and with an answer. */
 type Name = keyof typeof fs & (keyof typeof fs extends infer Key ? (Key extends `${infer Of}Sync` ? Of : never) : never)
 
-/** The call on a thread, or at once: what it answers reaches the callback before it returns then. */
+/** The call on a thread, or at once: then its callback runs before it returns. */
 function either<Of extends Name>(name: Of): (typeof fs)[Of] {
   const call = (...args: unknown[]): void => {
     if (!native.isAtOnce()) {

@@ -12,8 +12,8 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 const O_PATH = 0o10000000
 
 /**
- * Node closes the descriptors of a worker thread that ends, and of one that is terminated, where node:fs has opened them; it warns of each
- * other one that node:fs is to close. So a worker thread opens nothing by openat2.
+ * When a worker thread ends, Node closes the descriptors that node:fs has opened in it; where node:fs closes any other one, Node warns. So
+ * a worker thread opens nothing by openat2.
  */
 const mayOpenBySystemCall = isMainThread
 
@@ -30,8 +30,8 @@ export async function openPathNoSymlinks(path: string): Promise<number> {
 }
 
 /**
- * Opens what has a name in a directory, on the same mount and no symbolic link: EXDEV, ELOOP. undefined where the kernel, a seccomp
- * profile or a name that is no text leaves that to be found out another way. `flags`: O_NOFOLLOW need not be one of them.
+ * Opens an entry of a directory, on the same mount and no symbolic link: EXDEV, ELOOP. undefined where the kernel, a seccomp profile or a
+ * name that is no text leaves the check to the caller. `flags`: O_NOFOLLOW need not be one of them.
  */
 export async function openOnMount(parent: number, name: string, flags: number): Promise<number | undefined> {
   if (!isText(name) || !mayOpenBySystemCall) return undefined
@@ -43,7 +43,7 @@ export async function openOnMount(parent: number, name: string, flags: number): 
   }
 }
 
-/** What is on another mount than the directory that holds its name. */
+/** The error for an entry on another mount than its directory. */
 export function otherMount(path: string): native.SystemError {
   return new native.SystemError('openat2', native.errnoOf('EXDEV'), path)
 }
@@ -68,7 +68,7 @@ export async function walkNoSymlinks(path: string): Promise<number> {
   return current
 }
 
-/** What is open, as a person knows it: asked of the kernel only where a call failed. `name`: an entry of that directory. */
+/** The path of a descriptor as a person knows it: only a failed call asks the kernel for it. `name`: an entry of that directory. */
 export function pathOf(descriptor: number, name?: string): string {
   const path = linkOf(descriptor)
   if (name === undefined) return path

@@ -15,17 +15,17 @@ import { effectiveCapabilities } from '../../capabilities.js'
 import { codeOf, isSystemError } from '../../errors.js'
 import type { StagedContent } from '../types.js'
 
-/** Entries of a directory that are shown again, each by a mount of its own. */
+/** Entries of a directory that get a mount each to be shown again. */
 const most = 1000
 
 /**
- * Shows staged content at its target's own path, to the calling thread and the processes that it starts, and to nobody else. Calls
- * that wait for the disk: for a thread that can be given up, and that ends soon.
+ * Shows staged content at its target's own path, to the calling thread and the processes that it starts alone. Its calls wait for the disk:
+ * for a thread that the caller can give up, and that ends soon.
  *
  * @returns whether it does; not without CAP_SYS_ADMIN, or where a security module forbids it
  */
 export function showInPlace({ directory, target }: StagedContent): boolean {
-  // A seccomp filter may end whoever asks in vain.
+  // A seccomp filter may end a process at a refused call.
   if (!effectiveCapabilities()('CAP_SYS_ADMIN')) return false
   try {
     enterOwnMountNamespace()
@@ -42,16 +42,19 @@ export function showInPlace({ directory, target }: StagedContent): boolean {
   }
 }
 
-/** The first content of a target: the parent has no such name yet, and nobody else is to see one, so that a copy of it gets the name. */
+/**
+ * The first content of a target: the parent has no such name yet, and no other process is to see one, so a copy of the parent gets the
+ * name.
+ */
 function showNewName(directory: string, target: string): boolean {
   const parent = dirname(target)
-  // What covers the root is seen by nobody who stands in it already.
+  // A process that stands in the root already does not see a mount over it.
   if (parent === '/') return false
   const names = readdirSync(parent)
   if (names.length > most) return false
   const opened = openSync(parent, constants.O_DIRECTORY | constants.O_RDONLY)
   try {
-    // The directory itself, whatever covers its path.
+    // The directory itself, also under a mount.
     const uncovered = `/proc/self/fd/${opened}`
     mountMemory(parent)
     try {

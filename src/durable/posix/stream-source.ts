@@ -19,12 +19,12 @@ const unnamed = 0o20000000 | constants.O_DIRECTORY
 
 const buffers = new ReadBuffers()
 
-/** Streams that somebody has begun to read: their first bytes are gone. */
+/** Streams whose reading has begun: their first bytes are gone. */
 const begun = new WeakSet<object>()
 
 /**
- * A stream is read once: more than a little is kept in an unnamed file on the target's file system, where the same secrets will be. A
- * crash frees it.
+ * A stream gives its bytes once: a long one goes to an unnamed file on the target's file system, where the same secrets will be. A crash
+ * frees it.
  */
 export class StreamSource extends ContentSource {
   readonly canWait = false
@@ -40,7 +40,7 @@ export class StreamSource extends ContentSource {
     private readonly reading: ReadingOptions,
   ) {
     super(target, reading)
-    // It may fail while nobody reads it yet; reading it says so.
+    // It may fail before anything reads it; the reading reports that.
     if (stream instanceof Readable) stream.on('error', () => {})
   }
 
@@ -78,7 +78,7 @@ export class StreamSource extends ContentSource {
     return this.#atTarget(spool.writeFile(bytes))
   }
 
-  /** The unnamed file has no path of its own: a full disk or a quota is that of the target's directory. */
+  /** The unnamed file has no path: a full disk or a quota is that of the target's directory. */
   #atTarget<T>(calling: Promise<T>): Promise<T> {
     return atPath(() => this.target, calling)
   }
@@ -88,7 +88,7 @@ export class StreamSource extends ContentSource {
     const { stream } = this
     const { signal } = this.reading
     try {
-      // Whoever waits for a pipe waits for the signal, too.
+      // The wait for a pipe ends with the signal, too.
       if (signal && stream instanceof Readable) yield* addAbortSignal(signal, stream)
       else if (signal) yield* abortable(stream, signal)
       else yield* stream
@@ -117,7 +117,7 @@ export class StreamSource extends ContentSource {
   }
 }
 
-/** Not Readable.from(), which asks a generator for more before its last buffer is taken: it may use that again. */
+/** Not Readable.from(), which asks a generator for more before the consumer has copied its last buffer, which it may use again. */
 async function* abortable(stream: AsyncIterable<unknown>, signal: AbortSignal): AsyncIterable<unknown> {
   const iterator = stream[Symbol.asyncIterator]()
   try {
@@ -127,7 +127,7 @@ async function* abortable(stream: AsyncIterable<unknown>, signal: AbortSignal): 
       yield next.value
     }
   } finally {
-    // Nobody waits for one that hangs.
+    // A stream that hangs would never answer.
     iterator.return?.().catch(() => undefined)
   }
 }

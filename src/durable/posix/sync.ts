@@ -14,11 +14,11 @@ export function fsync(descriptor: Descriptor): Promise<void> {
   })
 }
 
-/** Contexts that no barrier uses now. Each that was made is kept: one barrier of each lane at a time may need one. */
+/** Contexts that no barrier uses now, kept for the next one: one barrier of each lane at a time may need one. */
 const contexts: native.AioContext[] = []
 /**
- * Whether threads make the barrier: the first one finds out whether the kernel refuses AIO. A worker thread makes no context: Node tells
- * nobody that it terminates one, and a context that nobody destroys counts towards the machine's fs.aio-max-nr until the process ends.
+ * Whether threads make the barrier: the first one finds out whether the kernel refuses AIO. A worker thread makes no context: Node
+ * terminates one without notice, and a context that it leaves behind counts towards the machine's fs.aio-max-nr until the process ends.
  */
 let refused = !isMainThread
 /** One barrier at a time in each lane, so that one which waits for a dead disk holds no other up; and one without a lane. */
@@ -75,7 +75,7 @@ export async function syncOnThreads(descriptors: readonly Descriptor[]): Promise
 
 /**
  * The write-out hint for every file, then a wait for the last: later fsyncs then share one commit of the journal. Most disks have written
- * the others before it; of one that has not, the fsync waits for the rest, and reports its error.
+ * the others before it; on any other disk, the fsync waits for the rest, and reports its error.
  */
 export async function startWriteOutAll(
   files: readonly Descriptor[],

@@ -10,8 +10,8 @@ import { mountDetails } from './mountinfo.js'
 import { pathOf } from './open-path.js'
 
 /**
- * Who uses a file or a directory, or something in it, by name and, for other names of the same files, by inode: this process apart. What
- * cannot be looked at counts, unless only what is seen is asked for. undefined: nobody.
+ * The other processes that use a file or a directory, or something in it, by name and, for other names of the same files, by inode. A
+ * process that this one may not inspect counts, unless `onlySeen`. undefined: none.
  */
 export async function userOfTree(
   fs: FileSystem,
@@ -31,7 +31,7 @@ function described({ pid }: Holding): string {
   return `process ${pid}${command === '' ? '' : ` (${command})`}`
 }
 
-/** Who can change a directory's files by what it has open or mapped: this process apart. What was removed from it is no part of it. */
+/** The other processes that can change a directory's files by a descriptor or a mapping. A removed file is no part of it. */
 export async function writersInTree(fs: FileSystem, parent: Descriptor, name: string): Promise<Writers> {
   const found = await holdingsOf(fs, parent, name)
   if (typeof found === 'string') return { writer: undefined, unseen: found }
@@ -41,7 +41,7 @@ export async function writersInTree(fs: FileSystem, parent: Descriptor, name: st
   return { writer, unseen: describeUnseen(found.unseen) }
 }
 
-/** What others have of it; or why nobody knows. */
+/** What other processes have of it; or why the scan could not tell. */
 async function holdingsOf(
   fs: FileSystem,
   parent: Descriptor,
@@ -66,7 +66,7 @@ const identityPatience = 2_000
 /** Descriptors for which a thread of libuv still waits: no second thread asks for one of them. */
 const silent = new Set<string>()
 
-/** Whether a file by a mount that is in no table is for certain one of another file system: only its number is known otherwise. */
+/** Whether a file on a mount in no table is certainly on another file system: a number alone could be that of one of ours. */
 async function isElsewhere({ pid, descriptor, device }: Holding, inodes: Inodes): Promise<boolean> {
   const path = `/proc/${pid}/fd/${descriptor}`
   if (descriptor === undefined || device !== undefined || silent.size > 0) return false

@@ -3,9 +3,12 @@ import { type DurableWriteError, foreign } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { isAt } from './visible-rename.js'
 
-/* What an exchange took out must be what was read: otherwise another program has put its own there meanwhile, and gets it back. */
+/*
+ * An exchange must take out the directory that the publication has read: otherwise another program has put its own there meanwhile, and
+ * gets it back.
+ */
 
-/** An exchange that made what was staged visible. */
+/** An exchange that made staged content visible. */
 interface Exchange {
   readonly fs: FileSystem
   readonly directory: Descriptor
@@ -21,9 +24,9 @@ interface Exchange {
 /** What became of another program's content that came out. */
 interface Foreign {
   readonly error: DurableWriteError
-  /** What was staged is still visible. */
+  /** The staged content is still visible. */
   readonly published: boolean
-  /** Nothing may be deleted. */
+  /** The caller must delete nothing. */
   readonly keep: boolean
 }
 
@@ -38,8 +41,8 @@ export async function giveBackForeign(exchange: Exchange, old: Attributes): Prom
   if (out !== undefined) {
     await fs.rename(directory, staging, directory, name, 'exchange')
     published = !(await isAt(fs, directory, staging, staged))
-    // A power cut can leave the first exchange without the second. What was staged may go only once that is ruled out: else the
-    // target could come back half deleted, with somebody else's content under a name of ours.
+    // A power cut can leave the first exchange without the second. So sync before the staged content goes: else the target could come back
+    // half deleted, with a foreign directory under a staging name.
     if (!published) failure = await syncDirectory(fs, directory)
   }
   const keep = published || failure !== undefined
@@ -51,7 +54,7 @@ async function syncDirectory(fs: FileSystem, directory: Descriptor): Promise<Err
   return (await barrier(fs, [{ descriptor: directory, type: 'directory', owners: [owner] }])).get(owner)
 }
 
-/** `quarantine`: what the next run calls what is found under the staging name and is somebody else's. */
+/** `quarantine`: the name that the next run gives to foreign content under the staging name. */
 function errorFor(
   path: string,
   staging: string,

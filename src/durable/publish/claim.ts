@@ -13,9 +13,9 @@ import { attempt, remove, type Tree } from '../path/index.js'
 import { encoded, renamedMeanwhile, writeRecord, Parents, type Site } from '../target/index.js'
 import type { PublicationOptions } from '../types.js'
 
-/* An agent takes a target for its own, in the record of what is published there already. */
+/* An agent takes a published target for its own, in the present record. */
 
-/** Whether what is there is what another program has made of it since it was let go. */
+/** Whether another program has changed the content since the agent let the target go. */
 export function isChangedSince({ recorded, record }: Pick<Judgement, 'recorded' | 'record'>): boolean {
   return !recorded && record !== undefined && letGoSince(record) !== undefined
 }
@@ -27,9 +27,9 @@ function keptBy({ letGo: _, ...record }: StoredRecord, agent: string | undefined
 }
 
 /**
- * Where an agent finds just what it wants: says durably that it keeps that, if it was let go or another agent has kept it, in a record that
- * takes the place of the one that is there, and is answered. A hold and a pin stay as they are: whose it is does not touch them. The lock is
- * held.
+ * Where the content is as the agent desires: if the target was let go, or another agent kept it, writes durably that this agent keeps it,
+ * in a record that replaces the present one, and answers that. A hold and a pin stay: they do not depend on the keeper. The caller holds
+ * the lock.
  */
 export async function takeIn(
   site: Site,
@@ -59,10 +59,7 @@ export async function takeIn(
   }
 }
 
-/**
- * The record of an old path that is to move, kept by this agent. A directory moves only with what its own agent has published, and as that
- * has left it.
- */
+/** The record of an old path that moves, kept by this agent. Only unchanged content that this agent has published moves. */
 export function claimed(
   from: string,
   record: StoredRecord,

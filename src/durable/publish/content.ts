@@ -5,12 +5,12 @@ import type { FileContent, FilePath, PublicationOptions } from '../types.js'
 /** What a file is to hold: in memory, or read in pieces. */
 export type PlannedContent = Uint8Array | ContentSource
 
-/** A path or a stream; not what is in memory. */
+/** A path or a stream; not content in memory. */
 export function isReadLater(content: unknown): content is FilePath | AsyncIterable<unknown> {
   return isStream(content) || isFilePath(content)
 }
 
-/** A stream of Node may have a path, too: this is asked first. */
+/** A stream of Node may have a path, too: callers check this first. */
 function isStream(content: unknown): content is AsyncIterable<unknown> {
   return typeof content === 'object' && content !== null && Symbol.asyncIterator in content
 }
@@ -21,7 +21,7 @@ function isFilePath(content: unknown): content is FilePath {
 
 /**
  * What a caller gave as the content of `place`.
- * @throws TypeError for what is none
+ * @throws TypeError for any other value
  */
 export function plannedContent(
   target: string,
@@ -30,7 +30,7 @@ export function plannedContent(
   options: FileReadingOptions & Pick<PublicationOptions, 'contentStays'>,
 ): PlannedContent {
   if (typeof content === 'string') return Buffer.from(content, 'utf8')
-  // A copy: what its owner changes meanwhile would be published under another content's digest.
+  // A copy: a change by the caller meanwhile would land under another content's digest.
   if (content instanceof Uint8Array) return options.contentStays === true ? content : new Uint8Array(content)
   if (isStream(content)) return new StreamSource(content, place, target, options)
   if (isFilePath(content)) return new FileSource(content.path, content.follow ?? true, target, options)

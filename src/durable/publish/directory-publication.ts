@@ -42,14 +42,14 @@ const defaultRetireTimeout = 3_600_000
 export class DirectoryPublication extends TargetPublication {
   readonly kind = 'exchange'
   readonly planned: PlannedTree
-  /** The target as it was when it was read, open: it stays the same directory under whatever name. */
+  /** The target at its reading, open: it stays the same directory under any name. */
   #old: (Pick<OldContent, 'root' | 'tree'> & { readonly attributes: Attributes }) | undefined
   #staged: Attributes | undefined
   #stagedDirectory: Descriptor | undefined
   #made = false
   /** The copy of the old content that is staged for the history. */
   #generation: Generation | undefined
-  /** The old content is somebody else's, and has passed all checks. */
+  /** The old content is foreign, and has passed all checks of the adoption. */
   #adopts = false
   /** Another program has changed the old content since it was read. */
   #isForeign: boolean | undefined
@@ -85,7 +85,7 @@ export class DirectoryPublication extends TargetPublication {
     }
   }
 
-  /** What was read is what is judged, and what is exchanged: what comes to the path later is not taken out by it. */
+  /** Judges the tree that the exchange compares with: content that comes to the path later makes the exchange go back. */
   protected override async refuseForeign(found: Judgement): Promise<void> {
     const { adopt } = this.options
     if (adopt === undefined) return super.refuseForeign(found)
@@ -153,7 +153,7 @@ export class DirectoryPublication extends TargetPublication {
     return readTree(fs, root, (await fs.label(root)) !== undefined)
   }
 
-  /** Copies what is there, where it is to stay. */
+  /** Copies the present content, where the history keeps it. */
   async #stageGeneration(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { fs, scope, names, found, limits } = this
     const old = this.#old
@@ -177,7 +177,7 @@ export class DirectoryPublication extends TargetPublication {
     const name = this.names.staging(this.random)
     const { attributes, tree } = this.#old
     const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
-    // The record of what is there names its entries already, and stays until they are gone, unless they stay longer than it.
+    // The present record lists its entries already, and outlives them, except where the old content is retired.
     const isNamed = this.found?.current === undefined || this.#retires
     const staging = { name, staged: `${this.#staged.inode}`, old: `${attributes.inode}`, ...(isNamed && { entries }) }
     if (!this.#retires) return { staging }
@@ -252,7 +252,7 @@ export class DirectoryPublication extends TargetPublication {
       await removeEntries(this.fs, old.root, old.tree.entries, this.#removed)
       await this.fs.removeDirectory(this.directory, this.names.staging(this.random))
     } catch (error) {
-      // Somebody has put more there since it was looked at.
+      // Another program has added files since the check.
       if (codeOf(error) !== 'ENOTEMPTY') throw error
       await quarantineOld(this.area, this.random)
     }

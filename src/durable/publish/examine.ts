@@ -8,7 +8,7 @@ import { entriesBelow, OpenDirectories } from '../path/index.js'
 /** Milliseconds that a file system may take to give two changes of an inode two times: a tick of the kernel at 100 Hz, twice. */
 const tick = 20
 
-/** What is staged for a directory. */
+/** The staged content of a directory. */
 export interface StagedDirectory {
   /** Relative to the target's parent. */
   readonly path: string
@@ -23,8 +23,8 @@ interface Examined {
 }
 
 /**
- * Has somebody examine what is staged, and refuses what differs afterwards: the one who examines decides whether content is published,
- * not what it is. Names, inodes and the times of their last changes are compared, so that a change which is taken back counts, too.
+ * Has the check examine the staged content, and refuses content that differs afterwards: a check decides whether content becomes visible,
+ * and must not change it. Compares names, inodes and the times of their last changes, so that a reverted change counts, too.
  */
 export async function examineStaged(
   { fs, path: target, site }: Examined,

@@ -78,8 +78,8 @@ export function newBody(publishing: Publishing): RecordBody {
 }
 
 /**
- * Whoever rolls back twice goes back from what he rolled back from first: that is still the newest. What is only published again, since
- * it was not known to be durable, stays pinned.
+ * A second rollback keeps the first one's newest state in its pin. A publication that only repeats content of unknown durability keeps its
+ * pin.
  */
 function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined {
   const record = found?.record
@@ -92,14 +92,14 @@ function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined
   return options.supersedes && isRepeated(found, desired) ? before : undefined
 }
 
-/** What an operator goes back to is not configured by that, and is nobody's but the last keeper's. */
+/** A rollback of a target that was let go does not configure it: its marks stay those of the last keeper. */
 function marksAfter({ now, found, options: { agent, pin } }: Publishing): Pick<RecordBody, 'agent' | 'letGo'> {
   const since = pin && found?.record && letGoSince(found.record)
   const marks = { ...(agent !== undefined && { agent: { id: agent, publishedAt: now } }) }
   return since === undefined ? marks : { ...marks, letGo: { since, publishedAt: now } }
 }
 
-/** A relocation goes on from the state that is recorded, whatever is asked for. One from another path begins. */
+/** A relocation continues from its recorded state; a request with another path begins a new one. */
 function movesAfter({ now, found, options }: Publishing): Pick<RecordBody, 'relocation' | 'movedTo'> {
   const before = found?.record
   const { movedFrom, movedTo = before?.movedTo } = options
@@ -122,7 +122,7 @@ export function goneFrom(
   return [isPinned(pin, now) ? pin.from : [], objects, ...before].find(({ length }) => length > 0) ?? []
 }
 
-/** The content that the record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */
+/** Drift: the record's content is not there any more, so another program has changed it. Repeated content keeps its cause. */
 function causeOf(found: Judgement | undefined, desired: Tree): Cause {
   if (isRepeated(found, desired)) return found.current.why ?? 'published'
   const { current, record } = found ?? {}

@@ -29,7 +29,7 @@ const mostKept = { file: 0o777, directory: 0o3777 } as const
 export class PlannedTree {
   #tree: Tree | undefined
   #items: readonly Item[]
-  /** Bytes, of what was read: some content can be asked for its size only once. */
+  /** Bytes of each content: some can tell their size only once. */
   readonly #sizes = new Map<PlannedContent, number>()
 
   /** `items`: in byte order of their paths. */
@@ -72,8 +72,8 @@ export class PlannedTree {
   }
 
   /**
-   * Once it is read: what `found` has at the same path and of the same type keeps its mode and owner. What is new in a target that exists
-   * gets the target's owner, and its mode where it is a directory.
+   * After the reading: an entry of `found` of the same path and type passes its mode and owner on. A new entry in an existing target gets
+   * the target's owner, and its mode if it is a directory.
    * @throws DurableWriteError for a mode that new content may not have
    */
   async keep(path: string, found: Tree | undefined): Promise<void> {
@@ -106,7 +106,7 @@ export class PlannedTree {
     return this.#items.map((item) => headOf(item))
   }
 
-  /** How many bytes its content has. Refuses what cannot be opened, before anything is made. */
+  /** The number of bytes of its content. Refuses unreadable content before the publication makes anything. */
   async measure(): Promise<number> {
     let bytes = 0
     for (const { content } of this.files)
@@ -203,7 +203,7 @@ function isSame(a: EntryAttributes, b: EntryAttributes | undefined): boolean {
   return a.mode === b?.mode && a.owner.uid === b.owner.uid && a.owner.gid === b.owner.gid
 }
 
-/** What an entry keeps of what is there now. */
+/** The attributes that an entry keeps of the present one. */
 function keptFrom(target: string, entry: TreeEntry): EntryAttributes {
   const most = mostKept[entry.type === 'directory' ? 'directory' : 'file']
   if ((entry.mode & ~most) === 0) return attributesIn(entry)

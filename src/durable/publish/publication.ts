@@ -58,8 +58,8 @@ import type { History, HistoryLimits, Outcome, ReplaceResult } from '../types.js
 import { makeVisible } from './visible-rename.js'
 
 /**
- * One target on its way from the request to the committed publication: what is common to directories, symbolic-link
- * directories and files. publish.ts calls the steps, in their order, for a whole batch.
+ * One target on its way from the request to the committed publication: the common steps of directories, symbolic-link directories and
+ * files. publish.ts calls the steps, in their order, for a whole batch.
  */
 export abstract class TargetPublication {
   abstract readonly kind: RecordKind
@@ -69,13 +69,13 @@ export abstract class TargetPublication {
   readonly log: Log
   /** The new content is visible: from here on, failure means that durability is unknown. */
   published = false
-  /** What was found at the target and beside it. */
+  /** The judgement of the target and of the files beside it. */
   protected found: Judgement | undefined
   #seen: (Survey & { readonly staying: Staying }) | undefined
   /** What the new record says of the past. */
   #history: History | undefined
   protected random: string
-  /** Somebody else's entry may be under the staging name: nothing may be deleted. */
+  /** A foreign entry may be under the staging name: delete nothing. */
   protected keep = false
   #record: RecordFile<TargetPublication> | undefined
   #releaseLock: (() => void) | undefined
@@ -93,16 +93,16 @@ export abstract class TargetPublication {
   }
 
   abstract readonly planned: PlannedTree
-  /** Refuses, before anything is made, what is of another kind. */
+  /** Refuses a target of another kind before the publication makes anything. */
   protected abstract refuseKind(found: Attributes): void
 
-  /** Reads what is there now, undefined where there is nothing; throws where it cannot be replaced by what is asked for. */
+  /** Reads the present content, undefined where there is none; throws where the requested form cannot replace it. */
   protected abstract readCurrent(): Promise<Current | undefined>
-  /** Whether what the digest does not cover (links of a symlink directory) is as it should be. */
+  /** Whether the parts that the digest does not cover (links of a symlink directory) are complete. */
   protected abstract isComplete(): Promise<boolean>
-  /** Stages the new content; what is not a file of `staged` is returned, for the first barrier. */
+  /** Stages the new content; returns the descriptors that `staged` does not hold, for the first barrier. */
   protected abstract stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]>
-  /** What an exchange will bring under the staging name, for the record; and that, where it is to stay until nobody uses it. */
+  /** What an exchange will bring under the staging name, for the record; and its retirement, if it stays until no process uses it. */
   protected exchanged(): Exchanged {
     return {}
   }
@@ -153,7 +153,7 @@ export abstract class TargetPublication {
     return this.planned.tree
   }
 
-  /** Step 1, first part. Where nothing is that the content may be compared with, it is read once, when it is staged. */
+  /** Step 1, first part. Without a present target or a check to compare with, staging reads the content for the only time. */
   async read(): Promise<void> {
     const { accept, acceptSize, adopt, check } = this.options
     if (this.planned.canWait && (acceptSize || !accept) && !adopt && !check) {
@@ -166,7 +166,7 @@ export abstract class TargetPublication {
     accept?.(this.planned.tree.entries)
   }
 
-  /** Step 1, last part: refuses what is there of another kind, and locks. */
+  /** Step 1, last part: refuses a target of another kind, and locks. */
   async lock(signal: AbortSignal | undefined): Promise<void> {
     await this.#refuseKind()
     this.#releaseLock = await this.site.lock(this.options.lockTimeout, signal)
@@ -216,7 +216,7 @@ export abstract class TargetPublication {
     if (found) this.refuseKind(found)
   }
 
-  /** What is there and beside it. Makes and removes nothing. */
+  /** The survey of the target. Makes and removes nothing. */
   async #look(parents: Parents): Promise<Survey> {
     const current = await this.readCurrent()
     if (this.options.attributes === 'keep') await this.planned.keep(this.path, current?.tree)
@@ -253,7 +253,7 @@ export abstract class TargetPublication {
   /** Step 4, first part. */
   async stage(staged: StagedEntries<TargetPublication>): Promise<void> {
     this.options.check?.accepts(this.desired.digest)
-    // Whatever a record says: directories above can have been renamed since, and a rename that nobody synced takes all away.
+    // Whichever record vouches for them: directories above may have been renamed since, and an unsynced rename takes all away.
     const ancestors = await this.site.ancestors()
     const directories = await this.stageContent(staged)
     await this.#stageRecord(staged)
@@ -302,13 +302,13 @@ export abstract class TargetPublication {
     await this.#attempt('could not mark the publication as committed', () => this.#record?.markCommitted())
   }
 
-  /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
+  /** Step 8, second half: removes the old content, older records last. A failure leaves them to the next run. */
   async removeOld(): Promise<void> {
     await this.#attempt('could not remove the old content', () => this.removeOldContent())
     if (this.#seen) await removeSuperseded(this.#seen, this.#seen.staying, this.#history?.generations ?? [])
   }
 
-  /** Gives the publication up before the exchange: what was staged goes; failures are left to the next run. */
+  /** Gives the publication up before the exchange and removes the staged content; a failure leaves that to the next run. */
   async discard(): Promise<void> {
     if (!this.found || this.keep) return
     await this.#attempt('could not remove the staged content', () => this.discardContent())
@@ -336,7 +336,7 @@ export abstract class TargetPublication {
     return wrapError(this.path, error, this.published, `${doing} ${this.path}`)
   }
 
-  /** Makes a staged entry visible. `old`: what an exchange has to take out; answers whether it did, and nobody came between. */
+  /** Makes a staged entry visible. `old`: the entry that the exchange has to take out; answers whether it did. */
   protected async renameOver(staged: Attributes, mode: RenameMode, old?: Attributes): Promise<boolean> {
     const { fs, directory, name: to, path, blind } = this
     const from = this.names.staging(this.random)

@@ -15,8 +15,8 @@ export type PublishOutcome = ReplaceResult | { error: DurableWriteError }
 const targetsAtATime = 8
 
 /**
- * Publishes a batch: both barriers are shared, so that it costs two whatever the number of targets and files. One
- * target's error discards that target alone. Rejects, before anything is made, when two targets are the same or nested.
+ * Publishes a batch: all targets share both barriers, so that any number of targets and files costs two. One target's error discards that
+ * target alone. Rejects, before it makes anything, when two targets are the same or nested.
  */
 export async function publish(
   publications: readonly TargetPublication[],
@@ -82,7 +82,7 @@ export async function publish(
     const swapping = going()
     await each(swapping, 'could not publish', (publication) => publication.swap())
 
-    // 7. Barrier 2, for whatever is visible now, even after an error.
+    // 7. Barrier 2, for each visible target, even after an error.
     const visible = swapping.filter(({ published }) => published)
     for (const [publication, failure] of await secondBarrier(visible)) {
       await end(publication, failure, 'could not sync')
@@ -90,7 +90,7 @@ export async function publish(
     await each(going(), 'could not sync', (publication) => publication.mutate())
     await each(going(), 'could not find again', (publication) => publication.site.confirm(found))
 
-    // 8. Commit, and remove what is old.
+    // 8. Commit, and remove the old content.
     await each(going(), 'could not remove the old content of', async (publication) => {
       outcomes.set(publication, await finished(publication))
     })
@@ -127,7 +127,7 @@ async function secondBarrier(publications: readonly TargetPublication[]): Promis
   )
 }
 
-/** Whoever reads or examines content ends with the caller's signal, too: that says nothing about the content. */
+/** A reader or a check that ends with the caller's signal says nothing about the content. */
 async function abortable(
   publication: TargetPublication,
   signal: AbortSignal | undefined,

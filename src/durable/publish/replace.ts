@@ -23,7 +23,7 @@ import type {
 
 const system: FileSystem = new NodeFileSystem()
 
-/** Replaces a directory as a whole. See the head of index.ts for what it promises. */
+/** Replaces a directory as a whole. The head of index.ts has its guarantees. */
 export async function replaceDirectory(
   target: string,
   options: ReplaceDirectoryOptions & DirectoryPublicationOptions,
@@ -59,7 +59,7 @@ const forms = {
   symlink: SymlinkPublication,
 } as const satisfies Record<NonNullable<PublicationOptions['publish']>, unknown>
 
-/** What replaceDirectory would do, by paths and digest; writes nothing, and takes no lock. Throws what it would throw. */
+/** Plans replaceDirectory by paths and digest; writes nothing, and takes no lock. Throws the same errors. */
 export async function planDirectory(
   request: DirectoryRequest & DirectoryPublicationOptions,
 ): Promise<DirectoryPlanResult> {
@@ -88,11 +88,11 @@ export async function replaceFile(
 }
 
 /**
- * Refuses what replaceFile() would refuse whatever the content is: for callers whose content costs something. Takes no lock and makes
- * nothing. Rejects as replaceFile() does.
+ * Refuses each target that replaceFile() would refuse with any content: for callers whose content costs something. Takes no lock and makes
+ * nothing.
  */
 export async function checkFile(path: string, options: ReplaceFileOptions & PublicationOptions): Promise<void> {
-  // No file holds this yet: else a held one would pass as unchanged.
+  // No file holds this content yet: with any other, a held target could pass as unchanged.
   await plan(filePublication(system, path, system.random(), options))
 }
 

@@ -33,7 +33,7 @@ export interface DirectoryPlan extends CopyOptions {
   readonly owner: Owner | undefined
 }
 
-/** What is looked at before somebody else's directory is taken over, under the lock. */
+/** The scene that an adoption checks under the lock, before holdfast takes a foreign directory over. */
 export interface AdoptionScene {
   readonly fs: FileSystem
   readonly path: string
@@ -49,14 +49,14 @@ export interface AdoptionScene {
   readonly keepsOwners: boolean
 }
 
-/** Who decides whether somebody else's directory may be taken over: see adoption.ts. */
+/** Decides whether holdfast may take over a foreign directory: see adoption.ts. */
 export interface Adoption extends Adopting {
   /**
-   * For whoever publishes, under the lock, and has read what is somebody else's: that very content, by its digest, may be taken over.
+   * Called under the lock with the foreign content that the publication has read: it may take over that very content, by its digest.
    * @throws DurableWriteError where it may not
    */
   approve(scene: AdoptionScene, read: Tree): Promise<void>
-  /** What cannot even be read. @throws DurableWriteError unless it is holdfast's own */
+  /** Refuses a directory that holdfast cannot even read. @throws DurableWriteError unless it is holdfast's own */
   refuseUnreadable(scene: AdoptionScene): Promise<void>
 }
 

@@ -69,7 +69,7 @@ export class OldMetadata {
   }
 }
 
-/** With what mode a directory is staged: nobody else may write there yet, and this user always may. */
+/** The mode of a staged directory: no other user may write there yet, and this user always may. */
 export function stagingMode(mode: number): number {
   return 0o700 | (mode & 0o755)
 }
@@ -117,10 +117,7 @@ export async function stageTree<T>(
   }
 }
 
-/**
- * Calls `stage` for each file; that makes it, new and empty, and calls `write`. Where the plan is not read yet, this reads it: in its order,
- * which the digest has.
- */
+/** Calls `stage` for each file; that makes it, new and empty, and calls `write`. Reads an unread plan meanwhile, in the digest's order. */
 export async function stageFiles(
   fs: FileSystem,
   planned: PlannedTree,

@@ -35,7 +35,7 @@ import { OldMetadata, stageTree, stagingMode } from './stage.js'
 import type { Generation, PublicationOptions } from '../types.js'
 import { isVisible } from './visible-rename.js'
 
-/** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
+/** A directory that stays, for consumers that mount it: a rename replaces `..data`. The first publication makes it whole. */
 export class SymlinkPublication extends TargetPublication {
   readonly kind = 'symlink'
   readonly planned: PlannedTree
@@ -154,7 +154,7 @@ export class SymlinkPublication extends TargetPublication {
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)
     }
-    // The target that is in use gets its mode once the new content is visible: aborted, it is what it was.
+    // A target in use gets its mode once the new content is visible: an aborted publication changes nothing.
     if (first) {
       const metadata = new OldMetadata(undefined, inherited).of('', 'directory', this.plan.mode)
       await setMetadata(this.fs, target, { ...this.plan, ...metadata })
@@ -163,7 +163,7 @@ export class SymlinkPublication extends TargetPublication {
     return [root, target, ...(await this.#stagePast(target, staged))]
   }
 
-  /** Copies what `..data` names, beside the target: in it, whoever mounts it would have the old keys, too. */
+  /** Copies the content of `..data` beside the target: inside it, a consumer that mounts it would see the old keys, too. */
   async #stagePast(target: Descriptor, staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { fs, scope, names, found, limits } = this
     const nameOf = (sequence: number) => names.generation(sequence, this.random)
@@ -193,7 +193,7 @@ export class SymlinkPublication extends TargetPublication {
     }
   }
 
-  /** Its links are nobody else's; but what another program made of a directory that was let go is not lost. */
+  /** Its links are this program's; but another program's changes to a directory that was let go must not be lost. */
   protected override async refuseForeign(found: Judgement): Promise<void> {
     const { publisher, adopt } = this.options
     if (publisher === 'agent' && isChangedSince(found) && adopt?.replace !== true)
@@ -251,7 +251,7 @@ export class SymlinkPublication extends TargetPublication {
     if (metadataChanged || missing.length + stale.length > 0) {
       await fsyncAll(this.fs, [this.#target])
     }
-    // Last: only a mutation after the last sync shows a flush that failed in somebody else's.
+    // Last: only a mutation after the last sync shows a flush that failed in another process's fsync.
     await super.mutate()
   }
 

@@ -21,8 +21,8 @@ export interface VisibleRename {
 }
 
 /**
- * Makes it visible. Only the effect of a rename shows what happened, not its answer: on success and on error alike, this looks. True
- * where an exchange is known to have taken out the old, so that nobody came between. Throws where the staged entry is not visible.
+ * Makes it visible. Only the effect of a rename counts, not its answer: on success and on error alike, this checks the names. True where an
+ * exchange is known to have taken out the old entry, and no other. Throws where the staged entry is not visible.
  */
 export async function makeVisible(rename: VisibleRename): Promise<boolean> {
   const { fs, directory, from, to, mode, staged, old, blind, path, mount } = rename

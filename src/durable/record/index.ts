@@ -1,4 +1,7 @@
-/* What was published, and what that proves of what is there. The door of this room: other rooms import nothing else of it. */
+/*
+ * The records of publications, and what each proves about the content of its target. The door of this room: other rooms import nothing else
+ * of it.
+ */
 
 export { hooksOf, isRepeated, isSettled, judge, resultOf, type Judgement, type Seen } from './judge.js'
 export { agentOf, isOtherAgents, letGoSince, letGoText, type KeptRecord } from './keeper.js'

@@ -6,41 +6,41 @@ import { inForce, isRecorded } from './speaking-record.js'
 import { isSameContent } from './taken-over.js'
 import type { Adopting, Outcome, PublicationOptions, ReplaceResult } from '../types.js'
 
-/** What was seen of a target and beside it, under its lock. */
+/** The state of a target and of the files beside it, read under its lock. */
 export interface Seen {
   readonly names: TargetNames
   /** Whether there is a target at all. */
   readonly exists: boolean
-  /** What it holds; undefined where it does not exist, or its form is broken. */
+  /** Its content; undefined where it does not exist, or its form is broken. */
   readonly tree: Tree | undefined
   readonly records: Records
-  /** Random parts of the staging names that hold what is this program's own. */
+  /** Random parts of the staging names whose content is this program's. */
   readonly staging: readonly string[]
   /** The directory that holds it, and its place in the file system. */
   readonly parent: Identity
   readonly within: string
-  /** Numbers of inodes stay what they are over a reboot, as on ext4, xfs and btrfs. */
+  /** A reboot keeps the numbers of inodes, as on ext4, xfs and btrfs. */
   readonly lasting: boolean
   /** Staging names are shared with other targets, of whose durability the records of this one say nothing. */
   readonly sharedStaging: boolean
 }
 
-/** What a predecessor left, and what is to be done about it. */
+/** The state that a predecessor left, and its remedy. */
 export interface Judgement {
-  /** Whether there is a target at all, whatever it holds. */
+  /** Whether the target exists, with any content. */
   readonly exists: boolean
-  /** The newest intact record, whether it is of what the target holds or not. */
+  /** The newest intact record, of the present content or another. */
   readonly newest: StoredRecord | undefined
   readonly tree: Tree | undefined
   /** The record of what the target holds now, if there is one. */
   readonly current: StoredRecord | undefined
-  /** The same; where it has drifted, the record of what it drifted from. */
+  /** The same; where the content has drifted, the record of the content before that. */
   readonly record: StoredRecord | undefined
-  /** What is there is known to be durable, be it by another record than its own, or the absence of a target. */
+  /** The present content, or the absence of a target, is known to be durable, be it by another content's record. */
   readonly known: boolean
-  /** It is known to be durable, as the record says, but its ancestors may not be: the record tells of another place. */
+  /** The content is known to be durable, as the record says, but its ancestors may not be: the record names another place. */
   readonly moved: boolean
-  /** Whether what is there was published by this program, or has drifted from that: not somebody else's. */
+  /** Whether this program published the content, or another one changed such content since: the target is not foreign. */
   readonly recorded: boolean
   readonly nextSequence: number
   /** Names beside the target that can be removed at once. */
@@ -50,16 +50,16 @@ export interface Judgement {
 }
 
 /**
- * Decides what a predecessor left; only names of this target's own form. What the target holds is one of these:
+ * Decides which state a predecessor left, from names of this target's form only. The content of the target is one of these:
  *
- * - it is the newest record's `after`, known durable: the publication was complete; the rest is left over.
- * - it is, by its inode, what the newest record's publication found, and that is known durable: that publication was aborted before the
+ * - it is the newest record's `after`, known durable: the publication was complete; all else is a leftover.
+ * - it is, by its inode, the content before the newest record's publication, and known durable: that publication was aborted before the
  *   exchange. Content that only equals it is drift: see speaking-record.ts.
- * - it is either, but not known durable (killed between exchange and commit, or a failed flush): the old content may
- *   be what a power cut brings back, so nothing is deleted until a later publication is committed.
- * - it is neither: drift. Nothing is deleted, and nothing that staging holds takes its place: whether that was ever made
- *   durable is not known, and what is published next heals a torn target as well.
- * - no record is intact: records are durable before an exchange, so there was none; staging is left over.
+ * - it is either, but not known durable (killed between exchange and commit, or a failed flush): a power cut may bring the old content
+ *   back, so recovery deletes nothing until a later publication is committed.
+ * - it is neither: drift. Recovery deletes nothing, and puts nothing from staging in its place, which may never have become durable; the
+ *   next publication heals a torn target as well.
+ * - no record is intact: records are durable before an exchange, so there was no exchange; staging is a leftover.
  */
 export function judge(seen: Seen): Judgement {
   const { names, exists, tree, staging, sharedStaging, parent, lasting } = seen
@@ -80,7 +80,7 @@ export function judge(seen: Seen): Judgement {
   const inOrder = (sequences: number[]): string[] => sequences.sort((a, b) => a - b).map(names.record)
   const nextOne = nextSequence(seen.records)
   if (!isKnown(seen, valid, standing, current)) {
-    // Only another publication can clear up what is left: so what is there counts as not durable, whatever its record says.
+    // Leftovers need another publication to clear them: so the content counts as not durable, whichever record vouches for it.
     const doubted = current && { ...current, trusted: false }
     const state = {
       exists,
@@ -113,9 +113,9 @@ export function isRepeated(
 }
 
 /**
- * Whether nothing need be published. A pin stands in a record: who asks for one always publishes. So does mode and owner that its own
- * record does not name, once they are the administrator's no more; and whoever publishes where a removal was interrupted has thought
- * better of it, or for its own sake what moves to another path.
+ * Whether the target needs no publication. A request with a pin always publishes, since the pin stands in a record. So does one that sets
+ * mode and owner again where the record leaves them to the administrator; one that stops an interrupted removal; and one at a path whose
+ * content moves to another.
  */
 export function isSettled(
   found: Judgement,
@@ -159,7 +159,7 @@ export function hooksOf(
   return isRepeated(found, desired) ? found.current.pendingHooks : []
 }
 
-/** What is only repeated, or was taken over as it is. */
+/** Content that this publication only repeats, or takes over unchanged. */
 function isKnownToConsumers(
   found: Judgement | undefined,
   desired: Tree,
@@ -181,8 +181,8 @@ function superseded(
 }
 
 /**
- * Whether the target is what it is known to be, durably: the newest record's `after`, or what that found where it was aborted,
- * and no older publication's durability is still in doubt. A target without a tree is no missing target; its form is broken.
+ * Whether the content of the target is known to be durable: it is the newest record's `after`, or the content before an aborted
+ * publication, and no older publication's durability is still in doubt. A target without a tree is no missing target; its form is broken.
  */
 function isKnown(
   { exists, tree }: Seen,
@@ -190,7 +190,7 @@ function isKnown(
   standing: readonly StoredRecord[],
   current: StoredRecord | undefined,
 ): boolean {
-  // What a removal has renamed may come back, and what it is renamed to is all of it.
+  // A power cut may undo the rename of a removal, which took the whole content away.
   if (valid.length > 0 && tree === undefined && (exists || valid.some(({ removing }) => removing))) return false
   if (standing.length > 0 && standing.length === valid.length) return current?.trusted === true
   return standing.every(({ trusted }) => trusted)

@@ -2,7 +2,7 @@ import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
 import { relocationForms, relocationStates } from '../types.js'
 import type { AgentMark, Cause, DropRule } from '../types.js'
 
-/* What each field of a record may hold: whatever stands behind a right checksum is looked at before it is believed. */
+/* What each field of a record may hold: a right checksum alone does not make a record valid. */
 
 /** Milliseconds since the epoch: the last that a Date can hold. */
 const latestTime = 8.64e15
@@ -52,12 +52,12 @@ function isNumber(value: unknown): value is number {
   return Number.isSafeInteger(value)
 }
 
-/** One that a Date can hold, too. */
+/** Within the range of a Date. */
 function isTime(value: unknown): value is number {
   return isNumber(value) && Math.abs(value) <= latestTime
 }
 
-/** Nothing else is looked at, moved or removed by what a record says. */
+/** A record may make holdfast read, move or remove staging names alone. */
 function isStagingName(value: unknown): boolean {
   return isText(value) && stagingPattern.test(value)
 }
@@ -66,7 +66,7 @@ function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(isOne)
 }
 
-/** Whether these fields of a value, whatever it is, are such. */
+/** Whether `value` is an object in which each of these fields passes `isSuch`. */
 function has(value: unknown, isSuch: (field: unknown) => boolean, ...fields: readonly string[]): boolean {
   const object = (value ?? {}) as Readonly<Record<string, unknown>>
   return fields.every((field) => isSuch(object[field]))
@@ -164,7 +164,7 @@ function isRelocation(value: unknown): boolean {
   )
 }
 
-/** Absolute: it is looked at, and published to. */
+/** Absolute, since holdfast reads it and publishes to it. */
 function isPath(value: unknown): boolean {
   return isText(value) && value.startsWith('/') && !value.includes('\0')
 }

@@ -44,19 +44,19 @@ export interface RecordArea {
   readonly names: TargetNames
 }
 
-/** What is kept beside a target. */
+/** The records and other files that holdfast keeps beside a target. */
 export interface Records {
   /** Whole ones, newest first. */
   readonly valid: readonly StoredRecord[]
   /** Sequences of the torn ones. */
   readonly torn: readonly number[]
-  /** Sequences whose names somebody else has taken: they are left alone, and no record of ours can have them. */
+  /** Sequences of names that another program's files have: they stay, and no record of ours can have them. */
   readonly taken: ReadonlySet<number>
-  /** Sequences of records of a newer version of this program: they stay, and nothing is published over them. */
+  /** Sequences of records of a newer version of this program: they stay, and holdfast publishes nothing over them. */
   readonly newer: readonly number[]
   /** Random parts of the names of staging directories or files. */
   readonly staging: readonly string[]
-  /** Random parts of the names of what was there and is somebody else's. */
+  /** Random parts of the names of another program's quarantined files. */
   readonly quarantined: readonly string[]
   /** Names of earlier contents, in a record or left over. */
   readonly generations: readonly string[]
@@ -64,14 +64,14 @@ export interface Records {
   readonly missed: boolean
 }
 
-/** The sequence of the next record: above every record's, and free. Nobody else's file can raise it beyond all bounds. */
+/** The sequence of the next record: above every record's, and free. A foreign file cannot raise it beyond all bounds. */
 export function nextSequence({ valid, torn, taken }: Pick<Records, 'valid' | 'torn' | 'taken'>): number {
   let sequence = Math.max(0, ...torn, ...valid.map((record) => record.sequence)) + 1
   while (taken.has(sequence)) sequence++
   return sequence
 }
 
-/** Reads everything of this target's own form in its parent; `listing`: the names there, where they are known. */
+/** Reads each file of this target's form in its parent; `listing`: the names there, where the caller knows them. */
 export async function readRecords(
   fs: FileSystem,
   parent: Descriptor,
@@ -122,8 +122,8 @@ export async function readAllRecords(fs: FileSystem, parent: Descriptor): Promis
 }
 
 /**
- * undefined where the record has gone meanwhile: its publication was superseded; null where it is not to be believed: in a
- * sticky directory, such as /tmp, anybody can make a file of this name.
+ * undefined where the record has gone meanwhile: a newer publication superseded it; null where its owner or mode makes it untrustworthy: in
+ * a sticky directory, such as /tmp, any user can make a file of this name.
  */
 async function readRecordFile(fs: FileSystem, parent: Descriptor, entry: string): Promise<string | null | undefined> {
   let file: Descriptor
@@ -144,7 +144,7 @@ async function readRecordFile(fs: FileSystem, parent: Descriptor, entry: string)
   }
 }
 
-/** The record of a publication that is under way: staged with the content, marked once that is known to be durable. */
+/** The record of the current publication: staged with the content, marked once the content is known to be durable. */
 export class RecordFile<Owner> {
   #file: Descriptor | undefined
   #size = 0
@@ -174,7 +174,7 @@ export class RecordFile<Owner> {
     staged.add(scope, file, owner, true)
   }
 
-  /** What it says of is durable from here on. The mark itself is not synced: under another boot nobody needs it. */
+  /** From here on, the record's content is durable. The mark needs no sync: under another boot it has no use. */
   async markCommitted(): Promise<void> {
     const { scope, parent, names, name } = this
     const { fs } = scope
@@ -211,8 +211,8 @@ export async function withRecord<T>(
 }
 
 /*
- * Lines that are added to the record of what is published, without the target's lock: a publication in the same instant has a record of
- * its own. Only a record that must be written anew is locked for it.
+ * Lines that holdfast adds to the record of the published content, without the target's lock: a publication in the same instant writes
+ * another record. Only to write a record anew takes the lock.
  */
 
 /** Appends to the record of this digest, if it is still the newest one; answers whether it was, and a reader sees the line. */
@@ -275,7 +275,7 @@ export async function completeHook(fs: FileSystem, target: string, digest: strin
   return appendTo(fs, target, digest, { hook })
 }
 
-/** Records newer versions of some of the objects, which gave the same content: no older ones are taken after a restart. */
+/** Records newer versions of some of the objects, which gave the same content: after a restart the agent accepts no older ones. */
 export async function recordObjects(
   fs: FileSystem,
   target: string,
@@ -286,12 +286,12 @@ export async function recordObjects(
 }
 
 /*
- * Every line that is added to a record comes through here. A write that stops in the middle of a line (a full disk kept 40 bytes of 83)
- * leaves a torn one, and a reader that stops at the first damaged line, as that of 0.2.0 does, would see nothing that follows it. So each
- * call looks first: a record that is damaged, or has too many lines, is written anew, and takes the old one's name in one rename.
+ * Every line after a record's first comes through here. A write that stops in the middle of a line (a full disk kept 40 bytes of 83) leaves
+ * a torn one, and a reader that stops at the first damaged line, as that of 0.2.0 does, would miss all that follows it. So each call checks
+ * first: it writes a damaged record, or one with too many lines, anew, under the old one's name by one rename.
  *
- * Processes that add lines exclude each other by a flock on the record itself. Only the holder of the target's lock writes a record anew:
- * nobody else removes records, so that the rename brings none back.
+ * Processes that add lines exclude each other by a flock on the record itself. Only the holder of the target's lock writes a record anew or
+ * removes one, so that the rename brings none back.
  */
 
 /** Bytes that the lines of a record may have beside its first, beyond the length of that: the objects in them are as long as those in it. */
@@ -341,7 +341,9 @@ async function addLine(fs: FileSystem, file: Descriptor, line: Uint8Array, size:
     throw damaged('the record', 'another program wrote to it meanwhile')
 }
 
-/** Opens a record that no other process adds to until the scope ends. One that was written anew meanwhile has another inode: that is opened. */
+/**
+ * Opens a record that no other process adds to until the scope ends. If another process has written it anew meanwhile, opens the new inode.
+ */
 async function openAlone(
   scope: Scope,
   parent: Descriptor,
@@ -361,8 +363,8 @@ async function openAlone(
 }
 
 /**
- * Puts this text in the place of a record. It is as durable as before: the new file is synced before it has the name, and which of the two
- * a power cut leaves makes no difference to what is durable.
+ * Puts this text in the place of a record. It is as durable as before: fsync precedes the rename, and either of the two files, after a
+ * power cut, vouches for the same content.
  */
 async function rewrite(
   scope: Scope,

@@ -19,8 +19,8 @@ export interface Line {
 }
 
 /**
- * The lines of a record's text that are whole. What is damaged between them is passed over: each says what it says whatever the others do.
- * There are none where the first is damaged, which is the record itself.
+ * The whole lines of a record's text, without the damaged ones between them: no line depends on another. There are none where the first,
+ * the record itself, is damaged.
  */
 export function readLines(text: string): { readonly lines: readonly Line[]; readonly isDamaged: boolean } {
   const pieces = text.split('\n')
@@ -42,7 +42,7 @@ export function wholeLines(text: string): object[] {
   return readLines(text).lines.map(({ value }) => value)
 }
 
-/** undefined for what is no JSON object: no line of ours, whatever its checksum. */
+/** undefined for text that is no JSON object: no line of ours, in spite of its checksum. */
 function parseLine(json: string): object | undefined {
   try {
     const value: unknown = JSON.parse(json)

@@ -18,21 +18,21 @@ import type {
 } from '../types.js'
 
 /*
- * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: what was published, from what, and what is
- * still to be done for it. A file of lines, each `SHA-256 of the JSON, a space, JSON`. The first line is the record and
- * becomes durable in the publication's first barrier, before the exchange; later lines are appended without fsync:
+ * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: the published content, its objects, and the hooks that have yet
+ * to run. A file of lines, each `SHA-256 of the JSON, a space, JSON`. The first line is the record and becomes durable in the publication's
+ * first barrier, before the exchange; later lines are appended without fsync:
  *
  *   {"settled":true}     the exchange is durable, too
  *   {"hook":"NAME"}      this hook has run
  *   {"objects":[…]}      newer versions of some objects, which gave the same content
  *   {"attributes":…}     the digest of its ACLs and user attributes since another program changed them
  *   {"within":"PATH"}    found at this place of the file system since, and its ancestors are durable
- *   {"keepsAttributes":…} whether mode and owner are the administrator's from now on
- *   {"onDrop":"remove"}  or "keep": what its configuration says since
+ *   {"keepsAttributes":…} whether the administrator sets mode and owner from now on
+ *   {"onDrop":"remove"}  or "keep": the rule of its configuration since then
  *   {"agent":…}          which agent keeps it, where the record named none
  *
- * An appended line that a power cut takes away costs nothing: under another boot, what is read came from the disk, and a
- * hook runs at least once. A line that does not match its checksum counts as absent. record-files.ts adds all but the first.
+ * A power cut may take an appended line away at no cost: under another boot, the content came from the disk, and a hook runs at least once.
+ * A line that does not match its checksum counts as absent. record-files.ts adds all but the first.
  */
 
 export type RecordKind = 'exchange' | 'symlink' | 'file'
@@ -42,7 +42,7 @@ export interface StagedInodes {
   readonly name: string
   readonly staged: string
   readonly old: string
-  /** What the old one held when it was read, where no other record says that: what else is in it afterwards is somebody else's. */
+  /** The entries of the old content, where no other record has them: another program has added all others since. */
   readonly entries?: readonly KnownEntry[]
 }
 
@@ -61,7 +61,7 @@ export interface RetiredTree {
   readonly inode: string
   /** Milliseconds since the epoch: it goes then in any case. */
   readonly until: number
-  /** What it held when it was read: what else is in it afterwards is somebody else's. */
+  /** Its entries at its reading: another program has added all others since. */
   readonly entries: readonly KnownEntry[]
 }
 
@@ -77,7 +77,7 @@ export interface RecordBody {
   /** Digest of the target before; null where there was none. */
   readonly before: string | null
   readonly after: string
-  /** What was there before was this program's, too, drifted or not: not somebody else's directory, nor nothing. */
+  /** The old content was this program's, too, drifted or not: neither a foreign directory nor none. */
   readonly owned: boolean
   /** Milliseconds since the epoch. */
   readonly publishedAt: number
@@ -88,19 +88,19 @@ export interface RecordBody {
   readonly staging?: StagedInodes
   /** Absent in records of version 0.1.0: they prove nothing about durability. */
   readonly place?: Standing
-  /** Whose it is; absent where a person or a program published it by a call of its own, and in older records. */
+  /** Which program publishes here; absent after a by-hand call, and in older records. */
   readonly publisher?: Publisher
-  /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records: it is not known. */
+  /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records. */
   readonly attributes?: string | null
   /** Mode and owner are the administrator's, as ACLs are: that they were changed is no drift. Absent: no. */
   readonly keepsAttributes?: boolean
   /** What a reader must understand to publish after this record. */
   readonly requires?: readonly string[]
-  /** Nobody publishes while it is in force. */
+  /** Stops every publication while it is in force. */
   readonly hold?: Hold
   /** Old content that may still be there; absent where there is none. */
   readonly retired?: readonly RetiredTree[]
-  /** What was published is an earlier content, and stays. */
+  /** An operator went back to this content, and it stays. */
   readonly pin?: Pin
   /** Which earlier contents stay beside it; absent where none do. */
   readonly history?: History
@@ -108,11 +108,11 @@ export interface RecordBody {
   readonly why?: Cause
   /** The target is being taken away: see removal.ts. */
   readonly removing?: Removing
-  /** What becomes of the target once nobody configures it any more; absent for `keep`. */
+  /** What the agent does with the target once no configuration names it any more; absent for `keep`. */
   readonly onDrop?: DropRule
-  /** What it holds was at another path before: see relocation.ts. */
+  /** Its content came from another path: see relocation.ts. */
   readonly relocation?: Relocation
-  /** Its content moves to this path, and is kept equal to what that holds. */
+  /** Its content moves to this path, and the agent keeps the two equal. */
   readonly movedTo?: string
   readonly agent?: AgentMark
   readonly letGo?: LetGoMark
@@ -170,7 +170,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   let { objects, place, attributes, keepsAttributes, onDrop, agent } = body
   const done = new Set<string>()
   for (const line of rest as Partial<Added>[]) {
-    // A record again, by whatever mishap: its objects are older than what has been appended to it.
+    // A second record line, by some mishap: its objects are older than those of the lines after the first.
     if (isBody(line)) continue
     if (line.settled === true) committed = true
     if (isText(line.hook)) done.add(line.hook)
@@ -201,7 +201,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
 /** None of them is forgotten. */
 const fields: Readonly<Record<keyof RecordBody, (value: unknown) => boolean>> = knownFields
 
-/** Whatever stands behind a right checksum: only what has the shape of a record, and nothing that this version does not understand. */
+/** A right checksum is not enough: accepts only the shape of a record, without any field that this version does not understand. */
 export function isBody(line: unknown): line is RecordBody {
   const body = (line ?? {}) as Readonly<Record<string, unknown>>
   return Object.entries(fields).every(([field, isSuch]) => isSuch(body[field]))
@@ -225,17 +225,17 @@ export function digestBy(record: Described, tree: Tree | undefined): string | un
   return describes(record, tree) ? record.after : tree?.digest
 }
 
-/** Until its end, by the clock on the wall: one that is wrong and stands before the hold's beginning does not end it. */
+/** Until its end, by the wall clock: a wrong clock that stands before the hold's beginning does not end it. */
 export function isInForce(hold: Hold | undefined, now: number): hold is Hold {
   return hold !== undefined && (hold.until === null || now < hold.until)
 }
 
-/** Until its end, by the clock on the wall. Whether something newer has come is known to the publisher alone. */
+/** Until its end, by the wall clock. Only the publisher knows whether newer content has come. */
 export function isPinned(pin: Pin | undefined, now: number): pin is Pin {
   return pin !== undefined && (typeof pin.until !== 'number' || now < pin.until)
 }
 
-/** The body of a record that says the same as this one, but for an operator's word: that is what is given here, and nothing else. */
+/** The body of a record that says the same as this one, with the operator's word replaced. */
 export function recordBody(
   record: StoredRecord,
   word: { readonly [Field in 'hold' | 'pin' | 'removing']: RecordBody[Field] | undefined },
@@ -249,8 +249,8 @@ export function recordBody(
 }
 
 /**
- * The body of the record under which a target is taken away. `staging`: where it goes. Its absence is no publication's work: none that
- * this record would tell of was aborted.
+ * The body of the record under which a removal takes a target away. `staging`: where it goes. `before` is `after`: the absent target proves
+ * no aborted publication.
  */
 export function removalBody(record: StoredRecord, removing: Removing, staging: StagedInodes): RecordBody {
   const { hold, pin, after } = record
@@ -259,7 +259,7 @@ export function removalBody(record: StoredRecord, removing: Removing, staging: S
 
 type Demanding = Partial<Pick<RecordBody, (typeof demanded)[number]>>
 
-/** Fields that an older version would ignore to somebody's harm. */
+/** Fields that an older version would ignore, with harm. */
 const demanded = ['hold', 'retired', 'history', 'pin', 'removing'] as const
 
 /** Such fields, and the word that makes an older version refuse the record instead. */

@@ -23,8 +23,8 @@ export function inForce<Record extends Speaking>(records: readonly Record[], tre
 }
 
 /**
- * The record of what a target holds; where that has drifted, of what it drifted from. `newest`: of these records; it speaks where all of
- * them were aborted.
+ * The record of a target's content; where that has drifted, of the content before. `newest`: of these records; it speaks where all of their
+ * publications were aborted.
  */
 export function recordFor<Record extends Speaking>(newest: Record, records: readonly Record[], tree: Present): Record {
   return inForce(records, tree)[0] ?? newest

@@ -2,7 +2,7 @@ import { listed } from '../../listed.js'
 import type { Tree } from '../path/index.js'
 import type { Generation } from '../types.js'
 
-/* What holdfast takes over of somebody else's, beside what takes its place. */
+/* Another program's content that holdfast takes over, beside the content that replaces it. */
 
 /** How an old content stands to a new one, by names and digests; modes and owners make no difference. */
 export interface Relation {
@@ -44,19 +44,19 @@ export function relationOf(old: Tree, desired: Tree): Relation {
   return { more, text: parts.length === 0 ? 'equal' : `${kind}: it ${listed(parts)}` }
 }
 
-/** Whether names and bytes are the same: whoever has read the one knows the other. */
+/** Whether names and bytes are the same: a consumer that has read one knows the other. */
 export function isSameContent(old: Tree, desired: Tree): boolean {
   return relationOf(old, desired).text === 'equal'
 }
 
-/** The sequence of what was taken over: before all that holdfast has published there. */
+/** The sequence of taken-over content: before all that holdfast has published there. */
 const takenOver = 0
 
 export function isTakenOver({ sequence }: Pick<Generation, 'sequence'>): boolean {
   return sequence === takenOver
 }
 
-/** What is said of a content that is taken over. Nobody knows when it was published. */
+/** The generation of taken-over content. Its time of publication is unknown. */
 export function takenOverAs(name: (sequence: number) => string, { digest }: Tree, now: number): Generation {
   return {
     name: name(takenOver),
@@ -69,7 +69,7 @@ export function takenOverAs(name: (sequence: number) => string, { digest }: Tree
   }
 }
 
-/** What was taken over stays whatever the limits, until something is published after it: then it is not the newest any more. */
+/** Taken-over content stays beyond all limits while it is the newest generation, which is until the next content replaces it. */
 export function withTakenOver<Kept extends Pick<Generation, 'sequence'>>(kept: Kept[], all: readonly Kept[]): Kept[] {
   const [newest] = all
   return newest && isTakenOver(newest) ? [newest, ...kept.filter((one) => one !== newest)] : kept

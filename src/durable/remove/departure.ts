@@ -5,7 +5,7 @@ import type { Site } from '../target/index.js'
 import { placeTaken } from './removal-errors.js'
 import { isAt } from '../publish/index.js'
 
-/** A target leaves its place for a name under which nobody finds it, and may come back: see removal.ts. */
+/** A target leaves its place for a staging name, and may come back: see removal.ts. */
 export class Departure {
   /** The target may have left its place. */
   gone = false
@@ -29,7 +29,7 @@ export class Departure {
       throw failure
     }
     try {
-      // Somebody may have put his own into its place.
+      // Another program may have put its own entry in its place.
       await confirm(await isAt(fs, this.#parent, staging, attributes))
     } catch (error) {
       await this.comeBack(staging)

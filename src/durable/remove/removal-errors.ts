@@ -7,9 +7,9 @@ import type { StoredRecord } from '../record/index.js'
 import { refuseHeld, rolledBack } from '../target/index.js'
 import type { Publication } from '../types.js'
 
-/* Targets that are not taken away, with what is said of them: see removal.ts. */
+/* Targets that holdfast does not take away, each with its error: see removal.ts. */
 
-/** Somebody uses it, or may do so. */
+/** A process uses it, or may do so. */
 export function inUse(path: string, user: string): DurableWriteError {
   return new DurableWriteError(`${path} is in use: ${user}`, {
     code: 'EBUSY',
@@ -21,13 +21,13 @@ export function inUse(path: string, user: string): DurableWriteError {
   })
 }
 
-/** It is not, or not for certain, what was published. */
+/** It differs, or may differ, from its published content. */
 export function changed(path: string, problem: string): DurableWriteError {
   const details = { state: 'nothing was changed', advice: `see what it holds; to remove it all the same, use --force` }
   return foreign(`${path} is not what holdfast published: ${problem}`, path, details)
 }
 
-/** Unless it is known to be just what was published there. */
+/** Passes only a target that certainly equals its published content. */
 export function refuseChanged(
   path: string,
   { kind }: StoredRecord,
@@ -69,7 +69,7 @@ export function aborted(path: string): DurableWriteError {
   })
 }
 
-/** It was to go back to its place, which somebody has taken meanwhile. */
+/** It was to go back to its place, which another program has taken meanwhile. */
 export function placeTaken(path: string, staging: string): DurableWriteError {
   const kept = join(dirname(path), staging)
   return foreign(`somebody made ${path} meanwhile`, path, {
@@ -79,7 +79,7 @@ export function placeTaken(path: string, staging: string): DurableWriteError {
   })
 }
 
-/** A predecessor has taken part of it away already, and somebody uses the rest. */
+/** A predecessor has taken part of it away already, and a process uses the rest. */
 export function stillInUse(path: string, failure: Error): Error {
   if (!(failure instanceof DurableWriteError) || failure.reason !== 'InUse') return failure
   return unfinished(path, failure.problem, failure.code, failure, 'end it, or have it close what it has open')

@@ -53,23 +53,23 @@ import {
 import type { RemovalOptions } from './removal-options.js'
 
 /*
- * Takes a published target away, with its earlier contents, what is left over beside it and, last, its record:
+ * Takes a published target away, with its earlier contents, the leftovers beside it and, last, its record:
  *
- * 1. Nobody uses it, by a first look. Nothing has been changed until here.
- * 2. A new record says that the removal has begun, and under which name the target goes; that is durable before anything else happens.
- * 3. The target gets that name, under which nobody finds it. Whoever came to use it before that is seen by a second look: then it goes
- *    back to its place. So does content that somebody has changed meanwhile.
+ * 1. A first scan finds no process that uses it. Up to here nothing has changed.
+ * 2. A new record says that the removal has begun, and under which name the target goes; that is durable before all else.
+ * 3. The target gets that name, where its path no longer leads. A second scan sees a process that came to use it before: then it goes back
+ *    to its place. So does content that another program has changed meanwhile.
  * 4. Once the rename is durable, all that is this target's goes, and once that is durable, the record.
  *
- * A crash leaves the whole target in its place, or a record without a target: whoever removes it again goes on, and whoever publishes
- * there clears up. No part of it goes while a power cut could bring the target back.
+ * A crash leaves the whole target in its place, or a record without a target: the next removal goes on, and the next publication clears up.
+ * No part of it goes while a power cut could bring the target back.
  */
 
 /**
- * Removes what was published at a path, durably, once nobody uses it.
- * @throws DurableWriteError. `published: false`: the target is what it was, for the reasons InUse, Held, RolledBack, Busy, TargetUnfit (nothing was
- *   published there), TargetForeign (it has been changed since), or what the system answers. `published: true`: it is gone from its
- *   place, and not all of it is known to be removed: the same call goes on
+ * Removes a published target, durably, once no process uses it.
+ * @throws DurableWriteError. `published: false`: the target is unchanged, for the reasons InUse, Held, RolledBack, Busy, TargetUnfit
+ *   (holdfast has published nothing there), TargetForeign (another program has changed it since), or the system's error. `published: true`:
+ *   it has left its place, and part of it may remain: the same call goes on
  */
 export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
   const target = checkTarget(path)
@@ -90,7 +90,7 @@ class Removal {
   readonly #site: Site
   readonly #log: Log
   readonly #departure: Departure
-  /** What is above the parent, where no new record makes it durable: another program may have renamed it, and not synced that. */
+  /** The parent's ancestors, where no new record makes them durable: another program may have renamed one, without a sync. */
   #above: readonly Descriptor[] = []
 
   constructor(
@@ -120,7 +120,7 @@ class Removal {
       if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
     }
     const entry = await fs.look(this.#parent, name)
-    // A link that is there once the removal has begun is somebody's, and stays. Version 0.2.0 could leave one, for its user.
+    // A link at the target after the removal began is another program's, and stays. Version 0.2.0 could leave one, for its user.
     const isGone = entry === undefined || (entry.type === 'symlink' && record.removing !== undefined)
     if (isGone) return this.#goOn(records, record)
     if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
@@ -154,7 +154,7 @@ class Removal {
     const written = this.#names.record(nextSequence(records))
     const body = removalBody(record, { since: fs.now() }, claimOf(staging, present))
     const renamed = () => renamedMeanwhile(path, `could not remove ${path}`, 'remove')
-    // With what a publication has just removed in it, which must not come back as somebody else's.
+    // With the files that a publication has just removed in it: they must not come back as foreign ones.
     const also = present.opened === undefined ? [] : [present.opened]
     let isWritten = false
     try {
@@ -176,19 +176,19 @@ class Removal {
     await this.#finish()
   }
 
-  /** What has left its place may go. */
+  /** Decides whether a target that has left its place may go. */
   async #confirm(staging: string, present: Present, isIt: boolean): Promise<void> {
     if (isIt) await this.#refuseUsed(staging)
-    // Whoever still had it open during that look may have written to it.
+    // A process that still had it open during the scan may have written to it.
     if (!isIt || !(await this.#isAsRead(staging, present))) throw changed(this.path, 'somebody changed it meanwhile')
   }
 
-  /** All of it, whatever its form. */
+  /** All of it, in its form. */
   async #read({ kind }: StoredRecord): Promise<Present> {
     const { fs, path } = this
     const { name, parent } = this.#site
     if (kind === 'file') {
-      // Open until it has left its place: so nobody else's file gets its number.
+      // Open until it has left its place: so the kernel gives its number to no other file.
       const attributes = await fs.attributes(await this.#site.scope.keep(fs.openFile(this.#parent, name)))
       return { attributes, tree: await readFileTree(fs, this.#parent, name), opened: undefined }
     }
@@ -207,7 +207,7 @@ class Removal {
     if (user !== undefined) throw inUse(this.path, user)
   }
 
-  /** Nothing was ever published, or nothing is any more: whether the removal of the last record is durable, nobody knows then. */
+  /** There is no record, before the first or after the last one: whether its removal is durable is then unknown. */
   async #removeLeftovers({ staging, torn, generations }: Records): Promise<void> {
     const exists = (await this.fs.look(this.#parent, this.#site.name)) !== undefined
     this.#above = await this.#site.ancestors()
@@ -217,7 +217,7 @@ class Removal {
     await this.#finish()
   }
 
-  /** A predecessor was interrupted in its removal, or somebody has removed it by hand. */
+  /** An interrupted removal left the target under its staging name, or another program has removed it. */
   async #goOn(records: Records, record: StoredRecord): Promise<void> {
     const { fs, path } = this
     this.#above = await this.#site.ancestors()
@@ -225,7 +225,7 @@ class Removal {
     for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
       const failure = await failureOf(this.#refuseUsed(staging))
       if (failure === undefined) continue
-      // Somebody came to use it in the last instant: where it is whole, he finds it again.
+      // A process came to use it in the last instant: whole, it goes back to its place.
       this.#departure.gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
       const isWhole = describes(record, tree)

@@ -27,8 +27,8 @@ export interface Above {
 }
 
 /**
- * The innermost target among a directory and what is above it. `directory`: its path without symbolic links. The first publication of a
- * target makes its lock, which stays: so one look for each directory tells that there is nothing to read.
+ * The innermost target among a directory and its ancestors. `directory`: its path without symbolic links. The first publication of a target
+ * makes its lock, which stays: so one stat for each directory tells that it has no record to read.
  */
 export async function targetAbove(fs: FileSystem, directory: string): Promise<Above | undefined> {
   for (let path = directory; path !== '/'; path = dirname(path)) {
@@ -61,7 +61,8 @@ async function isThere(fs: FileSystem, path: string): Promise<boolean> {
 }
 
 /**
- * Whether a record in this directory is of a target: not a copy, which names another directory, nor of one that is being taken away. Where numbers of inodes change with a reboot, a record of another boot is believed.
+ * Whether a record in this directory is of a target: not a copy, which names another directory, and not one that a removal takes away.
+ * Where a reboot changes the numbers of inodes, a record of another boot counts.
  */
 async function isTarget(fs: FileSystem, parent: Descriptor, record: RecordBody): Promise<boolean> {
   const { place, removing, boot } = record
@@ -97,8 +98,8 @@ interface Beside {
 }
 
 /**
- * Refuses a directory in which another target lies. `tree`: what is in it, as it was read; of a symbolic-link directory, what its readers
- * see. Where no name in it looks like a record, nothing is opened.
+ * Refuses a directory in which another target lies. `tree`: its content; of a symbolic-link directory, that of `..data`. Opens nothing
+ * where no name in it looks like a record.
  */
 export async function refuseTargetBelow({ fs, path, parent, name }: Beside, tree: Tree | undefined): Promise<void> {
   const found = recordsIn(tree)

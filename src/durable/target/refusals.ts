@@ -13,9 +13,7 @@ import {
 import type { TargetNames, Tree } from '../path/index.js'
 import type { Confirmed, Hold, Pin, PublicationOptions, Publisher } from '../types.js'
 
-/*
- * Targets that are left alone, with what is said of them. Nothing was changed where one of these throws.
- */
+/* Targets that holdfast leaves alone, each with its error. Each throws before any change. */
 
 /** Only a directory can be exchanged with one; a symbolic link would be exchanged itself. */
 export function refuseOtherThanDirectory(path: string, found: Attributes): void {
@@ -38,10 +36,10 @@ export function refuseOtherThanDirectory(path: string, found: Attributes): void 
 }
 
 /**
- * Opens a directory that is to be replaced. A mount point can be neither exchanged nor removed; what is mounted below belongs to
- * somebody else, would go with the old content, and hides what it covers; another device cannot be exchanged with. Mounts of other
- * mount namespaces cannot be seen from here.
- * @throws DurableWriteError with the reason TargetUnfit; what the system answers where there is nothing to open
+ * Opens a directory that a publication replaces. The kernel neither exchanges nor removes a mount point, nor exchanges across devices. A
+ * mount below belongs to another program, would go with the old content, and hides the files under it. Mounts of other mount namespaces are
+ * invisible from here.
+ * @throws DurableWriteError with the reason TargetUnfit; ENOENT and other answers of the system
  */
 export async function openTarget(
   fs: FileSystem,
@@ -119,7 +117,7 @@ export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): vo
   })
 }
 
-/** The hold of what the target holds; where that is drift, of what it drifted from. */
+/** The hold on a target's content; where that has drifted, on the content before. */
 export function holdOf({ record }: Pick<Judgement, 'record'>, now: number): Hold | undefined {
   const hold = record?.hold
   return isInForce(hold, now) ? hold : undefined
@@ -160,8 +158,8 @@ export function describeOrders(
 }
 
 /**
- * An operator has chosen an earlier content. That stays even where nobody knows whether it is durable: only the operator knows whether the
- * command said so. It stays, too, where the content has drifted since: the record that speaks was not aborted.
+ * An operator has chosen an earlier content. It stays even where its durability is unknown: only the operator knows whether the command
+ * reported that. It stays, too, where the content has drifted since: the record that speaks was not aborted.
  */
 export function refusePinned(
   path: string,
@@ -222,7 +220,7 @@ export function refuseKeptByAgent(path: string, { record }: { readonly record?: 
   })
 }
 
-/** A target that was published in another form than is asked for now. */
+/** Refuses a target that holdfast published in another form than the request's. */
 export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists }: Judgement): void {
   if (newest === undefined || newest.kind === kind || !exists) return
   throw unfit(`holdfast published ${path} in the form "${newest.kind}", and is now asked for "${kind}"`, {
@@ -233,7 +231,7 @@ export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists
   })
 }
 
-/** A non-empty directory that this program did not publish is somebody's: it is replaced only by more of the same. */
+/** A non-empty directory that this program did not publish is foreign: only a superset of its content replaces it. */
 export function refuseForeign(path: string, desired: Tree, { tree, recorded, record }: Judgement): void {
   if (recorded || tree === undefined) return
   const own = new Set(desired.entries.map((entry) => entry.path))
@@ -278,7 +276,7 @@ export function renameError(path: string, { type }: Mount, mode: RenameMode, fai
     })
   }
   // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)). ENOSYS is the answer of a
-  // seccomp profile, or of a kernel before 3.15, whatever the file system: its advice is that of the errno.
+  // seccomp profile, or of a kernel before 3.15, on each file system: its advice is that of the errno.
   if (code === 'EINVAL' && mode !== 'replace') {
     return unfit(
       `a file system of type ${type} cannot ${mode === 'exchange' ? 'exchange two names in one step (RENAME_EXCHANGE)' : 'rename without replacing (RENAME_NOREPLACE)'}`,

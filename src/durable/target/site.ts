@@ -19,7 +19,7 @@ import { type Above, insideAnother, targetAbove } from './nesting.js'
 import { nothingPublished, refuseNewer } from './refusals.js'
 import type { HoldOptions, PublicationOptions } from '../types.js'
 
-/** Where a target is: its parent, open, and what is known of it. */
+/** Where a target is: its open parent, and its names. */
 export class Site {
   readonly name: string
   readonly names: TargetNames
@@ -66,8 +66,8 @@ export class Site {
   }
 
   /**
-   * Finds the parent again by the path that was asked for, and throws where that leads elsewhere now: what was published is durable
-   * in a directory that nobody finds under this path. `parents`: of a look that began after the exchange.
+   * Finds the parent again by the caller's path, and throws where that leads elsewhere now: the new content is durable, but readers of this
+   * path do not find it. `parents`: found after the exchange.
    */
   async confirm(parents: Parents): Promise<void> {
     if (await this.isInPlace(parents)) return
@@ -81,7 +81,7 @@ export class Site {
     })
   }
 
-  /** Whether the path that was asked for still leads to the parent. `parents`: of a look that began after what is to be confirmed. */
+  /** Whether the caller's path still leads to the parent. `parents`: found after the change that this confirms. */
   async isInPlace(parents: Parents): Promise<boolean> {
     const { anchor, missing } = await parents.place(this.path)
     const { device, inode } = this.parent.attributes
@@ -89,7 +89,7 @@ export class Site {
     return found?.inode === inode && found.device === device
   }
 
-  /** Opens the parent, its missing ancestors made; refuses those, and file systems, that are asked not to be made or used. */
+  /** Opens the parent, and makes its missing ancestors; refuses to where the options forbid that, or that file system. */
   async open({ requireProven, parents }: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
     const { fs } = this.scope
     if (parents === false) this.#refuseMissing()
@@ -153,7 +153,7 @@ export class Site {
   }
 }
 
-/** A target at which nobody else publishes meanwhile. */
+/** A target that this call has locked. */
 export interface LockedTarget {
   readonly site: Site
   readonly records: Records
@@ -163,11 +163,11 @@ export interface LockedTarget {
 
 interface Locking<T> extends Pick<HoldOptions, 'lockTimeout' | 'requireProven' | 'signal'> {
   /**
-   * Whether the directory of the target holds anything that `use` is for. A lock stays for ever: it is made beside nothing else. Default: a
-   * lock, or what a publication leaves.
+   * Whether the directory of the target holds anything that `use` needs: a lock stays for ever, so only then does this call make one.
+   * Default: a lock, or a trace of a publication.
    */
   readonly isNeeded?: (site: Site) => Promise<boolean>
-  /** Answers, or throws, where it does not. Default: refuses, since nothing was published there. */
+  /** Answers, or throws, where it does not. Default: refuses, since holdfast has published nothing there. */
   readonly absent?: () => T
 }
 
@@ -203,14 +203,14 @@ export async function withLockedTarget<T>(
     await parents.close()
     await found.close()
     await scope.closeAll()
-    // The last: whoever waits for it in this process would find the lock still held.
+    // Last, since a waiter in this process would find the flock still held.
     leave?.()
   }
 }
 
 /**
- * Whether there is a lock, or anything that a publication leaves. A lock that is made beside a mistyped path, or in a bare mount point,
- * would say that a target was there.
+ * Whether there is a lock, or a trace of a publication. A new lock beside a mistyped path, or in a bare mount point, would claim a target
+ * there.
  */
 async function isKnown({ scope: { fs }, name, names, parent }: Site): Promise<boolean> {
   const { directory } = parent
@@ -220,8 +220,8 @@ async function isKnown({ scope: { fs }, name, names, parent }: Site): Promise<bo
 }
 
 /**
- * Which of these paths leads to the same target, as by a symbolic link or a bind mount above it; undefined: none. One whose parent is
- * missing leads nowhere. Throws what keeps holdfast from finding a parent: then nobody knows.
+ * Which of these paths leads to the same target, as by a symbolic link or a bind mount above it; undefined: none. A path whose parent is
+ * missing leads nowhere. Throws the error that keeps holdfast from finding a parent.
  */
 export async function sameTarget(
   fs: FileSystem,
@@ -235,7 +235,7 @@ export async function sameTarget(
     return missing.length === 0 ? `${device}:${inode}` : undefined
   }
   try {
-    // Whatever has another name is another target: its disk is not looked at.
+    // A path with another name is another target: its disk may stay asleep.
     const named = others.filter((path) => basename(path) === basename(target))
     const parent = named.length === 0 ? undefined : await parentOf(target)
     for (const path of parent === undefined ? [] : named) {
@@ -268,7 +268,7 @@ export class Parents {
       return finding
     }
     const place = await known.catch(() => undefined)
-    // What was refused is refused for each target in its own words.
+    // A shared look that failed is repeated, so that each target gets an error about itself.
     return place ? { ...place, target, name: basename(target) } : resolve(this.#scope, target)
   }
 

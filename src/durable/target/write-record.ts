@@ -5,16 +5,16 @@ import type { Descriptor } from '../file-system.js'
 import { encodeAppendix, encodeRecord, type RecordBody, type StoredRecord } from '../record/index.js'
 import type { Parents, Site } from './site.js'
 
-/* A new record of what is published already, in the place of the one that is there. */
+/* A new record of the published content, in the place of the present one. */
 
-/** `body`, with what has been added since to the record that it is made from. */
+/** `body`, with the `settled` line of its predecessor. */
 export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'committed'>): Uint8Array {
   return Buffer.concat([encodeRecord(body), ...(committed ? [encodeAppendix({ settled: true })] : [])])
 }
 
 /**
- * Writes a new record of what is published already, beside the older one, durably. What fails is taken back. `renamed`: the error where
- * a directory above was renamed meanwhile. `also`: what is synced with it.
+ * Writes a new record of the published content, beside the older one, durably. A failure removes it again. `renamed`: the error where a
+ * directory above was renamed meanwhile. `also`: descriptors to sync with it.
  */
 export async function writeRecord(
   site: Site,
@@ -40,7 +40,7 @@ export async function writeRecord(
     synced = true
     if (!(await site.isInPlace(found))) throw renamed()
   } catch (error) {
-    // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
+    // A record whose fsync failed may not reach the disk, so remove it: the older record stays true.
     const takeBack = async () => {
       await remove(fs, directory, name)
       if (synced) await fsyncAll(fs, [directory])
@@ -50,7 +50,7 @@ export async function writeRecord(
   }
 }
 
-/** Who wrote it may have been killed before it was durable: what it says is true only once it is. */
+/** The writer may have died before the fsync, so sync the record before believing it. */
 export async function syncRecord(
   site: Site,
   found: Parents,

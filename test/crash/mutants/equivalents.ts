@@ -236,7 +236,7 @@ export const equivalents: readonly Listed[] = [
       `Scan.#mappings swapped if (!this.devices.has(_)) continue`,
       `Scan.#unlessGone swapped if (_ === undefined) throw _`,
       `readNames swapped if (!isUtf8(_)) throw new SystemError('flistxattr', errnoOf('EILSEQ'), undefined)`,
-      `readNames swapped if (_ >= 0) { const _ = Buffer.from(_.buffer, 0, _) // One that is not could not be asked…`,
+      `readNames swapped if (_ >= 0) { const _ = Buffer.from(_.buffer, 0, _) // JavaScript could not name such an …`,
     ],
   },
   {
