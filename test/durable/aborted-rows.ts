@@ -4,7 +4,7 @@ import type { StoredRecord } from '../../src/durable/record/record.js'
 
 const other = { inode: '5', birth: '50' }
 
-/** A publication whose exchange has not come: what it found is there. */
+/** A publication that was stopped before its exchange: the old content is there. */
 function aborted(
   sequence: number,
   before: string | null,

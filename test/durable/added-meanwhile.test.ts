@@ -25,7 +25,7 @@ const foreignIn = (parent: string): string[] => readdirSync(parent).filter((name
 for (const options of [{ foreign: 'same-names' }, {}] as const) {
   const by = 'foreign' in options ? 'an agent that does not adopt' : 'an explicit command'
   for (const [what, add, path] of cases) {
-    await t.test(`${what} that another program adds meanwhile is kept: ${by}`, async (t) => {
+    await t.test(`a publication keeps ${what} that another program adds meanwhile: ${by}`, async (t) => {
       const parent = scratch(t)
       const target = join(parent, 'certs')
       mkdirSync(target)
@@ -46,7 +46,7 @@ for (const options of [{ foreign: 'same-names' }, {}] as const) {
   }
 }
 
-await t.test('what another program adds while the old content is being removed is kept, too', async (t) => {
+await t.test('a publication keeps a file that another program adds while it removes the old content', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   mkdirSync(target)

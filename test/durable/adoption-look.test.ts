@@ -14,43 +14,51 @@ import { Alone, scene } from './adoption-scene.js'
 import { codeOf, messageOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 
-await t.test('a look where nothing is says so, and makes nothing; one that fails says what failed', async (t) => {
-  const { root, target, fs, requestFor } = scene(t)
-  const look = async (by: FileSystem = fs, path = target) => {
-    try {
-      const { own, checks } = await examineAdoption(by, { ...requestFor({}), target: path }, { replace: false })
-      return { own, says: checks.map(({ verdict, message }) => `${verdict}: ${message}`) }
-    } catch (error) {
-      const { name, code, published, message } = error as DurableWriteError
-      return { name, code, published, message }
+await t.test(
+  'examineAdoption of a missing directory says so and makes nothing; a failed one names the failed call',
+  async (t) => {
+    const { root, target, fs, requestFor } = scene(t)
+    const look = async (by: FileSystem = fs, path = target) => {
+      try {
+        const { own, checks } = await examineAdoption(by, { ...requestFor({}), target: path }, { replace: false })
+        return { own, says: checks.map(({ verdict, message }) => `${verdict}: ${message}`) }
+      } catch (error) {
+        const { name, code, published, message } = error as DurableWriteError
+        return { name, code, published, message }
+      }
     }
-  }
-  const missing = join(root, 'missing/certs')
-  const [first, ...others] = (await look(fs, missing)).says ?? []
-  t.equal(first, `pending: ${missing} does not exist`)
-  t.strictSame(new Set(others), new Set([`pending: not looked at: ${missing} does not exist`]))
-  t.strictSame(readdirSync(root), ['certs'])
+    const missing = join(root, 'missing/certs')
+    const [first, ...others] = (await look(fs, missing)).says ?? []
+    t.equal(first, `pending: ${missing} does not exist`)
+    t.strictSame(new Set(others), new Set([`pending: not looked at: ${missing} does not exist`]))
+    t.strictSame(readdirSync(root), ['certs'])
 
-  const failing = (failed: string, error: Error, name?: string) =>
-    intercepted((call, args) => {
-      if (call === failed && (name === undefined || args[1] === name)) throw error
-    }, new Alone()).fs
-  const unread = { name: 'DurableWriteError', code: 'EIO', published: false }
-  const message = new RegExp(`^could not look at ${target}: `)
-  t.match(await look(failing('free', failure('EIO', 'statfs'))), { ...unread, message })
-  t.match(await look(failing('openFile', failure('EIO', 'open'), 'tls.key')), { ...unread, message })
-  t.match(await look(failing('openFile', new Error('a defect'), 'tls.key')), { message: 'a defect' })
+    const failing = (failed: string, error: Error, name?: string) =>
+      intercepted((call, args) => {
+        if (call === failed && (name === undefined || args[1] === name)) throw error
+      }, new Alone()).fs
+    const unread = { name: 'DurableWriteError', code: 'EIO', published: false }
+    const message = new RegExp(`^could not look at ${target}: `)
+    t.match(await look(failing('free', failure('EIO', 'statfs'))), { ...unread, message })
+    t.match(await look(failing('openFile', failure('EIO', 'open'), 'tls.key')), { ...unread, message })
+    t.match(await look(failing('openFile', new Error('a defect'), 'tls.key')), { message: 'a defect' })
 
-  const unsaid = new DurableWriteError('no pair', { code: 'EINVAL', syscall: 'read', path: target, state: 'as it was' })
-  const keyPairs = () => Promise.reject(unsaid)
-  const { checks } = await examineAdoption(fs, requestFor({}), { replace: false, keyPairs })
-  const refusal = { verdict: 'refused', message: 'no pair', advice: 'choose another path' }
-  t.match(checks.at(-1), refusal, 'what is refused without advice')
-  rmSync(target, { recursive: true })
-  symlinkSync('elsewhere', target)
-  t.match((await look()).says?.[2], /^refused: .*symbolic link/)
-  t.match((await look()).says?.[4], /^pending: not looked at: .*symbolic link/)
-})
+    const unsaid = new DurableWriteError('no pair', {
+      code: 'EINVAL',
+      syscall: 'read',
+      path: target,
+      state: 'as it was',
+    })
+    const keyPairs = () => Promise.reject(unsaid)
+    const { checks } = await examineAdoption(fs, requestFor({}), { replace: false, keyPairs })
+    const refusal = { verdict: 'refused', message: 'no pair', advice: 'choose another path' }
+    t.match(checks.at(-1), refusal, 'what is refused without advice')
+    rmSync(target, { recursive: true })
+    symlinkSync('elsewhere', target)
+    t.match((await look()).says?.[2], /^refused: .*symbolic link/)
+    t.match((await look()).says?.[4], /^pending: not looked at: .*symbolic link/)
+  },
+)
 
 await t.test('a look reads content once, without its labels, and gives the lock back', async (t) => {
   const { root, examine } = scene(t)
@@ -67,7 +75,7 @@ await t.test('a look reads content once, without its labels, and gives the lock 
 })
 
 await t.test(
-  'whoever looks beside another publisher is told so; an owned target is looked at no further',
+  'examineAdoption beside another publisher names it; of an owned target it checks nothing more',
   async (t) => {
     const { root, target, fs, take, examine, requestFor } = scene(t)
     const names = namesFor('certs')
@@ -131,7 +139,7 @@ await t.test('who waits for a look in this process has the lock once nothing of 
   let looking = false
   const fs = new Watched()
   const { files } = requestFor({})
-  // Until its content is read it may not have the lock yet.
+  // Before it has read its content, the publication may not have the lock yet.
   async function* content(): AsyncIterable<string> {
     looking = true
     yield Promise.resolve('key')

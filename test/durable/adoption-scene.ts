@@ -82,7 +82,7 @@ export function scene(t: Test, there: Record<string, string> = before, fs: NodeF
   return { root, target, fs, take, publishBy, examine, refuses, past, requestFor }
 }
 
-/** Looks at no process: a test of its own does that. */
+/** Scans no process: writers-in-use has another test. */
 export class Alone extends NodeFileSystem {
   override writersIn(): Promise<Writers> {
     return Promise.resolve({ writer: undefined, unseen: undefined })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { wrapError } from '../../src/durable/errors.js'
 
-await t.test('which right is missing depends on what was denied', (t) => {
+await t.test('the advice of an EACCES names the right to read or to write by the denied call', (t) => {
   const say = (syscall: string, path: string) => {
     const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall, path })
     return wrapError('/srv/target', error, false, 'could not publish').message

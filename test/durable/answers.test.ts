@@ -37,7 +37,7 @@ await t.test('a place in a record: absent, or all of it', (t) => {
   t.end()
 })
 
-await t.test('an inode is the same by its number, and by when it was made, where both times are known', (t) => {
+await t.test("isSame compares the inode's number, and its birth if the kernel has both", (t) => {
   const rows: [recorded: string, found: string | undefined, expected: boolean][] = [
     ['1 5', '1 5', true],
     ['1 5', '2 5', false],

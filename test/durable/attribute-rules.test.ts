@@ -39,7 +39,7 @@ await t.test('a path, and the directories above it up to the one in which all ar
   t.end()
 })
 
-await t.test('what was there keeps its own; what is new inherits the default list of the directory above it', (t) => {
+await t.test('an existing entry keeps its list; a new one inherits the default list of the directory above it', (t) => {
   const old = [
     entry('', 'directory', { [defaultAttribute]: byDefault }),
     entry('listed', 'file', { [accessAttribute]: open, 'user.note': 'x' }),
@@ -65,7 +65,7 @@ await t.test('what was there keeps its own; what is new inherits the default lis
   t.end()
 })
 
-await t.test('a new target inherits the default list of the directory that it is made in', (t) => {
+await t.test('a new target inherits the default list of its parent', (t) => {
   const of = (inherited: string | undefined, path: string, type: 'file' | 'directory') =>
     valueOf(() =>
       shown(new KeptAttributes([], inherited === nothing ? nothing : bytes(inherited)).of(path, type, 0o750)),
@@ -84,7 +84,7 @@ await t.test('a new target inherits the default list of the directory that it is
   t.end()
 })
 
-await t.test('the list of a mode leaves alone what is no access list', (t) => {
+await t.test('withMode leaves alone values that are no access list', (t) => {
   const note = new Map([['user.note', bytes('x')]])
   t.equal(withMode(note, 0o640), note)
   t.equal(withMode(undefined, 0o640), undefined)
@@ -101,7 +101,7 @@ await t.test('the list of a mode leaves alone what is no access list', (t) => {
   t.end()
 })
 
-await t.test('the digest of attributes tells which path has which value, in whatever order they are read', (t) => {
+await t.test('the digest of attributes tells which path has which value, in any order of reading', (t) => {
   const at = (path: string, extended: Record<string, string>) => entry(path, 'file', extended)
   t.equal(attributesDigest([]), null)
   t.equal(attributesDigest([entry('a', 'file'), at('b', {})]), null)
@@ -122,7 +122,7 @@ await t.test('the digest of attributes tells which path has which value, in what
 })
 
 await t.test(
-  'user attributes come before the owner, lists after the mode; one that cannot be kept is named',
+  'setExtended sets user attributes before the owner and lists after the mode, and names the one it cannot set',
   async (t) => {
     const set: string[] = []
     let code = ''

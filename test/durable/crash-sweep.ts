@@ -20,7 +20,7 @@ import { removeTree } from '../remove-tree.js'
 
 interface Scenario {
   name: string
-  /** Makes what is there before, if anything. */
+  /** Makes the content before, if any. */
   before?: (parent: string) => Promise<unknown>
   publication: (fs: FileSystem, parent: string) => TargetPublication[]
   old: Record<string, string>
@@ -118,7 +118,7 @@ const errors = {
 /** Cases at a time: most of a case is waiting for the disk. */
 const lanes = 4
 
-/** Runs the cases, so many at a time, each lane with a parent directory of its own. */
+/** Runs the cases, so many at a time, each lane in another parent directory. */
 async function spread(root: string, cases: readonly ((root: string) => Promise<void>)[]): Promise<void> {
   const left = cases.values()
   const lane = async (_: unknown, index: number): Promise<void> => {

@@ -1,7 +1,7 @@
 /*
- * Killed twice: the first process after its exchange, whose durability nobody knows; the second before its own, so that its record
- * alone seems to say that the target is what it was. It is: but not known to survive. What the first exchange took out may be
- * what a power cut brings back, so it must be whole until a later publication is committed.
+ * Killed twice: the first process after its exchange, which may not be durable; the second before its exchange, so that its record alone
+ * seems to vouch for the target. A power cut may still undo the first exchange and bring the old content back, so that must stay whole
+ * until a later publication is committed.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /*
- * Another program (Ansible, a backup) puts back what a target held before its newest publication. That is drift of a publication that was
- * committed, and no sign of one that was aborted before its exchange: its record stays, with pin, history and hooks.
+ * Another program (Ansible, a backup) puts a target's earlier content back. That is drift of a committed publication, and no sign of an
+ * aborted one: its record stays, with pin, history and hooks.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -61,7 +61,7 @@ function scene(t: Test, form: Form = 'exchange') {
     readdirSync(root)
       .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(name))
       .map((name) => join(root, name))
-  /** All that readers are told. */
+  /** The answers of all readers. */
   const answers = async () => ({
     publication: await readPublication(real, target),
     history: await readHistory(real, target),
@@ -203,45 +203,51 @@ await t.test('the record before was not removed: the newest committed one speaks
   t.ok(kept(root).includes('record'))
 })
 
-await t.test('a publication that was aborted before its exchange is still told from one that was not', async (t) => {
-  for (const form of ['exchange', 'symlink'] as const) {
-    const { target, replace, records } = scene(t, form)
-    await replace({ a: '1' }, { publisher: 'agent' })
-    let dead = false
-    const { fs } = intercepted((call) => {
-      if (dead) throw new Killed()
-      if (call !== 'rename') return
-      dead = true
-      throw new Killed()
-    })
-    await replace({ a: '2' }, {}, fs).catch(() => undefined)
-    t.equal(records().length, 2)
-    const seen = await readPublication(real, target)
-    t.equal(seen?.digest, seen?.actual, 'the record of what is there speaks')
-    // What was staged inside of a symlink directory is removed by a publication.
-    const outcome = form === 'exchange' ? 'unchanged' : 'replaced'
-    t.match(await replace({ a: '1' }, { publisher: 'agent' }), { outcome })
-    t.equal(records().length, 1, 'and the other one goes')
-  }
-})
+await t.test(
+  'recovery still tells a publication that was aborted before its exchange from a committed one',
+  async (t) => {
+    for (const form of ['exchange', 'symlink'] as const) {
+      const { target, replace, records } = scene(t, form)
+      await replace({ a: '1' }, { publisher: 'agent' })
+      let dead = false
+      const { fs } = intercepted((call) => {
+        if (dead) throw new Killed()
+        if (call !== 'rename') return
+        dead = true
+        throw new Killed()
+      })
+      await replace({ a: '2' }, {}, fs).catch(() => undefined)
+      t.equal(records().length, 2)
+      const seen = await readPublication(real, target)
+      t.equal(seen?.digest, seen?.actual, 'the record of what is there speaks')
+      // The next publication removes the generation that was staged inside of a symlink directory.
+      const outcome = form === 'exchange' ? 'unchanged' : 'replaced'
+      t.match(await replace({ a: '1' }, { publisher: 'agent' }), { outcome })
+      t.equal(records().length, 1, 'and the other one goes')
+    }
+  },
+)
 
-await t.test('what another program put there under a freed number is not what was there', async (t) => {
-  const root = scratch(t)
-  const path = join(root, 'file')
-  mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, 'theirs', { mode: 0o600 })
-  const [first] = await publish([filePublication(real, path, 'ours', { publisher: 'install' })])
-  t.match(first, { outcome: 'replaced' })
-  // ext4 gives the freed number out again at once; elsewhere this is but one more inode.
-  writeFileSync(join(root, 'new'), 'theirs', { mode: 0o600 })
-  renameSync(join(root, 'new'), path)
-  const [record = ''] = readdirSync(root).filter((name) => name.endsWith('.1'))
-  const [line = ''] = readFileSync(join(root, record), 'utf8').split('\n')
-  writeFileSync(join(root, record), `${line}\n`)
-  const before = await readPublication(real, path)
-  t.match(before, { differences: [{ path: '.' }] })
-  const [failed] = await publish([filePublication(full(), path, 'ours', { publisher: 'install' })])
-  t.match(failed, { error: { code: 'ENOSPC' } })
-  t.strictSame(await readPublication(real, path), before)
-  t.ok(readdirSync(root).includes(record))
-})
+await t.test(
+  "recovery does not take another program's entry with a freed inode number for the old content",
+  async (t) => {
+    const root = scratch(t)
+    const path = join(root, 'file')
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, 'theirs', { mode: 0o600 })
+    const [first] = await publish([filePublication(real, path, 'ours', { publisher: 'install' })])
+    t.match(first, { outcome: 'replaced' })
+    // ext4 gives the freed number out again at once; elsewhere this is but one more inode.
+    writeFileSync(join(root, 'new'), 'theirs', { mode: 0o600 })
+    renameSync(join(root, 'new'), path)
+    const [record = ''] = readdirSync(root).filter((name) => name.endsWith('.1'))
+    const [line = ''] = readFileSync(join(root, record), 'utf8').split('\n')
+    writeFileSync(join(root, record), `${line}\n`)
+    const before = await readPublication(real, path)
+    t.match(before, { differences: [{ path: '.' }] })
+    const [failed] = await publish([filePublication(full(), path, 'ours', { publisher: 'install' })])
+    t.match(failed, { error: { code: 'ENOSPC' } })
+    t.strictSame(await readPublication(real, path), before)
+    t.ok(readdirSync(root).includes(record))
+  },
+)

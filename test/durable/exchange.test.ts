@@ -1,4 +1,6 @@
-/** A directory in the form `exchange`: whose content is taken over, what stays of it and for how long, and what is never deleted. */
+/**
+ * A directory in the form `exchange`: which content a publication takes over, which it keeps and for how long, and which it never deletes.
+ */
 import type { DirectoryPublicationOptions } from '../../src/durable/publish/request.js'
 import { chownSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -56,23 +58,26 @@ await t.test('a link ..data is the form symlink; a file of that name is a file',
   t.equal(await replace({ a: '4' }), `EEXIST: ${target} was published with publish: symlink`)
 })
 
-await t.test('one entry of somebody else is taken over and kept, and an empty directory is not', async (t) => {
-  const adopt = { adopt: takeOver({ replace: true }) }
-  const kind = async (there: Record<string, string>) => {
-    const { target, lines, replace } = scene(t)
-    mkdirSync(target)
-    for (const [path, text] of Object.entries(there)) writeFileSync(join(target, path), text, { mode: 0o600 })
-    const outcome = await replace({ a: 'new' }, adopt, new Alone())
-    const past = ((await readHistory(new NodeFileSystem(), target)) ?? []).map(({ why }) => why)
-    const told = [...lines]
-    t.equal(await replace({ a: 'newer' }, adopt, new Alone()), 'replaced')
-    return [outcome, past, told.map((line) => line.replace(target, 'TARGET')), [...lines]]
-  }
-  t.equal(await scene(t).replace({ a: 'new' }, adopt, new Alone()), 'created')
-  const told = 'holdfast has taken over TARGET, and keeps what it held as the content 0'
-  t.strictSame(await kind({}), ['replaced', ['published'], [], []])
-  t.strictSame(await kind({ a: 'old' }), ['replaced', ['published', 'adopted'], [told], []])
-})
+await t.test(
+  'a publication takes over and keeps a single foreign entry, and takes over no empty directory',
+  async (t) => {
+    const adopt = { adopt: takeOver({ replace: true }) }
+    const kind = async (there: Record<string, string>) => {
+      const { target, lines, replace } = scene(t)
+      mkdirSync(target)
+      for (const [path, text] of Object.entries(there)) writeFileSync(join(target, path), text, { mode: 0o600 })
+      const outcome = await replace({ a: 'new' }, adopt, new Alone())
+      const past = ((await readHistory(new NodeFileSystem(), target)) ?? []).map(({ why }) => why)
+      const told = [...lines]
+      t.equal(await replace({ a: 'newer' }, adopt, new Alone()), 'replaced')
+      return [outcome, past, told.map((line) => line.replace(target, 'TARGET')), [...lines]]
+    }
+    t.equal(await scene(t).replace({ a: 'new' }, adopt, new Alone()), 'created')
+    const told = 'holdfast has taken over TARGET, and keeps what it held as the content 0'
+    t.strictSame(await kind({}), ['replaced', ['published'], [], []])
+    t.strictSame(await kind({ a: 'old' }), ['replaced', ['published', 'adopted'], [told], []])
+  },
+)
 
 await t.test('the record names what an old content held, where no other record does', async (t) => {
   const { target, replace, recorded } = scene(t)
@@ -87,7 +92,7 @@ await t.test('the record names what an old content held, where no other record d
   t.strictSame(await named(), ['', 'a', 'b'])
 })
 
-await t.test('in use, all of the old content stays for an hour, if nobody says how long', async (t) => {
+await t.test('a publication keeps old content in use for an hour by default', async (t) => {
   const { root, target, lines, replace, recorded } = scene(t)
   const fs = new Observed()
   const retire = { retire: 'whenUnused' } as const
@@ -114,7 +119,7 @@ await t.test('in use, all of the old content stays for an hour, if nobody says h
 })
 
 await t.test(
-  'once the exchange is durable, a mutation asks the journal: the first removal, or a file that is made',
+  'after the exchange is durable, a mutation asks the journal: the first removal, or a new file',
   async (t) => {
     const { replace } = scene(t)
     const mutation = async (
@@ -160,7 +165,7 @@ await t.test('old content in which another program has mounted something stays w
   t.strictSame(lines, ['could not remove the old content; the next run retries'])
 })
 
-await t.test('what fails before the exchange leaves neither what was staged nor a copy of what is there', async (t) => {
+await t.test('a failure before the exchange leaves neither staged content nor a copy of the old one', async (t) => {
   const { root, target, lines, replace } = scene(t)
   const history = { keep: 1, maxAge: null }
   t.equal(await replace({ a: '1' }, { history }), 'created')
@@ -221,7 +226,7 @@ await t.test('what comes into the place of the target once it is locked is refus
   }
 })
 
-await t.test('a target that cannot be opened is left alone', async (t) => {
+await t.test('a publication changes nothing at a target that it cannot open', async (t) => {
   const { root, target, replace } = scene(t)
   t.equal(await replace({ a: '1' }), 'created')
   const opening = (code: string) =>
@@ -233,13 +238,17 @@ await t.test('a target that cannot be opened is left alone', async (t) => {
   t.strictSame([contents(target), kept(root)], [{ a: '1' }, ['lock', 'record']])
 })
 
-await t.test('whose mode and owner stay may own what is taken over', { skip: !isRoot && 'needs root' }, async (t) => {
-  const { target, replace } = scene(t)
-  mkdirSync(target)
-  writeFileSync(join(target, 'a'), 'old')
-  for (const path of [target, join(target, 'a')]) chownSync(path, 1234, 0)
-  const adopt = { adopt: takeOver({ replace: true }) }
-  t.match(await replace({ a: 'new' }, adopt, new Alone()), /^EEXIST: .* safeOwner: user 1234 owns /)
-  t.equal(await replace({ a: 'new' }, { ...adopt, attributes: 'keep' }, new Alone()), 'replaced')
-  t.equal(statSync(join(target, 'a')).uid, 1234)
-})
+await t.test(
+  'with attributes keep, another user may own a directory that a publication takes over',
+  { skip: !isRoot && 'needs root' },
+  async (t) => {
+    const { target, replace } = scene(t)
+    mkdirSync(target)
+    writeFileSync(join(target, 'a'), 'old')
+    for (const path of [target, join(target, 'a')]) chownSync(path, 1234, 0)
+    const adopt = { adopt: takeOver({ replace: true }) }
+    t.match(await replace({ a: 'new' }, adopt, new Alone()), /^EEXIST: .* safeOwner: user 1234 owns /)
+    t.equal(await replace({ a: 'new' }, { ...adopt, attributes: 'keep' }, new Alone()), 'replaced')
+    t.equal(statSync(join(target, 'a')).uid, 1234)
+  },
+)

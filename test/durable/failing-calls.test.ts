@@ -20,7 +20,7 @@ async function breachOfNextRun(failed: Played, undisturbed: Played): Promise<str
   const wanted = viewOf(undisturbed.end)
   const wasDone = differencesOf(viewOf(failed.end), wanted).length === 0
   const expected = new Set(partsOf(undisturbed.answer).flatMap(codesOf))
-  // What is taken away cannot be taken away again.
+  // A second removal of the same entry fails so.
   if (wasDone) expected.add('ENOENT')
   const strange = partsOf(next.answer).find((part) => codesOf(part).some((code) => !expected.has(code)))
   const [other] = differencesOf(wanted, viewOf(next.end))

@@ -51,7 +51,7 @@ function entriesOf(directory: string): string[] {
   })
 }
 
-await t.test('modes and owners are the old ones, and nobody else ever gets at the copy', async (t) => {
+await t.test('a copy has the old modes and owners, and no other user can ever reach it', async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await replace(target, 'old')
@@ -99,23 +99,27 @@ await t.test('what cannot be copied keeps the old content in its place, and noth
   t.strictSame(kept(root), ['lock', 'record'])
 })
 
-await t.test('whatever is inherited, nobody else gets at it', { skip: !hasLists && 'needs setfacl' }, async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
-  await replace(target, 'old')
-  spawnSync('setfacl', ['-d', '-m', 'u:1234:rwx', root])
-  t.equal(await replace(target, 'new'), 'replaced')
-  const [copy = ''] = copiesIn(root)
-  const opened = await real.openPath(copy)
-  const lists = await real.extendedAttributes(opened).finally(() => real.close(opened))
-  t.strictSame([...(lists ?? []).keys()], [])
-  t.equal(modeOf(copy), '700')
-})
+await t.test(
+  'an inherited default list opens the copy to no other user',
+  { skip: !hasLists && 'needs setfacl' },
+  async (t) => {
+    const root = scratch(t)
+    const target = join(root, 'certs')
+    await replace(target, 'old')
+    spawnSync('setfacl', ['-d', '-m', 'u:1234:rwx', root])
+    t.equal(await replace(target, 'new'), 'replaced')
+    const [copy = ''] = copiesIn(root)
+    const opened = await real.openPath(copy)
+    const lists = await real.extendedAttributes(opened).finally(() => real.close(opened))
+    t.strictSame([...(lists ?? []).keys()], [])
+    t.equal(modeOf(copy), '700')
+  },
+)
 
-// Another user cannot enter what it makes under this umask, whether holdfast makes it or mkdir(1).
+// Another user cannot enter a directory made under this umask, by holdfast or by mkdir(1).
 const umaskNeeds = isRoot ? false : 'needs root, which enters a directory without its execute permission'
 
-await t.test('whatever the umask is, its owner gets at it', { skip: umaskNeeds }, async (t) => {
+await t.test('the owner can reach the copy under any umask', { skip: umaskNeeds }, async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await replace(target, 'old')
@@ -133,7 +137,7 @@ await t.test('whatever the umask is, its owner gets at it', { skip: umaskNeeds }
   t.strictSame([modeOf(copy), modes], ['700', ['700']], 'before anything is made in it')
 })
 
-await t.test('what is handed over to be synced is complete', async (t) => {
+await t.test('copies are complete when the publication hands them over to the barrier', async (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'old/sub'), { recursive: true })
   writeFileSync(join(root, 'old/sub/key'), 'key')

@@ -50,7 +50,7 @@ void t.test('so many, so young, and of objects that are there', (t) => {
   t.end()
 })
 
-void t.test('limits are those that are asked for, or were last; a rollback that may be lost keeps one more', (t) => {
+void t.test('limits come from the request, or from the last one; a rollback that may be lost keeps one more', (t) => {
   const history = { ...forever(3), generations: [] }
   const limits = (seen: Judgement | undefined, asked?: HistoryLimits) => valueOf(() => limitsOf(asked, seen))
   t.strictSame(limits(undefined), forever(0), 'none for a new target')
@@ -80,7 +80,7 @@ void t.test('limits are those that are asked for, or were last; a rollback that 
   t.end()
 })
 
-void t.test('what is there stays, is beyond the limits, or is left over', (t) => {
+void t.test('sift tells generations that stay, that exceed the limits, and leftovers', (t) => {
   const history = { ...forever(2), generations: [past(4), past(3), past(2), past(1)] }
   const names = ['copy 4', 'copy 2', 'copy 1', 'copy of nobody']
   const sifted = (seen: Judgement | undefined, asked?: HistoryLimits, there = names) =>

@@ -51,7 +51,7 @@ export function watchedSyncs(real?: NodeFileSystem): { fs: FileSystem; synced: S
   return { fs, synced }
 }
 
-/** The real file system, where somebody else acts before one of the calls; those that are synchronous are only told. */
+/** The real file system; `act` runs before one of the calls. It only observes the synchronous ones. */
 export function beside(
   real: NodeFileSystem,
   isNow: (call: string) => boolean,

@@ -1,6 +1,6 @@
 /*
- * Before every call of the scenes marked so, another process publishes at the same path, once and twice, or the caller aborts. What two
- * callers come to must be as if one had come after the other, and who has aborted is told the truth.
+ * Before every call of the scenes marked so, another process publishes at the same path, once and twice, or the caller aborts. The end of
+ * two callers must be as if one had come after the other, and an aborted caller gets the truth.
  */
 import t from 'tap'
 import { drawn } from './calls/faults.js'
@@ -9,7 +9,7 @@ import { play, type Played } from './calls/play.js'
 import { breachOf, ruleNames, type RuleName, shown } from './calls/rules.js'
 import { scenes } from './calls/scenes.js'
 
-/** What of the rules depends on nobody else. */
+/** Rules that hold in spite of another publisher. */
 const alone: readonly RuleName[] = [
   'each descriptor is closed',
   'the lock is held at each change',
@@ -37,7 +37,7 @@ for (const scene of scenes.filter(({ meets }) => meets)) {
         let other = ''
         const act = async (disk: Played['end']): Promise<void> => void (other = await another(scene, disk, times))
         const played = await play(scene, { meanwhile: { index, act }, undisturbed })
-        // Calls that are synchronous let nobody come between.
+        // Another publisher cannot come between synchronous calls.
         if (other === '') continue
         const order = await orderOf(orders, played, other)
         const what = `it answers ${keyOf(played.answer)}, the other ${other}, and the end is as after neither order\n${await stateOf(played.end, played.user)}\n${orders.map((one) => `${one.name}: ${one.scene} ${one.other} ${one.state}`).join('\n')}`
@@ -56,7 +56,7 @@ for (const scene of scenes.filter(({ meets }) => meets)) {
       const caller = new AbortController()
       const act = (): void => caller.abort()
       const played = await play(scene, { meanwhile: { index, act }, signal: caller.signal, undisturbed })
-      // An abort changes nothing on the disk: what is answered is judged as if nobody had come between.
+      // An abort changes nothing on the disk: the rules judge the answer as without an interruption.
       const breach = await breachOfRules({ ...played, meanwhile: undefined }, ruleNames)
       if (breach !== undefined) breaches.push(`before call ${index}: ${breach}`)
     }

@@ -1,4 +1,4 @@
-/** The states that a predecessor can leave a target in, each with what is to be done. */
+/** The states that a predecessor can leave a target in, each with its remedy. */
 import t from 'tap'
 import { type Judgement } from '../../src/durable/record/judge.js'
 import type { Identity } from '../../src/durable/path/place.js'
@@ -59,7 +59,7 @@ export interface Row {
   readonly taken?: readonly number[]
   readonly staging?: boolean
   readonly shared?: boolean
-  /** Of the target, where it is not the one that the records name. */
+  /** Of the target, where it differs from the one in the records. */
   readonly identity?: Identity
   /** The path in the file system, where it is another one. */
   readonly at?: string

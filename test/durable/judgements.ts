@@ -1,4 +1,4 @@
-/** What is found of a target that holds content `a`, for whoever asks what follows from it. */
+/** The judgement of a target that holds content `a`, for tests of its consequences. */
 import type { Judgement } from '../../src/durable/record/judge.js'
 import type { StoredRecord } from '../../src/durable/record/record.js'
 import type { Tree } from '../../src/durable/path/tree.js'
@@ -22,11 +22,11 @@ export function found(marks: Partial<StoredRecord> = {}, about: Partial<Judgemen
   }
 }
 
-/** The same, where somebody has changed it since. */
+/** The same, after another program's change. */
 export const drifted = (marks: Partial<StoredRecord> = {}): Judgement =>
   found(marks, { current: undefined, tree: treeOf('edited') })
 
-/** What it gives, or that it fails. */
+/** Its value, or that it fails. */
 export function valueOf(give: () => unknown): unknown {
   try {
     return give()

@@ -1,4 +1,4 @@
-/** `attributes: keep`: mode and owner of what is there are the administrator's, and a change of them is no drift. */
+/** `attributes: keep`: mode and owner of existing entries are the administrator's, and a change of them is no drift. */
 import { chmodSync, chownSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -25,7 +25,7 @@ function give(path: string, mode: number, [uid, gid]: readonly [number, number])
   return attributesOf(path)
 }
 
-await t.test('what a plan has of streams is closed, and nothing else is asked to close', async (t) => {
+await t.test('a plan closes its streams, and calls close on nothing else', async (t) => {
   const stream = Readable.from(['x'])
   const planned = PlannedTree.ofDirectory(planFor('/target', { files: { a: 'in memory', b: stream, 'sub/c': '' } }), {
     uid: 0,
@@ -39,7 +39,7 @@ await t.test('what a plan has of streams is closed, and nothing else is asked to
   t.ok(stream.destroyed)
 })
 
-await t.test('each entry keeps its own; what is new gets those of the target', async (t) => {
+await t.test('each existing entry keeps its mode and owner; a new one gets those of the target', async (t) => {
   const target = join(scratch(t), 'target')
   const replace = (files: Record<string, string>) =>
     replaceDirectory(target, { attributes: 'keep', fileMode: 0o604, files })
@@ -121,7 +121,7 @@ await t.test('a file, with content from a stream; and the form symlink', async (
   t.match(await verifyDirectory(target), { intact: true })
 })
 
-await t.test('a mode, a user or a group is kept where it alone has changed', async (t) => {
+await t.test('an entry keeps its mode, user or group where that alone has changed', async (t) => {
   const file = join(scratch(t), 'file')
   const group = process.getegid?.() ?? 0
   let text = 0
@@ -137,7 +137,7 @@ await t.test('a mode, a user or a group is kept where it alone has changed', asy
   }
 })
 
-await t.test('nothing is kept of what is of another type, nor where nothing is', async (t) => {
+await t.test('an entry of another type, or a missing one, passes nothing on', async (t) => {
   const planned = PlannedTree.ofFile(Buffer.from('1'), 0o600, { uid: 1, gid: 2 })
   t.throws(() => planned.tree, 'before it is read')
   await planned.read()
@@ -150,17 +150,20 @@ await t.test('nothing is kept of what is of another type, nor where nothing is',
   }
 })
 
-await t.test('earlier contents are what they were, and go back with the mode and owner of now', async (t) => {
-  const target = join(scratch(t), 'target')
-  const replace = (a: string) =>
-    replaceInCore(target, { files: { a }, attributes: 'keep', history: { keep: 3, maxAge: null } })
-  await replace('1')
-  give(join(target, 'a'), 0o640, [12, 34])
-  await replace('2')
-  const now = give(join(target, 'a'), 0o444, [13, 34])
-  t.match(await readHistory(target), [{ state: 'present' }, { state: 'whole' }])
-  await rollBack(target, { pin: { reason: 'test', until: 'released' } })
-  t.same(contents(target), { a: '1' })
-  t.equal(attributesOf(join(target, 'a')), now)
-  t.match(await verifyDirectory(target), { intact: true })
-})
+await t.test(
+  'earlier contents keep their attributes, and a rollback gives them the present mode and owner',
+  async (t) => {
+    const target = join(scratch(t), 'target')
+    const replace = (a: string) =>
+      replaceInCore(target, { files: { a }, attributes: 'keep', history: { keep: 3, maxAge: null } })
+    await replace('1')
+    give(join(target, 'a'), 0o640, [12, 34])
+    await replace('2')
+    const now = give(join(target, 'a'), 0o444, [13, 34])
+    t.match(await readHistory(target), [{ state: 'present' }, { state: 'whole' }])
+    await rollBack(target, { pin: { reason: 'test', until: 'released' } })
+    t.same(contents(target), { a: '1' })
+    t.equal(attributesOf(join(target, 'a')), now)
+    t.match(await verifyDirectory(target), { intact: true })
+  },
+)

@@ -1,6 +1,6 @@
 /**
- * Version 0.2.0 could leave a symbolic link where a directory had been (`movedFromAs: link`). What its records tell of such links is still
- * read: a move ends without one, a link that is there stays for its user, and nothing goes that may be somebody else's.
+ * Version 0.2.0 could leave a symbolic link where a directory had been (`movedFromAs: link`). holdfast still reads its records of such
+ * links: a move ends without one, an existing link stays for its user, and nothing goes that may be another program's.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync } from 'node:fs'
 import { symlinkSync, writeFileSync } from 'node:fs'
@@ -104,7 +104,7 @@ for (const remove of ['the move', 'holdfast remove'] as const) {
   })
 
   await t.test(
-    `killed before that: the directory goes, and a link that nobody can be certain of stays (${remove})`,
+    `killed before that: the directory goes, and a link of uncertain origin stays (${remove})`,
     async (t) => {
       const scene = await killed(t, 'staged')
       await goOn(scene, t)
@@ -123,7 +123,7 @@ for (const remove of ['the move', 'holdfast remove'] as const) {
   })
 }
 
-await t.test('the directory does not come back over the link while somebody uses it', async (t) => {
+await t.test('the directory does not come back over the link while a process uses it', async (t) => {
   const { from, fs, staging, was } = await killed(t, 'there')
   const used = removePublished(fs, from, { usedBy: () => Promise.resolve('the static pod web mounts it') })
   await t.rejects(used, { reason: 'TargetForeign', published: true, message: /somebody made .*was\/certs meanwhile/ })

@@ -1,4 +1,4 @@
-/** How a lock is had, call by call: when it is asked for again, whose file counts, and what is closed in which order. */
+/** How a caller gets a lock, call by call: when it tries again, whose file counts, and in which order it closes descriptors. */
 import { getEventListeners } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -10,7 +10,7 @@ import { Scope } from '../../src/durable/path/scope.js'
 import { codeOf } from '../../src/errors.js'
 import { scratch } from './scratch.js'
 
-/** What the kernel answers about locks: each list is used up in order, and then the truth is told. */
+/** The kernel's answers about locks: each list in order, and then the true ones. */
 interface Answers {
   readonly had?: boolean[]
   /** Who holds it, at each look; afterwards it is another process. */
@@ -24,7 +24,7 @@ interface Answers {
 class Locks extends NodeFileSystem {
   readonly did: string[] = []
   readonly held = new Set<Descriptor>()
-  /** Told of each look at what is no lock. */
+  /** Called at each look at a name that is no lock. */
   looked = (): void => undefined
   #opened = 0
 
@@ -62,7 +62,7 @@ class Locks extends NodeFileSystem {
   }
 
   override async close(descriptor: Descriptor): Promise<void> {
-    // As late as a disk may be with it: whoever does not wait for it goes on first.
+    // As late as a disk may be with it: a caller that does not wait for it goes on first.
     await new Promise(setImmediate)
     if (this.held.delete(descriptor)) this.did.push('close')
     return super.close(descriptor)
@@ -93,14 +93,14 @@ async function locked(t: Test, fs: Locks, timeout: number | undefined, signal?: 
   }
 }
 
-// The first: where this is wrong, whoever asks for a lock waits for ever.
-await t.test('a file that has lost its name is closed, and the one that has it now is locked', async (t) => {
+// The first: where this is wrong, each caller of a lock waits for ever.
+await t.test('lock closes a file that has lost its name, and locks its successor', async (t) => {
   const fs = new Locks({ links: [0, 1, 2] })
   t.equal(await locked(t, fs, 0), 'had')
   t.same(fs.did, ['open', 'try', 'close', 'open', 'try', 'end', 'close'])
 })
 
-await t.test('a lock that somebody holds is asked for once, where there is no time to wait', async (t) => {
+await t.test('lock tries a held lock once, where there is no time to wait', async (t) => {
   for (const timeout of [undefined, 0]) {
     const fs = new Locks({ had: [false, true] })
     t.equal(await locked(t, fs, timeout), 'EAGAIN', `${timeout}`)
@@ -132,7 +132,7 @@ await t.test(
   },
 )
 
-await t.test('it is asked for again until the time is over, or the caller aborts', async (t) => {
+await t.test('lock tries again until the time is over, or the caller aborts', async (t) => {
   const patient = new Locks({ had: [false, false, true] })
   t.equal(await locked(t, patient, 60_000), 'had')
   t.same(patient.did, ['open', 'try', 'try', 'try', 'end', 'close'])
@@ -164,7 +164,7 @@ await t.test('its file is closed before the next call of this process has its tu
   const looked = new Promise<void>((resolve) => (fs.looked = resolve))
   const second = disk.lock(path, 60_000, undefined)
   await looked
-  // Nothing is left for it to ask of the disk: by the next turn of the event loop it waits.
+  // It has nothing more to ask of the disk: by the next turn of the event loop it waits.
   await new Promise(setImmediate)
   t.same(fs.did, ['open', 'try'])
   await first.release()
@@ -172,7 +172,7 @@ await t.test('its file is closed before the next call of this process has its tu
   t.same(fs.did, ['open', 'try', 'close', 'open', 'try', 'close'])
 })
 
-await t.test('nothing is left of a wait for another call of this process', async (t) => {
+await t.test('a wait for another call of this process leaves no listener and no timer behind', async (t) => {
   const fs = new NodeFileSystem()
   const scope = new Scope(fs)
   const path = scratch(t)

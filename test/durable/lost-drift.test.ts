@@ -10,11 +10,11 @@ import { contents, kept, scratch } from './scratch.js'
 const real = new NodeFileSystem()
 const files = { a: 'new', b: 'new' }
 
-await t.test('a repair of drift that was killed, and the drift is gone: nothing is left over', async (t) => {
+await t.test('a killed repair whose drift has gone leaves nothing behind', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   await publish([directoryPublication(real, { target, files })])
-  // Not synced yet: a power cut takes it away, as somebody's hand would.
+  // Not synced yet: a power cut takes it away, as a person might.
   writeFileSync(join(target, 'drift'), 'theirs')
   const { fs } = intercepted((call) => {
     if (call === 'rename') throw new Killed('killed before the exchange')

@@ -11,7 +11,7 @@ import { ModelDisk } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 import { makeDirectory } from '../crash/model/scenario.js'
 
-/* A target that is published on the model disk, for tests of what is done to it afterwards. */
+/* A published target on the model disk, for tests of later calls on it. */
 
 export const target = '/etc/certs'
 export const names = namesFor('certs')
@@ -23,9 +23,9 @@ export class Unproven extends ModelProcess {
   }
 }
 
-/** Where somebody asks for the target's lock, in this process, before each descriptor that is closed while it is locked. */
+/** Tries the target's lock, in this process, before each close of a descriptor while it is locked. */
 export class Asked extends ModelProcess {
-  /** What he was told, to the first semicolon; 'nothing' where he had it. */
+  /** The answers, to the first semicolon; 'nothing' where it got the lock. */
   readonly told: string[] = []
   #watches = false
   #isLocked = false
@@ -71,7 +71,7 @@ export async function published<Process extends ModelProcess = ModelProcess>(
   return { disk, fs, parent, calls, beside, isHeld }
 }
 
-/** What a call fails with; undefined where it does not. A mistake of the language is told from what the program says. */
+/** The error of a call; undefined without one. Tells a defect of the program from its messages. */
 export const refusal = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => undefined,

@@ -1,4 +1,4 @@
-/** Lines of /proc/self/mountinfo, as the kernel writes them (proc(5); fs/proc_namespace.c), whatever mounts are called. */
+/** Lines of /proc/self/mountinfo, as the kernel writes them (proc(5); fs/proc_namespace.c), for any names of mounts. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
@@ -39,7 +39,7 @@ const mount = fc.record({
   superOptions: fc.array(option, { minLength: 1, maxLength: 3 }),
 })
 
-await t.test('every field of a mount is read as it was written', async (t) => {
+await t.test('parseMount reads every field of a mount as the kernel wrote it', async (t) => {
   const property = fc.property(mount, (one) => {
     const { id, device, root, mountPoint, options, optional, type, source, superOptions } = one
     const before = [id, 1, device, escaped(root), escaped(mountPoint), options.join(), ...optional].join(' ')

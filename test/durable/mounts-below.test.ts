@@ -11,7 +11,7 @@ import { scratch } from './scratch.js'
 
 const notRoot = process.getuid?.() === 0 ? false : 'needs root to mount'
 
-/** Runs the program in a mount namespace of its own, where `mounts` (source, place) are bound first. */
+/** Runs the program in a new mount namespace, where `mounts` (source, place) are bound first. */
 function holdfastUnder(mounts: readonly (readonly [string, string])[], args: readonly string[]) {
   const binds = mounts.map(([source, place]) => `mount --bind '${source}' '${place}' && `).join('')
   const { status, stdout, stderr } = spawnSync(
@@ -195,7 +195,7 @@ await t.test(
   },
 )
 
-await t.test('what is refused of an opened target leaves no descriptor open', async (t) => {
+await t.test('a refused target leaves no descriptor open', async (t) => {
   const fs = new NodeFileSystem()
   const parent = scratch(t)
   mkdirSync(join(parent, 'certs'))

@@ -28,7 +28,7 @@ await t.test('a label that is equal already is not set again: that would need th
   t.equal(set, 0)
 })
 
-await t.test('a record of a newer version is kept, and nothing is published over it', async (t) => {
+await t.test('a publication keeps a record of a newer version, and refuses to publish over it', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
@@ -73,7 +73,7 @@ await t.test('a lock file that was removed while a publisher holds it lets no se
   await replaceDirectory(target, { files: { a: 'old' } })
   const lock = join(parent, readdirSync(parent).find((name) => name.endsWith('.lock')) ?? '')
   let removed = false
-  // Between the opening of the lock file and the flock: whoever comes after makes another file of that name.
+  // Between the opening of the lock file and the flock: the next caller makes another file of that name.
   const { fs } = intercepted(() => undefined)
   const unlinking = new Proxy(fs, {
     get: (real, property) =>

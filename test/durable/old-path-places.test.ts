@@ -1,4 +1,4 @@
-/** Where the two paths of a move are, and what is found at them. */
+/** The places of the two paths of a move, and their content. */
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -72,7 +72,7 @@ await t.test('paths below directories that are missing are no path yet, and diff
   t.equal(await overlapping('/none/certs', '/never/certs'), false)
 })
 
-await t.test('a path lies in another one by its text, or by what is mounted there', async (t) => {
+await t.test('areOverlapping finds a path in another by its text, or by a mount', async (t) => {
   const bound = { device: '8:1', root: '/a/certs/sub', mountPoint: '/m' }
   const { overlapping } = machine({ ...root, '/a': { inode: 7 }, '/m': { inode: 9, mount: bound } })
   t.equal(await overlapping('/a', '/a/certs'), true)
@@ -85,7 +85,7 @@ await t.test('a path lies in another one by its text, or by what is mounted ther
   t.equal(await foreign.overlapping('/a/certs', '/m/tls'), false, 'of another file system')
 })
 
-await t.test('the new path is looked at by its own threads', async (t) => {
+await t.test('areOverlapping looks up the new path by atNew', async (t) => {
   const { fs } = machine({ ...root, '/a': { inode: 7 }, '/b': { inode: 8 } })
   let asked = 0
   const atNew = <T>(work: () => Promise<T>): Promise<T> => {
@@ -106,7 +106,7 @@ await t.test('a name is there only in the directory that was asked for, and look
   t.equal(open.size, 0)
 })
 
-await t.test('the record of a target is the one of what it holds, and without one the newest', async (t) => {
+await t.test('recordOf answers the record of the present content, and without one the newest', async (t) => {
   const from = join(scratch(t), 'certs')
   const fs = new NodeFileSystem()
   t.equal(await recordOf(fs, from), undefined)

@@ -1,4 +1,4 @@
-/** What keeps a path from moving to another, and what it is given meanwhile: rules that ask no disk. */
+/** The refusals of a move, and the request for its old path: rules without a disk. */
 import t from 'tap'
 import { DurableWriteError, foreign, unfit } from '../../src/durable/errors.js'
 import {
@@ -24,7 +24,7 @@ const pinned: Pin = { reason: 'INC-2', since: 1, until: 'released', from: [], di
 const old = (marks: Partial<StoredRecord> = {}) => record(1, null, 'a', { ...committed, ...marks })
 const coming = (state: Relocation['state'], path = to): Relocation => ({ from: path, as: 'removed', state, since: 1 })
 
-/** What it refuses, or for what it waits. */
+/** The refusal, or the reason to wait. */
 function answer(refuse: () => void): unknown {
   try {
     refuse()
@@ -117,7 +117,7 @@ await t.test('the old path is given only what still says where it moves to', (t)
   t.end()
 })
 
-await t.test('what somebody uses, has changed or wants kept stays in its place, and that is no failure', (t) => {
+await t.test("isInPlace names a user, a change or an operator's word, and takes none of them for a failure", (t) => {
   const refusal = (reason: DurableWriteError['reason'], published = false) =>
     new DurableWriteError('it stays', { code: 'EBUSY', syscall: 'none', path: from, reason, published })
   for (const reason of ['InUse', 'TargetForeign', 'Held', 'RolledBack'] as const) {

@@ -44,7 +44,7 @@ await t.test('a directory on the way needs no right to be read', (t) => {
   t.end()
 })
 
-await t.test('what has a name that is no text is opened, and a link of such a name is not followed', async (t) => {
+await t.test('openPathNoSymlinks opens a name that is no text, and follows no link of such a name', async (t) => {
   const root = scratch(t)
   const named = (byte: number): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.of(byte)])
   mkdirSync(named(0xfe))

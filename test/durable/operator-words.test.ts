@@ -1,4 +1,4 @@
-/** What an operator has said of a target, a hold or a pin, and whom it stops: by rules on what is found there. */
+/** Which publishers a hold or a pin stops: rules on the judgement of a target. */
 import t from 'tap'
 import {
   describeHold,
@@ -58,7 +58,7 @@ await t.test('a hold stops everybody until its end', (t) => {
   t.end()
 })
 
-await t.test('a pin stops who publishes by himself, until something newer comes, it ends or is released', (t) => {
+await t.test('a pin stops a publisher that acts by itself, until newer content comes, it ends or a release', (t) => {
   const asked: unknown[] = []
   const newer = (pin: Pin): boolean => asked.push(pin) > 0
   const older = (): boolean => false
@@ -86,7 +86,7 @@ await t.test('a pin stops who publishes by himself, until something newer comes,
   t.end()
 })
 
-await t.test('what has drifted is pinned by the record that speaks', (t) => {
+await t.test('the speaking record pins drifted content', (t) => {
   const supersedes = (): boolean => false
   const stops = (by: Parameters<typeof refusePinned>[2]) =>
     reasonOf(() => refusePinned(path, 'c', by, { supersedes }, now))
@@ -107,7 +107,7 @@ await t.test('a target keeps its form for as long as it is there', (t) => {
   t.end()
 })
 
-await t.test('what a newer version has published, and what others have put there, is left to them', (t) => {
+await t.test("refusals leave a newer version's publication, and other programs' files, alone", (t) => {
   t.equal(
     reasonOf(() => refuseNewer(path, { newer: [3] })),
     'TargetUnfit',

@@ -1,4 +1,4 @@
-/** Of several reasons not to publish, which one is told. On the model disk. */
+/** The order of refusals, where a publication has several reasons. On the model disk. */
 import t from 'tap'
 import { setHold } from '../../src/durable/operator/hold.js'
 import { publish } from '../../src/durable/publish/publish.js'
@@ -18,7 +18,7 @@ async function run(process: ModelProcess, a: string, options: PublicationOptions
   return outcome && 'error' in outcome ? outcome.error.reason : outcome?.outcome
 }
 
-await t.test('publisher, form, whoever is to confirm, hold, pin: in this order', async (t) => {
+await t.test('publish checks publisher, form, confirm, hold and pin in this order', async (t) => {
   const disk = new ModelDisk()
   await run(new ModelProcess(disk), '1', { publisher: 'agent', pin })
   await setHold(new ModelProcess(disk), target, { reason: 'change window', since: 0, until: null }, {})
@@ -63,7 +63,7 @@ await t.test(
   },
 )
 
-await t.test('content that cannot be read is told before a place where nothing can be published', async (t) => {
+await t.test('publish reports unreadable content before an unfit place', async (t) => {
   const process = new ModelProcess(new ModelDisk())
   let looks = 0
   process.before = (call) => {
@@ -81,7 +81,7 @@ await t.test('content that cannot be read is told before a place where nothing c
 
 for (const form of ['exchange', 'symlink', 'file'] as const) {
   await t.test(
-    `what comes to the path while one waits for the lock is refused as what was there (${form})`,
+    `publish refuses an entry that comes during the wait for the lock like an earlier one (${form})`,
     async (t) => {
       for (const [type, code] of [
         ['symlink', 'ELOOP'],
@@ -106,7 +106,7 @@ for (const form of ['exchange', 'symlink', 'file'] as const) {
   )
 }
 
-await t.test('whoever is to confirm is asked also where nothing is to be done', async (t) => {
+await t.test('publish calls confirm also where the target needs no publication', async (t) => {
   const disk = new ModelDisk()
   const asked: unknown[] = []
   const options: PublicationOptions = { confirm: ({ current }) => asked.push(current?.sequence) }

@@ -1,4 +1,4 @@
-/** Targets of a batch that are one directory, whatever their paths. */
+/** Targets of a batch that are one directory, by any paths. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The directory that holds a target: when it is refused, how often it is looked at, and that it is still there at the end. */
+/** The parent of a target: when a publication refuses it, how often it looks it up, and whether it is still there at the end. */
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -20,14 +20,14 @@ async function failed(fs: FileSystem, target: string, options: PublicationOption
   return outcome && 'error' in outcome ? outcome.error : outcome
 }
 
-/** A file system on which nobody has proven anything. */
+/** A file system without proven durability. */
 class Unproven extends NodeFileSystem {
   override async mount(directory: number): Promise<Mount> {
     return { ...(await super.mount(directory)), type: 'odd', proven: false }
   }
 }
 
-await t.test('a file system that is to be proven, and is not, is refused before anything is made on it', async (t) => {
+await t.test('requireProven refuses an unproven file system before it makes anything there', async (t) => {
   const root = scratch(t)
   const target = join(root, 'missing/certs')
   const refused = await failed(new Unproven(), target, { requireProven: true })
@@ -42,35 +42,32 @@ await t.test('a file system that is to be proven, and is not, is refused before 
   t.match(await failed(proven, '/certs', { requireProven: true }), { outcome: 'created', unproven: undefined })
 })
 
-await t.test(
-  'a missing parent that is not to be made is told before anything else, by the first that is missing',
-  async (t) => {
-    const root = scratch(t)
-    const calls: string[] = []
-    const { fs } = intercepted((call) => {
-      calls.push(call)
-      if (call === 'mount') throw failure('EIO', 'fstatfs')
-    })
-    for (const [below, missing] of [
-      ['a', 'a'],
-      ['a/b', 'a'],
-      ['a/b/c', 'a'],
-    ] as const) {
-      const path = join(root, missing)
-      const target = join(root, below, 'certs')
-      const error = {
-        code: 'ENOENT',
-        path,
-        message: new RegExp(`^${path} does not exist, and ${target} would be in it`),
-      }
-      t.match(await failed(fs, target, { parents: false }), error, below)
+await t.test('parents false reports the first missing parent before all other errors', async (t) => {
+  const root = scratch(t)
+  const calls: string[] = []
+  const { fs } = intercepted((call) => {
+    calls.push(call)
+    if (call === 'mount') throw failure('EIO', 'fstatfs')
+  })
+  for (const [below, missing] of [
+    ['a', 'a'],
+    ['a/b', 'a'],
+    ['a/b/c', 'a'],
+  ] as const) {
+    const path = join(root, missing)
+    const target = join(root, below, 'certs')
+    const error = {
+      code: 'ENOENT',
+      path,
+      message: new RegExp(`^${path} does not exist, and ${target} would be in it`),
     }
-    mkdirSync(join(root, 'a'))
-    t.match(await failed(fs, join(root, 'a/b/c/certs'), { parents: false }), { path: join(root, 'a/b') })
-    t.notOk(calls.includes('mount'))
-    t.match(await failed(fs, join(root, 'a/certs'), { parents: false }), { code: 'EIO' }, 'this one is there')
-  },
-)
+    t.match(await failed(fs, target, { parents: false }), error, below)
+  }
+  mkdirSync(join(root, 'a'))
+  t.match(await failed(fs, join(root, 'a/b/c/certs'), { parents: false }), { path: join(root, 'a/b') })
+  t.notOk(calls.includes('mount'))
+  t.match(await failed(fs, join(root, 'a/certs'), { parents: false }), { code: 'EIO' }, 'this one is there')
+})
 
 await t.test('a directory is listed once, however many targets of a batch it holds', async (t) => {
   const root = scratch(t)
@@ -94,7 +91,7 @@ await t.test('a preview of a target whose parent is missing makes none', async (
 })
 
 await t.test(
-  'a directory that is renamed while one publishes in it: the content is there, and nobody finds it',
+  'a publication whose parent is renamed meanwhile reports that its path no longer leads to the content',
   async (t) => {
     const root = scratch(t)
     const [before, after] = [join(root, 'before'), join(root, 'after')]

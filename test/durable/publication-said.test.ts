@@ -1,4 +1,4 @@
-/** What is said of a publication: by its record, compared with what is there; and nothing that the record does not say. */
+/** The state of a publication: its record compared with the disk, and no more than the record says. */
 import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -35,7 +35,7 @@ const random = '0123456789abcdef'
 const hold: Hold = { reason: '', since: 0, until: clock + 1 }
 const pin: Pin = { reason: '', since: 0, until: clock + 1, from: [], digest: 'b' }
 
-/** What is said of `certs` in this directory by these records, newest first. */
+/** The state of `certs` in this directory by these records, newest first. */
 async function said(root: string, records: readonly StoredRecord[], fs: FileSystem = new Here()) {
   const parent = await fs.openPath(root)
   const failed = (): Partial<Publication> => ({ path: 'it fails' })
@@ -43,7 +43,7 @@ async function said(root: string, records: readonly StoredRecord[], fs: FileSyst
   return saying.finally(() => fs.close(parent))
 }
 
-await t.test('a publication of which nothing is known but its content says nothing else', async (t) => {
+await t.test('publicationIn of a record with nothing but the content answers nothing else', async (t) => {
   const root = scratch(t)
   t.equal(await said(root, []), undefined)
   const first = { path: join(root, 'certs'), digest: 'a', actual: undefined, settled: true, durable: false }
@@ -57,7 +57,7 @@ await t.test('a publication of which nothing is known but its content says nothi
   t.strictSame(await said(root, [record(1, null, 'a', all)]), { ...plain, ...words, removing: true })
 })
 
-await t.test('old content that stays is told of where it is there, and since when', async (t) => {
+await t.test('publicationIn reports old content while it is there, and since when', async (t) => {
   const root = scratch(t)
   const generation = (sequence: number): Generation => ({
     name: names.generation(sequence, random),
@@ -141,7 +141,7 @@ await t.test('an entry differs in one way, the gravest', (t) => {
   t.end()
 })
 
-/** A directory in the symlink form that holds `a`, and what of it is not as recorded. */
+/** A directory in the symlink form that holds `a`, and its differences from the record. */
 async function form(t: Test, fields: Partial<StoredRecord>, root: object = {}): Promise<string[]> {
   const directory = scratch(t)
   const target = join(directory, 'certs')
@@ -183,7 +183,7 @@ await t.test(
   },
 )
 
-await t.test('a target is read as what it was published as; what goes meanwhile is not there', async (t) => {
+await t.test('readTarget reads the form of the publication; an entry that goes meanwhile is not there', async (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'directory'))
   writeFileSync(join(root, 'file'), 'x')
@@ -207,7 +207,7 @@ await t.test('a target is read as what it was published as; what goes meanwhile 
   await fs.close(parent)
 })
 
-await t.test('the hold or the pin that is in force, whatever the target holds', async (t) => {
+await t.test('readHold answers the hold or the pin in force, for any content of the target', async (t) => {
   const root = scratch(t)
   const fs = new Here()
   const word = async (fields: Partial<StoredRecord> | undefined): Promise<unknown> => {
@@ -229,7 +229,7 @@ await t.test('the hold or the pin that is in force, whatever the target holds', 
   t.equal(await word({ hold: { ...hold, until: clock }, pin: { ...pin, until: clock } }), undefined)
 })
 
-await t.test('a record that went while it was read matters where no other one is left', (t) => {
+await t.test('a record that goes during the read matters only where no other one remains', (t) => {
   const refused = (count: number, missed: boolean): boolean => {
     const records = Array.from({ length: count }, () => record(1, null, 'a'))
     return valueOf(() => refuseMissed('/srv/certs', records, missed)) === 'fails'
@@ -243,7 +243,7 @@ await t.test('a record that went while it was read matters where no other one is
 })
 
 await t.test(
-  'published files are read, those that are gone left out; a failure is one, and nothing stays open',
+  'readPublishedFiles leaves missing files out, reports a failure, and leaves no descriptor open',
   async (t) => {
     const root = scratch(t)
     mkdirSync(join(root, 'certs/sub'), { recursive: true })

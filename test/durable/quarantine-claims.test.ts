@@ -1,4 +1,4 @@
-/** Whose it is what lies under a staging name after a kill: what is there is compared with what the records name. */
+/** Whose the entry under a staging name is after a kill: the disk compared with the claims of the records. */
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -21,7 +21,7 @@ const filled: Put = (path) => {
   writeFileSync(join(path, 'a'), '')
 }
 const file: Put = (path) => writeFileSync(path, '')
-/** What `filled` makes, as it is known of it. */
+/** The file of `filled`, as a record lists it. */
 const sha256OfNothing = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 const a = { path: 'a', type: 'file', sha256: sha256OfNothing } as TreeEntry
 const none = undefined
@@ -36,7 +36,7 @@ const another: Claim = { before: 'x', after: 'y', entries: [] }
 interface Row {
   readonly what: string
   readonly put: Put
-  /** What the record says, and whose number what is there has. */
+  /** The claim of the record, and whose number the entry has. */
   readonly claim: Claim | undefined
   readonly number?: 'staged' | 'old'
   readonly known?: readonly TreeEntry[]
@@ -77,7 +77,7 @@ const rows: readonly Row[] = [
   { what: 'what has the number of a link that it replaced', put: empty, claim: first, number: 'old', isOwn: false },
 ]
 
-await t.test('what is somebody else’s gets another name, durably, and nothing else does', async (t) => {
+await t.test('quarantineForeign renames a foreign entry durably, and no other', async (t) => {
   const parent = scratch(t)
   const syncs: string[] = []
   const { fs } = intercepted((call) => {

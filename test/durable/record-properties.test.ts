@@ -1,4 +1,4 @@
-/** A record whose file was damaged says what its intact lines say, up to the first that is not; and nobody fails over it. */
+/** A reader of a damaged record gets its intact lines up to the first damaged one; and no call fails over it. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -87,7 +87,7 @@ await t.test('lines that are there more than once', async (t) => {
     assert.deepEqual(await said(repeated), expected.at(-1))
   })
   await holds(t, 'in a row', property, { runs: 50 })
-  // Its objects are older than what was appended since, and are not taken again.
+  // Its objects are older than those of the appended lines, and must not replace them.
   for (let at = 1; at <= lines.length; at++) {
     const [record = ''] = lines
     t.same(
@@ -118,7 +118,7 @@ await t.test('any line under a right checksum that no program of ours writes', a
   await holds(t, 'foreign lines', property, { runs: 100 })
 })
 
-await t.test('whatever the record is, the next publication comes about', async (t) => {
+await t.test('the next publication succeeds beside any record', async (t) => {
   let count = 0
   const property = fc.asyncProperty(
     fc.uint8Array({ maxLength: 200 }),

@@ -1,4 +1,4 @@
-/** What follows from a record: what lines that were appended change, what it asks of who reads it, and how long an operator's word holds. */
+/** The meaning of a record: the effect of appended lines, its demands on a reader, and how long an operator's word holds. */
 import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
 import t from 'tap'
@@ -30,7 +30,7 @@ const line = (value: unknown): string => {
 const bodyOf = (stored: StoredRecord): RecordBody =>
   Object.fromEntries(Object.entries(stored).filter(([field]) => field in knownFields)) as unknown as RecordBody
 
-/** The record with these fields, and these lines behind it, as it is read. */
+/** The record with these fields, and these lines behind it, after parsing. */
 function read(fields: Partial<StoredRecord>, ...lines: string[]): Partial<StoredRecord> {
   const body = Buffer.from(encodeRecord({ ...bodyOf(record(1, null, 'a')), ...fields })).toString()
   return parseRecord(body + lines.join(''), 'certs', 1, 'b') ?? {}
@@ -67,7 +67,7 @@ await t.test('a line that holds something else than it may is passed over', (t) 
   t.end()
 })
 
-await t.test('what is no record is neither one of this version nor of a newer one', (t) => {
+await t.test('text that is no record is neither one of this version nor of a newer one', (t) => {
   for (const value of [undefined, null, 7, 'x', {}, []]) {
     const answer = valueOf(() => isBody(value))
     t.equal(answer, false, inspect(value))
@@ -100,7 +100,7 @@ await t.test('the disk’s content is named by the record that is of it, else by
   t.end()
 })
 
-await t.test('a hold and a pin are in force until their end, or until somebody ends them', (t) => {
+await t.test('a hold and a pin are in force until their end, or until a call ends them', (t) => {
   const hold = (until: Hold['until']) => isInForce({ reason: '', since: 5, until }, 10)
   t.strictSame([hold(null), hold(11), hold(10), hold(9)], [true, true, false, false])
   t.equal(isInForce(undefined, 10), false)
@@ -123,7 +123,7 @@ const generation: Generation = {
 const hold: Hold = { reason: '', since: 0, until: null }
 const pin: Pin = { reason: '', since: 0, until: 'newer', from: [], digest: 'a' }
 
-await t.test('an older version refuses a record whose words it would ignore to somebody’s harm, and no other', (t) => {
+await t.test('an older version refuses a record whose words it would ignore with harm, and no other', (t) => {
   const nothing = { hold: undefined, retired: undefined, history: undefined, pin: undefined, removing: undefined }
   const asked = (said: object) => valueOf(() => demanding({ ...nothing, ...said }))
   t.strictSame(asked({}), {})
@@ -147,21 +147,18 @@ await t.test('an older version refuses a record whose words it would ignore to s
   t.end()
 })
 
-await t.test(
-  'a record that says the same again keeps all but an operator’s word, and asks for what it then says',
-  (t) => {
-    const said = {
-      hooks: ['one', 'two'],
-      pendingHooks: ['two'],
-      unknown: { later: 'x' },
-      requires: ['hold', 'pin'],
-      hold,
-      pin,
-    }
-    const none = { hold: undefined, pin: undefined, removing: undefined }
-    const expected = { ...bodyOf(record(1, null, 'a')), later: 'x', hooks: ['two'] }
-    t.strictSame(recordBody(record(1, null, 'a', said), none), expected)
-    t.strictSame(recordBody(record(1, null, 'a', said), { ...none, pin }), { ...expected, pin, requires: ['pin'] })
-    t.end()
-  },
-)
+await t.test('recordBody keeps all but an operator’s word, and requires a reader of the new words', (t) => {
+  const said = {
+    hooks: ['one', 'two'],
+    pendingHooks: ['two'],
+    unknown: { later: 'x' },
+    requires: ['hold', 'pin'],
+    hold,
+    pin,
+  }
+  const none = { hold: undefined, pin: undefined, removing: undefined }
+  const expected = { ...bodyOf(record(1, null, 'a')), later: 'x', hooks: ['two'] }
+  t.strictSame(recordBody(record(1, null, 'a', said), none), expected)
+  t.strictSame(recordBody(record(1, null, 'a', said), { ...none, pin }), { ...expected, pin, requires: ['pin'] })
+  t.end()
+})

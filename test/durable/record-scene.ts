@@ -1,4 +1,4 @@
-/** A target whose record gets lines, and what is said of it. */
+/** A target whose record gets lines, and its readers. */
 import { hash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ const object = (resourceVersion: string): RecordedObject => ({
   paths: ['a'],
 })
 
-/** A target in a directory, and what is said of it. */
+/** A target in a directory, and its readers. */
 export async function scene(parent: string, fs: FileSystem = real, options: PublicationOptions = {}) {
   const target = join(parent, 'certs')
   const replace = (more: PublicationOptions = {}, by = fs) =>
@@ -42,7 +42,7 @@ export async function scene(parent: string, fs: FileSystem = real, options: Publ
   }
 }
 
-/** What is left of the pending hooks once these have run. */
+/** The pending hooks once these have run. */
 export const without = (...done: readonly string[]): string[] => hooks.filter((hook) => !done.includes(hook))
 
 /** The first bytes of a line, as a disk that was full left them. */

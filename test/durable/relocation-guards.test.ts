@@ -58,7 +58,7 @@ await t.test('two paths that are one directory, or lie one in the other, by a li
   t.equal((await readPublication(to))?.movedTo, undefined)
 })
 
-await t.test('what is published for its own sake in the last instant stays', async (t) => {
+await t.test('relocate keeps an old path if another call publishes it in the last instant', async (t) => {
   const { from, to, publishNew, move } = await story(t)
   await publishNew({ a: '2' })
   await move()

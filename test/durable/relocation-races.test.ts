@@ -10,7 +10,7 @@ import { removePublished } from '../../src/durable/remove/removal.js'
 import { Observed, story } from './relocation-story.js'
 import { contents, scratch } from './scratch.js'
 
-/** Somebody else acts before one of the looks for a directory; not while a lock is held, for which he would wait. */
+/** Another program acts before one of the stats of a directory; not while relocate holds a lock, for which it would wait. */
 class Beside extends Observed {
   readonly #locks = new Set<number>()
   looks = 0
@@ -61,7 +61,7 @@ async function move(fs: Observed, from: string, to: string): Promise<DurableWrit
   throw new Error('it waits for ever')
 }
 
-/** `step`: from one look to the next that counts; `act`: what somebody else does; `after`: what must hold then. */
+/** `step`: from one stat to the next that counts; `act`: the other program; `after`: what must hold then. */
 async function atEachLook(
   t: Test,
   step: number,
@@ -85,7 +85,7 @@ async function atEachLook(
 
 const heldAt = (path: string): string | undefined => (existsSync(path) ? contents(path)['a'] : undefined)
 
-await t.test('an old path that somebody removes meanwhile does not come back', async (t) => {
+await t.test('an old path that another program removes meanwhile does not come back', async (t) => {
   await atEachLook(
     t,
     3,

@@ -14,7 +14,7 @@ import { contents } from './scratch.js'
 class Watched extends Observed {
   looks = 0
   locks = 0
-  /** Another process holds the locks that are asked for in these places. */
+  /** Another process holds the locks of these attempts. */
   readonly busy = new Set<number>()
 
   constructor(
@@ -45,7 +45,7 @@ function atRemoval(act: () => Promise<never>): () => Promise<string | undefined>
 async function scene(...args: Parameters<typeof story>) {
   const told = await story(...args)
   const { from, to, fs } = told
-  /** What it says; of an error, what is known of the disk. */
+  /** Its answer; of an error, the known state of the disk. */
   const moveBy = async (by: Observed, options: Partial<RelocationOptions> = {}) => {
     try {
       return await relocate(by, to, { from, keep, ...options })
@@ -60,7 +60,7 @@ async function scene(...args: Parameters<typeof story>) {
   return { ...told, moveBy, watched, moved }
 }
 
-await t.test('each call says how far it has come, and for what it waits', async (t) => {
+await t.test('relocate answers its state, and the reason for its wait', async (t) => {
   const { from, to, fs, publishNew, moved } = await scene(t)
   t.strictSame(await moved(), { waits: `${to} is not published yet` })
   await publishNew({ a: '2' })
@@ -91,7 +91,7 @@ await t.test('it waits for users that are no processes, and asks once more befor
   t.equal(await state(), 'both', 'it stays, and follows')
 })
 
-await t.test('a failure is said as it is, also where it cannot be recorded that the old path stays', async (t) => {
+await t.test('relocate reports a failure unchanged, also where it cannot record that the old path stays', async (t) => {
   const { from, publishNew, moveBy, watched } = await scene(t)
   await publishNew({ a: '1' })
   const failing = watched(() => {
@@ -126,7 +126,7 @@ await t.test(
   },
 )
 
-await t.test('what an operator keeps as it is does not go, whoever else would have it stay', async (t) => {
+await t.test('relocate keeps an old path that an operator keeps, against any other option', async (t) => {
   const { from, publishNew, moved } = await scene(t)
   await publishNew({ a: '2' })
   await moved({ keep: 0, usedBy: atRemoval(() => Promise.reject(new Killed())) })
@@ -141,7 +141,7 @@ await t.test('what an operator keeps as it is does not go, whoever else would ha
   t.same(contents(from), { a: '2' })
 })
 
-await t.test('it stops between two steps when it is told to', async (t) => {
+await t.test('relocate stops between two steps at the signal', async (t) => {
   const { from, publishNew, moved, state } = await scene(t)
   await publishNew({ a: '2' })
   t.strictSame(await moved({ signal: AbortSignal.abort(new Killed()) }), { fails: 'killed' })
@@ -149,7 +149,7 @@ await t.test('it stops between two steps when it is told to', async (t) => {
   t.equal(await state(), 'staged')
 })
 
-await t.test('a path that moves on, or that has come from elsewhere, stays one that does', async (t) => {
+await t.test("a move from a path with another move keeps that move's marks", async (t) => {
   const { root, from, to, fs, publishNew, moved } = await scene(t, {
     files: { a: '1' },
     movedFrom: '/before',
@@ -161,21 +161,18 @@ await t.test('a path that moves on, or that has come from elsewhere, stays one t
   t.match(await readPublication(from), { movedTo: to, relocation: { from: '/before', state: 'done' } })
 })
 
-await t.test(
-  'a relocation is ended whichever end of it a path is, and what is at no end is not written again',
-  async (t) => {
-    const { from, to, fs, publishNew, moved } = await scene(t)
-    await publishNew({ a: '2' })
-    await moved()
-    for (const path of [from, to]) {
-      await endRelocation(fs, path, {})
-      const ended = await recordOf(fs, path)
-      t.strictSame([ended?.movedTo, ended?.relocation], [undefined, undefined])
-      await endRelocation(fs, path, {})
-      t.equal((await recordOf(fs, path))?.sequence, ended?.sequence)
-    }
-  },
-)
+await t.test('endRelocation ends a relocation from either end, and writes no record of another path', async (t) => {
+  const { from, to, fs, publishNew, moved } = await scene(t)
+  await publishNew({ a: '2' })
+  await moved()
+  for (const path of [from, to]) {
+    await endRelocation(fs, path, {})
+    const ended = await recordOf(fs, path)
+    t.strictSame([ended?.movedTo, ended?.relocation], [undefined, undefined])
+    await endRelocation(fs, path, {})
+    t.equal((await recordOf(fs, path))?.sequence, ended?.sequence)
+  }
+})
 
 await t.test(
   'done is done, unless the old path is the publisher’s own again, or still says that it moves',

@@ -10,7 +10,7 @@ import { directoryPublication } from '../../src/durable/publish/replace.js'
 import type { DirectoryRequest, PublicationOptions } from '../../src/durable/types.js'
 import { scratch } from './scratch.js'
 
-/** A file system with a clock and a user of its own. */
+/** A file system whose clock and users the test sets. */
 export class Observed extends NodeFileSystem {
   time = 1_800_000_000_000
   user1: string | undefined
@@ -28,7 +28,7 @@ export function stagingIn(directory: string): string {
 
 export const keep = 60_000
 
-/** An old path with content, and a new one that is not published yet, in directories of their own. */
+/** An old path with content, and an unpublished new one, in separate directories. */
 export async function story(
   t: Test,
   old: Omit<DirectoryRequest, 'target'> & PublicationOptions = { files: { a: '1' } },

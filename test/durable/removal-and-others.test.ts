@@ -1,4 +1,4 @@
-/** `removePublished` beside other programs and operators: what is theirs stays, and what is said is true. */
+/** `removePublished` beside other programs and operators: their files stay, and its answers are true. */
 import {
   existsSync,
   mkdirSync,
@@ -23,7 +23,7 @@ import type { RemovalOptions } from '../../src/durable/remove/removal-options.js
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, scratch } from './scratch.js'
 
-/** Nobody uses anything, but for what a test says of each look. */
+/** No process uses anything, except for the answers of the test to each scan. */
 class Looks extends NodeFileSystem {
   #looks = 0
   constructor(readonly tell: (nth: number, name: string) => string | undefined = () => undefined) {
@@ -116,7 +116,7 @@ await t.test(
   },
 )
 
-await t.test('whoever is asked about the record refuses before anybody looks at who uses old content', async (t) => {
+await t.test('confirm refuses before removePublished scans the users of old content', async (t) => {
   const target = join(scratch(t), 'certs')
   const used = new Looks(() => 'process 7')
   for (const a of ['1', '2'])
@@ -129,7 +129,7 @@ await t.test('whoever is asked about the record refuses before anybody looks at 
   await removed(target)
 })
 
-await t.test('a mount in what is left is named, and is to be unmounted', async (t) => {
+await t.test('removePublished names a mount in old content, and advises to unmount it', async (t) => {
   const target = join(scratch(t), 'certs')
   await replaceDirectory(target, { files: { a: '1' } })
   class Mounted extends Looks {
@@ -147,7 +147,7 @@ await t.test('a mount in what is left is named, and is to be unmounted', async (
   await removed(target)
 })
 
-await t.test('nothing is left beside a path where holdfast has published nothing', async (t) => {
+await t.test('removePublished leaves nothing beside a path where holdfast has published nothing', async (t) => {
   const root = scratch(t)
   const target = join(root, 'mistyped')
   for (const options of [{}, { force: true }]) {
@@ -158,7 +158,7 @@ await t.test('nothing is left beside a path where holdfast has published nothing
   t.same(readdirSync(root), [])
 })
 
-await t.test('a file that another program has put into its place is kept after a crash', async (t) => {
+await t.test('recovery keeps a file that another program has put into its place', async (t) => {
   const root = scratch(t)
   const target = join(root, 'pod.yaml')
   // Made where the old one was, it may get its inode's number.
@@ -185,7 +185,7 @@ await t.test('a file that another program has put into its place is kept after a
   }
 })
 
-await t.test('what is written into a file during the second look is no loss', async (t) => {
+await t.test('removePublished loses no bytes that a program writes during the second scan', async (t) => {
   const root = scratch(t)
   const target = join(root, 'pod.yaml')
   await replaceFile(target, 'ours')
@@ -197,7 +197,7 @@ await t.test('what is written into a file during the second look is no loss', as
   t.equal(readFileSync(target, 'utf8'), 'precious')
 })
 
-await t.test('whoever uses the rest of an interrupted removal: PATH is gone, and the error says so', async (t) => {
+await t.test('a process that uses the rest of an interrupted removal: the error says that PATH is gone', async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })
@@ -235,26 +235,29 @@ await t.test('whoever uses the rest of an interrupted removal: PATH is gone, and
   )
 })
 
-await t.test('where somebody takes the place of what is to go back, the error names both', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
-  await replaceDirectory(target, { files: { a: '1' } })
-  let staging = ''
-  const taken = (name: string): string => {
-    staging = name
-    mkdirSync(target)
-    return 'process 7'
-  }
-  const error = await failed(
-    removePublished(new Looks((nth, name) => (nth === 2 ? taken(name) : undefined)), target, {}),
-  )
-  t.match(error, { code: 'EEXIST', reason: 'TargetForeign', published: true })
-  t.match(error.message, /somebody made .*certs meanwhile; .*move one of them away/)
-  t.ok(error.message.includes(join(root, staging)))
-  t.notMatch(error.message, /repeat the call|--force/)
-  t.same(contents(join(root, staging)), { a: '1' })
-  t.same(contents(target), {})
-})
+await t.test(
+  'the error names both entries where another program takes the place of a target that is to go back',
+  async (t) => {
+    const root = scratch(t)
+    const target = join(root, 'certs')
+    await replaceDirectory(target, { files: { a: '1' } })
+    let staging = ''
+    const taken = (name: string): string => {
+      staging = name
+      mkdirSync(target)
+      return 'process 7'
+    }
+    const error = await failed(
+      removePublished(new Looks((nth, name) => (nth === 2 ? taken(name) : undefined)), target, {}),
+    )
+    t.match(error, { code: 'EEXIST', reason: 'TargetForeign', published: true })
+    t.match(error.message, /somebody made .*certs meanwhile; .*move one of them away/)
+    t.ok(error.message.includes(join(root, staging)))
+    t.notMatch(error.message, /repeat the call|--force/)
+    t.same(contents(join(root, staging)), { a: '1' })
+    t.same(contents(target), {})
+  },
+)
 
 await t.test('one directory has several paths', async (t) => {
   const root = scratch(t)

@@ -22,7 +22,7 @@ await t.test('created, unchanged, replaced; nested paths; keys that are gone go'
   t.same(readdirSync(target), [])
 })
 
-await t.test('modes, whatever the umask', async (t) => {
+await t.test('replaceDirectory sets modes under any umask', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'deep', 'er', 'certs')
   const before = process.umask(0o077)
@@ -87,7 +87,7 @@ await t.test('owners', { skip: isRoot ? false : 'changing owners needs root: run
   t.equal(statSync(join(inherited, 'certs', 'a')).gid, 0, 'not the group that the parent hands down')
 })
 
-await t.test('the digest is what its documentation says', async (t) => {
+await t.test("the digest equals its documentation's", async (t) => {
   const target = join(scratch(t), 'certs')
   const owner = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
   // Byte order: 'a-b' comes before 'a/b', and U+10000 after U+FFFD, as UTF-8 has it and UTF-16 has not.

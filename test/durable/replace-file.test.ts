@@ -1,4 +1,4 @@
-/** A file and a directory as they are asked for: what is refused before anything is made, and what stands for what nobody has asked. */
+/** Requests for a file and a directory: refusals before any write, and the defaults. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ async function write(
   return code === 'ENOTRECOVERABLE' ? 'a defect' : `${code}: ${problem}`
 }
 
-await t.test('a file is for its owner alone, who is whoever writes it', async (t) => {
+await t.test('replaceFile makes a file for its owner alone, the present user', async (t) => {
   const path = join(scratch(t), 'pod.yaml')
   t.equal(await write(path, '1'), 'created')
   t.equal(modeOf(path), '600')
@@ -36,7 +36,7 @@ await t.test('a file is for its owner alone, who is whoever writes it', async (t
   t.strictSame([readFileSync(path, 'utf8'), modeOf(path)], ['2', '644'])
 })
 
-await t.test('only a regular file is replaced, also by whoever looks alone', async (t) => {
+await t.test('replaceFile and checkFile refuse all but a regular file', async (t) => {
   const root = scratch(t)
   const at = (name: string) => join(root, name)
   mkdirSync(at('directory'))
@@ -70,7 +70,7 @@ await t.test('what takes the place of the file once it is locked is refused in t
   t.strictSame(kept(root), ['lock'])
 })
 
-await t.test('a file that something is mounted on, and one that cannot be read', async (t) => {
+await t.test('replaceFile refuses a mount point, and an unreadable file', async (t) => {
   const path = join(scratch(t), 'pod.yaml')
   writeFileSync(path, 'old')
   const failing = (code: string) =>

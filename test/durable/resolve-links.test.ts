@@ -17,7 +17,7 @@ function scopeOn(t: Test, by: FileSystem = intercepted(() => undefined).fs): Sco
 }
 
 await t.test(
-  'the search for a parent ends, whatever its links say: no call is made more often than there are parts',
+  'the search for a parent ends with any links: it makes no call more often than there are parts',
   async (t) => {
     const root = realpathSync(scratch(t))
     mkdirSync(join(root, 'real/deep'), { recursive: true })
@@ -65,7 +65,7 @@ await t.test('a path through links in its last part: the place of each, and what
   t.strictSame(await led('b/none'), [['b/none'], undefined])
 })
 
-await t.test('of more links than the kernel follows, the link itself is what is found', async (t) => {
+await t.test('resolveLinks answers the link itself beyond the kernel’s limit of links', async (t) => {
   const root = realpathSync(scratch(t))
   writeFileSync(join(root, '0'), '')
   for (let index = 1; index <= 41; index++) symlinkSync(`${index - 1}`, join(root, `${index}`))

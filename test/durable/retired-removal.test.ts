@@ -1,4 +1,4 @@
-/** Old content that may go: what becomes of it where somebody has put more there, and whose name that is. */
+/** Old content that may go: its end where another program has added files, and the name that it gets. */
 import t from 'tap'
 import { removeUnused } from '../../src/durable/keep/retired.js'
 import { find } from '../crash/model/content.js'
@@ -7,7 +7,7 @@ import { names, published, target } from './model-target.js'
 
 const random = '0123456789abcdef'
 
-/** The old content of this name, which holds more than is known of it; what stays of it, what is said, and what is there then. */
+/** The old content of this name with an unknown file; what remains of it, the log, and the directory then. */
 async function removed(name: string) {
   const { disk, fs, beside } = await published()
   makeDirectory(disk, `/etc/${name}`, 0o755)
@@ -24,7 +24,7 @@ async function removed(name: string) {
 }
 
 await t.test(
-  'what somebody has put into old content is kept beside the target as a whole, and is done with',
+  'removeUnused keeps old content as a whole where another program has added to it, and is done with it',
   async (t) => {
     const { staying, lines, disk, open } = await removed(names.staging(random))
     t.equal(staying.length + open, 0)

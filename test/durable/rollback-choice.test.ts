@@ -25,7 +25,7 @@ await t.test('of nothing, of one content, and of the content that is there alrea
   t.equal(await back(), `ENOENT: ${target} holds this content already; there are 2`, 'and no other one is kept')
 })
 
-await t.test('what was edited since is no content: the newest that was published comes back', async (t) => {
+await t.test('a rollback of edited content goes back to the newest published one', async (t) => {
   const { target, replace, back, wouldBack, edit } = scene(t)
   for (const text of ['1', '2']) await replace(text)
   edit()
@@ -35,7 +35,7 @@ await t.test('what was edited since is no content: the newest that was published
   t.strictSame(contents(target), { 'tls.crt': '1', 'sub/tls.key': '1' })
 })
 
-await t.test('what is there, and not known to be durable, is published again by its number', async (t) => {
+await t.test('a rollback publishes present content that may not be durable again by its number', async (t) => {
   const { target, replace, back, unproven } = scene(t)
   for (const text of ['1', '2']) await replace(text)
   await t.rejects(replace('1', {}, unproven()), { code: 'EIO', published: true })
@@ -77,7 +77,7 @@ await t.test('another object is one of the same kind, namespace and name with an
     return wouldBack({ to: 1 })
   }
   const uid = 'of the one that came later'
-  // What is recorded is added to what was.
+  // A new record adds its objects to those before.
   t.equal(await may(), 'may come back')
   t.equal(await may({ ...web, kind: 'ConfigMap', uid }), 'may come back')
   t.equal(await may({ ...web, namespace: 'production', uid }), 'may come back')
@@ -88,7 +88,7 @@ await t.test('another object is one of the same kind, namespace and name with an
   t.equal(await wouldBack({ to: 1, force: true }), 'may come back')
 })
 
-await t.test('what was published meanwhile is told first, whatever it was made from', async (t) => {
+await t.test('rollback reports a publication meanwhile first, with any objects', async (t) => {
   const { target, fs, replace, back } = scene(t)
   const web = objectOf('web')
   await replace('1', { objects: [web] })
@@ -102,7 +102,7 @@ await t.test('what was published meanwhile is told first, whatever it was made f
   )
 })
 
-await t.test('a pin that would be void at once is refused before anything is read', async (t) => {
+await t.test('rollback refuses an expired pin before it reads anything', async (t) => {
   const { target, fs, replace, back, wouldBack } = scene(t)
   for (const text of ['1', '2']) await replace(text, { objects: [] })
   const opened: unknown[] = []

@@ -1,4 +1,4 @@
-/** An earlier content is published again just as it was, by the rules of whoever published the present one; or it is refused. */
+/** A rollback publishes an earlier content unchanged, by the rules of the present content's publisher; or refuses it. */
 import { chmodSync, chownSync, existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -24,7 +24,7 @@ class Rebooted extends NodeFileSystem {
 const isRoot = process.getuid?.() === 0
 
 for (const form of ['exchange', 'symlink'] as const) {
-  await t.test(`whoever published the present content publishes this one, too (publish: ${form})`, async (t) => {
+  await t.test(`a rollback keeps the publisher of the present content (publish: ${form})`, async (t) => {
     const { target, fs, replace, back } = scene(t, form)
     const recorded = () => withRecord(fs, target, (_, __, [newest]) => Promise.resolve(newest))
     const more: PublicationOptions = {
@@ -65,7 +65,7 @@ for (const form of ['exchange', 'symlink'] as const) {
   })
 }
 
-await t.test('its check is asked, its log is told, and its signal ends it', async (t) => {
+await t.test('a rollback calls its check, writes to its log, and ends with its signal', async (t) => {
   const { root, fs, replace, back } = scene(t)
   const { digest } = await replace('1')
   await replace('2')
@@ -92,7 +92,7 @@ await t.test('its check is asked, its log is told, and its signal ends it', asyn
   t.strictSame(told, ['could not remove a leftover; the next run retries'])
 })
 
-await t.test('where durability is not proven, it is refused only if that is asked for', async (t) => {
+await t.test('a rollback refuses an unproven file system only with requireProven', async (t) => {
   const { target, replace } = scene(t)
   await replace('1')
   await replace('2')
@@ -107,7 +107,7 @@ await t.test('where durability is not proven, it is refused only if that is aske
   t.match(await back(), { sequence: 1, unproven: true })
 })
 
-await t.test('what cannot be read says what it was for, and that nothing was changed', async (t) => {
+await t.test('a rollback of unreadable content says that it failed and changed nothing', async (t) => {
   const { root, target, fs, replace, back } = scene(t)
   await replace('1')
   await replace('2')
@@ -157,7 +157,7 @@ for (const [what, [change, refused]] of Object.entries(changes)) {
   })
 }
 
-await t.test('a link in what was taken over', async (t) => {
+await t.test('a rollback refuses a link in taken-over content', async (t) => {
   const { target, fs, take } = adoption(t)
   symlinkSync('tls.crt', join(target, 'current'))
   await take({ adopt: takeOver({ replace: true }) })
@@ -166,28 +166,25 @@ await t.test('a link in what was taken over', async (t) => {
   await t.rejects(rollBack(fs, target, { to: 0, pin, confirmFiles }), { code: 'ELOOP', problem })
 })
 
-await t.test(
-  'a rollback of what had drifted that was killed before its exchange pins nothing after a reboot',
-  async (t) => {
-    for (const visible of [false, true]) {
-      const { target, fs, replace, back, edit } = scene(t)
-      await replace('1')
-      await replace('2')
-      edit()
-      let renames = 0
-      let dead = false
-      const { fs: killed } = intercepted((call) => {
-        if (call === 'rename') renames += 1
-        dead ||= call === (visible ? 'sync' : 'rename') && renames === 1
-        if (dead) throw new Killed()
-      }, fs)
-      t.equal(await back({}, killed), 'a defect', 'killed')
-      t.equal(contents(target)['tls.crt'], visible ? '1' : 'edited')
-      // As after a reboot: what is on the disk is what was recorded by another boot.
-      const rebooted = new Rebooted()
-      const next = replace('3', { supersedes: () => false }, rebooted)
-      if (visible) await t.rejects(next, /is rolled back since/, 'its pin is in force once it is visible')
-      else t.match(await next, { outcome: 'replaced' }, 'nobody was told that it was rolled back')
-    }
-  },
-)
+await t.test('a rollback of drifted content, killed before its exchange, pins nothing after a reboot', async (t) => {
+  for (const visible of [false, true]) {
+    const { target, fs, replace, back, edit } = scene(t)
+    await replace('1')
+    await replace('2')
+    edit()
+    let renames = 0
+    let dead = false
+    const { fs: killed } = intercepted((call) => {
+      if (call === 'rename') renames += 1
+      dead ||= call === (visible ? 'sync' : 'rename') && renames === 1
+      if (dead) throw new Killed()
+    }, fs)
+    t.equal(await back({}, killed), 'a defect', 'killed')
+    t.equal(contents(target)['tls.crt'], visible ? '1' : 'edited')
+    // As after a reboot: the content on the disk is that of another boot's record.
+    const rebooted = new Rebooted()
+    const next = replace('3', { supersedes: () => false }, rebooted)
+    if (visible) await t.rejects(next, /is rolled back since/, 'its pin is in force once it is visible')
+    else t.match(await next, { outcome: 'replaced' }, 'nobody was told that it was rolled back')
+  }
+})

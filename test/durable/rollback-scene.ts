@@ -30,7 +30,7 @@ export function scene(t: Test, form?: PublicationOptions['publish']) {
     one.replaceBy(by, text, { history: forever(3), objects: [objectOf(text)], ...options })
   const back = (options: Partial<RollbackOptions> = {}, by: FileSystem = fs) =>
     answer(rollBack(by, target, { pin, ...options }))
-  /** Refused once it is known that it could. */
+  /** Stops a rollback once it is known to be possible. */
   const wouldBack = (options: Partial<RollbackOptions> = {}) => {
     const confirmFiles = () => {
       throw stopped

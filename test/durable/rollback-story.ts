@@ -1,4 +1,4 @@
-/** A target with a past, which is rolled back, and whoever publishes there by himself. */
+/** A target with a past, its rollback, and a publisher that acts by itself. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -48,7 +48,7 @@ export function scene(t: Test) {
   return { root, target, fs, replace, back, holds, past, generation }
 }
 
-/** Who publishes by himself: ends a pin with objects that are newer. */
+/** A publisher that acts by itself: ends a pin with newer objects. */
 export const byItself = (version: string): PublicationOptions => ({
   objects: objectOf(version),
   supersedes: ({ from }: Pin) => from.every(({ resourceVersion }) => Number(version) > Number(resourceVersion)),

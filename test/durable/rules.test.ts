@@ -1,4 +1,7 @@
-/** Rules that ask no disk, or hardly: when a pin holds, how one content stands to another, what is taken over, and what a directory takes. */
+/**
+ * Rules with little or no use of a disk: when a pin holds, how one content stands to another, taken-over content, and the size of a
+ * directory.
+ */
 import { contentsOf } from '../../src/durable/adopt/adoption-rules.js'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +37,7 @@ function refused(
   return undefined
 }
 
-await t.test('a pin holds whoever publishes by itself, until something newer comes', (t) => {
+await t.test('a pin stops a publisher that acts by itself, until newer content comes', (t) => {
   const here = (record: object) => ({ current: record, record })
   const current = here({ pin })
   const never = { supersedes: () => false }
@@ -51,7 +54,7 @@ await t.test('a pin holds whoever publishes by itself, until something newer com
   t.end()
 })
 
-await t.test('the pin of the record that speaks counts for what has drifted, too', (t) => {
+await t.test('the pin of the record that speaks counts for drifted content, too', (t) => {
   const never = { supersedes: () => false }
   const drifted = (record: object | undefined) => refused({ current: undefined, record }, 'new', never)
   t.equal(drifted({ pin, trusted: true }), 'RolledBack')
@@ -93,7 +96,7 @@ await t.test('how an old content stands to a new one', (t) => {
   t.end()
 })
 
-await t.test('what was taken over is content 0, and stays whatever the limits as long as it is the newest', (t) => {
+await t.test('taken-over content is content 0, and stays beyond all limits while it is the newest', (t) => {
   t.strictSame(
     takenOverAs((sequence) => `content ${sequence}`, { digest: 'a', entries: [] }, 5),
     { name: 'content 0', sequence: 0, digest: 'a', publishedAt: 5, replacedAt: 5, why: 'adopted', objects: [] },
@@ -108,7 +111,7 @@ await t.test('what was taken over is content 0, and stays whatever the limits as
   t.end()
 })
 
-await t.test('looked at for keys is what is in memory, or a file of at most 4 MiB', async (t) => {
+await t.test('contentsOf reads content in memory, and files of at most 4 MiB', async (t) => {
   const mode = 0o600
   const planned = [
     { path: '', mode },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { removeTree } from '../remove-tree.js'
 
-/** A directory of the test's own, removed at its end. By then nothing in it may be open in this process: whatever it was, it is done. */
+/** A directory for one test, removed at its end. By then this process may hold nothing in it open. */
 export function scratch(t: Test, parent = tmpdir()): string {
   const directory = mkdtempSync(join(realpathSync(parent), 'holdfast-test-'))
   t.teardown(() => {
@@ -22,7 +22,7 @@ function openBelow(directory: string): string[] {
       const path = readlinkSync(`/proc/self/fd/${fd}`)
       return path.startsWith(directory) ? [path] : []
     } catch {
-      // The one by which this very list is read.
+      // The descriptor that reads this very list.
       return []
     }
   })

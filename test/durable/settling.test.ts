@@ -82,7 +82,7 @@ await t.test(
   },
 )
 
-await t.test('a record of another boot is trusted without its mark: what is read came from the disk', async (t) => {
+await t.test('recovery trusts a record of another boot without its mark: the content came from the disk', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   let swapped = false
@@ -124,27 +124,24 @@ await t.test('an error of the write-out hint is a failed fsync, and is not tried
   t.same(kept(parent), ['lock', 'record'])
 })
 
-await t.test(
-  'few descriptors: at the bound, what is staged so far is synced and closed, and staging goes on',
-  async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
-    let openFiles = 0
-    let barriers = 0
-    const { fs, open } = intercepted((call) => {
-      if (call === 'sync') barriers += 1
-      openFiles = Math.max(openFiles, open.size)
-      if (call === 'createFile' && open.size > 14) throw failure('EMFILE', 'open')
-    })
-    const bounded = Object.create(fs, { stagedFiles: { value: 3 } }) as typeof fs
-    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`file-${index}`, `${index}`]))
-    t.match(await publish([directoryPublication(bounded, { target, files: many })]), [{ outcome: 'created' }])
-    t.same(contents(target), many)
-    t.ok(openFiles > 3 && barriers > 3, `${barriers} barriers`)
-    t.equal(open.size, 0)
-    t.match(await publish([directoryPublication(real, { target, files: many })]), [{ outcome: 'unchanged' }])
-  },
-)
+await t.test('at the bound of descriptors, staging syncs and closes its files so far, and goes on', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  let openFiles = 0
+  let barriers = 0
+  const { fs, open } = intercepted((call) => {
+    if (call === 'sync') barriers += 1
+    openFiles = Math.max(openFiles, open.size)
+    if (call === 'createFile' && open.size > 14) throw failure('EMFILE', 'open')
+  })
+  const bounded = Object.create(fs, { stagedFiles: { value: 3 } }) as typeof fs
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`file-${index}`, `${index}`]))
+  t.match(await publish([directoryPublication(bounded, { target, files: many })]), [{ outcome: 'created' }])
+  t.same(contents(target), many)
+  t.ok(openFiles > 3 && barriers > 3, `${barriers} barriers`)
+  t.equal(open.size, 0)
+  t.match(await publish([directoryPublication(real, { target, files: many })]), [{ outcome: 'unchanged' }])
+})
 
 await t.test('another program in the same instant: its content comes back', async (t) => {
   const parent = scratch(t)

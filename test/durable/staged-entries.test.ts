@@ -7,7 +7,7 @@ import { Scope } from '../../src/durable/path/scope.js'
 import { failure } from './intercepted.js'
 import { scratch } from './scratch.js'
 
-/** Throws where it is called so often that nobody ever gets an answer. */
+/** Throws after more calls than any answer takes. */
 function ending(): () => void {
   let times = 0
   return () => {
@@ -77,7 +77,7 @@ function scene(t: Test) {
   return { root, fs, scope, staged, create, openFiles }
 }
 
-await t.test('staged files stay open up to their bound, and are then synced before more are made', async (t) => {
+await t.test('staged files stay open up to their bound, and a sync precedes the next ones', async (t) => {
   const { fs, scope, staged, create, openFiles } = scene(t)
   let last = -1
   for (const [index, owner] of ['a', 'b', 'c', 'd', 'e'].entries()) {
@@ -125,7 +125,7 @@ await t.test('files and directories have a bound each, and are synced in one bar
   t.same(fs.synced, [3])
 })
 
-await t.test('whoever waits for a barrier waits for another one where the room is taken meanwhile', async (t) => {
+await t.test('a waiter for a barrier waits for another one where a third takes the room meanwhile', async (t) => {
   const { fs, scope, staged, create } = scene(t)
   // Written by others, who were let in before.
   const others = [await create(), await create()]
@@ -139,7 +139,7 @@ await t.test('whoever waits for a barrier waits for another one where the room i
   t.same(fs.synced, [2, 2], 'both wait for the same two barriers')
 })
 
-await t.test('the first failure of an owner is kept', async (t) => {
+await t.test('StagedEntries keeps the first failure of an owner', async (t) => {
   const { fs, scope, staged, create } = scene(t)
   const [first, second] = [failure('EIO', 'fsync'), failure('ENOSPC', 'fsync')]
   for (const error of [first, second]) {

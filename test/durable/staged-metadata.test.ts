@@ -1,4 +1,4 @@
-/** What is staged has its mode, owner and lists before it is handed over to a barrier. On the model disk. */
+/** Staged entries have their mode, owner and lists before the barrier gets them. On the model disk. */
 import { openedByLists } from '../../src/durable/look/standing.js'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
@@ -56,7 +56,7 @@ await t.test('a publication that fails leaves nothing open, and closes the strea
   t.ok(stream.destroyed)
 })
 
-await t.test('what is new inherits the default list of the directory that it is made in, in each form', async (t) => {
+await t.test('a new entry inherits the default list of its directory, in each form', async (t) => {
   const disk = new ModelDisk()
   const { attributes } = disk.inode(rootInode).now
   disk.setMetadata(rootInode, changeExtended(attributes, byDefault, listOf(7, 7, 5, 7, 5)), 'setfacl -d')

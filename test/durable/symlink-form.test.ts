@@ -123,7 +123,7 @@ await t.test('changing the form of a target that exists is refused, also while i
   t.match(await replaceDirectory(plain, { files: { a: '2' }, ...form }), { outcome: 'created' }, 'not once it is gone')
 })
 
-await t.test('an existing empty directory is filled in place: somebody may have mounted it', async (t) => {
+await t.test('a publication fills an existing empty directory in place: a consumer may have mounted it', async (t) => {
   const target = join(scratch(t), 'mounted')
   mkdirSync(target)
   const inode = lstatSync(target).ino
@@ -131,7 +131,7 @@ await t.test('an existing empty directory is filled in place: somebody may have 
   t.equal(lstatSync(target).ino, inode)
 })
 
-await t.test('names that are taken, and names that the form keeps for itself', async (t) => {
+await t.test('a publication refuses names that another entry has, and names of the form', async (t) => {
   const target = join(scratch(t), 'certs')
   await replaceDirectory(target, { ...form, files: { a: '1' } })
   writeFileSync(join(target, 'theirs'), 'keep')
@@ -180,13 +180,17 @@ await t.test('what changes in the directory itself is synced behind it, and only
   t.not(mode.indexOf('setMode'), -1)
 })
 
-await t.test('a link of the owner that is asked for', { skip: isRoot ? false : 'needs root' }, async (t) => {
-  const target = join(scratch(t), 'certs')
-  const owner = { uid: 1, gid: 2 }
-  await replaceDirectory(target, { ...form, owner, files: { a: '1' } })
-  await replaceDirectory(target, { ...form, owner, files: { a: '1', b: '1' } })
-  for (const name of ['..data', 'a', 'b']) t.match(lstatSync(join(target, name)), owner, name)
-})
+await t.test(
+  'a publication accepts a link of the requested owner',
+  { skip: isRoot ? false : 'needs root' },
+  async (t) => {
+    const target = join(scratch(t), 'certs')
+    const owner = { uid: 1, gid: 2 }
+    await replaceDirectory(target, { ...form, owner, files: { a: '1' } })
+    await replaceDirectory(target, { ...form, owner, files: { a: '1', b: '1' } })
+    for (const name of ['..data', 'a', 'b']) t.match(lstatSync(join(target, name)), owner, name)
+  },
+)
 
 await t.test('a directory that holds no more than a link of a killed publication is filled', async (t) => {
   const target = join(scratch(t), 'certs')
@@ -221,21 +225,24 @@ await t.test('the link cannot be renamed, or another program renames another one
   t.equal(readlinkSync(data), theirs)
 })
 
-await t.test('a link that goes while one publishes is made anew, and what it led to is not kept', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
-  const history = { keep: 2, maxAge: null }
-  await replaceDirectory(target, { ...form, history, files: { a: '1' } })
-  const { fs } = intercepted((call, [, name]) => {
-    if (call === 'createDirectory' && String(name).startsWith('..')) rmSync(join(target, '..data'))
-  })
-  const outcomes = await publish([directoryPublication(fs, { target, ...form, history, files: { a: '2' } })])
-  t.match(outcomes, [{ outcome: 'replaced' }])
-  t.same(contents(join(target, readlinkSync(join(target, '..data')))), { a: '2' })
-  t.same(kept(parent), ['lock', 'record'])
-})
+await t.test(
+  'a publication makes a link anew that goes meanwhile, and keeps no copy of the content behind it',
+  async (t) => {
+    const parent = scratch(t)
+    const target = join(parent, 'certs')
+    const history = { keep: 2, maxAge: null }
+    await replaceDirectory(target, { ...form, history, files: { a: '1' } })
+    const { fs } = intercepted((call, [, name]) => {
+      if (call === 'createDirectory' && String(name).startsWith('..')) rmSync(join(target, '..data'))
+    })
+    const outcomes = await publish([directoryPublication(fs, { target, ...form, history, files: { a: '2' } })])
+    t.match(outcomes, [{ outcome: 'replaced' }])
+    t.same(contents(join(target, readlinkSync(join(target, '..data')))), { a: '2' })
+    t.same(kept(parent), ['lock', 'record'])
+  },
+)
 
-await t.test('what was staged of a first publication goes when it cannot go on', async (t) => {
+await t.test('a failed first publication removes its stage', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   let failed = 0
@@ -248,7 +255,7 @@ await t.test('what was staged of a first publication goes when it cannot go on',
   t.same(kept(parent), ['lock'])
 })
 
-await t.test('a current generation that is gone, and one that is no directory', async (t) => {
+await t.test('readGeneration answers undefined for a missing generation, and ENOTDIR for a file', async (t) => {
   const parent = scratch(t)
   const generation = `..1-${'0'.repeat(16)}`
   symlinkSync(generation, join(parent, '..data'))

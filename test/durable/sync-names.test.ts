@@ -1,4 +1,4 @@
-/** What another program wrote is made durable: names of a directory, and whatever links among them lead to. */
+/** holdfast makes another program's files durable: names of a directory, and the files behind links among them. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -6,7 +6,7 @@ import { Disk } from '../../src/durable/index.js'
 import { failure, intercepted, watchedSyncs } from './intercepted.js'
 import { scratch } from './scratch.js'
 
-/** A directory in which these are made, and what `syncNames` syncs there of one below it. */
+/** A directory with these files, and the paths below it that `syncNames` syncs. */
 function made(t: Test, files: readonly string[], links: Readonly<Record<string, string>> = {}) {
   const root = scratch(t)
   for (const path of files) {
@@ -26,7 +26,7 @@ function made(t: Test, files: readonly string[], links: Readonly<Record<string, 
   return { root, synced }
 }
 
-await t.test('a directory, those of its files that are named and there, and what is above it', async (t) => {
+await t.test('syncNames syncs a directory, its named files, and its ancestors', async (t) => {
   const { synced } = made(t, ['deep/dir/a', 'deep/dir/b', 'deep/dir/sub/'])
   t.same(await synced('deep/dir'), ['', 'deep', 'deep/dir'])
   t.same(await synced('deep/dir', ['a', 'none', 'sub']), ['', 'deep', 'deep/dir', 'deep/dir/a'])
@@ -34,7 +34,7 @@ await t.test('a directory, those of its files that are named and there, and what
   t.same(await synced('none/below', ['a']), [])
 })
 
-await t.test('each link on the way to a file, the file, and what is above each', async (t) => {
+await t.test('syncNames syncs each link on the way to a file, the file, and the ancestors of each', async (t) => {
   const { synced } = made(t, ['dir/a', 'one/mid/x', 'two/far/file', 'two/far/other'], {
     'dir/link': '../one/mid/link',
     'one/mid/link': '../../two/far/file',

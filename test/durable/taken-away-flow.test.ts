@@ -68,7 +68,7 @@ await t.test('a file goes in the same order', async (t) => {
   ])
 })
 
-await t.test('killed behind the rename: whoever removes it again goes on, and syncs what is above, too', async (t) => {
+await t.test('killed after the rename: the next removal goes on, and syncs the ancestors, too', async (t) => {
   const { fs, beside } = await interrupted(6)
   const { error, made } = await changesOf(fs)
   t.equal(error, undefined)
@@ -77,7 +77,7 @@ await t.test('killed behind the rename: whoever removes it again goes on, and sy
   t.strictSame(beside(), [names.lock])
 })
 
-await t.test('killed behind the rename, and in use: what is whole goes back to its place, durably', async (t) => {
+await t.test('killed after the rename, and in use: a whole target goes back to its place, durably', async (t) => {
   const { fs, beside } = await interrupted(6)
   const { error, made } = await changesOf(fs, { usedBy: aManifest })
   t.match(error, {
@@ -101,7 +101,7 @@ await t.test('killed behind the first file, and in use: it has left its place, a
   t.strictSame([made, beside()], [['sync /etc /'], before])
 })
 
-await t.test('killed behind the rename: whatever fails then, it has left its place', async (t) => {
+await t.test('killed after the rename: each later failure says that the target has left its place', async (t) => {
   for (const call of ['sync', 'createFile', 'removeFile']) {
     const { fs } = await interrupted(6)
     fs.before = (name) => {
@@ -118,24 +118,21 @@ await t.test('killed behind the rename: whatever fails then, it has left its pla
   t.equal(await refusal(removePublished(fs, target, {})), defect)
 })
 
-await t.test(
-  'what is left without a record goes; that nothing is there any more is durable before it is said',
-  async (t) => {
-    const { disk, parent, fs, beside } = await published()
-    const left = names.staging('0123456789abcdef')
-    const moved = [
-      ['certs', undefined],
-      [names.record(1), undefined],
-      [left, numberOf(disk, target)],
-    ] as const
-    disk.link(parent, moved, 'by hand')
-    const { error, made } = await changesOf(fs)
-    t.equal(error, undefined)
-    const [sync, ...removed] = ['sync /etc /', ...emptied.slice(0, -1)]
-    t.strictSame(made, [sync, sync, ...probed, ...removed, sync, sync])
-    t.strictSame(beside(), [names.lock])
-    const { error: nothing, made: synced } = await changesOf(fs)
-    t.match(nothing, { code: 'ENOENT', published: false, message: /has published nothing/ })
-    t.strictSame(synced, [sync])
-  },
-)
+await t.test('a removal without a record removes the leftovers, and answers once that is durable', async (t) => {
+  const { disk, parent, fs, beside } = await published()
+  const left = names.staging('0123456789abcdef')
+  const moved = [
+    ['certs', undefined],
+    [names.record(1), undefined],
+    [left, numberOf(disk, target)],
+  ] as const
+  disk.link(parent, moved, 'by hand')
+  const { error, made } = await changesOf(fs)
+  t.equal(error, undefined)
+  const [sync, ...removed] = ['sync /etc /', ...emptied.slice(0, -1)]
+  t.strictSame(made, [sync, sync, ...probed, ...removed, sync, sync])
+  t.strictSame(beside(), [names.lock])
+  const { error: nothing, made: synced } = await changesOf(fs)
+  t.match(nothing, { code: 'ENOENT', published: false, message: /has published nothing/ })
+  t.strictSame(synced, [sync])
+})

@@ -1,4 +1,4 @@
-/** What is asked before a target is taken away, in which order, and what becomes of it where something fails or comes between. */
+/** The checks before a removal, in their order, and its end after each failure and interruption. */
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { setHold } from '../../src/durable/operator/hold.js'
@@ -15,7 +15,7 @@ const hold = { reason: 'INC-7', since: 1, until: null }
 
 const changes = /^(create|write|sync|rename|remove)/
 
-await t.test('a file system on which durability is not proven is refused only where that is asked for', async (t) => {
+await t.test('a removal refuses an unproven file system only with requireProven', async (t) => {
   const { fs, calls, beside } = await published(Unproven)
   const before = beside()
   t.match(await refusal(removePublished(fs, target, { requireProven: true })), { code: 'ENOTSUP', published: false })
@@ -25,7 +25,7 @@ await t.test('a file system on which durability is not proven is refused only wh
   t.strictSame(beside(), [names.lock])
 })
 
-await t.test('the record of a newer version refuses it before anything of the target is read', async (t) => {
+await t.test("a newer version's record refuses a removal before that reads anything of the target", async (t) => {
   const { disk, fs, calls } = await published()
   const line = JSON.stringify({ version: 1000, name: 'certs' })
   makeEntry(disk, `/etc/${names.record(9)}`, 'file', 0o600, `${hash('sha256', line)} ${line}\n`)
@@ -33,7 +33,7 @@ await t.test('the record of a newer version refuses it before anything of the ta
   t.notOk(calls.includes('openDirectory certs'))
 })
 
-await t.test('no directory is made for what was never published', async (t) => {
+await t.test('a removal of an unpublished path makes no directory', async (t) => {
   const { fs, beside } = await published()
   const before = beside()
   for (const path of ['/etc/none/certs', '/etc/none/there/certs']) {
@@ -45,7 +45,7 @@ await t.test('no directory is made for what was never published', async (t) => {
   }
 })
 
-await t.test('a hold refuses it first, then its publisher, then who is asked for it', async (t) => {
+await t.test('a removal checks the hold first, then the publisher, then confirm', async (t) => {
   const { fs } = await published(ModelProcess, { publisher: 'install' })
   await setHold(fs, target, hold, {})
   let asked = 0
@@ -58,27 +58,24 @@ await t.test('a hold refuses it first, then its publisher, then who is asked for
   t.equal(asked, 0)
 })
 
-await t.test(
-  'a name that somebody takes in the last instant is his: the target stays, and so does the file',
-  async (t) => {
-    const { disk, fs, calls } = await published()
-    const theirs = `/etc/${names.record(2)}`
-    fs.before = (call, name) => {
-      calls.push(call)
-      if (call === 'createFile' && name === names.record(2)) makeEntry(disk, theirs, 'file', 0o666, 'precious')
-    }
-    const problem = /^could not remove \/etc\/certs: /
-    t.match(await refusal(removePublished(fs, target, {})), { code: 'EEXIST', published: false, problem })
-    t.equal(find(disk, theirs)?.now.data, 'precious')
-    t.strictSame(
-      calls.filter((call) => changes.test(call)),
-      ['createFile'],
-      'nothing is to be taken back',
-    )
-    const { differences, removing } = (await readPublication(fs, target)) ?? {}
-    t.same([differences, removing], [[], undefined])
-  },
-)
+await t.test("a removal keeps a file that takes its record's name in the last instant, and the target", async (t) => {
+  const { disk, fs, calls } = await published()
+  const theirs = `/etc/${names.record(2)}`
+  fs.before = (call, name) => {
+    calls.push(call)
+    if (call === 'createFile' && name === names.record(2)) makeEntry(disk, theirs, 'file', 0o666, 'precious')
+  }
+  const problem = /^could not remove \/etc\/certs: /
+  t.match(await refusal(removePublished(fs, target, {})), { code: 'EEXIST', published: false, problem })
+  t.equal(find(disk, theirs)?.now.data, 'precious')
+  t.strictSame(
+    calls.filter((call) => changes.test(call)),
+    ['createFile'],
+    'nothing is to be taken back',
+  )
+  const { differences, removing } = (await readPublication(fs, target)) ?? {}
+  t.same([differences, removing], [[], undefined])
+})
 
 await t.test('what goes back to its place is durable there before the record that let it go is removed', async (t) => {
   const { fs, calls, beside } = await published()
@@ -109,7 +106,7 @@ await t.test('what cannot be taken back does not hide why it was to be, with a l
   }
 })
 
-await t.test('a removal that had not come to its rename has taken nothing: what is there can be held', async (t) => {
+await t.test('a removal that stopped before its rename has taken nothing: setHold holds the target', async (t) => {
   for (const isGone of [false, true]) {
     const { disk, fs } = await published()
     let isDead = false
@@ -132,7 +129,7 @@ await t.test('a removal that had not come to its rename has taken nothing: what 
   }
 })
 
-await t.test('whoever waits for it in this process has the lock once nothing of it is open', async (t) => {
+await t.test('a waiter in this process gets the lock of a removal once that has closed all descriptors', async (t) => {
   const { fs } = await published(Asked)
   t.strictSame([await fs.during(() => removePublished(fs, target, {})), fs.descriptors], [undefined, 0])
   t.strictSame([...new Set(fs.told)], [`another call of this process is publishing ${target} and holds its lock`])

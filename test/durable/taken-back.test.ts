@@ -46,7 +46,7 @@ async function intruded(
   return { outcomes, disk, instants }
 }
 
-await t.test('what was given back survives every power cut while the staged is removed', async (t) => {
+await t.test('returned content survives every power cut during the removal of the stage', async (t) => {
   const { outcomes, disk, instants } = await intruded()
   t.match(outcomes, [{ error: { reason: 'TargetForeign', published: false } }])
   t.ok(instants.length >= 4, `${instants.length} removals: the files, their directory, the record`)

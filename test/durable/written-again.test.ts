@@ -1,4 +1,4 @@
-/** A new record of what is published already: what it says, and what becomes of it where something fails or comes between. */
+/** A new record of published content: its fields, and its end after each failure and interruption. */
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { setHold } from '../../src/durable/operator/hold.js'
@@ -12,7 +12,7 @@ import { Asked, names, published, refusal, target, Unproven } from './model-targ
 
 const hold = { reason: 'INC-7', since: 1, until: null }
 
-await t.test('what a record says of moves is what is given, and nothing of what it said before', (t) => {
+await t.test('a rewritten record has the given words on moves, and none of the old ones', (t) => {
   const relocation: Relocation = { from: '/was/certs', as: 'link', state: 'both', since: 1 }
   const before = record(3, null, 'a', { ...committed, relocation, movedTo: '/is/certs', publisher: 'agent' })
   const saidBy = (...given: Parameters<typeof bodyWithMoves>) => {
@@ -26,7 +26,7 @@ await t.test('what a record says of moves is what is given, and nothing of what 
   t.end()
 })
 
-await t.test('a file system on which durability is not proven is refused only where that is asked for', async (t) => {
+await t.test('setHold refuses an unproven file system only with requireProven', async (t) => {
   const { fs, calls, isHeld } = await published(Unproven)
   const refused = await refusal(setHold(fs, target, hold, { requireProven: true }))
   t.match(refused, { code: 'ENOTSUP', published: false })
@@ -55,7 +55,7 @@ await t.test('a lock alone, or a torn record, says of no publication; a record w
   t.strictSame(beside(), [names.record(4), names.lock], 'and the torn one is left to a publication')
 })
 
-await t.test('no directory is made for what was never published', async (t) => {
+await t.test('setHold of an unpublished path makes no directory', async (t) => {
   const { fs, beside } = await published()
   const before = beside()
   for (const path of ['/etc/none/certs', '/etc/none/there/certs']) {
@@ -77,7 +77,7 @@ await t.test('the record of a newer version of this program is no older for bein
 })
 
 await t.test(
-  'it is readable by its owner alone, durable before the older one goes, and on a file system that is up',
+  'the new record is its owner’s alone, and durable before the older one goes, on a file system that is up',
   async (t) => {
     const { disk, fs, calls } = await published()
     t.equal(await refusal(setHold(fs, target, hold, {})), undefined)
@@ -112,7 +112,7 @@ await t.test('an older record that does not go is no failure: the newer one stan
   t.ok(await isHeld())
 })
 
-await t.test('a name that somebody takes in the last instant is his: what was not made is not removed', async (t) => {
+await t.test("setHold does not remove a file that takes its record's name in the last instant", async (t) => {
   const { disk, fs, isHeld } = await published()
   const theirs = `/etc/${names.record(2)}`
   fs.before = (call, name) => {
@@ -128,7 +128,7 @@ await t.test('a name that somebody takes in the last instant is his: what was no
   t.notOk(await isHeld())
 })
 
-await t.test('what was durable already is taken back durably; what was not, is only removed', async (t) => {
+await t.test('setHold takes a durable record back durably, and only removes any other', async (t) => {
   for (const isLate of [false, true]) {
     const { disk, fs, calls, isHeld } = await published()
     const move = (from: string, to: string): void =>
@@ -157,7 +157,7 @@ await t.test('what was durable already is taken back durably; what was not, is o
   }
 })
 
-await t.test('whoever waits for it in this process has the lock once nothing of it is open', async (t) => {
+await t.test('a waiter in this process gets the lock of setHold once that has closed all descriptors', async (t) => {
   const { fs } = await published(Asked)
   t.strictSame([await fs.during(() => setHold(fs, target, hold, {})), fs.descriptors], [undefined, 0])
   t.strictSame([...new Set(fs.told)], [`another call of this process is publishing ${target} and holds its lock`])

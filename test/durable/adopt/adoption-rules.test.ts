@@ -1,4 +1,4 @@
-/** Each of the seven checks of an adoption by itself: what passes, what is waited for, what is refused; adoption.test.ts has them in their order. */
+/** Each of the seven checks of an adoption by itself: which directories pass, wait, and fail; adoption.test.ts has them in their order. */
 import { chmodSync, chownSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -154,7 +154,7 @@ await t.test('a file system must exchange names and sync directories', async (t)
   t.equal(await on(ext4, answering('createDirectory', 'EROFS')), `pending: ${made}`)
   const flag = 'refused: this file system cannot exchange two names in one step (RENAME_EXCHANGE: EINVAL)'
   t.equal(await on(ext4, answering('rename', 'EINVAL')), flag)
-  // A seccomp profile, or an old kernel, says so on whatever file system.
+  // A seccomp profile, or an old kernel, answers so on each file system.
   t.match(await on(ext4, answering('rename', 'ENOSYS')), /^pending: could not exchange two directories .*ENOSYS$/)
   const left = await on(ext4, answering('removeDirectory', 'EIO'))
   t.match(left, /^pending: the exchange worked, but its two test directories could not be removed: \S+, \S+$/)
@@ -177,39 +177,42 @@ await t.test('a file system must exchange names and sync directories', async (t)
   t.equal(await on(ext4, new Syncing('EIO')), "pending: the target's parent could not be synced: EIO")
 })
 
-await t.test('nobody else may write there: by modes, owners and ACLs of what is in it', async (t) => {
-  const { target, says, plan } = await scene(t)
-  const passed = 'passed: nobody else may write to it'
-  const holding = (marks: Partial<TreeEntry>, about: Partial<AdoptionLook> = {}) =>
-    says('safeOwner', about, [entry(''), entry('sub/key', marks)])
-  const file = `${target}/sub/key`
-  const group = `refused: group 4321 may write to ${file}`
-  t.equal(await holding({}), passed)
-  t.equal(await holding({ mode: 0o642 }), `refused: everybody may write to ${file}`)
-  t.equal(await says('safeOwner', {}, [entry('', { mode: 0o1777 })]), `refused: everybody may write to ${target}`)
-  t.equal(await holding({ mode: 0o660 }), passed, 'the group is ours')
-  t.equal(await holding({ mode: 0o660, gid: 4321 }), group)
-  t.equal(await holding({ mode: 0o640, gid: 4321 }), passed, 'a group that only reads')
-  t.equal(await holding({ uid: 4321 }), `refused: user 4321 owns ${file}, and may write to it`)
-  t.equal(await holding({ uid: 4321, gid: 4321, mode: 0o660 }), group, 'whoever owns it')
-  t.equal(await holding({ uid: 4321, gid: 4321, mode: 0o777, type: 'symlink' }), passed, 'a link has no mode')
-  const owner = { uid: 4321, gid: 4321 }
-  t.equal(await holding({ ...owner, mode: 0o660 }, { plan: { ...plan, owner } }), passed, 'the owner is configured')
-  const kept = [entry('', owner), entry('a'), entry('b', { ...owner, mode: 0o660 })]
-  t.equal(await says('safeOwner', { keepsOwners: true }, kept), passed, 'the owner is kept')
-  t.match(await says('safeOwner', {}, kept), /^refused: user 4321 owns/)
+await t.test(
+  'safeOwner refuses a directory that others may write to, by modes, owners and ACLs of its entries',
+  async (t) => {
+    const { target, says, plan } = await scene(t)
+    const passed = 'passed: nobody else may write to it'
+    const holding = (marks: Partial<TreeEntry>, about: Partial<AdoptionLook> = {}) =>
+      says('safeOwner', about, [entry(''), entry('sub/key', marks)])
+    const file = `${target}/sub/key`
+    const group = `refused: group 4321 may write to ${file}`
+    t.equal(await holding({}), passed)
+    t.equal(await holding({ mode: 0o642 }), `refused: everybody may write to ${file}`)
+    t.equal(await says('safeOwner', {}, [entry('', { mode: 0o1777 })]), `refused: everybody may write to ${target}`)
+    t.equal(await holding({ mode: 0o660 }), passed, 'the group is ours')
+    t.equal(await holding({ mode: 0o660, gid: 4321 }), group)
+    t.equal(await holding({ mode: 0o640, gid: 4321 }), passed, 'a group that only reads')
+    t.equal(await holding({ uid: 4321 }), `refused: user 4321 owns ${file}, and may write to it`)
+    t.equal(await holding({ uid: 4321, gid: 4321, mode: 0o660 }), group, 'whoever owns it')
+    t.equal(await holding({ uid: 4321, gid: 4321, mode: 0o777, type: 'symlink' }), passed, 'a link has no mode')
+    const owner = { uid: 4321, gid: 4321 }
+    t.equal(await holding({ ...owner, mode: 0o660 }, { plan: { ...plan, owner } }), passed, 'the owner is configured')
+    const kept = [entry('', owner), entry('a'), entry('b', { ...owner, mode: 0o660 })]
+    t.equal(await says('safeOwner', { keepsOwners: true }, kept), passed, 'the owner is kept')
+    t.match(await says('safeOwner', {}, kept), /^refused: user 4321 owns/)
 
-  const list = (permissions: number) => Buffer.from(listOf(6, permissions, 4, 7, 0), 'latin1')
-  const lists = (name: string, permissions: number): ExtendedAttributes => new Map([[name, list(permissions)]])
-  const byAcl = `refused: an ACL lets user 1000 write to ${file}`
-  t.equal(await holding({ extended: lists(access, 6) }), byAcl)
-  t.equal(await holding({ extended: lists(access, 4) }), passed)
-  t.equal(await holding({ extended: lists(access, 6) }, { plan: { ...plan, owner: { uid: 1000, gid: 0 } } }), passed)
-  const later = `refused: the default ACL lets user 1000 write to what is made in ${file}`
-  t.equal(await holding({ extended: lists(byDefault, 6) }), later)
-})
+    const list = (permissions: number) => Buffer.from(listOf(6, permissions, 4, 7, 0), 'latin1')
+    const lists = (name: string, permissions: number): ExtendedAttributes => new Map([[name, list(permissions)]])
+    const byAcl = `refused: an ACL lets user 1000 write to ${file}`
+    t.equal(await holding({ extended: lists(access, 6) }), byAcl)
+    t.equal(await holding({ extended: lists(access, 4) }), passed)
+    t.equal(await holding({ extended: lists(access, 6) }, { plan: { ...plan, owner: { uid: 1000, gid: 0 } } }), passed)
+    const later = `refused: the default ACL lets user 1000 write to what is made in ${file}`
+    t.equal(await holding({ extended: lists(byDefault, 6) }), later)
+  },
+)
 
-await t.test('root may, and whoever this is', { skip: !isRoot && 'needs root' }, async (t) => {
+await t.test('safeOwner lets root and the present user write', { skip: !isRoot && 'needs root' }, async (t) => {
   const { says } = await scene(t)
   class Other extends Quiet {
     override readonly user = { uid: 500, gid: 501 }
@@ -224,18 +227,22 @@ await t.test('root may, and whoever this is', { skip: !isRoot && 'needs root' },
   for (const marks of [{ uid: 1 }, { uid: 500, gid: 1 }, { uid: 501 }]) t.match(await holding(marks), /^refused/)
 })
 
-await t.test('nobody else may replace it in its parent', { skip: !isRoot && 'needs root' }, async (t) => {
-  const { root, says, again } = await scene(t)
-  const parent = async (mode: number, gid = 0, about: Partial<AdoptionLook> = {}) => {
-    chownSync(root, 0, gid)
-    chmodSync(root, mode)
-    await again()
-    return says('safeOwner', about)
-  }
-  t.equal(await parent(0o775, 4321), `refused: group 4321 may write to ${root}`)
-  t.equal(await parent(0o775, 4321, { path: '/certs' }), 'refused: group 4321 may write to /')
-  for (const mode of [0o1777, 0o1775]) t.match(await parent(mode, 4321), /^passed/, 'who only makes files there')
-})
+await t.test(
+  'safeOwner refuses a parent in which others may replace the directory',
+  { skip: !isRoot && 'needs root' },
+  async (t) => {
+    const { root, says, again } = await scene(t)
+    const parent = async (mode: number, gid = 0, about: Partial<AdoptionLook> = {}) => {
+      chownSync(root, 0, gid)
+      chmodSync(root, mode)
+      await again()
+      return says('safeOwner', about)
+    }
+    t.equal(await parent(0o775, 4321), `refused: group 4321 may write to ${root}`)
+    t.equal(await parent(0o775, 4321, { path: '/certs' }), 'refused: group 4321 may write to /')
+    for (const mode of [0o1777, 0o1775]) t.match(await parent(mode, 4321), /^passed/, 'who only makes files there')
+  },
+)
 
 await t.test('a key that everybody may read is named where modes stay', async (t) => {
   const { says } = await scene(t)
@@ -264,7 +271,7 @@ await t.test('just enough space is enough', async (t) => {
   t.equal(await says('space', { plan: deeper, fs: free(0, 0) }), 'pending: 0 bytes are free, 16384 are needed')
 })
 
-await t.test('what is in it is known, belongs together, and is all replaced', async (t) => {
+await t.test('content refuses unknown types, unmatched keys, and entries that the new content lacks', async (t) => {
   const { says } = await scene(t)
   const holding = (entries: TreeEntry[], about: Partial<AdoptionLook> = {}) =>
     says('content', about, [entry(''), ...entries])

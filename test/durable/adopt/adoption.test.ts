@@ -47,7 +47,7 @@ await t.test('nothing, an empty directory and what holdfast published are no ado
   t.match(await other.take(), { outcome: 'created' })
 })
 
-await t.test('what the new content does not have is taken over only if that is asked for', async (t) => {
+await t.test('an adoption takes over files that the new content lacks only with replace', async (t) => {
   const { target, root, refuses, take } = scene(t, { ...files, 'ca.crt': 'mine' })
   await refuses('content', 'refused', /does not have \(ca\.crt\)/)
   t.match(await take({ adopt: takeOver({ replace: true }) }), { outcome: 'replaced' })
@@ -89,7 +89,7 @@ await t.test("another program's staging is waited for; what holdfast publishes i
   t.match(await take(), { outcome: 'replaced' })
 })
 
-await t.test('what somebody writes during the checks is waited for', async (t) => {
+await t.test('an adoption waits for a file that another program writes during the checks', async (t) => {
   const { target, publishBy, take } = scene(t)
   class Beside extends Alone {
     override readonly free = async (): Promise<Free> => {
@@ -210,7 +210,7 @@ await t.test('keys that do not belong to their certificates', async (t) => {
   t.match(await take({ adopt: takeOver({ ...wrong('old'), replace: true }) }), { outcome: 'replaced' })
 })
 
-await t.test('what is no key by its size is not read; a key that stays open to everybody is named', async (t) => {
+await t.test('an adoption reads no file larger than a key, and names a key that is open to all users', async (t) => {
   const { target, fs, take, requestFor } = scene(t)
   writeFileSync(join(target, 'large.key'), '')
   truncateSync(join(target, 'large.key'), 4 * 1024 * 1024 + 1)

@@ -1,4 +1,4 @@
-/* Whether an answer is true of the disk: the judge of every scene, whatever failed in it. */
+/* Whether an answer is true of the disk: the judge of every scene, with and without a failure in it. */
 import { readPublication } from '../../../src/durable/look/index.js'
 import { DurableWriteError, OverlappingTargets } from '../../../src/durable/errors.js'
 import type { ReplaceResult } from '../../../src/durable/types.js'
@@ -41,7 +41,7 @@ const endsOf = (answer: Answer): string =>
     .map((part) => (part instanceof DurableWriteError ? part.reason : part instanceof Error ? part.name : part.outcome))
     .join(', ')
 
-/** What is wrong with an answer; undefined: it is true. What came between is judged by who let it come. */
+/** The fault of an answer; undefined: it is true. The caller that lets another publisher in between judges that one. */
 export async function faultOfAnswer(played: Played): Promise<string | undefined> {
   const { start, end, answer, scene, meanwhile } = played
   const parts = partsOf(answer)
@@ -105,11 +105,13 @@ async function faultOfResult(
   return outcome === 'unchanged' && changed !== undefined ? `says unchanged, and ${changed} has changed` : undefined
 }
 
-/** A call says that something is not there, is a link, or is not for this user, and it is not so: what is answered then cannot be held against the program. */
+/**
+ * A call answers falsely that an entry is missing, is a link, or is not for this user: the program's answer then proves nothing against it.
+ */
 export const isLie = ({ fault, calls }: Played): boolean =>
   fault !== undefined && ['ENOENT', 'ELOOP', 'EACCES'].includes(fault.code) && calls[fault.index]?.found !== undefined
 
-/** What is left to the next run is logged. */
+/** The program logs each file that it leaves to the next run. */
 export const hasWarned = (logged: Played['logged']): boolean => logged.some(({ level }) => level === 'warn')
 
 const isLinked = (path: string, disk: ModelDisk): boolean => !viewOf(disk).has(path.slice(0, path.lastIndexOf('/')))
@@ -142,7 +144,7 @@ async function faultOfError(
     : `says that nothing was published (${message}), and readers of ${path} are told\n  ${after}\nthat was\n  ${before}`
 }
 
-/** What the table of errors in src/errors.ts does not say, since the call that fails has a rule of its own. */
+/** Reasons that the table of errors in src/errors.ts lacks, since the failing call has another rule. */
 const ownReasons: Readonly<Record<string, string>> = {
   'rename EINVAL': 'TargetUnfit',
   'rename ENOSYS': 'TargetUnfit',

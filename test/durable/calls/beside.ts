@@ -39,7 +39,7 @@ const recordWith =
     makeEntry(disk, path, 'file', 0o600, text)
   }
 
-/** Names of this program's form beside the target, drift, and looks while somebody publishes. */
+/** Names of this program's form beside the target, drift, and reads during a publication. */
 export const beside: readonly Scene[] = [
   {
     name: 'beside names that somebody else has taken',

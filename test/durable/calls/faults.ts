@@ -20,7 +20,7 @@ const codes: Readonly<Record<string, readonly string[]>> = {
   removeDirectory: ['ENOENT', 'ENOTEMPTY'],
 }
 
-/** Calls that never fail, or whose failure means that somebody else has the lock: another publisher does that. */
+/** Calls that never fail, or whose failure means that another publisher has the lock: interrupted-calls.test.ts does that. */
 const infallible = new Set(['close', 'tryLock', 'bootId'])
 
 /** Each call that is drawn, with each errno that it can answer. */

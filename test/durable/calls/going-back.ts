@@ -43,7 +43,7 @@ const generationsOn = (disk: ModelDisk): string[] =>
 
 const digestOf = async (fs: FileSystem): Promise<string> => (await readPublication(fs, target))?.digest ?? ''
 
-/** What was published before, what is read of it, and what a record is told later. */
+/** Scenes of earlier contents: publications, reads of them, and lines that a record gets later. */
 export const goingBack: readonly Scene[] = [
   {
     name: 'taking back',

@@ -24,7 +24,7 @@ import {
 const parent = '/etc/pki'
 const names = namesFor('certs')
 
-/** Drift, and looks while somebody publishes. */
+/** Drift, and reads during a publication. */
 export const looks: readonly Scene[] = [
   {
     name: 'look at each difference',

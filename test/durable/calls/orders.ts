@@ -8,7 +8,7 @@ import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { codeOf } from '../../../src/errors.js'
 
-/** Another publisher, in a process of its own: so many publications, one after the other. Answers what became of the last. */
+/** Another publisher, as a second process: so many publications, one after the other. Answers the outcome of the last. */
 export async function another(scene: Scene, disk: ModelDisk, times: number): Promise<string> {
   const publishes = scene.another ?? ((fs, text) => directory({ files: { other: text } })(fs))
   let answer = ''
@@ -28,14 +28,14 @@ export function keyOf(answer: Played['answer']): string {
     .join()
 }
 
-/** What everybody who reads the disk is told in the end. */
+/** The answers that all readers of the disk get in the end. */
 export async function stateOf(disk: ModelDisk, user: ModelProcess['user']): Promise<string> {
   const said: unknown[] = []
   for (const path of targetsOn(disk)) said.push(lastingOf(await saidOf(disk, path, user)))
   return JSON.stringify([[...viewOf(disk)].sort(), said])
 }
 
-/** An end that is as if one caller had come after the other. `scene`, `other`: their answers; undefined: an error of one that had to wait. */
+/** An end as if one caller had come after the other. `scene`, `other`: their answers; undefined: an error of the one that had to wait. */
 interface Order {
   readonly name: string
   readonly scene: string | undefined
@@ -60,7 +60,7 @@ export async function ordersOf(scene: Scene, undisturbed: Played, times: number)
   ]
 }
 
-/** One that finds the lock held is told to come again. */
+/** The answer to a caller that finds the lock held: it is to come again. */
 const waits = /^(EAGAIN|ESTALE)(,|$)/
 
 /** Which order a disturbed scene is as; undefined: it is as none of them. */

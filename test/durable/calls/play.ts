@@ -13,12 +13,12 @@ export interface Played {
   readonly end: ModelDisk
   readonly calls: readonly Call[]
   readonly logged: readonly { readonly level: keyof Log; readonly message: string }[]
-  /** What it answers, or what it rejects with. */
+  /** The call's value, or its error. */
   readonly answer: { readonly value: unknown } | { readonly thrown: unknown }
   readonly user: ModelProcess['user']
   /** Descriptors that are open afterwards. */
   readonly open: number
-  /** What was made to fail, and what came between. */
+  /** The injected failure, and the interruption. */
   readonly fault: Fault | undefined
   readonly meanwhile: Meanwhile | undefined
   /** It could be aborted, or began on another disk. */
@@ -29,7 +29,7 @@ export interface Played {
 
 const disks = new Map<Scene, ModelDisk>()
 
-/** A disk of its own; what is on it before is made once. */
+/** A new disk for each play; `before` of a scene runs once. */
 export async function diskFor(scene: Scene): Promise<ModelDisk> {
   const made = disks.get(scene)
   if (made) return made.fork()

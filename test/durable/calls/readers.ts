@@ -11,7 +11,7 @@ import { ModelProcess } from '../../crash/model/model-process.js'
 /** A generation of the symlink form, and the link that is about to be renamed over `..data`: readers go through `..data`. */
 const hiddenInside = /^(?:\.\.[0-9].*|\.\.data_tmp)$/
 
-/** All that readers find, by its path: names that begin with `.holdfast-` are nobody's business. */
+/** All that readers find, by its path: names that begin with `.holdfast-` are holdfast's alone. */
 export function viewOf(disk: ModelDisk): Map<string, string> {
   const view = new Map<string, string>()
   const walk = (inode: Inode, path: string): void => {
@@ -84,7 +84,7 @@ export async function saidOf(disk: ModelDisk, path: string, user: ModelProcess['
   }
 }
 
-/** What of it a power cut may not take. Hooks run at least once; what was old may come back, and goes with the next run. */
+/** The part of it that no power cut may take. Hooks run at least once; old content may come back, and goes with the next run. */
 export function lastingOf({ publication, hold }: Said): object {
   if (typeof publication === 'string') return { publication, hold }
   const { pendingHooks: _, retired: __, pastSince: ___, differences = [], ...rest } = publication

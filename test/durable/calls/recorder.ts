@@ -5,7 +5,7 @@ import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { failure } from '../intercepted.js'
 
-/** What is to fail: the nth call, counted from 0, with this errno. */
+/** The call that fails: the nth, counted from 0, with this errno. */
 export interface Fault {
   readonly index: number
   readonly code: string
@@ -22,22 +22,22 @@ export interface Call {
   readonly index: number
   readonly name: string
   readonly words: string
-  /** Of what it works on, as it was opened. */
+  /** Of its file or directory, as the program opened it. */
   readonly path: string
   /** The inodes of its descriptors. */
   readonly on: readonly number[]
   /** The name that it works on in the first of these, and what that leads to before. */
   readonly entry: string | undefined
   readonly found: number | undefined
-  /** Where a rename puts it, and what is there before. */
+  /** The new place of a rename, and the entry there before. */
   readonly to: { readonly path: string; readonly entry: string; readonly found: number | undefined } | undefined
   /** Of a change: the disk before it. */
   readonly before: ModelDisk | undefined
-  /** Of a rename: what of the moved tree, or of the generation that the moved link names, is not on stable storage. */
+  /** Of a rename: the parts of the moved tree, or of the generation behind the moved link, that are not on stable storage. */
   readonly unsynced: readonly string[]
   /** Its errno, unless it succeeds; of a sync that of any descriptor. */
   failed: string | undefined
-  /** A descriptor that it opens; of tryLock the descriptor that is locked; of close the one that it closes. */
+  /** A descriptor that it opens; the one that tryLock locks, or that close closes. */
   descriptor: Descriptor | undefined
 }
 
@@ -48,7 +48,7 @@ const opens = /^(open(?!Directories)|createFile$)/
 const never = new Set(['random', 'now', 'bootId'])
 const changes = /^(create|openLock|write$|copy|set|rename|remove)/
 
-/** Whether a call changes what is on a disk, if it succeeds. */
+/** Whether a call changes the disk, if it succeeds. */
 export const isChange = ({ name }: Pick<Call, 'name'>): boolean => changes.test(name)
 
 function words(value: unknown): string {
@@ -150,7 +150,7 @@ export class Recorder {
     return {
       index: this.calls.length,
       name,
-      // Only where somebody reads it: a descriptor's number is never used again.
+      // Only where a rule reads it: a descriptor's number is never used again.
       get words() {
         return wordsOf()
       },

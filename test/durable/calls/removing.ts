@@ -26,7 +26,7 @@ async function withHistory(_: ModelDisk, fs: FileSystem): Promise<void> {
   await directory({ files: second, history })(fs)
 }
 
-/** Nothing is left of the target but its lock. */
+/** Only the lock of the target is left. */
 const isGone =
   (path: string): NonNullable<Scene['promises']> =>
   (disk) => {
@@ -37,7 +37,7 @@ const isGone =
     return left.length > 0 ? `${left.join(', ')} is left` : undefined
   }
 
-/** Targets that are taken away. */
+/** Removals of targets. */
 export const removing: readonly Scene[] = [
   {
     name: 'taking away a target with history',

@@ -7,7 +7,7 @@ import { directory, first, killedIn, numberOf, root, second, target, type Scene 
 const whenUnused = { retire: 'whenUnused' as const }
 const third = { 'tls.crt': 'third certificate' }
 
-/** Old content that somebody uses; then, unless they go on, nobody. */
+/** Old content with a user; then, unless they go on, without. */
 const retired =
   (options: { retireTimeout?: number; user?: string; then?: (disk: ModelDisk, name: string) => void } = {}) =>
   async (disk: ModelDisk, fs: FileSystem): Promise<void> => {

@@ -1,6 +1,6 @@
 /*
- * What holds in every scene that is played, whatever the steps are: each rule says what it protects, and answers the call at which it is
- * broken. Rules ask the trace and the model disk; the judge of answers is in answers.ts.
+ * The rules that hold in every played scene, for any steps: each rule says what it protects, and answers the call at which it is broken.
+ * Rules ask the trace and the model disk; the judge of answers is in answers.ts.
  */
 import { dirname } from 'node:path'
 import { namesFor, recordPattern } from '../../../src/durable/path/names.js'
@@ -13,7 +13,7 @@ import type { Played } from './play.js'
 import { differencesOf, lastingOf, saidOf, targetsOn, viewOf, visibleInodes } from './readers.js'
 import { type Call, isChange, isOnDisk } from './recorder.js'
 
-/** Where a rule is broken: at this call, or by what is left at the end. */
+/** Where a rule is broken: at this call, or by the state of the disk at the end. */
 export interface Breach {
   readonly at?: Call | undefined
   readonly what: string
@@ -33,7 +33,7 @@ const isDone = ({ failed }: Call): boolean => failed === undefined
 const isVisibleRename = ({ name, to, path }: Call): boolean =>
   name === 'rename' && to !== undefined && !(isOwnName(to.entry) && isOwnName(nameIn(path)))
 
-/** The directory whose sync makes a change of a name durable: of a rename the one that it renames into. */
+/** The directory whose sync makes a change of a name durable: of a rename its target directory. */
 const directoryOf = (call: Call): number | undefined => (call.name === 'rename' ? call.on.at(-1) : call.on[0])
 
 const syncOf = (calls: readonly Call[], inode: number | undefined, from: number, to: number): Call | undefined =>
@@ -57,7 +57,7 @@ function locksOf(path: string): string[] {
   return locks
 }
 
-/** A directory above a target is made, or opened up, before there is a place for the lock. */
+/** holdfast makes, or opens up, a directory above a target before there is a place for the lock. */
 const isAncestor = ({ name, path }: Call): boolean =>
   (name === 'createDirectory' || name === 'setMode') && !path.split('/').some((part) => isOwnName(part))
 
@@ -136,7 +136,7 @@ function below(disk: ModelDisk, root: number | undefined, found = new Set<number
   return found
 }
 
-/** Everything of a disk that somebody may go back to: what readers see, records, earlier and retired contents. */
+/** All of a disk that a person may go back to: readers' content, records, earlier and retired contents. */
 function oldInodes(disk: ModelDisk): Set<number> {
   const old = new Set<number>(visibleInodes(disk).keys())
   for (const path of targetsOn(disk)) {
@@ -165,7 +165,7 @@ const oldStaysUntilTheSecondBarrier: Check = ({ calls, start }) => {
       if (waiting) return { at: call, what: `removes what was there before "${waiting.words}" is durable` }
     }
     if (isStep(call)) steps.push(call)
-    // A staged record that is taken back leaves no step behind.
+    // A staged record that is removed again leaves no step behind.
     if (call.name === 'removeFile') steps = steps.filter((step) => step.path !== call.path)
   }
   return undefined
@@ -226,7 +226,7 @@ const parentSyncedBeforeTheAnswer: Check = (played) => {
   return undefined
 }
 
-/** Directories above a target that this user may not open were not made by this user either: they are left out. */
+/** Leaves out directories above a target that this user may not open: another user made them. */
 const isForbidden = ({ fault, calls }: Played): boolean =>
   fault?.code === 'EACCES' && calls[fault.index]?.name === 'openPath'
 
@@ -248,7 +248,7 @@ const ancestorsSynced: Check = (played) => {
   return undefined
 }
 
-/** What is not on stable storage is lost. */
+/** A power cut that loses all data without a sync. */
 const loseAll = (options: number): number => options - 1
 
 const answerOutlivesAPowerCut: Check = async (played) => {
@@ -430,7 +430,7 @@ export async function breachOf(rule: RuleName, played: Played): Promise<string |
   return breach && shown(rule, played, breach)
 }
 
-/** Calls before the one that breaks a rule that a person sees beside it. */
+/** Calls that a report shows before the one that breaks a rule. */
 const callsShown = 25
 
 export function shown(rule: string, { scene, calls, fault, meanwhile }: Played, { at, what }: Breach): string {

@@ -10,10 +10,10 @@ import { ModelProcess } from '../../crash/model/model-process.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import type { RuleName } from './rules.js'
 
-/** What is done to a model disk, and what is on it before. */
+/** A call on a model disk, and the disk before it. */
 export interface Scene {
   readonly name: string
-  /** Each of its calls is made to fail, too. */
+  /** Each of its calls fails once, too. */
   readonly fails?: true
   /** Another publisher comes before each of its calls, and an abort. */
   readonly meets?: true
@@ -23,9 +23,9 @@ export interface Scene {
   readonly another?: (fs: FileSystem, text: string) => Promise<unknown>
   readonly before?: (disk: ModelDisk, fs: FileSystem) => unknown
   readonly run: (fs: FileSystem, log: Log, signal?: AbortSignal) => Promise<unknown>
-  /** What it comes to: outcomes and reasons, in the order of its calls. */
+  /** Its end: outcomes and reasons, in the order of its calls. */
   readonly ends?: string
-  /** What must be true of the disk where it has answered without an error; else what is wrong. */
+  /** Checks the disk after an answer without an error; answers what is wrong. */
   readonly promises?: (disk: ModelDisk, answer: unknown) => string | undefined | Promise<string | undefined>
   /** Rules that do not hold here, each with the reason. */
   readonly exempt?: Partial<Record<RuleName, string>>
@@ -116,7 +116,7 @@ export const killedIn =
 /** The disk under the calls of a scene. */
 export const diskOf = (fs: FileSystem): ModelDisk => (fs as unknown as Pick<ModelProcess, 'disk'>).disk
 
-/** The same calls; somebody else comes before each, and may make it fail. */
+/** The same calls; `then` runs before each, and may make it fail. */
 export function watched(fs: FileSystem, then: (disk: ModelDisk, call: string, name: string) => unknown): FileSystem {
   const disk = diskOf(fs)
   return Object.assign(fs, {

@@ -42,34 +42,37 @@ async function rejected(t: Test, work: Promise<unknown>, published: boolean, pat
   await t.rejects(work, { name: 'DurableWriteError', code: 'EIO', published, message: new RegExp(path) })
 }
 
-await t.test('replaceLink: made or replaced in one rename, and durable; what is no link is left alone', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, 'link')
-  const { disk, calls, open } = watched()
-  const left = leave(path)
-  const bystander = join(parent, 'bystander')
-  writeFileSync(bystander, 'kept')
-  await disk.replaceLink(path, 'one')
-  t.equal(readlinkSync(path), 'one')
-  t.equal(inOrder(calls, 'createLink', 'rename', 'sync', 'createFile'), 'createLink,rename,sync,createFile')
-  t.notOk(existsSync(left), 'what a predecessor left has gone')
-  t.same(readdirSync(parent).sort(), ['bystander', 'link'])
-  const before = calls.length
-  await disk.replaceLink(path, 'one')
-  t.equal(inOrder(calls.slice(before), 'createLink', 'rename', 'sync'), 'sync', 'the same is only made durable')
-  await disk.replaceLink(path, 'two')
-  t.equal(readlinkSync(path), 'two')
-  await disk.replaceLink(bystander, 'three')
-  t.equal(readlinkSync(bystander), 'three', 'a file is replaced')
-  mkdirSync(join(parent, 'directory'))
-  await t.rejects(disk.replaceLink(join(parent, 'directory'), 'x'), {
-    code: 'EEXIST',
-    reason: 'TargetForeign',
-    published: false,
-  })
-  t.ok(lstatSync(join(parent, 'directory')).isDirectory())
-  t.equal(open.size, 0)
-})
+await t.test(
+  'replaceLink makes or replaces a link in one rename, durably, and leaves other entries alone',
+  async (t) => {
+    const parent = scratch(t)
+    const path = join(parent, 'link')
+    const { disk, calls, open } = watched()
+    const left = leave(path)
+    const bystander = join(parent, 'bystander')
+    writeFileSync(bystander, 'kept')
+    await disk.replaceLink(path, 'one')
+    t.equal(readlinkSync(path), 'one')
+    t.equal(inOrder(calls, 'createLink', 'rename', 'sync', 'createFile'), 'createLink,rename,sync,createFile')
+    t.notOk(existsSync(left), 'what a predecessor left has gone')
+    t.same(readdirSync(parent).sort(), ['bystander', 'link'])
+    const before = calls.length
+    await disk.replaceLink(path, 'one')
+    t.equal(inOrder(calls.slice(before), 'createLink', 'rename', 'sync'), 'sync', 'the same is only made durable')
+    await disk.replaceLink(path, 'two')
+    t.equal(readlinkSync(path), 'two')
+    await disk.replaceLink(bystander, 'three')
+    t.equal(readlinkSync(bystander), 'three', 'a file is replaced')
+    mkdirSync(join(parent, 'directory'))
+    await t.rejects(disk.replaceLink(join(parent, 'directory'), 'x'), {
+      code: 'EEXIST',
+      reason: 'TargetForeign',
+      published: false,
+    })
+    t.ok(lstatSync(join(parent, 'directory')).isDirectory())
+    t.equal(open.size, 0)
+  },
+)
 
 await t.test('replaceLink says whether the new link is visible when a call fails', async (t) => {
   const parent = scratch(t)
@@ -103,24 +106,27 @@ await t.test('removeFile: durable whether it was there or not', async (t) => {
   t.notOk(existsSync(path))
 })
 
-await t.test('tidy removes what a killed publication left, under the lock, and waits for nobody', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, 'link')
-  const { disk, open } = watched()
-  await disk.tidy(path)
-  t.same(kept(parent), [], 'where nothing is left, not even a lock is made')
-  const left = leave(path)
-  const other = leave(join(parent, 'other'))
-  const held = await disk.lock(join(parent, namesFor('link').lock), 0, never)
-  await disk.tidy(path)
-  t.ok(existsSync(left), 'a publication is under way')
-  await held.release()
-  await disk.tidy(path)
-  t.notOk(existsSync(left))
-  t.ok(existsSync(other), 'of another name')
-  await disk.tidy(join(parent, 'none', 'link'))
-  t.equal(open.size, 0)
-})
+await t.test(
+  'tidy removes the leftovers of a killed publication under the lock, and does not wait for it',
+  async (t) => {
+    const parent = scratch(t)
+    const path = join(parent, 'link')
+    const { disk, open } = watched()
+    await disk.tidy(path)
+    t.same(kept(parent), [], 'where nothing is left, not even a lock is made')
+    const left = leave(path)
+    const other = leave(join(parent, 'other'))
+    const held = await disk.lock(join(parent, namesFor('link').lock), 0, never)
+    await disk.tidy(path)
+    t.ok(existsSync(left), 'a publication is under way')
+    await held.release()
+    await disk.tidy(path)
+    t.notOk(existsSync(left))
+    t.ok(existsSync(other), 'of another name')
+    await disk.tidy(join(parent, 'none', 'link'))
+    t.equal(open.size, 0)
+  },
+)
 
 await t.test('what cannot be looked at was not changed, and the error says so; nothing stays open', async (t) => {
   const parent = scratch(t)
@@ -187,7 +193,7 @@ await t.test('isCommitted and isDrifted say what the record proves', async (t) =
   await disk.publishDirectories([{ target, files: { a: '1' }, objects: [object] }], never)
   t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [true, false])
   t.same(await disk.recordedObjects(target), [object])
-  // It becomes visible, and nobody knows whether it is durable.
+  // It becomes visible, perhaps not durably.
   await rejected(t, watched('sync', 2).disk.publishDirectories([{ target, files: { a: '2' } }], never), true, target)
   t.same(contents(target), { a: '2' })
   t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [false, false])

@@ -6,7 +6,7 @@ import { OwnFile, replaceFile } from '../../../src/durable/index.js'
 import { failure, intercepted } from '../intercepted.js'
 import { kept, scratch } from '../scratch.js'
 
-/** A file of a process's own, with the calls that are made for it; the `nth` call of this name fails. */
+/** A process's status file, with the calls for it; the `nth` call of this name fails. */
 function watched(path: string, failing = '', nth = 1) {
   const calls: string[] = []
   const { fs, open } = intercepted((call) => {
@@ -16,7 +16,7 @@ function watched(path: string, failing = '', nth = 1) {
   return { file: new OwnFile(path, fs), calls, open }
 }
 
-await t.test('made with what is above it, and durable before and after it is visible', async (t) => {
+await t.test('replace makes the missing directories, and syncs before and after the rename', async (t) => {
   const path = join(scratch(t), 'state/status.json')
   const { file, calls, open } = watched(path)
   await file.replace('one')
@@ -112,7 +112,7 @@ await t.test('a failure tells whether the new text is visible; the old one is wh
   }
 })
 
-await t.test('what is no file is left alone', async (t) => {
+await t.test('replace changes no directory at its path', async (t) => {
   const path = join(scratch(t), 'status.json')
   mkdirSync(path)
   await t.rejects(watched(path).file.replace('x'), { name: 'DurableWriteError', published: false })

@@ -1,4 +1,4 @@
-/** Two trees that change places, and the removal of the one that is kept. */
+/** Two trees that change places, and the removal of the old one. */
 import { closeSync, mkdirSync, openSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -66,7 +66,7 @@ await t.test('both change places at once; one alone takes the place of the other
   })
 })
 
-await t.test('the places are made durable again', async (t) => {
+await t.test('syncPlaces syncs both parents again', async (t) => {
   const { here, there } = scene(t, 'here', 'there')
   const calls: string[] = []
   await syncPlaces(watched(calls), here, there)
@@ -93,7 +93,7 @@ await t.test('what fails says whether they have changed places', async (t) => {
   }
 })
 
-await t.test('nobody publishes there meanwhile', async (t) => {
+await t.test('swapPlaces holds the lock against every publisher', async (t) => {
   const { root, here, there } = scene(t, 'here', 'there')
   const lock = openSync(join(root, namesFor('here').lock), 'w', 0o600)
   t.ok(tryLock(lock))
@@ -136,7 +136,7 @@ await t.test('calls for one path come one after the other; those for others do n
   t.strictSame(more, [])
 })
 
-await t.test('a directory is told apart from a later one', async (t) => {
+await t.test('identityAt tells a directory from a later one', async (t) => {
   const { root, here, there } = scene(t, 'here', 'there')
   const before = await identityAt(system, here)
   t.match(before, { inode: statSync(here, { bigint: true }).ino.toString() })
@@ -153,42 +153,45 @@ async function known(path: string) {
   }
 }
 
-await t.test('what is known goes with its records; what is not known stays under another name', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
-  await replaceDirectory(target, { files: { a: '1', 'sub/b': '2' } })
-  await replaceDirectory(join(parent, 'other'), { files: { c: '3' } })
-  const others = readdirSync(parent).filter(
-    (name) => name === 'other' || name.includes(namesFor('other').lock.slice(0, -5)),
-  )
-  const entries = await known(target)
-  t.same(entries.map(({ path }) => path).sort(), ['', 'a', 'sub', 'sub/b'])
-  const names = namesFor('certs')
-  // As a kill leaves it.
-  mkdirSync(join(parent, names.staging('0123456789abcdef')))
-  mkdirSync(join(parent, names.generation(1, '0123456789abcdef')))
-  const calls: string[] = []
-  t.equal(await removeTarget(watched(calls), target, entries), undefined)
-  t.same(readdirSync(parent).sort(), [...others, names.lock].sort(), 'only its own went, and its lock stays')
-  t.equal(calls.at(-1), 'sync of several')
-  t.equal(await removeTarget(system, target, entries), undefined, 'what is not there is no failure')
-
-  for (const [what, change] of [
-    ['more in it', () => writeFileSync(join(target, 'more'), 'x')],
-    ['more below', () => writeFileSync(join(target, 'sub', 'more'), 'x')],
-    ['other content', () => writeFileSync(join(target, 'a'), 'other')],
-  ] as const) {
+await t.test(
+  'removeTarget removes known entries with the records, and renames a directory with unknown ones',
+  async (t) => {
+    const parent = scratch(t)
+    const target = join(parent, 'certs')
     await replaceDirectory(target, { files: { a: '1', 'sub/b': '2' } })
-    change()
-    const before = contents(target)
-    const kept = await removeTarget(system, target, entries)
-    t.ok(names.quarantineOf(kept ?? ''), what)
-    t.same(contents(join(parent, kept ?? 'none')), before, what)
-  }
-  symlinkSync('other', target)
-  const link = await removeTarget(system, target, entries)
-  t.ok(link !== undefined && readdirSync(parent).includes(link), 'a link is no directory of ours')
-})
+    await replaceDirectory(join(parent, 'other'), { files: { c: '3' } })
+    const others = readdirSync(parent).filter(
+      (name) => name === 'other' || name.includes(namesFor('other').lock.slice(0, -5)),
+    )
+    const entries = await known(target)
+    t.same(entries.map(({ path }) => path).sort(), ['', 'a', 'sub', 'sub/b'])
+    const names = namesFor('certs')
+    // As a kill leaves it.
+    mkdirSync(join(parent, names.staging('0123456789abcdef')))
+    mkdirSync(join(parent, names.generation(1, '0123456789abcdef')))
+    const calls: string[] = []
+    t.equal(await removeTarget(watched(calls), target, entries), undefined)
+    t.same(readdirSync(parent).sort(), [...others, names.lock].sort(), 'only its own went, and its lock stays')
+    t.equal(calls.at(-1), 'sync of several')
+    t.equal(await removeTarget(system, target, entries), undefined, 'what is not there is no failure')
+
+    for (const [what, change] of [
+      ['more in it', () => writeFileSync(join(target, 'more'), 'x')],
+      ['more below', () => writeFileSync(join(target, 'sub', 'more'), 'x')],
+      ['other content', () => writeFileSync(join(target, 'a'), 'other')],
+    ] as const) {
+      await replaceDirectory(target, { files: { a: '1', 'sub/b': '2' } })
+      change()
+      const before = contents(target)
+      const kept = await removeTarget(system, target, entries)
+      t.ok(names.quarantineOf(kept ?? ''), what)
+      t.same(contents(join(parent, kept ?? 'none')), before, what)
+    }
+    symlinkSync('other', target)
+    const link = await removeTarget(system, target, entries)
+    t.ok(link !== undefined && readdirSync(parent).includes(link), 'a link is no directory of ours')
+  },
+)
 
 await t.test('nothing goes of a directory in which another program has mounted something', async (t) => {
   const parent = scratch(t)

@@ -50,7 +50,7 @@ await t.test('syncPath', async (t) => {
 })
 
 await t.test(
-  'syncParents: each parent, and each target that is a directory; what is gone has nothing to sync',
+  'syncParents syncs each parent, and each target that is a directory, and passes over missing ones',
   async (t) => {
     const root = scratch(t)
     for (const name of ['one', 'one/certs', 'two', 'two/certs']) mkdirSync(join(root, name))

@@ -1,4 +1,6 @@
-/** What a publication does beside its target before anything is published: what it records, what it leaves alone, what it removes. */
+/**
+ * The work of a publication beside its target before the exchange: its records, the files that it leaves alone, and those that it removes.
+ */
 import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -42,7 +44,7 @@ function scene(t: Test) {
   return { root, target, said, log, replace, recordPath, lines, appended }
 }
 
-await t.test('what is configured of content that stays as it is gets into its record, once', async (t) => {
+await t.test('a publication of unchanged content adds its configuration to the record, once', async (t) => {
   const { target, replace, appended } = scene(t)
   await replace('1')
   t.strictSame(appended(), [])
@@ -84,7 +86,7 @@ await t.test('a changed ACL is reported before it is recorded', { skip: !hasList
   t.strictSame(said, [])
 })
 
-await t.test('a damaged record is reported where no other one tells what was published', async (t) => {
+await t.test('a publication reports a damaged record where no other one describes the target', async (t) => {
   const { root, said, replace, recordPath } = scene(t)
   await replace('1')
   t.strictSame(said, [])
@@ -98,33 +100,36 @@ await t.test('a damaged record is reported where no other one tells what was pub
   t.match(said, [new RegExp(`^${names.record(7)}: the publication record is damaged`)])
 })
 
-await t.test('of the past goes what is beyond its limits, durably, and what no record names', async (t) => {
-  const { root, replace } = scene(t)
-  const history = (keep: number) => ({ history: { keep, maxAge: null } })
-  for (const text of ['1', '2', '3']) await replace(text, history(2))
-  const { fs, synced } = watchedSyncs()
-  t.equal(await replace('3', history(2), fs), 'unchanged')
-  t.notOk(synced.has(root))
-  t.equal(await replace('3', history(1), fs), 'unchanged')
-  t.ok(synced.has(root), 'one is enough')
-  t.strictSame(kept(root), ['generation', 'lock', 'record'])
+await t.test(
+  'a publication durably removes generations beyond the limits, and copies that no record names',
+  async (t) => {
+    const { root, replace } = scene(t)
+    const history = (keep: number) => ({ history: { keep, maxAge: null } })
+    for (const text of ['1', '2', '3']) await replace(text, history(2))
+    const { fs, synced } = watchedSyncs()
+    t.equal(await replace('3', history(2), fs), 'unchanged')
+    t.notOk(synced.has(root))
+    t.equal(await replace('3', history(1), fs), 'unchanged')
+    t.ok(synced.has(root), 'one is enough')
+    t.strictSame(kept(root), ['generation', 'lock', 'record'])
 
-  const left = names.generation(1, '0123456789abcdef')
-  /** Whether it is still there when new content is made visible. */
-  const staysUntilThen = async (text: string, broken: boolean): Promise<boolean | undefined> => {
-    mkdirSync(join(root, left), { recursive: true })
-    let stays: boolean | undefined
-    const { fs } = intercepted((call) => {
-      if (call === 'rename') stays ??= existsSync(join(root, left))
-      if (call === 'sync' && broken && stays !== undefined) throw failure('EIO', 'sync')
-    })
-    t.equal(await replace(text, history(1), fs), broken ? 'EIO' : 'replaced')
-    return stays
-  }
-  t.equal(await staysUntilThen('4', true), false)
-  t.equal(await staysUntilThen('5', false), true, 'what is there may not be durable')
-  t.notOk(existsSync(join(root, left)), 'now it is')
-})
+    const left = names.generation(1, '0123456789abcdef')
+    /** Whether it is still there when the new content becomes visible. */
+    const staysUntilThen = async (text: string, broken: boolean): Promise<boolean | undefined> => {
+      mkdirSync(join(root, left), { recursive: true })
+      let stays: boolean | undefined
+      const { fs } = intercepted((call) => {
+        if (call === 'rename') stays ??= existsSync(join(root, left))
+        if (call === 'sync' && broken && stays !== undefined) throw failure('EIO', 'sync')
+      })
+      t.equal(await replace(text, history(1), fs), broken ? 'EIO' : 'replaced')
+      return stays
+    }
+    t.equal(await staysUntilThen('4', true), false)
+    t.equal(await staysUntilThen('5', false), true, 'what is there may not be durable')
+    t.notOk(existsSync(join(root, left)), 'now it is')
+  },
+)
 
 await t.test('where a newer version has published, nothing is renamed or removed', async (t) => {
   const { root, target, said, replace, lines } = scene(t)
@@ -166,18 +171,21 @@ await t.test('a staging name that leads to the target itself is refused; to anot
   t.equal(await replace('1', {}, fs), 'replaced')
 })
 
-await t.test('what cannot be removed is left to the next run, and said; the rest goes', async (t) => {
-  const { root, target, said, log } = scene(t)
-  for (const name of ['first', 'second']) writeFileSync(join(root, name), '')
-  const { fs } = intercepted((call, args) => {
-    if (call === 'removeFile' && args[1] === 'first') throw failure('EPERM', 'unlink')
-  })
-  const parent = await real.openPath(root)
-  const failures: unknown[] = []
-  const left = await clean({ fs, parent, path: target, names, log }, ['first', 'second'], (error) =>
-    failures.push(error),
-  )
-  await real.close(parent)
-  t.strictSame([left, readdirSync(root)], [['first'], ['first']])
-  t.match([said, failures], [['could not remove a leftover; the next run retries'], [{ code: 'EPERM' }]])
-})
+await t.test(
+  'clean logs a leftover that it cannot remove, leaves it to the next run, and removes the rest',
+  async (t) => {
+    const { root, target, said, log } = scene(t)
+    for (const name of ['first', 'second']) writeFileSync(join(root, name), '')
+    const { fs } = intercepted((call, args) => {
+      if (call === 'removeFile' && args[1] === 'first') throw failure('EPERM', 'unlink')
+    })
+    const parent = await real.openPath(root)
+    const failures: unknown[] = []
+    const left = await clean({ fs, parent, path: target, names, log }, ['first', 'second'], (error) =>
+      failures.push(error),
+    )
+    await real.close(parent)
+    t.strictSame([left, readdirSync(root)], [['first'], ['first']])
+    t.match([said, failures], [['could not remove a leftover; the next run retries'], [{ code: 'EPERM' }]])
+  },
+)

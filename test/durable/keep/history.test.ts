@@ -35,7 +35,7 @@ await t.test('the last contents stay, as they were, for their owner alone; those
   t.strictSame(newest?.replacedAt, new Date(fs.clock))
 })
 
-await t.test('a generation is of inodes of its own: the old ones are unlinked, as without history', async (t) => {
+await t.test('a generation has new inodes: a publication unlinks the old ones, as without history', async (t) => {
   const { target, replace, generations } = scene(t)
   await replace('1')
   const open = openSync(join(target, 'tls.crt'), 'r')
@@ -61,7 +61,7 @@ await t.test('a publication with history takes no sync and no write-out more tha
   t.strictSame(await counted(forever(5)), without)
 })
 
-await t.test('fewer, or a shorter time: what is too much goes at once, where nothing is to be published', async (t) => {
+await t.test('an unchanged publication removes the generations beyond its new limits at once', async (t) => {
   const { root, fs, replace, replaceBy, past } = scene(t)
   const history = forever(4)
   for (const text of ['1', '2', '3', '4', '5']) {
@@ -82,7 +82,7 @@ await t.test('fewer, or a shorter time: what is too much goes at once, where not
 })
 
 await t.test(
-  'historyMaxAge counts what a clock in the past has replaced from the newest time that is known',
+  'historyMaxAge counts from the newest known time where a clock in the past replaced a content',
   async (t) => {
     const { fs, replace, past } = scene(t)
     const [minute, hour, month] = [60_000, 3_600_000, 30 * 24 * 3_600_000]
@@ -100,7 +100,7 @@ await t.test(
   },
 )
 
-await t.test('what was made from an object that is gone goes, and is not kept either', async (t) => {
+await t.test('a publication removes content from an object that is gone, and keeps none of it', async (t) => {
   const { target, fs, replace, past } = scene(t)
   await replace('1', { objects: [objectOf('a'), objectOf('b')] })
   await replace('2', { objects: [objectOf('b')] })
@@ -126,7 +126,7 @@ await t.test('what was made from an object that is gone goes, and is not kept ei
   t.strictSame(await past(), ['5 present'])
 })
 
-await t.test('beside a publication at any instant of the look, what is there is not called damaged', async (t) => {
+await t.test('readHistory beside a publication at any instant does not call present content damaged', async (t) => {
   const wrong: string[] = []
   const look = async (at: number): Promise<boolean> => {
     const { target, fs, replace } = scene(t)
@@ -161,7 +161,7 @@ await t.test('a target that is removed takes its earlier contents with it', asyn
   t.strictSame(kept(root), ['lock'])
 })
 
-await t.test('somebody who does not speak of history leaves it as it is asked for', async (t) => {
+await t.test('a caller without history options leaves the history as it is', async (t) => {
   const { target, fs, replace, past } = scene(t)
   await replace('1')
   await replace('2')
@@ -171,7 +171,7 @@ await t.test('somebody who does not speak of history leaves it as it is asked fo
   t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
 })
 
-await t.test('what was damaged since is reported; what is gone is not there', async (t) => {
+await t.test('readHistory reports a damaged generation, and leaves a missing one out', async (t) => {
   const { target, fs, replace, generations } = scene(t)
   await replace('1')
   await replace('2')
@@ -191,7 +191,7 @@ await t.test('what was damaged since is reported; what is gone is not there', as
   t.match(await readHistory(fs, target), [{ state: 'present' }, { state: 'whole' }, { state: 'damaged' }])
 })
 
-await t.test('drift is not kept, and its repair is told apart', async (t) => {
+await t.test('a repair keeps no copy of drift, and its record says driftRepaired', async (t) => {
   const { target, fs, replace } = scene(t)
   await replace('1')
   writeFileSync(join(target, 'tls.crt'), 'edited')
@@ -218,7 +218,7 @@ await t.test('beside a held target nothing goes; a hold carries the history on',
   t.strictSame(await past(), ['4 present'])
 })
 
-await t.test('what is left over goes: names that stand in no record', async (t) => {
+await t.test('a publication removes copies that no record names', async (t) => {
   const { root, replace, generations, past } = scene(t)
   await replace('1')
   await replace('2')
@@ -230,7 +230,7 @@ await t.test('what is left over goes: names that stand in no record', async (t) 
   t.strictSame(kept(root), ['generation', 'lock', 'record'])
 })
 
-await t.test('a publication that fails leaves no copy of what it was to replace', async (t) => {
+await t.test('a failed publication leaves no copy of the present content', async (t) => {
   const { root, fs, replace, replaceBy } = scene(t)
   await replace('1')
   const { fs: failing } = intercepted((call) => {
@@ -241,26 +241,29 @@ await t.test('a publication that fails leaves no copy of what it was to replace'
   t.strictSame(kept(root), ['lock', 'record'])
 })
 
-await t.test('the symlink form has one, too: beside the target, and not in what its consumers mount', async (t) => {
-  const { root, target, fs, replace, generations, past } = scene(t, 'symlink')
-  for (const text of ['1', '2', '3', '4']) {
-    fs.clock += 60_000
-    await replace(text)
-  }
-  t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
-  t.strictSame(kept(root), ['generation', 'generation', 'lock', 'record'])
-  t.strictSame(contents(generations()[1] ?? ''), { 'certs/tls.crt': '3', 'certs/sub/tls.key': '3' })
-  t.match(readdirSync(target).sort(), [/^\.\.4-/, '..data', 'sub', 'tls.crt'])
-  const pin = { reason: '', until: 'released' } as const
-  t.match(await rollBack(fs, target, { pin }), { outcome: 'replaced', sequence: 3 })
-  t.equal(textAt(join(target, 'sub/tls.key')), '3')
-  t.equal(modeOf(join(target, 'sub/tls.key')), '440')
-  t.strictSame(await past(), ['5 present', '4 whole', '3 whole', '2 whole'], 'one more until the next look')
-  writeFileSync(join(generations()[0] ?? '', 'certs/tls.crt'), 'another')
-  t.strictSame((await past()).at(-1), '2 damaged')
-  await replace('3', { history: forever(0) })
-  t.strictSame(kept(root), ['lock', 'record'])
-})
+await t.test(
+  'the symlink form keeps generations beside the target, outside of the directory that consumers mount',
+  async (t) => {
+    const { root, target, fs, replace, generations, past } = scene(t, 'symlink')
+    for (const text of ['1', '2', '3', '4']) {
+      fs.clock += 60_000
+      await replace(text)
+    }
+    t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
+    t.strictSame(kept(root), ['generation', 'generation', 'lock', 'record'])
+    t.strictSame(contents(generations()[1] ?? ''), { 'certs/tls.crt': '3', 'certs/sub/tls.key': '3' })
+    t.match(readdirSync(target).sort(), [/^\.\.4-/, '..data', 'sub', 'tls.crt'])
+    const pin = { reason: '', until: 'released' } as const
+    t.match(await rollBack(fs, target, { pin }), { outcome: 'replaced', sequence: 3 })
+    t.equal(textAt(join(target, 'sub/tls.key')), '3')
+    t.equal(modeOf(join(target, 'sub/tls.key')), '440')
+    t.strictSame(await past(), ['5 present', '4 whole', '3 whole', '2 whole'], 'one more until the next look')
+    writeFileSync(join(generations()[0] ?? '', 'certs/tls.crt'), 'another')
+    t.strictSame((await past()).at(-1), '2 damaged')
+    await replace('3', { history: forever(0) })
+    t.strictSame(kept(root), ['lock', 'record'])
+  },
+)
 
 for (const form of ['exchange', 'symlink'] as const) {
   const rule = 'killed or failed at any call: target and history are whole, and the next run leaves nothing else'
@@ -292,8 +295,7 @@ for (const form of ['exchange', 'symlink'] as const) {
       const after = await past()
       if (after.length !== 2 || !(after[1] ?? '').endsWith('whole')) wrong.push(`${when}: then ${after.join()}`)
     }
-    // Before a call that changes nothing, the disk is what it was after the one before. The test of the core's other calls lets each fail.
-    // The copy itself is the same for both.
+    // Before a call that changes nothing, the disk is as after the one before. The test of the core's other calls lets each fail.
     const [kills, failures] = {
       exchange: [/^(create|write|copy|set|rename|remove)/, /^(create|copy|startWriteOut|sync|rename)/],
       symlink: [/^(createDirectory|rename|remove)/, /^(createDirectory|sync|rename)/],

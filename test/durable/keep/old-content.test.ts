@@ -1,4 +1,4 @@
-/** Of an old content only what was read of it may go. */
+/** Of an old content only the entries that the publication has read may go. */
 import { EventEmitter, once } from 'node:events'
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { contents, scratch } from '../scratch.js'
 
 const fs = new NodeFileSystem()
 
-/** A directory with files, and what is read of it. */
+/** A directory with files, and its tree. */
 async function old(t: Test) {
   const parent = scratch(t)
   const path = join(parent, 'old')
@@ -22,7 +22,7 @@ async function old(t: Test) {
   return { path, above, opened, tree: await readTree(fs, opened, false) }
 }
 
-await t.test('what has gone is no change; what is more, or other, is one', async (t) => {
+await t.test('isAsRead passes a missing entry, and no added or changed one', async (t) => {
   const { path, opened, tree } = await old(t)
   const same = (): Promise<boolean> => isAsRead(fs, opened, tree)
   t.equal(await same(), true)
@@ -62,26 +62,29 @@ await t.test('the rest of a content is part of it by types and contents', async 
   t.equal(await isPart(), false, 'another type')
 })
 
-await t.test('what was read goes, also what has gone already; any other failure is told', async (t) => {
-  const { path, opened, tree } = await old(t)
-  for (const [call, name] of [
-    ['removeFile', 'unlink'],
-    ['removeDirectory', 'rmdir'],
-  ] as const) {
-    const { fs: failing } = intercepted((made) => {
-      if (made === call) throw failure('EIO', name)
-    })
-    await t.rejects(removeEntries(failing, opened, tree.entries), { code: 'EIO', syscall: name })
-    await removeEntries(intercepted(() => undefined).fs, opened, [])
-  }
-  t.same(contents(path), {}, 'the files went before their directories')
-  rmSync(join(path, 'sub/deep'), { recursive: true })
-  writeFileSync(join(path, 'more'), '')
-  await removeEntries(fs, opened, tree.entries)
-  t.same(contents(path), { more: '' })
-})
+await t.test(
+  'removeEntries removes the known entries, passes over missing ones, and reports any other failure',
+  async (t) => {
+    const { path, opened, tree } = await old(t)
+    for (const [call, name] of [
+      ['removeFile', 'unlink'],
+      ['removeDirectory', 'rmdir'],
+    ] as const) {
+      const { fs: failing } = intercepted((made) => {
+        if (made === call) throw failure('EIO', name)
+      })
+      await t.rejects(removeEntries(failing, opened, tree.entries), { code: 'EIO', syscall: name })
+      await removeEntries(intercepted(() => undefined).fs, opened, [])
+    }
+    t.same(contents(path), {}, 'the files went before their directories')
+    rmSync(join(path, 'sub/deep'), { recursive: true })
+    writeFileSync(join(path, 'more'), '')
+    await removeEntries(fs, opened, tree.entries)
+    t.same(contents(path), { more: '' })
+  },
+)
 
-await t.test('a removal is over when what it removes is gone', async (t) => {
+await t.test('a removal ends once its entries are gone', async (t) => {
   const { path, opened, tree } = await old(t)
   const disk = new EventEmitter()
   class Slow extends NodeFileSystem {
@@ -104,7 +107,7 @@ await t.test('a removal is over when what it removes is gone', async (t) => {
   t.notOk(existsSync(join(path, 'a')))
 })
 
-await t.test('an owner who is not root opens up what he may not write to, and empties it', async (t) => {
+await t.test('an owner other than root makes a directory writable, and empties it', async (t) => {
   const { path, opened, tree } = await old(t)
   const uid = process.geteuid?.() === 0 ? 4711 : (process.geteuid?.() ?? 0)
   class Owner extends NodeFileSystem {

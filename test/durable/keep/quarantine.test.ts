@@ -122,7 +122,7 @@ for (const [what, put] of Object.entries(puts)) {
       const there = (): boolean => places().some((name) => isReadable(() => theirInode(join(parent, name))))
       t.ok(there(), `killed at call ${dies}: it is there`)
       if (!killed) break
-      // Where it has the target's name, the next run's caller says what is to become of it.
+      // Where it has the target's name, the next run's caller decides on it.
       if (isReadable(() => theirInode(target))) continue
       await publish([directoryPublication(real, { target, files: { a: 'next' } })])
       t.same(contents(target), { a: 'next' })
@@ -159,14 +159,14 @@ async function watched(
 
 await t.test('its new name is durable before the record that names it goes', async (t) => {
   const { parent, target } = await intruded(t, 1)
-  // Durable by another boot: what is left over goes at once, and nothing is published.
+  // Durable by another boot: leftovers go at once, without a publication.
   const did = await watched(target, new Rebooted(true), () => false)
   t.same(did.slice(0, 2), ['rename foreign', 'sync'])
   t.ok(did.slice(2).every((call) => call.startsWith('remove')) && did.length > 2, did.join())
   t.equal(beside(parent, foreign).length, 1)
 })
 
-await t.test('as is the one that a predecessor gave it, and was killed', async (t) => {
+await t.test('the next run syncs the quarantine of a killed predecessor, and keeps it', async (t) => {
   const { parent, target } = await intruded(t, 1)
   t.same(await watched(target, undefined, ({ length }) => length > 0), ['rename foreign'])
   t.equal(beside(parent, foreign).length, 1)
@@ -193,7 +193,7 @@ await t.test('numbers of inodes that may be dealt out again are not asked under 
   }
 })
 
-await t.test('a record of 0.1.0 names no staged inodes: what is staged goes, as it did', async (t) => {
+await t.test('recovery removes the stage of a 0.1.0 record, which names no inodes', async (t) => {
   const { parent, target } = await intruded(t, 1)
   const record = join(parent, names.record(2))
   const [first = ''] = readFileSync(record, 'utf8').split('\n')

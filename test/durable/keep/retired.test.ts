@@ -1,4 +1,4 @@
-/** `retire: whenUnused`: old content stays for those who use it, and goes once nobody does. */
+/** `retire: whenUnused`: old content stays for the processes that use it, and goes once none does. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import type { PublicationOptions } from '../../../src/durable/types.js'
 import { failure, intercepted } from '../intercepted.js'
 import { kept, scratch } from '../scratch.js'
 
-/** On machines of tests, process 1 may be somebody else's: what it holds is none of ours. */
+/** On test machines, process 1 may be another user's: ignore its descriptors. */
 class Here extends NodeFileSystem {
   /** It stands still: a machine with much to do must not come between a time and its limit. */
   clock = Date.now()
@@ -56,7 +56,7 @@ function scene(t: Test) {
   return { root, target, fs, lines, replace, replaceBy, record }
 }
 
-/** A shell that works in a directory, and runs what it is told. */
+/** A shell that works in a directory, and runs the lines that it gets. */
 function worker(t: Test, directory: string) {
   const child = spawn('sh', [], { cwd: directory, stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
@@ -73,34 +73,37 @@ function worker(t: Test, directory: string) {
   return { ask, end, pid: child.pid ?? -1 }
 }
 
-await t.test('whoever works in it finds all of it, by any way; the next run after that removes it', async (t) => {
-  const { root, target, lines, replace } = scene(t)
-  await replace('1')
-  const reader = worker(t, join(target, 'sub'))
-  t.equal(await reader.ask('cat tls.key'), '1')
-  t.match(await replace('2'), { outcome: 'replaced' })
-  t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), '2')
-  t.equal(await reader.ask('cat tls.key ../tls.crt'), '11', 'old content, as a whole')
-  t.match(
-    lines.at(-1),
-    new RegExp(
-      `stays until nobody uses it, or until .*: process ${reader.pid} \\(sh\\) has it as its working directory`,
-    ),
-  )
-  t.strictSame(kept(root), ['lock', 'record', 'staging'])
-  t.match(await readPublication(target), { retired: true, settled: true })
+await t.test(
+  'a process that works in old content finds all of it by any path; the next run after its end removes it',
+  async (t) => {
+    const { root, target, lines, replace } = scene(t)
+    await replace('1')
+    const reader = worker(t, join(target, 'sub'))
+    t.equal(await reader.ask('cat tls.key'), '1')
+    t.match(await replace('2'), { outcome: 'replaced' })
+    t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), '2')
+    t.equal(await reader.ask('cat tls.key ../tls.crt'), '11', 'old content, as a whole')
+    t.match(
+      lines.at(-1),
+      new RegExp(
+        `stays until nobody uses it, or until .*: process ${reader.pid} \\(sh\\) has it as its working directory`,
+      ),
+    )
+    t.strictSame(kept(root), ['lock', 'record', 'staging'])
+    t.match(await readPublication(target), { retired: true, settled: true })
 
-  t.match(await replace('2'), { outcome: 'unchanged' })
-  t.equal(await reader.ask('cat tls.key'), '1', 'another run keeps it')
-  await replace('3')
-  t.match(await replace('3'), { outcome: 'unchanged' })
-  t.equal(await reader.ask('cat tls.key'), '1', 'another publication, too: its record tells of it')
-  t.strictSame(kept(root), ['lock', 'record', 'staging'], 'what nobody used went at once')
-  await reader.end()
-  t.match(await replace('3'), { outcome: 'unchanged' })
-  t.strictSame(kept(root), ['lock', 'record'])
-  t.notMatch(await readPublication(target), { retired: true })
-})
+    t.match(await replace('2'), { outcome: 'unchanged' })
+    t.equal(await reader.ask('cat tls.key'), '1', 'another run keeps it')
+    await replace('3')
+    t.match(await replace('3'), { outcome: 'unchanged' })
+    t.equal(await reader.ask('cat tls.key'), '1', 'another publication, too: its record tells of it')
+    t.strictSame(kept(root), ['lock', 'record', 'staging'], 'what nobody used went at once')
+    await reader.end()
+    t.match(await replace('3'), { outcome: 'unchanged' })
+    t.strictSame(kept(root), ['lock', 'record'])
+    t.notMatch(await readPublication(target), { retired: true })
+  },
+)
 
 await t.test('a descriptor of a file, by its inode: another name of it may be open', async (t) => {
   const { root, target, replace } = scene(t)
@@ -115,22 +118,25 @@ await t.test('a descriptor of a file, by its inode: another name of it may be op
   t.strictSame(kept(root), ['lock', 'record'])
 })
 
-await t.test('after retireTimeout it goes all the same, with a warning that says who has it', async (t) => {
-  const { root, target, fs, lines, replace } = scene(t)
-  await replace('1')
-  const reader = worker(t, target)
-  await replace('2', { retireTimeout: 60_000 })
-  fs.clock += 59_000
-  await replace('2')
-  t.strictSame(kept(root), ['lock', 'record', 'staging'])
-  fs.clock += 2_000
-  await replace('2')
-  t.strictSame(kept(root), ['lock', 'record'])
-  t.match(
-    lines.at(-1),
-    new RegExp(`^WARN the old content of .* goes after retireTimeout, though it is in use: process ${reader.pid} `),
-  )
-})
+await t.test(
+  'after retireTimeout old content goes in spite of its user, with a warning that names the process',
+  async (t) => {
+    const { root, target, fs, lines, replace } = scene(t)
+    await replace('1')
+    const reader = worker(t, target)
+    await replace('2', { retireTimeout: 60_000 })
+    fs.clock += 59_000
+    await replace('2')
+    t.strictSame(kept(root), ['lock', 'record', 'staging'])
+    fs.clock += 2_000
+    await replace('2')
+    t.strictSame(kept(root), ['lock', 'record'])
+    t.match(
+      lines.at(-1),
+      new RegExp(`^WARN the old content of .* goes after retireTimeout, though it is in use: process ${reader.pid} `),
+    )
+  },
+)
 
 await t.test('a hold keeps it, and carries it on; a version that does not know it refuses the record', async (t) => {
   const { root, target, fs, replace, record } = scene(t)
@@ -166,7 +172,7 @@ await t.test('where the commit was cut short, it stays until a later publication
   await replace('1')
   const reader = worker(t, target)
   const failing = intercepted((call, _, index) => {
-    // The second barrier: the new content is visible, and nobody knows whether it is durable.
+    // The second barrier: the new content is visible, perhaps not durably.
     if (call === 'sync' && swapped) throw failure('EIO', 'fsync')
     if (call === 'rename') swapped = index > 0
   }, fs)
@@ -175,7 +181,7 @@ await t.test('where the commit was cut short, it stays until a later publication
   const [outcome] = await publish([directoryPublication(failing.fs, request)])
   t.match(outcome, { error: { published: true } })
   await reader.end()
-  // Whether anybody uses it or not: a power cut may bring it back.
+  // With or without a user: a power cut may bring it back.
   t.match(await readPublication(target), { retired: true, settled: false })
   const before = readdirSync(root).filter((name) => /-[0-9a-f]{16}$/.test(name) && name.startsWith('.holdfast-'))
   let atExchange: string[] = []
@@ -231,7 +237,7 @@ await t.test(
   },
 )
 
-await t.test('what somebody puts into it while it is being removed stays', async (t) => {
+await t.test('the removal of old content keeps a file that another program adds meanwhile', async (t) => {
   const { root, target, fs, replace, replaceBy } = scene(t)
   await replace('1')
   const reader = worker(t, target)
@@ -267,7 +273,7 @@ await t.test('what could not be removed is named by the next record, too', async
   t.equal(readFileSync(join(root, `${name}.foreign`, 'added'), 'utf8'), 'precious')
 })
 
-await t.test('nobody uses it: it goes at once, as without; the library default is as before', async (t) => {
+await t.test("without a user, old content goes at once; the library's default does not retire", async (t) => {
   const { root, target, replace } = scene(t)
   mkdirSync(target)
   writeFileSync(join(target, 'tls.crt'), 'foreign')

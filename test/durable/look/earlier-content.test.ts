@@ -1,4 +1,4 @@
-/** The bytes of an earlier content: whole, or not at all, with why; and what is said of one that is not. */
+/** The bytes of an earlier content: whole, or not at all, with the reason; and the errors for those. */
 import t from 'tap'
 import { damaged, noneEarlier, readEarlier } from '../../../src/durable/look/earlier-content.js'
 import { readTree } from '../../../src/durable/path/tree.js'
@@ -8,7 +8,7 @@ import { ModelDisk, ModelError } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 
-/** An earlier content beside a target, on a disk that has labels; `read` says what was found and how, and what is still open then. */
+/** An earlier content beside a target, on a disk that has labels; `read` answers the result, its reads, and the descriptors still open. */
 async function kept(before?: (call: string, name: string) => void) {
   const disk = new ModelDisk()
   for (const path of ['/etc', '/etc/kept', '/etc/kept/certs', '/etc/kept/certs/sub'])
@@ -37,7 +37,7 @@ async function kept(before?: (call: string, name: string) => void) {
 }
 
 await t.test(
-  'each file is read by its path, and what it holds has neither labels nor links among its files',
+  'readEarlier reads each file by its path, without labels, and without links among the files',
   async (t) => {
     const { found, open } = await (await kept())()
     if (found === undefined || found instanceof Error || Array.isArray(found)) throw new Error('it was not read')
@@ -60,7 +60,7 @@ await t.test(
   },
 )
 
-await t.test('what is not what was published is compared, and not read into memory', async (t) => {
+await t.test('readEarlier compares a changed content, and does not read it into memory', async (t) => {
   t.strictSame(await (await kept())('sha256:0'), { found: undefined, reads: 2, open: 0 })
 })
 

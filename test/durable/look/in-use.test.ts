@@ -103,21 +103,25 @@ await t.test('a program that runs out of old content has it mapped', async (t) =
   t.strictSame(seen(await usesNow(target), child.pid ?? -1), [], 'it has ended')
 })
 
-await t.test('a mount in another mount namespace, and what is open through it', { skip: notRoot }, async (t) => {
-  const { root, target, publish } = await scene(t)
-  const place = join(root, 'elsewhere')
-  mkdirSync(place)
-  const own = ['unshare', '--mount', '--propagation', 'private', '--']
-  const pid = await holder(t, `mount --bind ${target} ${place}; exec 3< ${place}/tls.crt; hold`, own)
-  t.strictSame(seen(await usesNow(target), pid), ['fd live 1', 'mount live 1'])
-  await publish('2')
-  const after = await usesNow(target)
-  t.strictSame(seen(after, pid), ['fd retired 1', 'mount retired 1'])
-  t.match(
-    after.find(({ what }) => what === 'mount'),
-    { pid, path: place },
-  )
-})
+await t.test(
+  'usesOf finds a mount in another mount namespace, and a file open through it',
+  { skip: notRoot },
+  async (t) => {
+    const { root, target, publish } = await scene(t)
+    const place = join(root, 'elsewhere')
+    mkdirSync(place)
+    const own = ['unshare', '--mount', '--propagation', 'private', '--']
+    const pid = await holder(t, `mount --bind ${target} ${place}; exec 3< ${place}/tls.crt; hold`, own)
+    t.strictSame(seen(await usesNow(target), pid), ['fd live 1', 'mount live 1'])
+    await publish('2')
+    const after = await usesNow(target)
+    t.strictSame(seen(after, pid), ['fd retired 1', 'mount retired 1'])
+    t.match(
+      after.find(({ what }) => what === 'mount'),
+      { pid, path: place },
+    )
+  },
+)
 
 await t.test('a process whose root is the target', { skip: notRoot }, async (t) => {
   const { target, publish } = await scene(t)
@@ -142,7 +146,7 @@ await t.test('a holder that is in a chroot, and reads the target by a mount in t
   t.strictSame(seen(await usesNow(target), pid), ['fd retired 1', 'mount retired 1'])
 })
 
-await t.test('a chroot in a mount namespace where nobody else is but who asks', { skip: notRoot }, async (t) => {
+await t.test('usesOf finds a chroot in a mount namespace without any other process', { skip: notRoot }, async (t) => {
   const { target } = await scene(t)
   const script = `
     const { spawn } = await import('node:child_process')
@@ -168,18 +172,21 @@ await t.test('names with spaces, newlines and what the kernel appends to removed
   t.strictSame(seen(await usesNow(target), reader), ['cwd live 1', 'fd live 1'])
 })
 
-await t.test('a process that begins while the others are looked at, by one that ends before its turn', async (t) => {
-  const { root, target } = await scene(t)
-  const script = `use POSIX; $| = 1; chdir $ARGV[0];
+await t.test(
+  'usesOf finds a process that begins during the scan, after its parent has ended before its turn',
+  async (t) => {
+    const { root, target } = await scene(t)
+    const script = `use POSIX; $| = 1; chdir $ARGV[0];
     $SIG{USR1} = sub { my $p = $$; fork and POSIX::_exit(0); 1 while getppid == $p;
       open F, ">", "$ARGV[1].new"; print F $$; close F; rename "$ARGV[1].new", $ARGV[1]; POSIX::pause() };
     print "held\\n"; <STDIN>`
-  const first = join(root, 'child')
-  const pid = await holder(t, `exec perl -e '${script}' ${target} ${first}`)
-  // Up to the first answer of a process all is done at once: the list of processes is made, and the holder not looked at.
-  const looking = usesOf([target])
-  spawnSync('sh', ['-c', `kill -USR1 ${pid}; until [ -e ${first} ]; do :; done`])
-  const child = Number(readFileSync(first, 'utf8'))
-  t.teardown(() => process.kill(child, 'SIGKILL'))
-  t.strictSame(seen((await looking).uses[0] ?? [], child), ['cwd live 1'])
-})
+    const first = join(root, 'child')
+    const pid = await holder(t, `exec perl -e '${script}' ${target} ${first}`)
+    // Up to the first answer of a process all is synchronous: the list of processes is there, and the scan has not reached the holder.
+    const looking = usesOf([target])
+    spawnSync('sh', ['-c', `kill -USR1 ${pid}; until [ -e ${first} ]; do :; done`])
+    const child = Number(readFileSync(first, 'utf8'))
+    t.teardown(() => process.kill(child, 'SIGKILL'))
+    t.strictSame(seen((await looking).uses[0] ?? [], child), ['cwd live 1'])
+  },
+)

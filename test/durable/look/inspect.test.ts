@@ -66,7 +66,7 @@ await t.test('who looks beside a publication looks again, until it is quiet or e
 })
 
 for (const publish of ['exchange', 'symlink'] as const) {
-  await t.test(`what was published, compared with the disk (${publish})`, async (t) => {
+  await t.test(`readPublication compares the published content with the disk (${publish})`, async (t) => {
     const parent = scratch(t)
     const target = join(parent, 'certs')
     t.equal(await readPublication(target), undefined)
@@ -146,7 +146,7 @@ await t.test('a plan writes nothing and says what would change', async (t) => {
   })
 })
 
-await t.test('the symlink form: what its consumers go through is compared, too', async (t) => {
+await t.test('readPublication of the symlink form compares the links of its consumers, too', async (t) => {
   const isRoot = process.geteuid?.() === 0
   const publish = async (): Promise<string> => {
     const target = join(scratch(t), 'certs')
@@ -225,7 +225,7 @@ await t.test('contents that are compared: at most 4 MiB, and the bytes of the di
   t.same(await bytesIn(fs), { ...expected, a: [undefined, 3, true] }, 'changed between two readings')
 })
 
-await t.test('what is published at another path, too, is just what was published', async (t) => {
+await t.test('readPublishedContent answers only unchanged content for another path', async (t) => {
   const target = join(scratch(t), 'certs')
   const fs = new NodeFileSystem()
   const textsOf = async () => {

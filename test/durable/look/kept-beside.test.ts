@@ -25,42 +25,45 @@ await t.test('where holdfast keeps nothing, nothing is listed', async (t) => {
   t.strictSame(await listKept(fs, join(root, 'missing')).catch(() => 'fails'), [], 'that is kept above it')
 })
 
-await t.test('of each target, by its records: what is there, whose it is, and what keeps it', async (t) => {
-  const { root, target, fs, replace, generations } = scene(t)
-  const names = namesFor('certs')
-  await replace('1')
-  await replace('2', { publisher: 'agent', movedFrom: '/etc/old', movedTo: '/etc/new' })
-  const since = fs.clock
-  const certs = {
-    name: 'certs',
-    there: true,
-    records: [names.record(2)],
-    generations: generations().map((path) => basename(path)),
-    retired: [],
-    leftovers: [],
-    foreign: [],
-    publishedAt: new Date(since),
-    publisher: 'agent',
-    movedTo: '/etc/new',
-    movedFrom: { from: '/etc/old', as: 'removed', state: 'staged', since },
-  }
-  t.strictSame(await listKept(fs, root), [certs])
+await t.test(
+  'listKept answers, for each target, its files, its keeper, and its hold or pin, by its records',
+  async (t) => {
+    const { root, target, fs, replace, generations } = scene(t)
+    const names = namesFor('certs')
+    await replace('1')
+    await replace('2', { publisher: 'agent', movedFrom: '/etc/old', movedTo: '/etc/new' })
+    const since = fs.clock
+    const certs = {
+      name: 'certs',
+      there: true,
+      records: [names.record(2)],
+      generations: generations().map((path) => basename(path)),
+      retired: [],
+      leftovers: [],
+      foreign: [],
+      publishedAt: new Date(since),
+      publisher: 'agent',
+      movedTo: '/etc/new',
+      movedFrom: { from: '/etc/old', as: 'removed', state: 'staged', since },
+    }
+    t.strictSame(await listKept(fs, root), [certs])
 
-  const hold = { reason: 'INC-9', since, until: since + 1 }
-  await setHold(fs, target, hold, {})
-  for (const entry of [names.staging(random), names.quarantine(random)]) mkdirSync(join(root, entry))
-  writeFileSync(join(root, names.record(9)), 'damaged', { mode: 0o600 })
-  rmSync(target, { recursive: true })
-  await replaceDirectory(join(root, 'a'), { files: { a: '1' } })
-  const [first, second] = await listKept(fs, root)
-  t.match(first, { name: 'a', there: true, records: [namesFor('a').record(1)] })
-  t.strictSame(first?.generations, [])
-  t.notOk(first && ('publisher' in first || 'movedTo' in first || 'movedFrom' in first || 'hold' in first))
-  const left = { leftovers: [names.staging(random)], foreign: [names.quarantine(random)] }
-  t.match(second, { name: 'certs', there: false, records: [names.record(3), names.record(9)], ...left, hold })
-  fs.clock += 1
-  t.notOk('hold' in ((await listKept(fs, root))[1] ?? {}), 'a hold that is over')
-})
+    const hold = { reason: 'INC-9', since, until: since + 1 }
+    await setHold(fs, target, hold, {})
+    for (const entry of [names.staging(random), names.quarantine(random)]) mkdirSync(join(root, entry))
+    writeFileSync(join(root, names.record(9)), 'damaged', { mode: 0o600 })
+    rmSync(target, { recursive: true })
+    await replaceDirectory(join(root, 'a'), { files: { a: '1' } })
+    const [first, second] = await listKept(fs, root)
+    t.match(first, { name: 'a', there: true, records: [namesFor('a').record(1)] })
+    t.strictSame(first?.generations, [])
+    t.notOk(first && ('publisher' in first || 'movedTo' in first || 'movedFrom' in first || 'hold' in first))
+    const left = { leftovers: [names.staging(random)], foreign: [names.quarantine(random)] }
+    t.match(second, { name: 'certs', there: false, records: [names.record(3), names.record(9)], ...left, hold })
+    fs.clock += 1
+    t.notOk('hold' in ((await listKept(fs, root))[1] ?? {}), 'a hold that is over')
+  },
+)
 
 await t.test('a pin is named until it is over; old content that is in use, by its record', async (t) => {
   const { root, target, fs, replace } = scene(t)

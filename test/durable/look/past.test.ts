@@ -19,18 +19,21 @@ const names = namesFor('certs')
 const codeOr = <T>(work: Promise<T>): Promise<unknown> =>
   work.catch((error: unknown) => (error as { code?: unknown }).code ?? 'fails')
 
-await t.test('where nothing was ever published there is no history, and nothing is made to look for it', async (t) => {
-  const { root, target, fs } = scene(t)
-  const missing = join(root, 'missing/certs')
-  t.strictSame(await Promise.all([readHistory(fs, target), readHistory(fs, missing)]), [undefined, undefined])
-  t.equal(await codeOr(pruneHistory(fs, missing, forever(0), {})), 0)
-  t.equal(await pruneHistory(fs, target, forever(0), {}), 0)
-  mkdirSync(target)
-  t.equal(await readHistory(fs, target), undefined, "somebody else's directory")
-  t.strictSame(readdirSync(root), ['certs'])
-})
+await t.test(
+  'a target without a publication has no history, and readHistory and pruneHistory make nothing there',
+  async (t) => {
+    const { root, target, fs } = scene(t)
+    const missing = join(root, 'missing/certs')
+    t.strictSame(await Promise.all([readHistory(fs, target), readHistory(fs, missing)]), [undefined, undefined])
+    t.equal(await codeOr(pruneHistory(fs, missing, forever(0), {})), 0)
+    t.equal(await pruneHistory(fs, target, forever(0), {}), 0)
+    mkdirSync(target)
+    t.equal(await readHistory(fs, target), undefined, "somebody else's directory")
+    t.strictSame(readdirSync(root), ['certs'])
+  },
+)
 
-await t.test('each content says what it is, whence it came, and when', async (t) => {
+await t.test('readHistory answers the digest, the objects and the time of each content', async (t) => {
   const { target, fs, replace, replaceBy, generations } = scene(t)
   const at = fs.clock
   const first = await replace('1', { objects: [objectOf('a')] })
@@ -89,7 +92,7 @@ await t.test('each content says what it is, whence it came, and when', async (t)
   t.match(await codeOr(readHistory(fs, target).then((past) => past?.[0])), gone, 'of what the newest record tells')
 })
 
-await t.test('whoever removes earlier contents is told what went, and what keeps them', async (t) => {
+await t.test('pruneHistory answers how many contents went, and the hold that keeps them', async (t) => {
   const { root, target, fs, replace, generations, past } = scene(t)
   await replace('1')
   const lock = openSync(join(root, names.lock), 'r')
@@ -130,26 +133,29 @@ await t.test('whoever removes earlier contents is told what went, and what keeps
   t.equal(await pruneHistory(fs, target, forever(0), {}), 0, 'what is gone is not counted')
 })
 
-await t.test('whoever waits for a removal in this process has the lock once nothing of it is open', async (t) => {
-  const { target, fs, replace } = scene(t)
-  for (const text of ['1', '2']) await replace(text)
-  const meanwhile = new Set<unknown>()
-  let isLocked = false
-  class Watched extends NodeFileSystem {
-    override tryLock(...args: Parameters<NodeFileSystem['tryLock']>): ReturnType<NodeFileSystem['tryLock']> {
-      isLocked = true
-      return super.tryLock(...args)
+await t.test(
+  'a waiter in this process gets the lock of a pruneHistory once that has closed all descriptors',
+  async (t) => {
+    const { target, fs, replace } = scene(t)
+    for (const text of ['1', '2']) await replace(text)
+    const meanwhile = new Set<unknown>()
+    let isLocked = false
+    class Watched extends NodeFileSystem {
+      override tryLock(...args: Parameters<NodeFileSystem['tryLock']>): ReturnType<NodeFileSystem['tryLock']> {
+        isLocked = true
+        return super.tryLock(...args)
+      }
+      override async close(descriptor: number): Promise<void> {
+        if (isLocked) meanwhile.add(await setHold(fs, target, undefined, {}).catch(messageOf))
+        return super.close(descriptor)
+      }
     }
-    override async close(descriptor: number): Promise<void> {
-      if (isLocked) meanwhile.add(await setHold(fs, target, undefined, {}).catch(messageOf))
-      return super.close(descriptor)
-    }
-  }
-  t.equal(await pruneHistory(new Watched(), target, forever(0), {}), 1)
-  const [said, ...others] = meanwhile
-  t.match(said, /^another call of this process is publishing/)
-  t.strictSame(others, [])
-})
+    t.equal(await pruneHistory(new Watched(), target, forever(0), {}), 1)
+    const [said, ...others] = meanwhile
+    t.match(said, /^another call of this process is publishing/)
+    t.strictSame(others, [])
+  },
+)
 
 await t.test('nothing is removed beside the record of a newer version, nor under a hold in force', async (t) => {
   const { root, target, fs, replace, generations } = scene(t)

@@ -38,7 +38,7 @@ await t.test('what holdfast has not published is shown as it is', async (t) => {
   t.equal(shown.length, 1)
 })
 
-await t.test('what is published comes with its record, and with what is in force', async (t) => {
+await t.test('readContent answers the published content with its record, and the hold or pin in force', async (t) => {
   const { target, fs, replace } = scene(t)
   await replace('1', { objects: [objectOf('a')] })
   const publishedAt = new Date(fs.clock)
@@ -96,7 +96,7 @@ await t.test('what is published comes with its record, and with what is in force
   ])
 })
 
-await t.test('of the form symlink it says what its readers no longer get at', async (t) => {
+await t.test('readContent of the form symlink names the parts that its readers no longer reach', async (t) => {
   const { target, fs, replace } = scene(t, 'symlink')
   await replace('1', { history: forever(0) })
   t.match(await codeOr(readContent(fs, target, 7)), { code: 'ENOENT', message: /there are 1;/ }, 'nor has it a past')
@@ -107,7 +107,7 @@ await t.test('of the form symlink it says what its readers no longer get at', as
   t.match(brokenForm, [{ path: 'tls.crt' }])
 })
 
-await t.test('by its number it is just what was published, or nothing', async (t) => {
+await t.test('readContent by sequence answers unchanged content, or nothing', async (t) => {
   const { root, target, fs, replace, generations } = scene(t)
   const at = fs.clock
   await replace('1', { objects: [objectOf('a')] })

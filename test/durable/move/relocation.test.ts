@@ -13,7 +13,7 @@ import { failure, intercepted, Killed } from '../intercepted.js'
 import { keep, Observed, story } from '../relocation-story.js'
 import { contents, kept, modeOf } from '../scratch.js'
 
-await t.test('the old path follows the new one, until its time is over and nobody uses it', async (t) => {
+await t.test('the old path follows the new one, until its time is over and no process uses it', async (t) => {
   const { root, from, to, fs, publishNew, move, state } = await story(t, {
     files: { a: 'old', 'sub/b': { content: 'old', mode: 0o640 } },
     mode: 0o750,
@@ -59,25 +59,22 @@ await t.test('the old path follows the new one, until its time is over and nobod
   t.same(contents(from), { mine: 'later' }, 'what comes there later is left alone')
 })
 
-await t.test(
-  'a new path that was there before begins to move; what is not asked for any more is forgotten',
-  async (t) => {
-    const { from, to, publishNew, move, state } = await story(t)
-    await replaceDirectory(to, { files: { a: '2' } })
-    t.match(await move(), { state: 'both' })
-    t.match(await publishNew({ a: '2' }), { outcome: 'unchanged' })
-    t.equal(await state(), 'both', 'an operator or the same content change nothing of it')
-    await setHold(to, { reason: '', since: Date.now(), until: null })
-    await setHold(to, undefined)
-    t.equal(await state(), 'both')
-    await endRelocation(new NodeFileSystem(), to, {})
-    await endRelocation(new NodeFileSystem(), to, {})
-    t.equal(await state(), undefined)
-    t.same(contents(from), { a: '2' })
-  },
-)
+await t.test('a new path that was there before begins to move; a request without a move forgets it', async (t) => {
+  const { from, to, publishNew, move, state } = await story(t)
+  await replaceDirectory(to, { files: { a: '2' } })
+  t.match(await move(), { state: 'both' })
+  t.match(await publishNew({ a: '2' }), { outcome: 'unchanged' })
+  t.equal(await state(), 'both', 'an operator or the same content change nothing of it')
+  await setHold(to, { reason: '', since: Date.now(), until: null })
+  await setHold(to, undefined)
+  t.equal(await state(), 'both')
+  await endRelocation(new NodeFileSystem(), to, {})
+  await endRelocation(new NodeFileSystem(), to, {})
+  t.equal(await state(), undefined)
+  t.same(contents(from), { a: '2' })
+})
 
-await t.test('whoever publishes the old path for its own sake takes it back, without a gap', async (t) => {
+await t.test('another publication of the old path revokes the move, without a gap', async (t) => {
   const { from, to, fs, publishNew, move, state } = await story(t)
   await publishNew({ a: '2' })
   await move()
@@ -96,7 +93,7 @@ await t.test('whoever publishes the old path for its own sake takes it back, wit
   t.equal(await state(), 'both')
 })
 
-await t.test("what is not holdfast's, is held, is a file, or is another program's is left alone", async (t) => {
+await t.test('relocate moves no file, no held target, and none of another program', async (t) => {
   const { root, from, to, publishNew, move, state } = await story(t)
   await publishNew({ a: '2' })
   await setHold(from, { reason: 'INC-1', since: Date.now(), until: null })
@@ -154,7 +151,7 @@ await t.test('an old path that is not there is waited for, since its disk may co
 })
 
 await t.test(
-  'what is not known to be durable at the new path, or changes while it is read, is not published',
+  'relocate publishes no content that may not be durable at the new path, or that changes during its read',
   async (t) => {
     const { root, from, to, publishNew, move } = await story(t)
     await publishNew({ a: '2' })
@@ -175,7 +172,7 @@ await t.test(
         return super.openFile(...args)
       }
     }
-    // The state is read, then the content for its digest, and once more for itself.
+    // The state, then the content for its digest, and once more for itself.
     const looks = 4
     const waits = await relocate(new Meanwhile(), to, { from, keep })
     t.match(waits, { state: 'both', waits: /is not what was published there last/ })
@@ -183,7 +180,7 @@ await t.test(
   },
 )
 
-await t.test('an interrupted removal goes on; what is done is recorded before it begins', async (t) => {
+await t.test('relocate continues an interrupted removal, and records each state before its step', async (t) => {
   const { from, to, fs, publishNew, move, state } = await story(t)
   await publishNew({ a: '2' })
   await move()

@@ -19,7 +19,7 @@ import { contents, kept, scratch } from '../scratch.js'
 const hold = { reason: 'a change window', since: Date.now(), until: null }
 const held = { reason: 'Held', published: false, code: 'EPERM', message: /is held since .*a change window.*release/ }
 
-await t.test('nobody publishes a held target, nor repairs it, until it is released', async (t) => {
+await t.test('a hold stops every publication and repair until its release', async (t) => {
   const parent = scratch(t)
   for (const publish of ['exchange', 'symlink'] as const) {
     const target = join(parent, publish)
@@ -42,7 +42,7 @@ await t.test('nobody publishes a held target, nor repairs it, until it is releas
   t.equal((await readPublication(file))?.hold, undefined, 'publishing all the same releases it')
 })
 
-await t.test('whoever publishes a held target all the same leaves nothing beside it', async (t) => {
+await t.test('a publication with release leaves no leftovers beside a held target', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   const publish = async (text: string, keep: number, release = false) => {
@@ -58,7 +58,7 @@ await t.test('whoever publishes a held target all the same leaves nothing beside
   t.strictSame(kept(parent), ['generation', 'lock', 'record'])
 })
 
-await t.test('a hold is kept where the content has drifted: nothing is written, not even a repair', async (t) => {
+await t.test('a hold on drifted content stays: a publication writes nothing, and repairs nothing', async (t) => {
   const target = join(scratch(t), 'certs')
   await replaceFile(target, 'old')
   await setHold(target, hold)
@@ -92,7 +92,7 @@ await t.test('a hold ends by itself; a clock that stands before its beginning do
   t.match(await next(), { outcome: 'replaced' })
 })
 
-await t.test('what was added to the record since it was written is in the record of the hold', async (t) => {
+await t.test('the record of a hold has the lines that were appended to its predecessor', async (t) => {
   const target = join(scratch(t), 'certs')
   const objects = [{ kind: 'Secret', namespace: 'n', name: 's', uid: 'u', resourceVersion: '7', paths: ['a'] }]
   const { digest } = await replaceDirectory(target, { files: { a: 'old' }, objects, hooks: ['one', 'two'] })
@@ -171,57 +171,54 @@ await t.test(
   },
 )
 
-await t.test(
-  'what is released already is durable before that is acknowledged, in the directory that is there',
-  async (t) => {
-    const parent = join(scratch(t), 'parent')
-    const target = join(parent, 'certs')
-    await replaceDirectory(target, { files: { a: 'old' } })
-    const calls: string[] = []
-    await holdOn(intercepted((call) => void calls.push(call)).fs, target, undefined, {})
-    t.strictSame(
-      calls.filter((call) => ['sync', 'createFile', 'removeFile'].includes(call)),
-      ['sync', 'createFile', 'removeFile'],
-      'the file system is made to write its journal, and no record is written',
-    )
-    // As late as can be seen.
-    const { fs } = intercepted((call) => {
-      if (call === 'removeFile') renameSync(parent, `${parent}.old`)
-    })
-    t.equal(await holdOn(fs, target, undefined, {}).then(() => 'acknowledged', codeOf), 'ESTALE')
-  },
-)
-
-await t.test(
-  'after an fsync that failed no other is believed: the new record goes, and the old one stands',
-  async (t) => {
-    const target = join(scratch(t), 'certs')
-    await replaceDirectory(target, { files: { a: 'old' } })
-    const calls: string[] = []
-    const { fs } = intercepted((call) => {
-      calls.push(call)
-      if (call === 'sync') throw failure('EIO', 'fsync')
-    })
-    t.equal(await holdOn(fs, target, hold, {}).then(() => 'acknowledged', codeOf), 'EIO')
-    t.strictSame(
-      calls.filter((call) => ['sync', 'removeFile'].includes(call)),
-      ['sync', 'removeFile'],
-    )
-    t.equal((await readPublication(target))?.hold, undefined)
-  },
-)
-
-await t.test('an older version refuses a held target: the record says what its reader must know', async (t) => {
-  const parent = scratch(t)
+await t.test('a second release syncs the directory before it answers', async (t) => {
+  const parent = join(scratch(t), 'parent')
   const target = join(parent, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
-  const body = (): object => {
-    const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
-    return JSON.parse((readFileSync(join(parent, name), 'utf8').split('\n')[0] ?? '').slice(65)) as object
-  }
-  const before = body()
-  await setHold(target, hold)
-  t.match(body(), { requires: ['hold'], hold })
-  await setHold(target, undefined)
-  t.same(body(), before, 'and it is as it was once the hold is gone')
+  const calls: string[] = []
+  await holdOn(intercepted((call) => void calls.push(call)).fs, target, undefined, {})
+  t.strictSame(
+    calls.filter((call) => ['sync', 'createFile', 'removeFile'].includes(call)),
+    ['sync', 'createFile', 'removeFile'],
+    'the file system is made to write its journal, and no record is written',
+  )
+  // As late as can be seen.
+  const { fs } = intercepted((call) => {
+    if (call === 'removeFile') renameSync(parent, `${parent}.old`)
+  })
+  t.equal(await holdOn(fs, target, undefined, {}).then(() => 'acknowledged', codeOf), 'ESTALE')
 })
+
+await t.test('after a failed fsync setHold removes the new record, and the old one stands', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { files: { a: 'old' } })
+  const calls: string[] = []
+  const { fs } = intercepted((call) => {
+    calls.push(call)
+    if (call === 'sync') throw failure('EIO', 'fsync')
+  })
+  t.equal(await holdOn(fs, target, hold, {}).then(() => 'acknowledged', codeOf), 'EIO')
+  t.strictSame(
+    calls.filter((call) => ['sync', 'removeFile'].includes(call)),
+    ['sync', 'removeFile'],
+  )
+  t.equal((await readPublication(target))?.hold, undefined)
+})
+
+await t.test(
+  'an older version refuses a held target, since the record requires a reader that knows holds',
+  async (t) => {
+    const parent = scratch(t)
+    const target = join(parent, 'certs')
+    await replaceDirectory(target, { files: { a: 'old' } })
+    const body = (): object => {
+      const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
+      return JSON.parse((readFileSync(join(parent, name), 'utf8').split('\n')[0] ?? '').slice(65)) as object
+    }
+    const before = body()
+    await setHold(target, hold)
+    t.match(body(), { requires: ['hold'], hold })
+    await setHold(target, undefined)
+    t.same(body(), before, 'and it is as it was once the hold is gone')
+  },
+)

@@ -1,4 +1,4 @@
-/** rollback: an earlier content is published again and stays, until something newer comes; what is damaged is never published. */
+/** rollback publishes an earlier content again, which stays until newer content comes; it never publishes damaged content. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -49,7 +49,7 @@ await t.test('an earlier content comes back as it was, as a new publication, wit
 })
 
 await t.test(
-  'whoever publishes by himself leaves it, until something newer comes; any other call ends it',
+  'a publisher that acts by itself leaves a rollback alone until newer content comes; any other call ends it',
   async (t) => {
     const { target, fs, replace, back, holds } = scene(t)
     await replace('1')
@@ -139,7 +139,7 @@ await t.test('what cannot be gone back to is refused, with what there is; nothin
 })
 
 await t.test(
-  'not known to be durable: the same call again publishes the same content, however few are kept',
+  'a repeated rollback publishes the same content where the first may not be durable, also with few generations',
   async (t) => {
     for (const keep of [3, 1]) {
       for (const to of [undefined, 1, 3]) {
@@ -211,11 +211,14 @@ await t.test('published, changed or removed meanwhile: refused, to be repeated',
   t.equal(one.holds(), 'c2')
 })
 
-await t.test('pinned, even where somebody puts the very content back meanwhile', async (t) => {
-  const { fs, target, replace, back } = scene(t)
-  for (const text of ['1', '2', '1']) await replace(text)
-  writeFileSync(join(target, 'tls.crt'), 'edited')
-  const restored = meanwhile(fs, () => writeFile(join(target, 'tls.crt'), '1'))
-  t.match(await back({ to: 1 }, restored), { outcome: 'replaced', sequence: 1 })
-  t.match((await readPublication(fs, target))?.pin, pin)
-})
+await t.test(
+  'a rollback pins the target, even where another program puts the very content back meanwhile',
+  async (t) => {
+    const { fs, target, replace, back } = scene(t)
+    for (const text of ['1', '2', '1']) await replace(text)
+    writeFileSync(join(target, 'tls.crt'), 'edited')
+    const restored = meanwhile(fs, () => writeFile(join(target, 'tls.crt'), '1'))
+    t.match(await back({ to: 1 }, restored), { outcome: 'replaced', sequence: 1 })
+    t.match((await readPublication(fs, target))?.pin, pin)
+  },
+)

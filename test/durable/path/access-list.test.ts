@@ -65,7 +65,7 @@ await t.test('a new mode changes these three entries alone', async (t) => {
   await holds(t, 'named entries and the mask stay', rule)
 })
 
-await t.test('what inherits a default list is opened to nobody beyond what its mode grants its group', (t) => {
+await t.test("a default list opens a new entry to no user beyond its mode's group bits", (t) => {
   const rows: Row[] = [
     ['owner', 7],
     ['user', 5, 1000],

@@ -171,50 +171,53 @@ await t.test('a directory that several need is synced once; the same inode on an
   )
 })
 
-await t.test('what is below a directory is synced to the last entry, and what is open already behind it', async (t) => {
-  const root = scratch(t)
-  mkdirSync(join(root, 'sub'))
-  for (const name of ['a', 'sub/b', 'sub/c']) writeFileSync(join(root, name), '')
-  const synced: string[][] = []
-  const opens: string[] = []
-  class Bounded extends NodeFileSystem {
-    override readonly stagedFiles = 3
-    override openDirectory(parent: number, name: string): Promise<number> {
-      opens.push(name)
-      return super.openDirectory(parent, name)
+await t.test(
+  'syncBelow syncs each entry below a directory to the last, and the open descriptors behind them',
+  async (t) => {
+    const root = scratch(t)
+    mkdirSync(join(root, 'sub'))
+    for (const name of ['a', 'sub/b', 'sub/c']) writeFileSync(join(root, name), '')
+    const synced: string[][] = []
+    const opens: string[] = []
+    class Bounded extends NodeFileSystem {
+      override readonly stagedFiles = 3
+      override openDirectory(parent: number, name: string): Promise<number> {
+        opens.push(name)
+        return super.openDirectory(parent, name)
+      }
+      override async sync(descriptors: readonly number[]) {
+        if (synced.length > 4) throw new Error('it does not end')
+        synced.push(descriptors.map((fd) => readlinkSync(`/proc/self/fd/${fd}`).slice(root.length)).sort())
+        return super.sync(descriptors)
+      }
     }
-    override async sync(descriptors: readonly number[]) {
-      if (synced.length > 4) throw new Error('it does not end')
-      synced.push(descriptors.map((fd) => readlinkSync(`/proc/self/fd/${fd}`).slice(root.length)).sort())
-      return super.sync(descriptors)
+    const fs = new Bounded()
+    const opened = await fs.openPath(root)
+    const before = readdirSync('/proc/self/fd').length
+    await syncBelow(fs, opened, [opened])
+    t.equal(readdirSync('/proc/self/fd').length, before, 'nothing else stays open')
+    t.strictSame(opens, ['sub'], 'a directory comes behind what is in it, and is opened once')
+    t.strictSame(synced.flat().sort(), ['', '/a', '/sub', '/sub/b', '/sub/c'])
+    t.strictSame(
+      synced.map((paths) => paths.length),
+      [3, 2],
+    )
+    t.ok(synced[1]?.includes(''), 'the directory itself is the last')
+    rmSync(join(root, 'sub'), { recursive: true })
+    rmSync(join(root, 'a'))
+    synced.splice(0)
+    await syncBelow(fs, opened, [opened])
+    t.strictSame(synced, [['']], 'one with nothing in it, too')
+    mkdirSync(join(root, 'sub'))
+    writeFileSync(join(root, 'sub/b'), '')
+    class Failing extends NodeFileSystem {
+      override readonly stagedFiles = 1
+      override sync(): Promise<(Error | undefined)[]> {
+        return Promise.resolve([failure('EIO', 'fsync')])
+      }
     }
-  }
-  const fs = new Bounded()
-  const opened = await fs.openPath(root)
-  const before = readdirSync('/proc/self/fd').length
-  await syncBelow(fs, opened, [opened])
-  t.equal(readdirSync('/proc/self/fd').length, before, 'nothing else stays open')
-  t.strictSame(opens, ['sub'], 'a directory comes behind what is in it, and is opened once')
-  t.strictSame(synced.flat().sort(), ['', '/a', '/sub', '/sub/b', '/sub/c'])
-  t.strictSame(
-    synced.map((paths) => paths.length),
-    [3, 2],
-  )
-  t.ok(synced[1]?.includes(''), 'the directory itself is the last')
-  rmSync(join(root, 'sub'), { recursive: true })
-  rmSync(join(root, 'a'))
-  synced.splice(0)
-  await syncBelow(fs, opened, [opened])
-  t.strictSame(synced, [['']], 'one with nothing in it, too')
-  mkdirSync(join(root, 'sub'))
-  writeFileSync(join(root, 'sub/b'), '')
-  class Failing extends NodeFileSystem {
-    override readonly stagedFiles = 1
-    override sync(): Promise<(Error | undefined)[]> {
-      return Promise.resolve([failure('EIO', 'fsync')])
-    }
-  }
-  await t.rejects(syncBelow(new Failing(), opened, [opened]), { code: 'EIO' })
-  t.equal(readdirSync('/proc/self/fd').length, before, 'nor does it where one cannot be synced')
-  await fs.close(opened)
-})
+    await t.rejects(syncBelow(new Failing(), opened, [opened]), { code: 'EIO' })
+    t.equal(readdirSync('/proc/self/fd').length, before, 'nor does it where one cannot be synced')
+    await fs.close(opened)
+  },
+)

@@ -37,7 +37,7 @@ async function* streamOf(...chunks: (string | Uint8Array)[]): AsyncIterable<stri
   for (const chunk of chunks) yield Promise.resolve(chunk)
 }
 
-/** What it failed with; where it did not, what no test expects. */
+/** The error of a call; without one, an error that no test expects. */
 async function failure(call: Promise<unknown>): Promise<{ readonly message: string }> {
   const error = await call.then(
     () => undefined,
@@ -76,7 +76,7 @@ await t.test('bytes, files and streams give the same content, digest and modes',
   t.equal(digests.size, 1)
 })
 
-await t.test('a generator that uses its buffer again gives what it gave', async (t) => {
+await t.test('a stream source copies the buffer of a generator that uses it again', async (t) => {
   const target = join(scratch(t), 'target')
   async function* reused(): AsyncIterable<Uint8Array> {
     const buffer = Buffer.alloc(3)
@@ -114,7 +114,7 @@ await t.test('a stream that was read before is not published as an empty file', 
   )
 })
 
-await t.test('a stream that fails before it is read ends the call, and no more', async (t) => {
+await t.test('a stream that fails before its reading ends the call, and not the process', async (t) => {
   const root = scratch(t)
   const slow = new PassThrough()
   const missing = createReadStream(join(root, 'missing'))
@@ -126,7 +126,7 @@ await t.test('a stream that fails before it is read ends the call, and no more',
   t.ok(last.destroyed, 'what nobody reads any more is closed')
 })
 
-await t.test('a file that another program changes while it is read is not published', async (t) => {
+await t.test('a publication refuses a file that another program changes during the read', async (t) => {
   const root = scratch(t)
   const source = join(root, 'source')
   const target = join(root, 'target')
@@ -146,7 +146,7 @@ await t.test('a file that another program changes while it is read is not publis
       utimesSync(source, atime, mtime)
     },
   }
-  // Both times that it is read: for the digest, and to be staged.
+  // At both readings: for the digest, and for the stage.
   for (const at of [1, size + 1]) {
     for (const [what, change] of Object.entries(changes)) {
       writeFileSync(source, big)
@@ -170,36 +170,33 @@ await t.test('a file that another program changes while it is read is not publis
   }
 })
 
-await t.test(
-  'one that goes on growing is not read on, and one that goes between its readings has changed',
-  async (t) => {
-    const root = scratch(t)
-    const [source, other] = [join(root, 'source'), join(root, 'other')]
-    const changed = { code: 'ESTALE', path: source, published: false, message: /another program changed .*source/ }
-    writeFileSync(source, 'x')
-    writeFileSync(other, 'y')
-    let read = 0
-    const grow = (bytes: number): void => {
-      read += bytes
-      if (read < 50) appendFileSync(source, 'x')
-    }
-    t.match(await failure(replaceFile(join(root, 'file'), { path: source }, { progress: grow })), changed)
-    t.equal(read, 2, 'its only reading counts twice')
-    t.strictSame(readdirSync(root), ['.holdfast-3b9c358f36f0a31b.lock', 'other', 'source'])
-    writeFileSync(source, 'x')
-    await replaceDirectory(join(root, 'target'), { files: { a: 'before' } })
-    read = 0
-    const remove = (bytes: number): void => {
-      read += bytes
-      if (read === 2) rmSync(source)
-    }
-    const files = { a: { path: source }, b: { path: other } }
-    t.match(await failure(replaceDirectory(join(root, 'target'), { files, progress: remove })), changed)
-    t.ok(read >= 2, 'both were read for the digest')
-  },
-)
+await t.test('a file source stops at a growing file, and refuses a file that goes between its readings', async (t) => {
+  const root = scratch(t)
+  const [source, other] = [join(root, 'source'), join(root, 'other')]
+  const changed = { code: 'ESTALE', path: source, published: false, message: /another program changed .*source/ }
+  writeFileSync(source, 'x')
+  writeFileSync(other, 'y')
+  let read = 0
+  const grow = (bytes: number): void => {
+    read += bytes
+    if (read < 50) appendFileSync(source, 'x')
+  }
+  t.match(await failure(replaceFile(join(root, 'file'), { path: source }, { progress: grow })), changed)
+  t.equal(read, 2, 'its only reading counts twice')
+  t.strictSame(readdirSync(root), ['.holdfast-3b9c358f36f0a31b.lock', 'other', 'source'])
+  writeFileSync(source, 'x')
+  await replaceDirectory(join(root, 'target'), { files: { a: 'before' } })
+  read = 0
+  const remove = (bytes: number): void => {
+    read += bytes
+    if (read === 2) rmSync(source)
+  }
+  const files = { a: { path: source }, b: { path: other } }
+  t.match(await failure(replaceDirectory(join(root, 'target'), { files, progress: remove })), changed)
+  t.ok(read >= 2, 'both were read for the digest')
+})
 
-await t.test('a file is read once for a target that was never there, and else compared first', async (t) => {
+await t.test('a publication reads a file once for a new target, and twice to compare it first', async (t) => {
   const root = scratch(t)
   const [target, aside, source] = [join(root, 'target'), join(root, 'aside'), join(root, 'source')]
   writeFileSync(source, 'x')
@@ -229,9 +226,9 @@ await t.test('a file is read once for a target that was never there, and else co
   t.strictSame(contents(target), { a: 'x' })
 })
 
-await t.test('what is staged under a digest is what was read for it', async (t) => {
+await t.test('a publication refuses staged bytes that differ from its digest', async (t) => {
   const seen: string[] = []
-  /** A disk that gives other bytes the second time, though nobody wrote. */
+  /** A disk that gives other bytes the second time, without a write. */
   class Unsteady extends ContentSource {
     protected readonly origin = '/source'
     readonly canWait = true
@@ -253,7 +250,7 @@ await t.test('what is staged under a digest is what was read for it', async (t) 
   t.strictSame(seen, ['00', '00', '01'])
 })
 
-await t.test('what is no file, and what may not be read', async (t) => {
+await t.test('a file source refuses a directory, and an unreadable file', async (t) => {
   const root = scratch(t)
   const target = join(root, 'target')
   mkdirSync(join(root, 'directory'))
@@ -277,18 +274,18 @@ await t.test('what is no file, and what may not be read', async (t) => {
   t.strictSame(readdirSync(root).sort(), ['directory', 'link'])
 })
 
-await t.test('a pipe is no file, and nobody waits for its writer', async (t) => {
+await t.test('a file source refuses a pipe, and does not wait for its writer', async (t) => {
   const root = scratch(t)
   const pipe = join(root, 'pipe')
   execFileSync('mkfifo', [pipe])
   const call = failure(replaceFile(join(root, 'target'), { path: pipe }))
   const outcome = await Promise.race([call, delay(5000, 'it waits', { ref: false })])
-  // Whoever waits for a writer has one here.
+  // If the source waits for a writer, this is one.
   if (outcome === 'it waits') closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK))
   t.match(outcome, { code: 'EINVAL', published: false, message: /pipe is not a regular file/ })
 })
 
-await t.test('what is no content is refused in plain words', async (t) => {
+await t.test('a request refuses a value that is no content, in plain words', async (t) => {
   const target = join(scratch(t), 'target')
   const wordsOf = (call: () => Promise<unknown>): Promise<unknown> => call().catch((error: unknown) => String(error))
   for (const none of [null, undefined, 7, {}, { path: 7 }] as unknown as FileContent[]) {
@@ -310,7 +307,7 @@ await t.test('a stream that fails: nothing is published, and its error is the ca
   t.strictSame(readdirSync(root), [], 'not even the parent was made')
 })
 
-await t.test('whoever waits for a stream, or for a file to be read, can be stopped', async (t) => {
+await t.test('an abort ends the wait for a stream, or for a file', async (t) => {
   const root = scratch(t)
   const stream = new PassThrough()
   stream.write('some')

@@ -1,7 +1,4 @@
-/*
- * ACLs and user attributes stay with their paths, on the real file systems; whoever sets and reads them is setfacl, getfacl, setfattr and
- * getfattr.
- */
+/* ACLs and user attributes stay with their paths, on the real file systems; setfacl, getfacl, setfattr and getfattr set and read them. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -176,7 +173,7 @@ for (const type of ['ext4', 'xfs', 'btrfs'] as const) {
   })
 }
 
-await t.test('a user who may not write to what it owns keeps its attributes', { skip }, async (t) => {
+await t.test('a user who may not write to an owned file keeps its attributes', { skip }, async (t) => {
   const at = mounted(t, 'ext4')
   chownSync(at, 65534, 65534)
   const file = join(at, 'file')

@@ -75,7 +75,7 @@ await t.test('a lock that is no file is refused; the lock ends with its holder',
 })
 
 await t.test(
-  'what is denied is reported as it is: no right to make a lock, or the lock of another user',
+  'lock reports EACCES as a missing right to make a lock, or as the lock of another user',
   { skip: process.getuid?.() === 0 ? false : 'changing the user needs root: run by CI' },
   async (t) => {
     const parent = scratch(t)
@@ -165,7 +165,7 @@ await t.test('a lock that this process holds already is refused after the time t
   await (await next).release()
 })
 
-await t.test('whoever comes while another call has waited, and holds the lock now, waits for that one', async (t) => {
+await t.test('a new caller waits for an earlier waiter that holds the lock now', async (t) => {
   const path = join(scratch(t), 'lock')
   const disk = new Disk()
   const first = await disk.lock(path, 0, undefined)
@@ -176,7 +176,7 @@ await t.test('whoever comes while another call has waited, and holds the lock no
   await held.release()
 })
 
-await t.test('a lock of a path of its own: what is there instead, and what the system refuses', async (t) => {
+await t.test("lock reports another entry in the place of its file, and the system's errors", async (t) => {
   const parent = scratch(t)
   mkdirSync(join(parent, 'directory'))
   const held = new Disk().lock(join(parent, 'directory'), 0, undefined, 'nothing was begun')
@@ -203,14 +203,11 @@ await t.test('a lock of a path of its own: what is there instead, and what the s
   await t.rejects(new Disk(fs).lock(join(parent, 'lock'), 0, undefined), defect)
 })
 
-await t.test(
-  'a lock that nobody holds is had by a caller whose signal has aborted: nobody is waited for',
-  async (t) => {
-    const third = await new Disk().lock(join(scratch(t), 'lock'), 0, AbortSignal.abort()).catch(codeOf)
-    t.equal(typeof third, 'object')
-    if (typeof third === 'object') await third.release()
-  },
-)
+await t.test('lock gives a free lock even to a caller whose signal has aborted', async (t) => {
+  const third = await new Disk().lock(join(scratch(t), 'lock'), 0, AbortSignal.abort()).catch(codeOf)
+  t.equal(typeof third, 'object')
+  if (typeof third === 'object') await third.release()
+})
 
 await t.test('calls of one process queue, and ask the kernel for the lock at their turn alone', async (t) => {
   const parent = scratch(t)
@@ -226,7 +223,7 @@ await t.test('calls of one process queue, and ask the kernel for the lock at the
   const first = await take('lock')
   const waiting = [2, 3, 4].map(async () => (await take('lock')).release())
   const before = tries
-  // Locks of other files come and go meanwhile: one that does not queue would have asked by then.
+  // Locks of other files come and go meanwhile: a caller that does not queue would have tried by then.
   for (let round = 0; round < 20; round++) await (await take(`other-${round}`)).release()
   t.equal(tries - before, 20, 'none of those that wait has asked')
   await first.release()

@@ -1,4 +1,4 @@
-/** The names of what is kept beside a target: they stay what they are over all versions, and each tells what it is, and whose. */
+/** The names of the files beside a target: every version keeps them, and each tells its kind and its target. */
 import t from 'tap'
 import { namesFor } from '../../../src/durable/path/names.js'
 
@@ -7,7 +7,7 @@ const own = '.holdfast-254090ae56ea8af2'
 const random = '0123456789abcdef'
 const names = namesFor('certs')
 
-await t.test('each is made of the target’s own digits, and of what tells it from its like', (t) => {
+await t.test('each name consists of the target’s digits, and of the part that tells it from its like', (t) => {
   const { lock, staging, quarantine, record, generation } = names
   t.strictSame(
     [lock, staging(random), quarantine(random), record(12), generation(12, random)],

@@ -25,7 +25,7 @@ await t.test('a path, the directory that holds it, and its name there', (t) => {
   t.end()
 })
 
-await t.test('room is made where there is too little, and no more is asked for than that takes', async (t) => {
+await t.test('OpenDirectories closes as few directories as the new one needs', async (t) => {
   const root = scratch(t)
   for (const path of ['a', 'b/c', 'd']) mkdirSync(join(root, path), { recursive: true })
   let asked = 0
@@ -48,7 +48,7 @@ await t.test('room is made where there is too little, and no more is asked for t
   await fs.close(top)
 })
 
-await t.test('what is below comes in the order of the paths, and nothing stays open', async (t) => {
+await t.test('entriesBelow answers entries in the order of their paths, and leaves no descriptor open', async (t) => {
   const root = scratch(t)
   for (const path of ['a/z', 'a-b/c/d', 'a.b/e', 'a0/f', 'b/a!/g', 'b/a/h']) {
     execFileSync('mkdir', ['-p', join(root, path)])
@@ -98,7 +98,7 @@ await t.test('a sync of all that is below syncs each once, of so much at a time 
 })
 
 await t.test(
-  'one that could not be opened is tried again; one that is another by then is refused, and closed',
+  'OpenDirectories tries a failed directory again, and closes and refuses another one at its path',
   async (t) => {
     const root = scratch(t)
     for (const path of ['a/b', 'c', 'other']) mkdirSync(join(root, path), { recursive: true })
@@ -131,43 +131,46 @@ await t.test(
   },
 )
 
-await t.test('as many stay open as may, and what is asked for while it is to be closed stays open', async (t) => {
-  const root = scratch(t)
-  for (const path of ['a', 'b', 'c', 'd']) mkdirSync(join(root, path))
-  const pathOf = (descriptor: number): string => readlinkSync(`/proc/self/fd/${descriptor}`).slice(root.length)
-  let whenLooked = (): void => undefined
-  const narrow = Object.assign(new NodeFileSystem(), { openDirectories: 2 })
-  const { fs, open } = intercepted((call) => {
-    if (call === 'attributes') whenLooked()
-  }, narrow)
-  const top = await fs.openPath(root)
-  const directories = new OpenDirectories(fs, top)
-  const read = (path: string): Promise<string> => directories.use(path, (one) => Promise.resolve(pathOf(one)))
-  t.strictSame([await read('a'), await read('b'), open.size], ['/a', '/b', 3], 'two and the one that they are in')
+await t.test(
+  'OpenDirectories keeps as many open as it may, also a directory that a caller uses before its close',
+  async (t) => {
+    const root = scratch(t)
+    for (const path of ['a', 'b', 'c', 'd']) mkdirSync(join(root, path))
+    const pathOf = (descriptor: number): string => readlinkSync(`/proc/self/fd/${descriptor}`).slice(root.length)
+    let whenLooked = (): void => undefined
+    const narrow = Object.assign(new NodeFileSystem(), { openDirectories: 2 })
+    const { fs, open } = intercepted((call) => {
+      if (call === 'attributes') whenLooked()
+    }, narrow)
+    const top = await fs.openPath(root)
+    const directories = new OpenDirectories(fs, top)
+    const read = (path: string): Promise<string> => directories.use(path, (one) => Promise.resolve(pathOf(one)))
+    t.strictSame([await read('a'), await read('b'), open.size], ['/a', '/b', 3], 'two and the one that they are in')
 
-  let goOn = (): void => undefined
-  const using = new Promise<void>((resolve) => (goOn = resolve))
-  const asked: Promise<string>[] = []
-  whenLooked = () => {
-    whenLooked = () => undefined
-    asked.push(directories.use('a', async (one) => (await using, pathOf(one))).catch(String))
-  }
-  t.equal(await read('c'), '/c')
-  goOn()
-  t.strictSame(await Promise.all(asked), ['/a'])
-  t.equal(await read('d'), '/d')
-  t.equal(open.size, 3)
+    let goOn = (): void => undefined
+    const using = new Promise<void>((resolve) => (goOn = resolve))
+    const asked: Promise<string>[] = []
+    whenLooked = () => {
+      whenLooked = () => undefined
+      asked.push(directories.use('a', async (one) => (await using, pathOf(one))).catch(String))
+    }
+    t.equal(await read('c'), '/c')
+    goOn()
+    t.strictSame(await Promise.all(asked), ['/a'])
+    t.equal(await read('d'), '/d')
+    t.equal(open.size, 3)
 
-  await directories.closeAll()
-  const other = await fs.openPath(join(root, 'a'))
-  await directories.closeAll()
-  t.equal(await Promise.resolve(other).then(pathOf).catch(String), '/a', 'a number that another file has by now')
-  await fs.close(other)
-  t.strictSame([...open], [top])
-  await fs.close(top)
-})
+    await directories.closeAll()
+    const other = await fs.openPath(join(root, 'a'))
+    await directories.closeAll()
+    t.equal(await Promise.resolve(other).then(pathOf).catch(String), '/a', 'a number that another file has by now')
+    await fs.close(other)
+    t.strictSame([...open], [top])
+    await fs.close(top)
+  },
+)
 
-await t.test('what is asked for while it is being closed is opened anew', async (t) => {
+await t.test('a caller during the close of a directory gets a new descriptor', async (t) => {
   const root = scratch(t)
   for (const path of ['a', 'b']) mkdirSync(join(root, path))
   let whenClosed = (): void => undefined

@@ -30,7 +30,7 @@ async function syncedFirst(target: string, content: Record<string, string>): Pro
   return synced
 }
 
-await t.test('a publication syncs every ancestor, whatever the record beside the target says', async (t) => {
+await t.test('a publication syncs every ancestor, in spite of the record beside the target', async (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'a', 'p'), { recursive: true })
   await replaceDirectory(join(root, 'a', 'p', 't'), { files })
@@ -132,7 +132,7 @@ await t.test(
   },
 )
 
-await t.test('a reboot alone is no reason to publish: the record is believed under another boot', async (t) => {
+await t.test('a reboot alone is no reason to publish: recovery trusts the record of another boot', async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await replaceDirectory(target, { files })

@@ -1,4 +1,4 @@
-/** Removal of whatever has a name: what each failure of a call means, and what is opened up first. */
+/** Removal of any entry: the meaning of each failed call, and the directories that it makes writable first. */
 import { chmodSync, chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -11,12 +11,12 @@ import { scratch } from '../scratch.js'
 
 const isRoot = process.geteuid?.() === 0
 
-/** Somebody who is not root, as far as the program can tell. */
+/** A user other than root, as far as the program can tell. */
 class Owner extends NodeFileSystem {
   override readonly user = { uid: isRoot ? 4711 : (process.geteuid?.() ?? 0), gid: process.getegid?.() ?? 0 }
 }
 
-/** Whatever is called, in its order; a call of this name fails on this name, once. */
+/** All calls, in order; a call of this name fails on this name, once. */
 function watched(real: NodeFileSystem, fails?: { call: string; on: string; code: string }) {
   const calls: string[] = []
   let left = 1
@@ -50,7 +50,7 @@ function tree(t: Test): string {
 }
 
 await t.test('what removing a name answers tells a directory from a failure', async (t) => {
-  // The name, the errno of its removal as a file, what is thrown, and whether it is looked at.
+  // The name, the errno of its removal as a file, the error, and whether a stat follows.
   const rows = [
     ['file', undefined, undefined, false],
     ['file', 'ENOENT', undefined, false],
@@ -75,7 +75,7 @@ await t.test('what removing a name answers tells a directory from a failure', as
   }
 })
 
-await t.test('each directory is opened up before it is listed, and removed after what is in it', async (t) => {
+await t.test('remove makes each directory writable before it lists it, and removes it after its entries', async (t) => {
   const root = tree(t)
   for (const path of ['tree', 'tree/below']) chmodSync(join(root, path), 0o555)
   if (isRoot) for (const path of ['tree', 'tree/below']) chownSync(join(root, path), 4711, -1)
@@ -123,7 +123,7 @@ await t.test(
   },
 )
 
-await t.test('a failure of one entry is told apart from one of the file system', async (t) => {
+await t.test('remove tells the failure of one entry from one of the file system', async (t) => {
   const ofTheEntry = ['ENOENT', 'EACCES', 'EPERM', 'EBUSY', 'EISDIR', 'ENOTDIR', 'ELOOP', 'ETXTBSY']
   const root = tree(t)
   const removed = (fs: FileSystem): Promise<boolean> =>

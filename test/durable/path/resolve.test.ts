@@ -21,7 +21,7 @@ import { modeOf, scratch } from '../scratch.js'
 const fs = new NodeFileSystem()
 const isRoot = process.geteuid?.() === 0
 
-/** Where a target is: its real parent below the root, where the deepest directory of it is that exists, what is missing. */
+/** The place of a target: its real parent below the root, its deepest existing directory, and the missing ones. */
 async function found(t: Test, root: string, path: string): Promise<[string, string, readonly string[]]> {
   const scope = new Scope(fs)
   t.teardown(() => scope.closeAll())
@@ -112,7 +112,7 @@ await t.test(
 )
 
 await t.test(
-  'missing ancestors are made 0755, whatever the umask; a parent of everybody’s must be sticky',
+  'resolve makes missing ancestors 0755 under any umask; a world-writable parent must be sticky',
   async (t) => {
     const root = realpathSync(scratch(t))
     const before = process.umask(0o077)
@@ -146,10 +146,10 @@ await t.test(
   },
 )
 
-/** The code of what was thrown; undefined where nothing was. */
+/** The code of the error; undefined without one. */
 const codeFrom = (work: Promise<unknown>): Promise<string | undefined> => work.then(() => undefined, codeOf)
 
-await t.test('a link that comes while the parent is looked for is followed once, and refused after that', async (t) => {
+await t.test('resolve follows a link that comes during the walk once, and refuses it after that', async (t) => {
   const root = realpathSync(scratch(t))
   mkdirSync(join(root, 'real'))
   let opened = 0
@@ -180,7 +180,7 @@ await t.test('a link that comes while the parent is looked for is followed once,
   })
 })
 
-await t.test('a parent that somebody else makes in the same instant is left as it was made', async (t) => {
+await t.test('a publication accepts a parent that another process makes in the same instant', async (t) => {
   const root = realpathSync(scratch(t))
   const making = (code: string): FileSystem => {
     const { fs: failing } = intercepted((call) => {
@@ -222,7 +222,7 @@ await t.test('each ancestor is opened once; what this user may not read was not 
   t.equal(await codeFrom(resolve(scope, `${root}/x`)), 'EIO')
 })
 
-await t.test('a link that nobody trusts is not even read', async (t) => {
+await t.test('resolve does not even read an untrusted link', async (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'open'))
   symlinkSync('/', join(root, 'open/link'))

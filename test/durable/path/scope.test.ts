@@ -4,7 +4,7 @@ import t from 'tap'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { Scope } from '../../../src/durable/path/scope.js'
 
-await t.test('whoever ends a scope that another ends already closes nothing again', async (t) => {
+await t.test('closeAll of a scope that another caller is closing closes nothing twice', async (t) => {
   const closed: number[] = []
   class Counting extends NodeFileSystem {
     override close(descriptor: number): Promise<void> {

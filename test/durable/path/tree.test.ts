@@ -1,4 +1,4 @@
-/** A directory as it is read from the disk: its entries, and the digest over them, which has a test of its own. */
+/** A directory as read from the disk: its entries, and the digest over them, which digest.test.ts tests. */
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { codeOf } from '../../../src/errors.js'
 import { failure, intercepted } from '../intercepted.js'
 import { scratch } from '../scratch.js'
 
-/** Below and above what is read of a file before its turn. */
+/** Sizes below and above the bytes that a reader reads ahead. */
 const [small, large] = ['small', 'x'.repeat(50_000)]
 
 /** By these entries: the type, path, mode and content of each. */
@@ -110,10 +110,10 @@ await t.test('a file alone is a tree of one entry', async (t) => {
   await fs.close(opened)
 })
 
-await t.test('what is read is hashed before its buffer is given back, and in all its pieces', async (t) => {
+await t.test('readTree hashes each piece before it gives the buffer back', async (t) => {
   const root = scratch(t)
   writeFileSync(join(root, 'file'), small, { mode: 0o600 })
-  /** Whoever asks for the next piece, or for none any more, finds the last one gone. */
+  /** The next call of the iterator finds the last piece overwritten. */
   class Reusing extends NodeFileSystem {
     constructor(private readonly most: number) {
       super()

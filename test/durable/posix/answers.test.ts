@@ -57,7 +57,7 @@ await t.test('without openat2 a directory is opened by its name, and nothing els
   t.equal(readdirSync('/proc/self/fd').length, before + 1, 'and is not left open')
 })
 
-await t.test('a walk leaves nothing open but what it was for', async (t) => {
+await t.test('walkNoSymlinks leaves only its result open', async (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'a', 'b'), { recursive: true })
   symlinkSync('a', join(root, 'link'))
@@ -98,7 +98,7 @@ await t.test('a failure has its code, its path, and both in its words', (t) => {
   t.end()
 })
 
-await t.test('what is there: nothing, or what it is, and its birth only where the kernel tells', async (t) => {
+await t.test('lookAt answers nothing, or type and identity, with the birth only where the kernel has it', async (t) => {
   const root = scratch(t)
   const file = join(root, 'file')
   writeFileSync(file, 'x')
@@ -129,7 +129,7 @@ await t.test('the mode of a path: its own, or where an ACL has the group bits, w
   t.strictSame(await Promise.all(['/listed', '/plain'].map((path) => modeAt(path, 0o660))), [0o640, 0o660])
 })
 
-await t.test('a mount: its ID where statx is not to be had, and what it is for a second', (t) => {
+await t.test('mountOf finds a mount’s ID without statx, and caches its details for a second', (t) => {
   const descriptor = opened(t, '/')
   const known = idFromProcess(descriptor)
   answer(t, { statx: () => 'ENOSYS' })

@@ -52,7 +52,7 @@ const text = async (pieces: AsyncIterable<Uint8Array>): Promise<string> => {
   return Buffer.concat(all).toString()
 }
 
-await t.test('short calls need no thread, and do what they do on one', async (t) => {
+await t.test('short calls need no thread, and answer as on one', async (t) => {
   const fs = new AtOnceFileSystem()
   const path = scratch(t)
   const parent = opened(t, path)
@@ -86,7 +86,7 @@ await t.test('short calls need no thread, and do what they do on one', async (t)
   })
 })
 
-await t.test('a barrier, and what is long, are on threads', async (t) => {
+await t.test('barriers and long calls run on threads', async (t) => {
   const fs = new AtOnceFileSystem()
   const path = scratch(t)
   const parent = opened(t, path)
@@ -110,7 +110,7 @@ await t.test('a barrier, and what is long, are on threads', async (t) => {
   await fs.close(file)
 })
 
-await t.test('a failure is the one that it is on a thread', async (t) => {
+await t.test('a failure at once is the same as on a thread', async (t) => {
   const path = scratch(t)
   const parent = opened(t, path)
   writeFileSync(join(path, 'there'), '')
@@ -164,7 +164,7 @@ await t.test('once a disk has made a call wait, its calls are on threads', async
   const parent = opened(t, path)
   const fifo = join(path, 'slow')
   execFileSync('mkfifo', [fifo])
-  // A pipe that is full takes no more until somebody reads.
+  // A full pipe takes no more until a reader comes.
   const pipe = openSync(fifo, constants.O_RDWR)
   t.teardown(() => closeSync(pipe))
   await fs.write(pipe, Buffer.alloc(64 * 1024))

@@ -1,4 +1,4 @@
-/** A file that is to be published: what it may be, and what is said of one that may not be read. */
+/** A file as content of a publication: which files it may be, and the errors for an unreadable one. */
 import { mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -15,7 +15,7 @@ async function read(source: FileSource): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-/** What a call answers, or the code of what it failed with and whose error that is. */
+/** The answer of a call, or the code of its error and whose error that is. */
 async function outcome(call: Promise<unknown>): Promise<unknown> {
   return call.catch((error: unknown) => {
     const { code } = error as { code?: unknown }
@@ -24,33 +24,30 @@ async function outcome(call: Promise<unknown>): Promise<unknown> {
 }
 
 await t.test('a file that gives less than its size says is not published', async (t) => {
-  // A page by its size, whatever it holds; and nobody changes it.
+  // A page by its size, with fewer bytes in it; no program changes it.
   const path = '/sys/class/net/lo/mtu'
   const source = new FileSource(path, true, '/target', { fs })
   t.equal(await outcome(source.size()), statSync(path).size)
   t.equal(await outcome(read(source)), 'ESTALE of holdfast')
 })
 
-await t.test(
-  'what is no regular file when it is looked at first is no content; later it is another file',
-  async (t) => {
-    const path = join(scratch(t), 'source')
-    const source = new FileSource(path, true, '/target', { fs })
-    t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it is not there yet')
-    mkdirSync(path)
-    t.equal(await outcome(source.size()), 'EINVAL of holdfast')
-    rmdirSync(path)
-    t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it was never read')
-    writeFileSync(path, 'content')
-    t.equal(await outcome(source.size()), 7)
-    t.equal(await outcome(read(source)), 'content')
-    rmSync(path)
-    mkdirSync(path)
-    t.equal(await outcome(read(source)), 'ESTALE of holdfast', 'another one has its name')
-    rmdirSync(path)
-    t.equal(await outcome(read(source)), 'ESTALE of holdfast', 'it has gone')
-  },
-)
+await t.test('an irregular file is no content at the first look; later it counts as changed', async (t) => {
+  const path = join(scratch(t), 'source')
+  const source = new FileSource(path, true, '/target', { fs })
+  t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it is not there yet')
+  mkdirSync(path)
+  t.equal(await outcome(source.size()), 'EINVAL of holdfast')
+  rmdirSync(path)
+  t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it was never read')
+  writeFileSync(path, 'content')
+  t.equal(await outcome(source.size()), 7)
+  t.equal(await outcome(read(source)), 'content')
+  rmSync(path)
+  mkdirSync(path)
+  t.equal(await outcome(read(source)), 'ESTALE of holdfast', 'another one has its name')
+  rmdirSync(path)
+  t.equal(await outcome(read(source)), 'ESTALE of holdfast', 'it has gone')
+})
 
 await t.test('a failure has the path that a person knows, also where it is the cause', async (t) => {
   const path = join(scratch(t), 'source')

@@ -92,7 +92,7 @@ await t.test('a read that brings a part, and sizes around those of the buffers: 
   await all(false)
 })
 
-await t.test('what is opened is the file of that name, whoever has put what there', async (t) => {
+await t.test('openFile, openAppend, openLock and openDirectory follow no link, and wait for no FIFO', async (t) => {
   const directory = scratch(t)
   const parent = openDirectory(t, directory)
   writeFileSync(join(directory, 'file'), 'one ')
@@ -124,7 +124,7 @@ await t.test('what is opened is the file of that name, whoever has put what ther
   t.equal(readFileSync(join(directory, 'file'), 'utf8'), 'one two three')
 })
 
-await t.test('what is made is the own user’s alone, and closed in every child', async (t) => {
+await t.test('new files and directories are the user’s alone, and children inherit no descriptor', async (t) => {
   const directory = scratch(t)
   const parent = openDirectory(t, directory)
   const { O_RDWR, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants

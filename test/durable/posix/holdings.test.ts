@@ -23,7 +23,7 @@ function line({ pid, what, path, locations, inode, device: on, writes }: Holding
 
 const seen: Unseen = { denied: [], otherPidNamespace: false, hidden: false }
 
-/** What is found; `a defect` where whoever looks breaks. */
+/** The result of a scan; `a defect` where the scan breaks. */
 async function look(t: Test, world: World): Promise<{ held: string[] | string; unseen: unknown; read: string[] }> {
   const read = proc(t, world)
   try {
@@ -35,7 +35,7 @@ async function look(t: Test, world: World): Promise<{ held: string[] | string; u
 }
 
 interface Row {
-  /** Process 7's, beside one that holds nothing, and who asks; or everything. */
+  /** Process 7's, beside one without holdings, and this one; or all of /proc. */
   readonly of: ProcessTexts | World
   readonly held: readonly string[]
   readonly unseen?: Partial<Unseen>
@@ -199,7 +199,7 @@ const rows: Record<string, Row> = {
 
 for (const [name, { of, held, unseen = {} }] of Object.entries(rows)) {
   await t.test(name, async (t) => {
-    // The first of a namespace tells of its mounts: here, one that has none.
+    // The first process of a namespace tells its mounts: here, none.
     const tells = name.startsWith('what is mounted') ? { mounts: all } : init
     const found = await look(t, 'processes' in of ? of : { processes: { self, '1': tells, '7': of } })
     t.strictSame(found.held, held)
@@ -207,7 +207,7 @@ for (const [name, { of, held, unseen = {} }] of Object.entries(rows)) {
   })
 }
 
-await t.test('what all of a namespace see alike is read once, and /proc until nobody is new', async (t) => {
+await t.test('holdings reads the mounts of a namespace once, and /proc until no new process shows up', async (t) => {
   const one: ProcessTexts = { namespace: '2', mounts: all }
   const { held, read } = await look(t, { processes: { self, '1': init, '7': one, '8': one } })
   t.strictSame(held, [`7 mount /data [${device}/srv]`])
@@ -218,7 +218,7 @@ await t.test('what all of a namespace see alike is read once, and /proc until no
   t.equal(read.filter((what) => what === '/proc').length, 2)
 })
 
-await t.test('mappings are read of who has memory of its own: kernel threads have none', async (t) => {
+await t.test('holdings reads the mappings of processes with memory: kernel threads have none', async (t) => {
   const thread: ProcessTexts = { exe: fails('ENOENT'), cwd: '/data', maps: fails('EIO') }
   const { held, read } = await look(t, { processes: { self, '1': init, '7': thread } })
   t.strictSame(held, [`7 cwd /data [${device}/srv]`])

@@ -1,6 +1,6 @@
 /*
- * A thread for `show-in-place.test.ts`: shows what it is told to at the target's path, and answers how each of the paths looks from here.
- * Its mount namespace ends with it.
+ * A thread for `show-in-place.test.ts`: shows the staged content at the target's path, and answers how each of the paths looks from here.
+ * The thread's mount namespace ends with it.
  */
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import type { StagedContent } from '../../../src/durable/types.js'
 
 export interface Seen {
   readonly shown?: boolean
-  /** What was thrown instead. */
+  /** The error instead. */
   readonly thrown?: string
   /** By path: names of a directory, text of a file, target of a link, or the errno of looking. */
   readonly paths: Readonly<Record<string, string>>

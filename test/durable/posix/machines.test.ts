@@ -18,7 +18,7 @@ function opened(t: Test, path: string): number {
   return descriptor
 }
 
-await t.test('a lock is made where there is none, and not where nobody may open the one that is there', async (t) => {
+await t.test('openLock makes a missing lock, and none where it may not open the existing one', async (t) => {
   const parent = opened(t, scratch(t))
   const codes = ['EACCES']
   const asked: unknown[] = []
@@ -69,7 +69,7 @@ await t.test(
   },
 )
 
-await t.test('what is mounted below a directory, by names from there', async (t) => {
+await t.test('mountsBelow answers the mounts below a directory by relative names', async (t) => {
   const root = scratch(t)
   const line = (mountPoint: string): string => `1 1 0:1 / ${mountPoint} rw - tmpfs none rw\n`
   texts(t, { '/proc/self/mountinfo': ['/', '/proc', root, `${root}/a`, `${root}/a/b`, `${root}x`].map(line).join('') })
@@ -88,7 +88,7 @@ await t.test('a process that has ended has no name, and is in no control group',
   t.end()
 })
 
-await t.test('what is free, in bytes and inodes, where the file system has a number of those', async (t) => {
+await t.test('free answers bytes, and inodes where the file system counts them', async (t) => {
   const { statfs } = fs.promises
   t.teardown(() => Object.assign(fs.promises, { statfs }))
   const free = async (files: number, ffree: number): Promise<unknown> => {
@@ -100,23 +100,20 @@ await t.test('what is free, in bytes and inodes, where the file system has a num
   t.strictSame(await free(0, 0), { bytes: 1536, inodes: undefined, blockSize: 512 }, 'as btrfs says')
 })
 
-await t.test(
-  'a file is read in one call where its size says that this was all, whether that was known or not',
-  async (t) => {
-    const path = join(scratch(t), 'file')
-    for (const size of [1, 16_383, 16_384, 100_000]) {
-      writeFileSync(path, Buffer.alloc(size))
-      const file = opened(t, path)
-      for (const known of [undefined, size]) {
-        let calls = 0
-        replaceCall(t, 'read', (real) => (...args) => {
-          calls += 1
-          return real(...args)
-        })
-        const lengths: number[] = []
-        for await (const piece of system.read(file, known)) lengths.push(piece.length)
-        t.strictSame([lengths, calls], [[size], 1], `${size} bytes`)
-      }
+await t.test('read makes one call where the size says that this was all, with a known or unknown size', async (t) => {
+  const path = join(scratch(t), 'file')
+  for (const size of [1, 16_383, 16_384, 100_000]) {
+    writeFileSync(path, Buffer.alloc(size))
+    const file = opened(t, path)
+    for (const known of [undefined, size]) {
+      let calls = 0
+      replaceCall(t, 'read', (real) => (...args) => {
+        calls += 1
+        return real(...args)
+      })
+      const lengths: number[] = []
+      for await (const piece of system.read(file, known)) lengths.push(piece.length)
+      t.strictSame([lengths, calls], [[size], 1], `${size} bytes`)
     }
-  },
-)
+  }
+})

@@ -1,4 +1,6 @@
-/** Which calls are made at once and which on a thread, and that each ends: by calls of node:fs that the test answers, and its own clock. */
+/**
+ * Which calls run at once and which on a thread, and that each ends: by calls of node:fs that the test answers, and a clock of the test.
+ */
 import { openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -32,11 +34,11 @@ async function endOf(start: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Nobody's descriptor: what is asked of it, and of names below it, is answered here. */
+/** A number that is no descriptor: the test answers all calls on it, and on names below it. */
 const own = 999_999
 const pathOf = (name: string): string => `/proc/self/fd/${own}/${name}`
 
-/** Answers a call of node:fs, however it is made; how each of them was. Whoever calls on and on is told so. */
+/** Answers a call of node:fs on a thread and at once; records which. Throws on an endless repetition. */
 function answered(t: Test, name: string, answerOne: (...args: readonly unknown[]) => unknown): string[] {
   const made: string[] = []
   const isOwn = ([first]: readonly unknown[]): boolean => String(first).includes(String(own))
@@ -63,7 +65,7 @@ function answered(t: Test, name: string, answerOne: (...args: readonly unknown[]
   return made
 }
 
-/** A clock that stands still but for the test. Whoever asks it on and on is told so. */
+/** A clock that only the test moves. Throws on an endless repetition. */
 function ownClock(t: Test): { now: number } {
   const own = { now: clock.now() }
   let asked = 0
@@ -99,7 +101,7 @@ await t.test('a barrier gives the turn on to the next, in a lane and without one
   }
 })
 
-await t.test('a call of node:fs tells what it answers, or why it failed, on a thread and at once', (t) => {
+await t.test('a call of node:fs gives its answer or its error, on a thread and at once', (t) => {
   const made = answered(t, 'open', (path) => {
     if (path === pathOf('none')) throw failure('ENOENT', 'open')
     return 7
@@ -115,30 +117,27 @@ await t.test('a call of node:fs tells what it answers, or why it failed, on a th
   t.end()
 })
 
-await t.test(
-  'calls are made at once for a millisecond, and the next once the event loop has had its turn',
-  async (t) => {
-    const made = answered(t, 'unlink', () => undefined)
-    const fs = new AtOnceFileSystem()
-    const remove = (): Promise<unknown> => endOf(() => fs.removeFile(own, 'name'))
-    const clock = ownClock(t)
-    await nextTurn()
-    const ends = [remove()]
-    clock.now += 0.9
-    ends.push(remove())
-    t.strictSame(made, ['at once', 'at once'], 'both of one turn, before anything else is done')
-    clock.now += 0.1
-    ends.push(remove())
-    await Promise.all(ends.slice(0, 2))
-    t.equal(made.length, 2)
-    t.strictSame(await Promise.all(ends), [undefined, undefined, undefined])
-    t.strictSame(made, ['at once', 'at once', 'at once'])
-    t.equal(await endOf(() => new NodeFileSystem().removeFile(own, 'name')), undefined)
-    t.equal(made.at(-1), 'on a thread', 'a call of somebody else')
-  },
-)
+await t.test('calls run at once for a millisecond, and the next ones after a turn of the event loop', async (t) => {
+  const made = answered(t, 'unlink', () => undefined)
+  const fs = new AtOnceFileSystem()
+  const remove = (): Promise<unknown> => endOf(() => fs.removeFile(own, 'name'))
+  const clock = ownClock(t)
+  await nextTurn()
+  const ends = [remove()]
+  clock.now += 0.9
+  ends.push(remove())
+  t.strictSame(made, ['at once', 'at once'], 'both of one turn, before anything else is done')
+  clock.now += 0.1
+  ends.push(remove())
+  await Promise.all(ends.slice(0, 2))
+  t.equal(made.length, 2)
+  t.strictSame(await Promise.all(ends), [undefined, undefined, undefined])
+  t.strictSame(made, ['at once', 'at once', 'at once'])
+  t.equal(await endOf(() => new NodeFileSystem().removeFile(own, 'name')), undefined)
+  t.equal(made.at(-1), 'on a thread', 'a call of somebody else')
+})
 
-await t.test('up to 64 KiB are read and written at once, and more on a thread', async (t) => {
+await t.test('reads and writes of up to 64 KiB run at once, longer ones on a thread', async (t) => {
   const fs = new AtOnceFileSystem()
   const most = 64 * 1024
   for (const [size, how] of [
@@ -170,7 +169,7 @@ await t.test('a write-out starts at once, and the wait for the last is another c
   ])
 })
 
-await t.test('after a call that took more than a tenth of a second, all are made on threads', async (t) => {
+await t.test('after a call of more than a tenth of a second, all run on threads', async (t) => {
   const clock = ownClock(t)
   let takes = 0
   const made = answered(t, 'unlink', () => (clock.now += takes))
@@ -180,7 +179,7 @@ await t.test('after a call that took more than a tenth of a second, all are made
 })
 
 await t.test(
-  'what has no name any more is closed on a thread, since its end can wait for a disk; all else at once',
+  'a nameless file is closed on a thread, since its end can wait for a disk; all others at once',
   async (t) => {
     const path = join(scratch(t), 'file')
     const opened = (): number => {
@@ -190,7 +189,7 @@ await t.test(
     const files = [opened(), (unlinkSync(path), opened()), own]
     t.strictSame(files.map(isNameless), [true, false, false])
     const closed: string[] = []
-    // Others close what they have read meanwhile.
+    // Other code closes its files meanwhile.
     const tell = (file: unknown, how: string): unknown => files.includes(Number(file)) && closed.push(how)
     let close: (...args: unknown[]) => unknown
     replaceCall(t, 'closeSync', (real) => {

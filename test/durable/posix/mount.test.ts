@@ -26,7 +26,7 @@ await t.test('what makes a mount a proven one', (t) => {
   t.end()
 })
 
-await t.test('a mount is told by its ID, each time as it is', (t) => {
+await t.test('mountOf tells a mount by its ID, anew at each call', (t) => {
   for (const path of ['/', '/proc', '/', '/dev']) {
     const fd = openSync(path, 'r')
     const id = idFromProcess(fd)
@@ -39,7 +39,7 @@ await t.test('a mount is told by its ID, each time as it is', (t) => {
   t.end()
 })
 
-await t.test('what is on a mount that no table holds, as the event loop is, has no proof', (t) => {
+await t.test('a mount in no table, as that of the event loop, has no proven durability', (t) => {
   const fd = Number(readdirSync('/proc/self/fd').find(isOfKernel))
   const outcome = outcomeOf(() => mountOf(fd))
   t.notOk(outcome instanceof Error, 'that is no failure')

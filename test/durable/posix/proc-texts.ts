@@ -1,7 +1,4 @@
-/*
- * procfs as a test writes it: processes, by the texts that proc(5) describes. What of /proc is no process's, and all other paths, are as they
- * are.
- */
+/* procfs as a test writes it: processes, by the texts that proc(5) describes. All other paths, also those of /proc, stay real. */
 import fs from 'node:fs'
 import type { Test } from 'tap'
 import { failure } from '../intercepted.js'
@@ -35,7 +32,7 @@ export interface World {
   readonly pidNamespace?: string
 }
 
-/** What is read in this world, in order. */
+/** All reads of this world, in order. */
 export function proc(t: Test, world: World): string[] {
   const read: string[] = []
   const listings = [...(world.listings ?? [Object.keys(world.processes).filter((name) => name !== 'self')])]

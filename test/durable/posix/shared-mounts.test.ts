@@ -1,4 +1,4 @@
-/** The table of mounts is read once for all targets of a batch that come to the same step, and again for the next step. */
+/** All targets of a batch that come to the same step share one read of the table of mounts; the next step reads it again. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -9,7 +9,7 @@ import { mounts } from '../../../src/durable/posix/mountinfo.js'
 import { scratch } from '../scratch.js'
 import { replaceCall } from '../system-calls.js'
 
-/** A directory, what is mounted below it by the kernel's word, and a clock that stands still but for the test. */
+/** A directory, the mounts below it by the kernel's word, and a clock that only the test moves. */
 async function scene(t: Test, fs: NodeFileSystem) {
   const root = scratch(t)
   for (const name of ['a', 'b']) mkdirSync(join(root, name))

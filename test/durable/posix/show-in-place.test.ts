@@ -1,4 +1,4 @@
-/** Staged content at its target's own path: what a thread of its own sees there, and what everybody else still sees. */
+/** Staged content at its target's own path: the view of one thread, and that of all others. */
 import { execFileSync } from 'node:child_process'
 import {
   existsSync,
@@ -35,9 +35,9 @@ function mountsBelow(root: string): string[] {
   return lines.filter((line) => `${line.split(' ')[4] ?? ''}/`.startsWith(`${root}/`))
 }
 
-await t.test('over what is published', { skip }, async (t) => {
+await t.test('showInPlace covers published content', { skip }, async (t) => {
   const root = scratch(t)
-  // As systemd makes all mounts: what is mounted below one shows in every namespace that it is shared with.
+  // As systemd makes all mounts: a mount below shows in every namespace that shares it.
   execFileSync('mount', ['--bind', '--make-shared', root, root])
   t.teardown(() => execFileSync('umount', ['--lazy', root]))
   const [staged, target] = [join(root, '.staged'), join(root, 'web')]
@@ -112,7 +112,7 @@ await t.test('where it cannot be, all is as it was', { skip }, async (t) => {
   const overFile = await shown(staged, target, target)
   t.match(overFile, { shown: false, paths: { [target]: 'a file' }, open: 0 })
   t.strictSame(none(overFile), [])
-  // What is to be shown is gone: the parent is uncovered again.
+  // The staged content is gone: the parent is uncovered again.
   const other = join(root, 'etc/other')
   const gone = await shown(join(root, 'etc/gone'), other, join(root, 'etc'))
   t.match(gone, { shown: false, paths: { [join(root, 'etc')]: '755 .staged web' }, open: 0 })
@@ -120,7 +120,7 @@ await t.test('where it cannot be, all is as it was', { skip }, async (t) => {
   const noParent = await shown(staged, join(root, 'missing/web'), root)
   t.match(noParent, { shown: false, paths: { [root]: '700 etc file' }, open: 0 })
   t.strictSame(none(noParent), [])
-  // What covers the root is seen by nobody who stands in it already.
+  // A process that stands in the root already does not see a mount over it.
   t.match(await shown(staged, '/holdfast-no-such-name', root), { shown: false, paths: { [root]: '700 etc file' } })
   t.notOk(existsSync('/holdfast-no-such-name'))
 })
@@ -129,7 +129,7 @@ await t.test('beside a thousand entries, and not beside more', { skip }, async (
   const root = scratch(t)
   const parent = join(root, 'etc')
   mkdirSync(join(parent, '.staged'), { recursive: true })
-  // Links are made again, which costs less than a mount each.
+  // New links cost less than a mount each.
   for (let index = 1; index < 1000; index++) symlinkSync('nowhere', join(parent, `${index}`))
   const target = join(parent, 'web')
   t.match(await shown(join(parent, '.staged'), target), { shown: true, open: 0 })
@@ -161,7 +161,7 @@ function linkAt(path: string): string | undefined {
   }
 }
 
-// The program of a kernel thread: a name that is listed, and nothing behind it, as of what is removed in that moment.
+// The program of a kernel thread: a listed name with nothing behind it, as of an entry that another process removes in that moment.
 const goes = '/proc/2/exe'
 const hasThread = existsSync('/proc/2/comm') && linkAt(goes) === 'ENOENT'
 const without = skip || (!hasThread && 'needs a kernel thread')
@@ -175,14 +175,18 @@ await t.test('what goes while it is shown again is passed over', { skip: without
   t.equal(linkAt('/proc/2/web'), 'ENOENT', 'nobody else sees it')
 })
 
-await t.test('whoever may not mount shows nothing; a mistake is no refusal', { skip }, async (t) => {
-  const root = scratch(t)
-  process.seteuid?.(65534)
-  try {
-    t.equal(showInPlace({ directory: root, target: join(root, 'web'), digest: 'sha256:0' }), false)
-  } finally {
-    process.seteuid?.(0)
-  }
-  const mistaken = await shown(7 as unknown as string, join(root, 'web'))
-  t.equal(typeof mistaken.thrown, 'string', 'it is thrown')
-})
+await t.test(
+  'showInPlace without CAP_SYS_ADMIN shows nothing; it takes a defect for no refusal',
+  { skip },
+  async (t) => {
+    const root = scratch(t)
+    process.seteuid?.(65534)
+    try {
+      t.equal(showInPlace({ directory: root, target: join(root, 'web'), digest: 'sha256:0' }), false)
+    } finally {
+      process.seteuid?.(0)
+    }
+    const mistaken = await shown(7 as unknown as string, join(root, 'web'))
+    t.equal(typeof mistaken.thrown, 'string', 'it is thrown')
+  },
+)

@@ -1,4 +1,4 @@
-/** Where a stream is kept until it is published. */
+/** Where a stream stays until its publication. */
 import { readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
@@ -54,7 +54,7 @@ await t.test('a MiB of a stream stays in memory; more is in an unnamed file besi
   }
 })
 
-await t.test('whoever stops a reading that hangs gets the reason, and the stream is told', async (t) => {
+await t.test('an abort ends a reading that hangs with its reason, and ends the stream', async (t) => {
   let told = 0
   const hanging: AsyncIterable<unknown> = {
     [Symbol.asyncIterator]: () => ({
@@ -79,7 +79,7 @@ await t.test('whoever stops a reading that hangs gets the reason, and the stream
   t.equal(told, 1)
 })
 
-await t.test('what a stream fails with has its code; an error of holdfast stays what it is', async (t) => {
+await t.test('a stream’s error keeps its code; a DurableWriteError passes through unchanged', async (t) => {
   const failing = async (error: Error): Promise<unknown> => {
     const stream = Readable.from(
       (async function* () {
@@ -131,7 +131,7 @@ await t.test('who gives up a stream stops it before anything else is waited for'
   await closing
 })
 
-await t.test('what a stream may not give is an error of its own', async (t) => {
+await t.test('StreamSource refuses a chunk that is neither text nor bytes', async (t) => {
   const source = new StreamSource(streamOf('x', 7 as unknown as string), 'a', '/proc/target', {})
   t.equal(await source.size().catch(codeOf), 'EINVAL')
   await source.close()

@@ -24,7 +24,7 @@ const codes = (outcomes: readonly (Error | undefined)[]): (string | undefined)[]
     (outcome) => outcome && `${(outcome as NodeJS.ErrnoException).syscall} ${(outcome as NodeJS.ErrnoException).code}`,
   )
 
-/** How often a context is made, and whose fsync runs on a thread. */
+/** Counts the contexts, and records the descriptors whose fsync runs on a thread. */
 function watched(t: Test, made: () => Answer = () => 0): { contexts: () => number; synced: number[] } {
   let contexts = 0
   const synced: number[] = []
@@ -99,7 +99,7 @@ await t.test('an fsync that AIO cannot do is done on a thread, whose answer coun
 })
 
 await t.test(
-  'completions that are lost: no descriptor is synced, and the next barrier has a context of its own',
+  'after lost completions no descriptor counts as synced, and the next barrier makes a new context',
   async (t) => {
     const { contexts, synced } = watched(t)
     aioKernel(t, { completions: ['EIO'] })
@@ -152,7 +152,7 @@ await t.test('one barrier at a time in a lane, and lanes beside one another', as
   t.equal(ended, 5, 'each has had its turn')
 })
 
-await t.test('threads where they are asked for, and for good once the kernel has refused AIO', async (t) => {
+await t.test('barriers use threads on request, and for good once the kernel has refused AIO', async (t) => {
   const descriptor = file(t)
   const { contexts, synced } = watched(t)
   const kernel = aioKernel(t, { submits: [1, 'EPERM'] })

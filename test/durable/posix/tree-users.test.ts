@@ -21,7 +21,7 @@ import { scratch } from '../scratch.js'
 import { endAtOnce, fails, information, proc, type ProcessTexts, type World } from './proc-texts.js'
 
 const fs = new NodeFileSystem()
-/** The number of no mount here: one that was unmounted while something was open. */
+/** A number that no mount here has: as of an unmounted one with an open file. */
 const noMount = 2 ** 30
 
 interface Scene {
@@ -103,7 +103,7 @@ await t.test('who uses it: by name, by another name, and by no name at all', asy
   t.equal(readdirSync('/proc/self/fd').length, before, 'nothing is left open')
 })
 
-await t.test('what cannot be looked at is told, and counts only where it is asked for', async (t) => {
+await t.test('userOfTree names a process that it cannot inspect, unless onlySeen', async (t) => {
   const { parent, self } = scene(t)
   endAtOnce(t, 2_000)
   const processes = { self, '1': kept, '7': {} }
@@ -123,7 +123,7 @@ await t.test('what cannot be looked at is told, and counts only where it is aske
   }
 })
 
-await t.test('who can write to it: by what is open for writing, and has not been removed from it', async (t) => {
+await t.test('writersInTree finds a descriptor for writing, but not of a removed file', async (t) => {
   const { parent, root, mount, self } = scene(t)
   const tree = join(root, 'tree')
   const path = `${tree}/sub/file`

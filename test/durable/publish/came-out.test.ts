@@ -12,7 +12,7 @@ const names = namesFor('certs')
 const random = '0123456789abcdef'
 const staging = names.staging(random)
 
-/** A disk right after the exchange: what was staged is visible, and this came out. */
+/** A disk right after the exchange: the staged content is visible, and this came out. */
 async function exchanged(came: 'directory' | 'nothing' = 'directory') {
   const disk = new ModelDisk()
   makeDirectory(disk, '/etc', 0o755)
@@ -53,7 +53,7 @@ await t.test('what came out is the old one by its number, its device and its typ
 })
 
 await t.test(
-  'where nothing came out, or what was staged does not come back, it is visible, and nothing is deleted',
+  'where nothing came out, or staged content does not come back, it stays visible, and nothing goes',
   async (t) => {
     const kept = `what it put there is now ${staging} beside the target, and ${names.quarantine(random)} after the next run; holdfast deleted nothing`
     const none = await exchanged('nothing')

@@ -1,4 +1,4 @@
-/** Somebody examines what is staged: before anything is durable or visible, once for one content, and without a hand in it. */
+/** A check examines the staged content: before any of it is durable or visible, once for one content, and without changing it. */
 import {
   chmodSync,
   existsSync,
@@ -50,7 +50,7 @@ function scene(t: Test, form: (typeof forms)[number]) {
 }
 
 for (const form of forms) {
-  await t.test(`${form}: what is examined is the new content, before any of it is synced or seen`, async (t) => {
+  await t.test(`${form}: a check examines the new content before any of it is synced or visible`, async (t) => {
     const { target, calls, run } = scene(t, form)
     for (const version of ['1', '2']) {
       let seen: StagedContent | undefined
@@ -67,7 +67,7 @@ for (const form of forms) {
     t.match(await run({ ...files, conf: '2' }, () => t.fail('it is published already')), { outcome: 'unchanged' })
   })
 
-  await t.test(`${form}: what is rejected leaves the target as it was, and nothing beside it`, async (t) => {
+  await t.test(`${form}: a rejection leaves the target unchanged, and nothing beside it`, async (t) => {
     const { parent, target, calls, run } = scene(t, form)
     await run(files, () => {})
     const before = [readdirSync(parent).sort(), readdirSync(target).sort()]
@@ -126,7 +126,7 @@ for (const [what, change, path] of changes) {
   })
 }
 
-/** A file system that says other things of what is staged; `examine` has it examined, and answers what is said of that. */
+/** A file system that answers other attributes of staged entries; `examine` runs the check, and answers its error. */
 class Told extends NodeFileSystem {
   constructor(
     private readonly says: (found: Attributes, name: string) => Partial<Attributes>,
@@ -174,7 +174,7 @@ await t.test('a change is seen by its inode, its size or its name, too, where no
   t.equal(await blind.examine(directory, () => writeFileSync(at('e'), '')), '"e"', 'it is new')
 })
 
-await t.test('what was staged just now is examined in another tick of its clock', async (t) => {
+await t.test("examineStaged waits for the next tick of the file system's clock after the stage", async (t) => {
   const directory = scratch(t)
   for (const name of ['a', 'b', 'c']) writeFileSync(join(directory, name), '')
   const staged = 1_800_000_000_000

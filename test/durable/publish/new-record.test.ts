@@ -1,4 +1,4 @@
-/** What the record of a publication says, by what was there and what is asked for. */
+/** The record of a publication, by the present content and the request. */
 import t from 'tap'
 import { goneFrom, newBody } from '../../../src/durable/publish/new-record.js'
 import type { History, Pin, Relocation } from '../../../src/durable/types.js'
@@ -29,7 +29,7 @@ const bodyOf = (asked: Asked) =>
     ...asked,
   })
 
-void t.test('a first record says what is there, and nothing that nobody asked for', (t) => {
+void t.test('a first record names its content, and no field that the request lacks', (t) => {
   const first = {
     version: 1,
     name: 'certs',
@@ -113,7 +113,7 @@ void t.test('a pin keeps what the first rollback went back from, and goes with n
 })
 
 void t.test(
-  'a rollback goes back from the objects of a pin, of the content, or of the newest one that had any',
+  'a rollback goes back from the objects of a pin, of the content, or of the newest one with objects',
   (t) => {
     const from = (asked: Parameters<typeof goneFrom>[0]): unknown => valueOf(() => goneFrom(asked, now))
     const generation = (name: string, objects: string[]) => ({

@@ -60,7 +60,7 @@ await t.test('the next call of this process gets its turn once the lock is free 
   t.same(outcomes.sort(), ['created', 'replaced', 'replaced'])
 })
 
-await t.test('a record says whether what was there before was this program’s', async (t) => {
+await t.test('a record says whether the old content was this program’s', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   const owned = (): unknown => {
@@ -82,40 +82,34 @@ await t.test('a record says whether what was there before was this program’s',
   t.equal(owned(), true, 'drifted')
 })
 
-await t.test(
-  'of several targets that lie in one another, the first by its path is told, in whatever order',
-  async (t) => {
-    const process = new ModelProcess(new ModelDisk())
-    const batch = ['/z/below', '/z', '/a/below', '/a'].map((target) =>
-      directoryPublication(process, { target, files: { a: '1' } }),
-    )
-    const told = await publish(batch).catch((error: unknown) =>
-      error instanceof OverlappingTargets ? error.paths : error,
-    )
-    t.strictSame(told, ['/a/below', '/a'])
-  },
-)
+await t.test('publish names the first by path of several targets that lie in one another, in any order', async (t) => {
+  const process = new ModelProcess(new ModelDisk())
+  const batch = ['/z/below', '/z', '/a/below', '/a'].map((target) =>
+    directoryPublication(process, { target, files: { a: '1' } }),
+  )
+  const told = await publish(batch).catch((error: unknown) =>
+    error instanceof OverlappingTargets ? error.paths : error,
+  )
+  t.strictSame(told, ['/a/below', '/a'])
+})
 
-await t.test(
-  'where nobody can look whether the new content is visible, it counts as visible, and this is said',
-  async (t) => {
-    const disk = new ModelDisk()
-    const process = new ModelProcess(disk)
-    let renamed = false
-    process.before = (call, name) => {
-      if (renamed && call === 'look' && name === 't') throw failure('EIO', 'lstat')
-      renamed ||= call === 'rename'
-    }
-    const said: string[] = []
-    const hear = (_: object, message: string): void => void said.push(message)
-    const log = { debug() {}, info: hear, warn: hear, error: hear }
-    const [outcome] = await publish([filePublication(process, '/t', '1', { log })])
-    t.equal(outcome && 'error' in outcome ? 'failed' : outcome?.outcome, 'created')
-    t.strictSame(said, ['could not tell whether the new content is visible'])
-  },
-)
+await t.test('publish reports content as visible where it cannot check that', async (t) => {
+  const disk = new ModelDisk()
+  const process = new ModelProcess(disk)
+  let renamed = false
+  process.before = (call, name) => {
+    if (renamed && call === 'look' && name === 't') throw failure('EIO', 'lstat')
+    renamed ||= call === 'rename'
+  }
+  const said: string[] = []
+  const hear = (_: object, message: string): void => void said.push(message)
+  const log = { debug() {}, info: hear, warn: hear, error: hear }
+  const [outcome] = await publish([filePublication(process, '/t', '1', { log })])
+  t.equal(outcome && 'error' in outcome ? 'failed' : outcome?.outcome, 'created')
+  t.strictSame(said, ['could not tell whether the new content is visible'])
+})
 
-await t.test('content is examined where it is a directory’s, and refused before anything of it is made', async (t) => {
+await t.test('publish has a directory’s content examined, and refuses it before it makes anything', async (t) => {
   const calls: string[] = []
   const process = new ModelProcess(new ModelDisk())
   process.before = (call) => void calls.push(call)

@@ -1,4 +1,4 @@
-/** What a request may hold, which of its mistakes is told first, and what is made of it. */
+/** The values of a request, which mistake its error names first, and the plan that comes of it. */
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { plannedContent } from '../../../src/durable/publish/content.js'
@@ -17,7 +17,7 @@ function planned(files: Parameters<typeof planFor>[1]['files'], emptyDirectories
 
 const nothing = { target: '', planned: [], mode: 0, owner: undefined } satisfies ReturnType<typeof planFor>
 
-/** What it answers, or the message of what it throws. */
+/** The answer, or the message of the error. */
 function answer(ask: (() => unknown) | undefined): unknown {
   try {
     return ask?.()
@@ -26,7 +26,7 @@ function answer(ask: (() => unknown) | undefined): unknown {
   }
 }
 
-await t.test('of two mistakes, the first that is met is told', (t) => {
+await t.test('the error for a request names the first of two mistakes', (t) => {
   const refused: [() => unknown, string][] = [
     [() => planFor('/', { files: {}, mode: -1, fileMode: -1 }), 'mode must be an integer from 0 to 0o7777, not -1'],
     [
@@ -97,7 +97,7 @@ await t.test('of two mistakes, the first that is met is told', (t) => {
       'the target "/a/.holdfast-0123456789abcdef.lock" has a name that holdfast reserves for its own files: choose another',
     ],
   ]
-  // What is said in its place may be V8's own words for a defect: those are no news of what is wrong.
+  // An error in its place may be V8's for a defect, which would say nothing of the mistake.
   t.strictSame(
     refused.map(([, message]) => message).filter((message, index) => answer(refused[index]?.[0]) !== message),
     [],

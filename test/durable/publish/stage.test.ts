@@ -13,7 +13,7 @@ import { modeOf, scratch } from '../scratch.js'
 const isRoot = process.geteuid?.() === 0
 const fs = new NodeFileSystem()
 
-await t.test('at birth a directory is open to nobody who could write there, and to this user', (t) => {
+await t.test('a staged directory is writable by this user alone from its birth', (t) => {
   for (const [mode, staged] of [
     [0o755, 0o755],
     [0o777, 0o755],
@@ -28,7 +28,7 @@ await t.test('at birth a directory is open to nobody who could write there, and 
   t.end()
 })
 
-await t.test('the staged directories are made with that mode, not given it later', async (t) => {
+await t.test('stageTree makes directories with that mode, without a later chmod', async (t) => {
   const parent = scratch(t)
   const made: unknown[] = []
   const { fs } = intercepted((call, args) => {
@@ -120,7 +120,7 @@ await t.test('a label is set where it is another one, and nowhere else', async (
   t.same(set, ['other'])
 })
 
-await t.test('labels are read of all entries that are opened, or of none', async (t) => {
+await t.test('readTree reads the labels of all open entries, or of none', async (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'sub'))
   writeFileSync(join(root, 'sub/file'), '')

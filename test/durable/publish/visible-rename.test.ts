@@ -41,7 +41,7 @@ await t.test('an exchange that took out the old one, and a rename into a free pl
   t.equal((await exchange(t, 'noreplace', () => {})).answer, false)
 })
 
-await t.test('what is not visible afterwards was refused, or somebody else was quicker', async (t) => {
+await t.test('an entry that is not visible afterwards was refused, or another program was quicker', async (t) => {
   const refused = await exchange(t, 'noreplace', (call) => {
     if (call === 'rename') throw failure('EIO', 'renameat2')
   })
@@ -62,7 +62,7 @@ await t.test('what is not visible afterwards was refused, or somebody else was q
   })
 })
 
-await t.test('where a look fails, the new content may be visible, and it is told', async (t) => {
+await t.test('makeVisible reports content as possibly visible where a stat fails', async (t) => {
   let renamed = false
   const blind = await exchange(t, 'exchange', (call) => {
     if (renamed && call === 'look') throw failure('EIO', 'fstatat')
@@ -91,7 +91,7 @@ await t.test('an inode number says nothing of another device', async (t) => {
   await real.close(directory)
 })
 
-await t.test('a rename that has happened, whatever it answered', async (t) => {
+await t.test('makeVisible believes the disk, and not the answer of the rename', async (t) => {
   const told = await exchange(t, 'noreplace', (call, at) => {
     if (call !== 'rename') return
     renameSync(join(at, 'staged'), join(at, 'target'))

@@ -1,4 +1,4 @@
-/** What is seen of a target, against what is to be done: each row is one state that a predecessor can leave. */
+/** The judgement of a target: each row is one state that a predecessor can leave, with its remedy. */
 import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import t from 'tap'
 import { hooksOf, isSettled, judge, type Judgement, resultOf, type Seen } from '../../../src/durable/record/judge.js'
@@ -51,7 +51,7 @@ for (const row of [...rows, ...abortedRows]) {
   })
 }
 
-void t.test('equal content is published again only for what its record does not say yet', (t) => {
+void t.test('isSettled asks for another publication of equal content only where its record lacks a word', (t) => {
   const isDone = (marks: Partial<StoredRecord>, options: Parameters<typeof isSettled>[2] = {}, desired = 'a') =>
     isSettled(found(marks), treeOf(desired), options)
   t.equal(isDone({}), true)
@@ -71,7 +71,7 @@ void t.test('equal content is published again only for what its record does not 
   t.end()
 })
 
-void t.test('hooks run for what its consumers do not know', (t) => {
+void t.test('hooksOf runs hooks for content that consumers do not know', (t) => {
   const asked = ['reload']
   const adopt = takeOver({ replace: false })
   const runs = (seen: Judgement | undefined, options: Parameters<typeof hooksOf>[2] = {}): unknown =>
@@ -88,7 +88,7 @@ void t.test('hooks run for what its consumers do not know', (t) => {
   t.end()
 })
 
-void t.test('an answer names the digest of the record, the hooks that are left, and what is not proven', (t) => {
+void t.test('resultOf answers the digest of the record, the remaining hooks, and an unproven file system', (t) => {
   const about = { path: '/etc/certs' }
   const proven = { id: 1, type: 'ext4', device: '8:1', root: '/', mountPoint: '/', proven: true }
   const seen = found({ after: 'by record', pendingHooks: ['left'] })

@@ -90,7 +90,7 @@ async function addAll(
   }
 }
 
-await t.test('any beginning of any line, and what is added afterwards: readers see what was added', async (t) => {
+await t.test('readers see a line that follows any torn beginning of any other line', async (t) => {
   const root = scratch(t)
   let case_ = 0
   const onReal = fc.asyncProperty(additions, async (steps) => {

@@ -144,7 +144,7 @@ const rules = {
   letGo: optional(objectOf({ since: time, publishedAt: time })),
 } satisfies Record<Field, Rule>
 
-await t.test('each field holds what it may, and nothing else', (t) => {
+await t.test('each field accepts its values, and nothing else', (t) => {
   for (const [field, { right, wrong }] of Object.entries(rules) as [Field, Rule][]) {
     const answers = (values: readonly unknown[]): string[] =>
       values.map((value) => `${inspect(value)}: ${inspect(valueOf(() => knownFields[field](value)))}`)

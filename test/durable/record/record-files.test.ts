@@ -1,4 +1,4 @@
-/** The files that hold publication records: which of them are believed, and what is made of one that cannot be read or was closed. */
+/** The files of publication records: which of them count, and how readers take an unreadable or closed one. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -28,7 +28,7 @@ const names = namesFor('certs')
 const recordIn = (parent: string): string =>
   readdirSync(parent).find((name) => names.sequenceOf(name) !== undefined) ?? 'none'
 
-/** What is said of the records beside `certs`; or the errno of who could not read them. */
+/** The records beside `certs`; or the errno of their reader. */
 async function said(parent: string, fs: FileSystem = new NodeFileSystem()): Promise<string> {
   const directory = await fs.openPath(parent)
   try {
@@ -41,36 +41,33 @@ async function said(parent: string, fs: FileSystem = new NodeFileSystem()): Prom
   }
 }
 
-await t.test(
-  'the next record is above every record, whole or torn, under the first number that nobody has taken',
-  (t) => {
-    /** It fails where it does not end. */
-    class Taken extends Set<number> {
-      asked = 0
-      override has(sequence: number): boolean {
-        if (++this.asked > 100) throw failure('ETIMEDOUT', 'has')
-        return super.has(sequence)
-      }
+await t.test('nextSequence is above every record, whole or torn, and the first that no other file has', (t) => {
+  /** It fails where it does not end. */
+  class Taken extends Set<number> {
+    asked = 0
+    override has(sequence: number): boolean {
+      if (++this.asked > 100) throw failure('ETIMEDOUT', 'has')
+      return super.has(sequence)
     }
-    const next = (valid: number[], torn: number[], taken: number[]): number | string => {
-      try {
-        return nextSequence({
-          valid: valid.map((sequence) => record(sequence, null, 'a')),
-          torn,
-          taken: new Taken(taken),
-        })
-      } catch (error) {
-        return String(error)
-      }
+  }
+  const next = (valid: number[], torn: number[], taken: number[]): number | string => {
+    try {
+      return nextSequence({
+        valid: valid.map((sequence) => record(sequence, null, 'a')),
+        torn,
+        taken: new Taken(taken),
+      })
+    } catch (error) {
+      return String(error)
     }
-    t.equal(next([], [], []), 1)
-    t.equal(next([3, 2], [], []), 4)
-    t.equal(next([3], [7], []), 8)
-    t.equal(next([], [], [1, 2, 4]), 3)
-    t.equal(next([3], [], [4, 99]), 5, 'what somebody else has taken raises it no further than that')
-    t.end()
-  },
-)
+  }
+  t.equal(next([], [], []), 1)
+  t.equal(next([3, 2], [], []), 4)
+  t.equal(next([3], [7], []), 8)
+  t.equal(next([], [], [1, 2, 4]), 3)
+  t.equal(next([3], [], [4, 99]), 5, 'what somebody else has taken raises it no further than that')
+  t.end()
+})
 
 const believed = '1 valid, 0 taken, 0 torn, none missed'
 const another = '0 valid, 1 taken, 0 torn, none missed'
@@ -91,7 +88,7 @@ await t.test('who else may write to it is not to be believed', async (t) => {
   }
 })
 
-await t.test('one that cannot be opened: gone, somebody else’s, or a failure', async (t) => {
+await t.test('readRecords passes a missing record, and a foreign one, and reports a failure', async (t) => {
   const parent = scratch(t)
   await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
   for (const [code, expected] of [
@@ -108,7 +105,7 @@ await t.test('one that cannot be opened: gone, somebody else’s, or a failure',
   }
 })
 
-await t.test('a record is believed of root and of this user', async (t) => {
+await t.test('readRecords trusts the records of root and of this user', async (t) => {
   const parent = scratch(t)
   await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
   for (const [owner, user, expected] of [
@@ -164,7 +161,7 @@ await t.test('of a directory, nothing is opened that has no name of a record', a
   t.strictSame(opened, [recordIn(parent)])
 })
 
-await t.test('one that is staged is handed to the barrier once it is written and has its mode', async (t) => {
+await t.test('RecordFile hands a staged record to the barrier once that is written and has its mode', async (t) => {
   const parent = scratch(t)
   const calls: string[] = []
   const { fs } = intercepted((call) => void calls.push(call))
@@ -185,26 +182,29 @@ await t.test('one that is staged is handed to the barrier once it is written and
   t.equal(await said(parent), '1 valid, 0 taken, 0 torn, none missed')
 })
 
-await t.test('one that was not made is not removed: its name may be somebody else’s', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, names.record(1))
-  const scope = new Scope(new NodeFileSystem())
-  const open = async () => new RecordFile<string>(scope, await scope.keep(scope.fs.openPath(parent)), names, 1)
-  const staged = new StagedEntries<string>(scope.fs)
-  const body = recordBody(record(1, null, 'a'), { hold: undefined, pin: undefined, removing: undefined })
-  const own = await open()
-  await own.stage(body, staged, 'certs')
-  await own.discard()
-  t.notOk(existsSync(path))
-  writeFileSync(path, 'theirs')
-  const refused = await open()
-  t.equal(await refused.stage(body, staged, 'certs').catch(codeOf), 'EEXIST')
-  await refused.discard()
-  await scope.closeAll()
-  t.equal(readFileSync(path, 'utf8'), 'theirs')
-})
+await t.test(
+  'RecordFile does not remove a record that it could not make: another program may have the name',
+  async (t) => {
+    const parent = scratch(t)
+    const path = join(parent, names.record(1))
+    const scope = new Scope(new NodeFileSystem())
+    const open = async () => new RecordFile<string>(scope, await scope.keep(scope.fs.openPath(parent)), names, 1)
+    const staged = new StagedEntries<string>(scope.fs)
+    const body = recordBody(record(1, null, 'a'), { hold: undefined, pin: undefined, removing: undefined })
+    const own = await open()
+    await own.stage(body, staged, 'certs')
+    await own.discard()
+    t.notOk(existsSync(path))
+    writeFileSync(path, 'theirs')
+    const refused = await open()
+    t.equal(await refused.stage(body, staged, 'certs').catch(codeOf), 'EEXIST')
+    await refused.discard()
+    await scope.closeAll()
+    t.equal(readFileSync(path, 'utf8'), 'theirs')
+  },
+)
 
-await t.test('one that was closed at the bound of what may be staged is opened again to be marked', async (t) => {
+await t.test('RecordFile opens a record again to mark it, after the bound of staged files closed it', async (t) => {
   const parent = scratch(t)
   const warnings: unknown[] = []
   const log = { ...silent, warn: (...line: unknown[]) => void warnings.push(line) }

@@ -1,4 +1,4 @@
-/** What holdfast takes over stays as content 0, until something is published after it; equal content makes nobody reload. */
+/** Taken-over content stays as content 0, until the next publication; equal content makes no consumer reload. */
 import { lchownSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -13,7 +13,7 @@ import { contents, kept, modeOf } from '../scratch.js'
 const isRoot = process.getuid?.() === 0
 
 await t.test(
-  'what was there becomes content 0, and stays whatever the limits until something is published after it',
+  'an adoption keeps the old content as content 0, beyond all limits, until the next publication',
   async (t) => {
     const { root, target, fs, take, examine, past } = scene(t)
     symlinkSync('tls.crt', join(target, 'current'))
@@ -90,7 +90,7 @@ await t.test('what no publication makes is refused as that, and is not called da
   t.strictSame(contents(target), files)
 })
 
-await t.test('equal content comes as new files, and nobody reloads', async (t) => {
+await t.test('an adoption writes equal content as new files, and runs no hook', async (t) => {
   const { target, fs, take, past, examine } = scene(t, files)
   t.equal((await examine()).checks.at(-1)?.message, 'equal')
   const inode = statSync(join(target, 'tls.key')).ino
@@ -158,7 +158,7 @@ await t.test('killed before the exchange, the next run clears it up, even where 
   class Full extends Alone {
     override readonly free = () => Promise.resolve({ bytes: 1, inodes: undefined, blockSize: 4096 })
   }
-  // What was staged goes; the record stays until something is published, as every reader's answer does.
+  // The stage goes; the record stays until the next publication, as every reader's answer does.
   await refuses('space', 'pending', /are needed/, new Full(), adopt, ['record'])
   const history = { keep: 2, maxAge: null }
   await killed(history)

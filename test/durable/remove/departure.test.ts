@@ -1,4 +1,4 @@
-/** A target leaves its place, and comes back where it has to: what is at the path, and under the staging name, after each mishap. */
+/** A target leaves its place, and comes back where it has to: the entries at the path, and under the staging name, after each mishap. */
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -16,7 +16,7 @@ const real = new NodeFileSystem()
 const names = namesFor('certs')
 const staging = names.staging('0123456789abcdef')
 
-/** What is at the path, and under the staging name: a directory by what it holds, a link by its text, or nothing. */
+/** The entries at the path, and under the staging name: a directory by its entries, a link by its text, or nothing. */
 async function scene(t: Test) {
   const root = scratch(t)
   const target = join(root, 'certs')
@@ -41,7 +41,7 @@ async function scene(t: Test) {
     }
   }
   const by = (fs: FileSystem = real) => new Departure(fs, site)
-  /** Somebody else's, in the place of the target, once. */
+  /** Another program's directory, in the place of the target, once. */
   const intrude = (): void => {
     if (readdirSync(root).includes('moved')) return
     renameSync(target, join(root, 'moved'))
@@ -67,7 +67,7 @@ const failing = (code: string): FileSystem =>
     throw failure(code, 'renameat2')
   })
 
-await t.test('who looks at what has left learns whether it is the target', async (t) => {
+await t.test('confirm learns whether the entry that has left is the target', async (t) => {
   const { present, by, intrude, places } = await scene(t)
   const departure = by()
   const seen: boolean[] = []
@@ -101,7 +101,7 @@ await t.test('a target that cannot leave is still there; where only the answer w
   t.strictSame([lost.gone, places()], [true, ['nothing', 'ours']])
 })
 
-await t.test('what comes back takes nobody else’s place', async (t) => {
+await t.test('comeBack takes no other program’s place', async (t) => {
   const { target, by, places } = await scene(t)
   renameSync(target, join(target, '..', staging))
   const departure = by()

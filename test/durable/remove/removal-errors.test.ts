@@ -1,4 +1,4 @@
-/** What is said of targets that are not taken away, or not wholly. */
+/** The errors for targets that removePublished does not take away, or not wholly. */
 import t from 'tap'
 import { SystemError } from '../../../native/index.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
@@ -11,7 +11,7 @@ const generation = '..1-0123456789abcdef'
 
 type Problem = Publication['differences'][number]
 
-/** What it throws: its reason and its sentence; '' where it lets the target go. */
+/** The reason and the sentence of its error; '' where it lets the target go. */
 function said(check: () => void): string {
   try {
     check()
@@ -23,7 +23,7 @@ function said(check: () => void): string {
 }
 
 function changed(kind: StoredRecord['kind'], differences: Problem[], isOwn = true): string {
-  // No other field is looked at.
+  // It reads no other field.
   return said(() =>
     errors.refuseChanged(path, { kind } as StoredRecord, { differences } as unknown as Publication, isOwn),
   )
@@ -75,7 +75,7 @@ await t.test('what an operator has held, or rolled back, stays', (t) => {
   t.end()
 })
 
-await t.test('whose publisher has a command of its own for it', (t) => {
+await t.test('refuseRevision names the command of the publisher', (t) => {
   const refused = (publisher: string | undefined): string =>
     said(() => errors.refuseRevision(path, { publisher } as StoredRecord))
   t.equal(refused(undefined), '')
@@ -95,7 +95,7 @@ await t.test('whose publisher has a command of its own for it', (t) => {
   t.end()
 })
 
-await t.test('each says what is left, and what to do', (t) => {
+await t.test('each error says what remains, and its remedy', (t) => {
   t.match(errors.inUse(path, 'sh (7)'), { reason: 'InUse', code: 'EBUSY', published: false })
   t.match(errors.changed(path, 'x'), { reason: 'TargetForeign', published: false, state: 'nothing was changed' })
   t.match(errors.aborted(path), { code: 'ECANCELED', published: false, state: 'nothing was changed' })
@@ -117,7 +117,7 @@ await t.test('each says what is left, and what to do', (t) => {
   t.end()
 })
 
-await t.test('a user of what is left of it is told as such, and any other failure as it is', (t) => {
+await t.test('stillInUse reports a user of the rest as such, and any other failure unchanged', (t) => {
   const user = errors.inUse(path, 'sh (7)')
   const left = errors.stillInUse(path, user)
   t.match(left, {

@@ -1,4 +1,4 @@
-/** `removePublished`: what was published goes, once nobody uses it, its record last. */
+/** `removePublished` removes a target once no process uses it, its record last. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import type { PublicationOptions } from '../../../src/durable/types.js'
 import { intercepted, Killed, watchedSyncs } from '../intercepted.js'
 import { contents, scratch } from '../scratch.js'
 
-/** On machines of tests, process 1 may be somebody else's: what it holds is none of ours. */
+/** On test machines, process 1 may be another user's: ignore its descriptors. */
 class Here extends NodeFileSystem {
   override async userOf(parent: Descriptor, name: string, onlySeen?: boolean): Promise<string | undefined> {
     const user = await super.userOf(parent, name, onlySeen)
@@ -24,7 +24,7 @@ class Here extends NodeFileSystem {
   }
 }
 
-/** A look at all processes takes its time: nobody uses anything here. */
+/** A scan of all processes takes its time: no process uses anything here. */
 class Unused extends NodeFileSystem {
   override userOf(): Promise<string | undefined> {
     return Promise.resolve(undefined)
@@ -83,7 +83,7 @@ await t.test('what an interrupted first publication has staged goes, where no re
   await refused(removed(target), { code: 'ENOENT', published: false })
 })
 
-await t.test('what somebody uses stays, and the error says who; nothing is changed', async (t) => {
+await t.test('removePublished keeps a target in use, names the user, and changes nothing', async (t) => {
   const root = scratch(t)
   const taken = (path: string, options: RemovalOptions = {}) => removePublished(new Here(), path, options)
   const target = join(root, 'certs')
@@ -106,7 +106,7 @@ await t.test('what somebody uses stays, and the error says who; nothing is chang
   t.same(left(root), [])
 })
 
-await t.test('whoever comes in the last instant finds it again; so does whoever changes it', async (t) => {
+await t.test('removePublished puts a target back that a process opens or changes in the last instant', async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await replace(target, '1', { history: { keep: 1, maxAge: null } })
@@ -143,7 +143,7 @@ await t.test('whoever comes in the last instant finds it again; so does whoever 
   t.same(contents(target), { 'a/key': '2' })
 })
 
-await t.test('only what is known to be holdfast’s own goes, unless it is forced', async (t) => {
+await t.test('removePublished removes only certain content of holdfast’s, unless forced', async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await refused(removed(target), { reason: 'TargetUnfit', code: 'ENOENT' })
@@ -236,7 +236,7 @@ await t.test('the same content published again ends a removal that had not come 
 })
 
 await t.test(
-  'whoever finishes a removal, or finds it finished, syncs what is above: it may have been renamed',
+  'a removal that continues, or finds nothing left, syncs the ancestors: one may have been renamed',
   async (t) => {
     const target = join(scratch(t), 'above/certs')
     await replace(target, '1')

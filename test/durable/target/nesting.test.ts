@@ -1,4 +1,4 @@
-/** No target lies in another: whatever is called, on the outer or on the inner one, is refused, and both stay as they are. */
+/** No target lies in another: each call, on the outer or on the inner one, is refused, and both stay unchanged. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
@@ -42,7 +42,7 @@ const refusal = (call: Promise<unknown>): Promise<string | undefined> =>
     (error: unknown) => messageOf(error),
   )
 
-/** All that is in a directory, and what it holds. */
+/** All entries of a directory, with their content. */
 const all = (directory: string): unknown => [readdirSync(directory, { recursive: true }).sort(), contents(directory)]
 
 /** Each call on a target. */
@@ -79,7 +79,7 @@ async function nested(parent: string) {
 }
 
 for (const [name, call] of Object.entries(calls)) {
-  await t.test(`${name}: a target that holds another, and one that lies in another`, async (t) => {
+  await t.test(`${name} refuses a target that holds another, and a target that lies in another`, async (t) => {
     const parent = scratch(t)
     const { outer, inner, record } = await nested(parent)
     const before = all(parent)
@@ -94,7 +94,7 @@ for (const [name, call] of Object.entries(calls)) {
   })
 }
 
-await t.test('nothing is published in a target, held or not, by whatever path', async (t) => {
+await t.test('no call publishes in a target, held or not, by any path', async (t) => {
   const parent = scratch(t)
   const outer = join(parent, 'outer')
   await replaceDirectory(outer, { files: { ...files, 'sub/x': '1' } })
@@ -151,13 +151,13 @@ await t.test('in the symbolic-link form, too', async (t) => {
   t.match(readFileSync(join(other, '..data/x'), 'utf8'), 'x')
 })
 
-await t.test('what is left of a target keeps nobody out for ever', async (t) => {
+await t.test('the leftovers of a target do not keep others out for ever', async (t) => {
   const parent = scratch(t)
   const outer = join(parent, 'outer')
   await replaceDirectory(outer, { files })
   await removePublished(outer, { force: true })
   t.match(await replaceDirectory(join(outer, 'inner'), { files }), { outcome: 'created' }, 'its lock alone')
-  // Names that only look like a record; and one that was copied from elsewhere with its directory.
+  // Names that only look like a record; and a record that came with a copy of its directory.
   const copied = join(parent, 'copied')
   cpSync(outer, copied, { recursive: true })
   mkdirSync(join(parent, 'strange'))
@@ -229,20 +229,24 @@ function makeSubvolume(path: string): void {
   appendFileSync(join(path, 'theirs'), 'data')
 }
 
-await t.test('a btrfs subvolume in it is left alone', { skip: missing && `needs ${missing}` }, async (t) => {
-  const target = join(btrfs(t), 'certs')
-  await replaceDirectory(target, { files })
-  makeSubvolume(join(target, 'inner'))
-  const before = all(target)
-  for (const name of Object.keys(calls).filter((name) => name !== 'rollback')) {
-    t.match((await refusal(calls[name]?.(target) ?? Promise.resolve())) ?? `${name} is done`, /is not on its device/)
-  }
-  t.same(all(target), before)
-})
+await t.test(
+  'a publication leaves a btrfs subvolume in its target alone',
+  { skip: missing && `needs ${missing}` },
+  async (t) => {
+    const target = join(btrfs(t), 'certs')
+    await replaceDirectory(target, { files })
+    makeSubvolume(join(target, 'inner'))
+    const before = all(target)
+    for (const name of Object.keys(calls).filter((name) => name !== 'rollback')) {
+      t.match((await refusal(calls[name]?.(target) ?? Promise.resolve())) ?? `${name} is done`, /is not on its device/)
+    }
+    t.same(all(target), before)
+  },
+)
 
 const skip = missing && `needs ${missing}`
 await t.test(
-  'a subvolume that comes once the target was read goes out with it, and keeps what it holds',
+  'a subvolume that comes after the read of the target goes out with it, and keeps its content',
   { skip },
   async (t) => {
     const at = btrfs(t)

@@ -60,7 +60,7 @@ await t.test('malformed requests are reported before anything is touched', async
   t.same(readdirSync(parent), [])
 })
 
-await t.test('targets that cannot be replaced are left as they are', async (t) => {
+await t.test('a publication changes no target that it cannot replace', async (t) => {
   const parent = scratch(t)
   mkdirSync(join(parent, 'real'))
   writeFileSync(join(parent, 'real', 'mine'), 'keep')
@@ -264,7 +264,7 @@ await t.test('a hold is in force until its end', (t) => {
 })
 
 await t.test(
-  'of two publishers each is told how to give up, and where nobody knows of another nothing is refused',
+  'the refusal of each of two publishers says how to give the target up; an unknown one refuses nothing',
   (t) => {
     const refused = (newest: object | undefined, publisher?: 'agent' | 'install') => () =>
       refuseOtherPublisher('/srv/certs', namesFor('certs'), publisher, { newest: newest as never })
@@ -282,7 +282,7 @@ await t.test(
   },
 )
 
-await t.test('of the files that somebody else has put there three are named', (t) => {
+await t.test("the refusal names three of another program's files", (t) => {
   const tree = (...paths: string[]) => ({ entries: paths.map((path) => ({ path })) }) as never
   const named = (...paths: string[]) => {
     try {
