@@ -22,7 +22,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   if (outcome.kind === 'failed' && outcome.rejection) state.rejection = outcome.rejection
   if (outcome.kind === 'moving') await applyMoving(state, outcome, log)
   if (outcome.kind !== 'published') return { removedObjects: [], changedObjects: [] }
-  const { change, digest, objects, certificates } = outcome
+  const { change, digest, sequence, objects, certificates } = outcome
   const changes =
     change === 'unchanged'
       ? { removedObjects: [], changedObjects: [] }
@@ -45,6 +45,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   state.intact = true
   state.drift = undefined
   state.digest = digest
+  state.sequence = sequence
   state.objects = objects.map(withoutPaths)
   state.desired = { digest, objects: state.objects }
   state.isAhead = false

@@ -98,6 +98,8 @@ export class DirectoryState {
   /** What `beforePublish` has rejected last; undefined once something is published. */
   rejection: Rejection | undefined
   digest: string | undefined
+  /** By which logs name that content. */
+  sequence = 0
   /**
    * What the directory must hold, as the last pass that succeeded found or made it: the disk is compared with this, whatever record lies
    * there. undefined: no source has said it yet, and the record decides.
@@ -187,6 +189,7 @@ export class DirectoryState {
     this.compared = true
     this.intact = publication !== undefined && publication.settled && publication.differences.length === 0
     this.digest = publication?.digest
+    this.sequence = publication?.sequence ?? 0
     this.publishedAt = publication?.publishedAt
     this.pendingHooks = publication?.pendingHooks ?? []
     this.hold = publication?.hold

@@ -38,6 +38,7 @@ class DirectoryRun {
   /** Keys, in the order of the configuration. */
   left: string[] = []
   #digest: string | undefined
+  #sequence = 0
   #generation = 0
 
   constructor(readonly state: DirectoryState) {
@@ -46,8 +47,9 @@ class DirectoryRun {
 
   /** From the beginning, for what is published now. */
   start(): void {
-    const { digest, generation } = this.state
+    const { digest, sequence, generation } = this.state
     this.#digest = digest
+    this.#sequence = sequence
     this.#generation = generation
     this.left = digest === undefined ? [] : inOrder(this.state)
   }
@@ -57,9 +59,14 @@ class DirectoryRun {
     return this.state.digest !== this.#digest || this.state.generation !== this.#generation
   }
 
-  get fields(): { operation: string; directory: string; digest: string } {
+  get digest(): string {
+    return this.#digest ?? ''
+  }
+
+  /** Of each line of the log about this run. */
+  get fields(): { operation: string; directory: string; sequence: number } {
     const { hooksOperation: operation, path: directory } = this.state
-    return { operation, directory, digest: this.#digest ?? '' }
+    return { operation, directory, sequence: this.#sequence }
   }
 
   hook(key: string): Hook | undefined {
@@ -127,7 +134,7 @@ async function runOne(key: string, having: readonly DirectoryRun[], options: Hoo
   const startedAt = performance.now()
   const hook = mostPatient(hooks)
   try {
-    const published = pending.map(({ state, fields: { digest } }) => ({ directory: state.path, digest }))
+    const published = pending.map(({ state, digest }) => ({ directory: state.path, digest }))
     if (hook !== undefined) await runHook(hook, { signal, log, published })
   } catch (error) {
     if (signal.aborted) return
@@ -158,7 +165,7 @@ async function runOne(key: string, having: readonly DirectoryRun[], options: Hoo
       run.end('retry')
       continue
     }
-    await complete(run.state, run.fields.digest, key, log)
+    await complete(run, key, log)
     options.changed()
   }
 }
@@ -185,13 +192,13 @@ export function jitterOf(milliseconds: number, node: string): number {
 }
 
 /** Where it cannot be recorded that a hook has run, it runs again after a restart: at least once is what was promised. */
-async function complete(state: DirectoryState, digest: string, key: string, log: Log): Promise<void> {
+async function complete({ state, digest, fields }: DirectoryRun, key: string, log: Log): Promise<void> {
   const { path } = state
   try {
     await completeHook(path, digest, key)
   } catch (error) {
     const message = `${path}: could not record that a hook has run, so it runs again after a restart: ${messageOf(error)}`
-    log.warn({ directory: path, digest }, message)
+    log.warn(fields, message)
   }
   state.pendingHooks = state.pendingHooks.filter((pending) => pending !== key)
 }

@@ -20,6 +20,8 @@ export type Outcome =
       readonly kind: 'published'
       readonly change: ReplaceResult['outcome']
       readonly digest: string
+      /** Names the content in the log, as `holdfast history` does: a digest would give a short content away. */
+      readonly sequence: number
       readonly objects: readonly RecordedObject[]
       readonly warnings: readonly Finding[]
       readonly certificates: readonly CertificateDate[]
@@ -219,10 +221,10 @@ function publishedCondition({ warnings: [warning] }: Published, { directory, hol
 }
 
 function publishedLines(outcome: Published, { directory, drift, removedObjects }: Context): LogLine[] {
-  const { change, digest, objects, warnings } = outcome
+  const { change, sequence, objects, warnings } = outcome
   const repaired = change === 'unchanged' ? undefined : drift
   const reason = change === 'unchanged' ? 'Unchanged' : repaired === undefined ? 'Published' : 'DriftRepaired'
-  const fields = { outcome: change, digest, objects: objects.map(withoutPaths) }
+  const fields = { outcome: change, sequence, objects: objects.map(withoutPaths) }
   return [
     { level: 'info', reason, message: publishedMessage(directory, outcome, repaired), fields },
     ...removedObjects.map((object) => ({ level: 'info', ...removal(directory, object) }) as const),

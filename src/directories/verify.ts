@@ -21,7 +21,7 @@ export function describeDifferences({ path, actual, digest, differences }: Publi
   const described = inOrder(differences).map(
     (difference) => `${describePath(difference.path, path)} ${meanings[difference.problem]}`,
   )
-  if (described.length === 0 && actual !== digest) return [`${path} has digest ${actual}, not ${digest}`]
+  if (described.length === 0 && actual !== digest) return [`${path} is not what was published`]
   return described
 }
 

@@ -43,8 +43,10 @@ export type Outcome = 'created' | 'replaced' | 'unchanged'
 export interface ReplaceResult {
   outcome: Outcome
   path: string
-  /** `sha256:…` over the entries: see digest.ts. */
+  /** `sha256:…` over the entries: see digest.ts. A short content is found from it by trial: no log shows it. */
   digest: string
+  /** By which `holdfast history` and logs name the content. */
+  sequence: number
   /**
    * Present where content that was intact already was published again, only to make it durable: the hooks that are still to run for it,
    * instead of those that were asked for.
@@ -226,6 +228,8 @@ export interface Publication {
   path: string
   /** Digest of the published content. */
   digest: string
+  /** `holdfast history` and logs name the content by it. */
+  sequence: number
   /** Digest of the content on the disk now; undefined where the target does not exist. */
   actual: string | undefined
   /** Known to be durable: settled, or written before this boot. */

@@ -45,8 +45,8 @@ class Scene {
 
   async publish(content: string): Promise<void> {
     const hooks = this.state.configuration.afterPublish.map(({ key }) => key)
-    const { outcome: change, digest } = await replaceDirectory(this.target, { files: { a: content }, hooks })
-    const outcome = { kind: 'published' as const, change, digest, objects: [], hooks }
+    const { outcome: change, digest, sequence } = await replaceDirectory(this.target, { files: { a: content }, hooks })
+    const outcome = { kind: 'published' as const, change, digest, sequence, objects: [], hooks }
     await applyOutcome(this.state, { ...outcome, warnings: [], certificates: [], unproven: false }, silent)
   }
 

@@ -25,6 +25,7 @@ const published: OutcomeOf<'published'> = {
   kind: 'published',
   change: 'replaced',
   digest: 'sha256:1',
+  sequence: 3,
   objects: [{ ...known, paths: ['tls.crt'] }],
   warnings: [],
   certificates: [],
@@ -273,7 +274,7 @@ for (const [kind, rows] of Object.entries(table)) {
 await t.test('the fields of lines: what was published, and what failed where', (t) => {
   t.strictSame(meaningOf(published, context).lines[0]?.fields, {
     outcome: 'replaced',
-    digest: 'sha256:1',
+    sequence: 3,
     objects: [known],
   })
   t.strictSame(meaningOf(failed({}), context).lines[0]?.fields, {

@@ -43,9 +43,9 @@ const versionsOf = async (path: string) =>
 function published(path: string) {
   const state = new DirectoryState(directoryOf([], { path }))
   const publish = async (given: RecordedObject[]) => {
-    const { outcome: change, digest } = await replaceDirectory(path, { files: { a: '1' }, objects: given })
+    const { outcome: change, digest, sequence } = await replaceDirectory(path, { files: { a: '1' }, objects: given })
     const rest = { warnings: [], certificates: [], hooks: [], unproven: false }
-    const outcome: Outcome = { kind: 'published', change, digest, objects: given, ...rest }
+    const outcome: Outcome = { kind: 'published', change, digest, sequence, objects: given, ...rest }
     await applyOutcome(state, outcome, silent)
   }
   return { state, publish }
@@ -135,14 +135,14 @@ await t.test('a record that cannot be appended to is reported, and no more', asy
   const root = directory(t)
   const parent = join(root, 'parent')
   const path = join(parent, 'target')
-  const { digest } = await replaceDirectory(path, { files: { a: '1' }, objects: objects(1) })
+  const { digest, sequence } = await replaceDirectory(path, { files: { a: '1' }, objects: objects(1) })
   const state = new DirectoryState(directoryOf([], { path }))
   await compareWithRecord(state)
   rmSync(parent, { recursive: true })
   writeFileSync(parent, '')
   const warnings: string[] = []
   const log = { ...silent, warn: (_: object, message: string) => void warnings.push(message) }
-  const outcome = { kind: 'published' as const, change: 'unchanged' as const, digest, objects: objects(2) }
+  const outcome = { kind: 'published' as const, change: 'unchanged' as const, digest, sequence, objects: objects(2) }
   await applyOutcome(state, { ...outcome, warnings: [], certificates: [], hooks: [], unproven: false }, log)
   t.match(warnings, [/target: could not record the newest versions of its objects: .*is not a directory/])
   t.equal(warnings.length, 1)

@@ -96,6 +96,7 @@ await t.test('a batch that failed names three of those that failed too, and of t
     path,
     outcome,
     digest: 'sha256:0',
+    sequence: 1,
   })
   const messageOf = (outcomes: readonly PublishOutcome[]): string => {
     try {

@@ -130,7 +130,7 @@ await t.test("isInPlace names a user, a change or an operator's word, and takes 
 })
 
 await t.test('once the old path has followed, what fails is waited for: it is not as it was', (t) => {
-  const replaced = { outcome: 'replaced', path: from, digest: 'b' } as const
+  const replaced = { outcome: 'replaced', path: from, digest: 'b', sequence: 2 } as const
   const io = failure('EIO', 'openat2')
   const waits = (
     error: unknown,

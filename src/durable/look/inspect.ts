@@ -115,6 +115,7 @@ export async function publicationIn(
   const state: Publication = {
     path: checkTarget(target),
     digest: record.after,
+    sequence: record.sequence,
     actual: digestBy(record, tree),
     settled: record.trusted,
     durable: isTrustedHere(record, here),

@@ -181,7 +181,9 @@ export abstract class TargetPublication {
     if (!isDone) return void (this.#seen = { ...seen, staying: await makeRoom(seen) })
     if (seen.found.moved) await this.#recordPlace()
     const current = await takeIn(this.site, seen.found, this.options, this.log)
-    await tidy(current === undefined ? seen : { ...seen, found: { ...seen.found, current } })
+    const found = current === undefined ? seen.found : { ...seen.found, current }
+    this.found = found
+    await tidy({ ...seen, found })
     return this.result('unchanged')
   }
 

@@ -142,6 +142,7 @@ export function resultOf(
     path,
     // As the record names it.
     digest: (outcome === 'unchanged' ? found?.current?.after : undefined) ?? desired.digest,
+    sequence: (outcome === 'unchanged' ? found?.current?.sequence : found?.nextSequence) ?? 0,
     ...(proven ? {} : { unproven: true as const }),
     ...(outcome !== 'unchanged' &&
       isKnownToConsumers(found, desired, options) && { pendingHooks: [...hooksOf(found, desired, options)] }),

@@ -1,5 +1,5 @@
 /* Plans a rollout, and checks the plan as far as it can be before the first write. */
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { basename, join } from 'node:path'
 import { type Disk } from '../../durable/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
@@ -84,7 +84,7 @@ export async function planRollout(request: RolloutRequest, disk: Disk, log: Log)
   let isNewPod = false
   const manifests: RolledManifest[] = []
   for (const { place, manifest } of request.manifests) {
-    const planned = rolled(place, manifest, live, request, { id, isNewTree })
+    const planned = rolled(place, manifest, live, request, isNewTree)
     named.add(planned.manifest.name)
     isNewPod ||= planned.isNew
     // Every pod that reads a new tree has to start again.
@@ -205,7 +205,7 @@ function rolled(
   manifest: Manifest,
   live: readonly LiveManifest[],
   { allowOlder }: RolloutRequest,
-  { id, isNewTree }: { readonly id: string; readonly isNewTree: boolean },
+  isNewTree: boolean,
 ): { manifest: RolledManifest; isSame: boolean; isNew: boolean } {
   const same = live.filter((other) => other.manifest && isSameName(other.manifest, manifest))
   const [current, twin] = same
@@ -230,14 +230,13 @@ function rolled(
       `${current?.path ?? ''} is of revision ${before}, and revision ${after} is older: holdfast did not make it live; --allow-older does`,
     )
   }
-  // The mark depends on the live manifest, so that a repeated rollout differs from it: else kubelet would restart nothing.
-  const mark = createHash('sha256').update(id)
-  if (found) mark.update(found.bytes)
+  // Another one each time: else kubelet would restart nothing for a repeated rollout. A digest would show content to readers of the pod.
+  const mark = randomBytes(8).toString('hex')
   // kubelet tells a pod with a uid in its manifest from its predecessor only by another uid.
   const uid = manifest.uid === undefined ? undefined : newUid()
   // The pod runs with the content that a hook has named, unless it is to read another directory: which ones lie there, no name tells.
   const annotations = isNewTree ? {} : contentAnnotations(current?.manifest)
-  const next = encodeManifest(manifest, uid, { ...annotations, [rolloutAnnotation]: mark.digest('hex').slice(0, 16) })
+  const next = encodeManifest(manifest, uid, { ...annotations, [rolloutAnnotation]: mark })
   const isSame = current?.manifest !== undefined && isSamePod(withoutAnnotation(current.manifest), manifest)
   const rolledManifest = {
     name,

@@ -27,6 +27,7 @@ const published: Extract<Outcome, { kind: 'published' }> = {
   kind: 'published',
   change: 'replaced',
   digest: 'sha256:0',
+  sequence: 1,
   objects: [{ ...known, paths: ['tls.crt'] }],
   warnings: [],
   certificates: [],

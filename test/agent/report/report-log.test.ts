@@ -34,7 +34,7 @@ await t.test('durable is said only of what is proven', (t) => {
   const lines: string[] = []
   const log = { ...silent, info: (_: object, message: string) => void lines.push(message) }
   const published = {
-    ...({ kind: 'published', digest: 'sha256:0', objects: [], warnings: [], certificates: [] } as const),
+    ...({ kind: 'published', digest: 'sha256:0', sequence: 1, objects: [], warnings: [], certificates: [] } as const),
     hooks: [],
   }
   for (const unproven of [false, true]) {

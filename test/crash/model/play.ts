@@ -115,11 +115,11 @@ export async function play(
 async function removed(process: ModelProcess, path: string): Promise<PublishOutcome> {
   try {
     await removePublished(process, path, {})
-    return { outcome: 'replaced', path, digest: missing }
+    return { outcome: 'replaced', path, digest: missing, sequence: 0 }
   } catch (error) {
     if (!(error instanceof DurableWriteError)) throw error
     const isNothing = error.code === 'ENOENT' && error.reason === 'TargetUnfit'
-    return isNothing ? { outcome: 'unchanged', path, digest: missing } : { error }
+    return isNothing ? { outcome: 'unchanged', path, digest: missing, sequence: 0 } : { error }
   }
 }
 

@@ -92,12 +92,13 @@ void t.test('resultOf answers the digest of the record, the remaining hooks, and
   const about = { path: '/etc/certs' }
   const proven = { id: 1, type: 'ext4', device: '8:1', root: '/', mountPoint: '/', proven: true }
   const seen = found({ after: 'by record', pendingHooks: ['left'] })
+  const sequence = seen.nextSequence
   const answer = (outcome: 'replaced' | 'unchanged', desired = 'a', mount = proven) =>
     resultOf(about.path, outcome, treeOf(desired), seen, mount, {})
-  t.strictSame(answer('unchanged'), { ...about, outcome: 'unchanged', digest: 'by record' })
-  t.strictSame(answer('replaced'), { ...about, outcome: 'replaced', digest: 'a', pendingHooks: ['left'] })
-  t.strictSame(answer('replaced', 'b'), { ...about, outcome: 'replaced', digest: 'b' })
+  t.strictSame(answer('unchanged'), { ...about, outcome: 'unchanged', digest: 'by record', sequence: seen.current?.sequence })
+  t.strictSame(answer('replaced'), { ...about, outcome: 'replaced', digest: 'a', sequence, pendingHooks: ['left'] })
+  t.strictSame(answer('replaced', 'b'), { ...about, outcome: 'replaced', digest: 'b', sequence })
   const unproven = answer('replaced', 'b', { ...proven, proven: false })
-  t.strictSame(unproven, { ...about, outcome: 'replaced', digest: 'b', unproven: true })
+  t.strictSame(unproven, { ...about, outcome: 'replaced', digest: 'b', sequence, unproven: true })
   t.end()
 })

@@ -161,7 +161,7 @@ await t.test('install reports the written revision where a lock holds it up afte
 })
 
 await t.test('install reports the gravest failure of a batch, and the fate of the rest', (t) => {
-  const done = (path: string, outcome: 'created' | 'unchanged') => ({ path, outcome, digest: 'sha256:x' })
+  const done = (path: string, outcome: 'created' | 'unchanged') => ({ path, outcome, digest: 'sha256:x', sequence: 1 })
   const error = (path: string, published: boolean) => ({
     error: new DurableWriteError(`${path} failed`, { code: 'EIO', syscall: 'fsync', path, published }),
   })
