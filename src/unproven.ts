@@ -1,3 +1,4 @@
+import { forgottenVolume } from './durable/errors.js'
 import type { Log } from './log.js'
 
 const warned = new WeakMap<Log, Set<string>>()
@@ -7,8 +8,9 @@ export function warnUnproven(log: Log, path: string): void {
   const paths = warned.get(log) ?? new Set()
   if (paths.has(path)) return
   warned.set(log, paths.add(path))
+  const forgotten = forgottenVolume(path)
   log.warn(
     { path },
-    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs): readers see it intact, but a power cut may undo or tear it`,
+    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs): readers see it intact, but a power cut may undo or tear it${forgotten === undefined ? '' : `; ${forgotten}`}`,
   )
 }

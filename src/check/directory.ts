@@ -82,7 +82,10 @@ class DirectoryCheck {
     const results: CheckResult[] = []
     if (details !== undefined) {
       const flushes = checkFlushes(details, diskUnder(details))
-      results.push(checkMount(details), checkFileSystem(details, mount.proven, context.requireProven))
+      results.push(
+        checkMount(details, configuration.path),
+        checkFileSystem(details, mount.proven, context.requireProven),
+      )
       if (flushes !== undefined) results.push(flushes)
     }
     const parent = { ...place, anchor: this.#anchorPath, entry: await fitness.parentEntry(fs, anchor, attributes) }

@@ -2,18 +2,18 @@ import { readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { mountTable } from '../durable/index.js'
 import type { MountDetails } from '../durable/posix/mountinfo.js'
+import { forgottenVolume } from '../durable/errors.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 
 /** Where the target's parent is mounted, and whether this process sees mounts that come on it later. */
-export function checkMount(mount: MountDetails, root = mountTable.rootMount()): CheckResult {
+export function checkMount(mount: MountDetails, path: string, root = mountTable.rootMount()): CheckResult {
   const found = `${mount.source} on ${mount.mountPoint}`
   const inContainer = root?.type === 'overlay'
-  if (inContainer && mount.id === root.id) {
-    return warn(
-      'mount',
-      `${found}: the container's own layer, which is deleted with the container`,
-      'mount the parent of the target from the host (hostPath)',
-    )
+  const forgotten = forgottenVolume(path, undefined, root, mount)
+  const isReadOnly = mount.options.includes('ro')
+  if (forgotten !== undefined) {
+    const layer = `${found}: the container's own layer, which is deleted with the container`
+    return isReadOnly ? fault('mount', `${layer}, read-only`, forgotten) : warn('mount', layer, forgotten)
   }
   if (inContainer && !mount.receives) {
     return warn(
@@ -22,7 +22,7 @@ export function checkMount(mount: MountDetails, root = mountTable.rootMount()): 
       'set mountPropagation: HostToContainer on the volumeMount',
     )
   }
-  if (mount.options.includes('ro')) {
+  if (isReadOnly) {
     return fault('mount', `${found}, read-only`, 'check the kernel log for a disk error, then mount it read-write')
   }
   return ok('mount', found)

@@ -1,6 +1,7 @@
 import { promises as fsp, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import type { FileSystem, Mount } from '../durable/file-system.js'
+import { forgottenVolume } from '../durable/errors.js'
 import { adviceOn, codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
 import { mountTable } from '../durable/index.js'
 
@@ -22,22 +23,23 @@ export async function checkStateDirectory(fs: FileSystem, path: string): Promise
       at = dirname(at)
     }
   }
+  const advice = (code: string) => (code === 'EROFS' ? forgottenVolume(path, path) : undefined) ?? adviceOn(code)
   const where = at === path ? '' : `does not exist: holdfast will create it in ${at}; `
   try {
     await fsp.access(at, constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = codeOrMessage(error)
-    return fault('state directory', `${where}holdfast may not write to ${at}: ${code}`, adviceOn(code))
+    return fault('state directory', `${where}holdfast may not write to ${at}: ${code}`, advice(code))
   }
   const mount = await mountOn(fs, at)
   if (mount === undefined) return ok('state directory', `${where}writable`)
-  const own = mount.type === 'overlay' && mountTable.rootMount()?.id === mount.id
-  const lost = own || mount.type === 'tmpfs' || mount.type === 'ramfs'
+  const own = forgottenVolume(path, path, mountTable.rootMount(), mount)
+  const lost = own !== undefined || mount.type === 'tmpfs' || mount.type === 'ramfs'
   if (!lost) return ok('state directory', `${where}writable, on ${mount.type}`)
   return warn(
     'state directory',
-    `${where}on ${own ? "the container's own layer" : mount.type}: the agent's last status is lost after a restart`,
-    own ? 'mount a directory of the host here (hostPath)' : 'put it on a disk',
+    `${where}on ${own === undefined ? mount.type : "the container's own layer"}: the agent's last status is lost after a restart`,
+    own ?? 'put it on a disk',
   )
 }
 

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { adviceFor, isSystemError, reasonForErrno, toError, type SystemError } from '../errors.js'
 import type { Reason } from '../reasons.js'
+import type { Mount } from './file-system.js'
+import { mountAbove, rootMount } from './posix/mountinfo.js'
 
 export interface ErrorDetails {
   readonly code: string
@@ -50,6 +53,25 @@ export class DurableWriteError extends Error {
   }
 }
 
+/**
+ * What to do in a container whose pod has no volume for this target: the container's own root holds it, and goes with the container.
+ * undefined on a mount of the node, and outside of containers. `volume`: what to mount; the parent, since an exchange crosses no mount.
+ */
+export function forgottenVolume(
+  target: string,
+  volume = dirname(target),
+  root: Pick<Mount, 'id' | 'type'> | undefined = rootMount(),
+  mount: Pick<Mount, 'id'> | undefined = mountAbove(target),
+): string | undefined {
+  if (root?.type !== 'overlay' || mount?.id !== root.id) return undefined
+  return `no mount of the node is there: add a hostPath volume for ${volume}`
+}
+
+/** What to do about a system call on the way to a target that failed with this errno; undefined where nothing is known. */
+export function adviceAt(target: string, code: string, access?: 'read' | 'write'): string | undefined {
+  return umaskAdvice(code) ?? (code === 'EROFS' ? forgottenVolume(target) : undefined) ?? adviceFor(code, access)
+}
+
 /** The errno does not say which right is missing; the denied call and its path do. */
 function accessOf(target: string, { syscall }: SystemError, path: string): 'read' | 'write' {
   const within = path === target || path.startsWith(`${target}/`)
@@ -91,7 +113,7 @@ export function wrapError(
     path,
     published,
     state: published ? changed : leftAsItWas(target),
-    advice: umaskAdvice(code) ?? adviceFor(code, accessOf(target, error, path)),
+    advice: adviceAt(target, code, accessOf(target, error, path)),
     cause: error,
   })
 }

@@ -72,15 +72,17 @@ await t.test('checkFlushes judges disks and mount options', (t) => {
 await t.test('checkMount judges mounts in a container', (t) => {
   const root = line('1 0 0:30 / / rw - overlay overlay rw,lowerdir=/a')
   const host = line('36 1 8:1 /etc/kubernetes /etc/kubernetes rw - ext4 /dev/sda1 rw')
-  t.match(checkMount(root, root), {
+  const path = '/etc/kubernetes/certs'
+  t.match(checkMount(root, path, root), {
     status: 'WARN',
     found: /the container's own layer/,
-    advice: /hostPath/,
+    advice: 'no mount of the node is there: add a hostPath volume for /etc/kubernetes',
   })
-  t.match(checkMount(host, root), { status: 'WARN', advice: /mountPropagation: HostToContainer/ })
-  t.equal(checkMount({ ...host, receives: true }, root).status, 'OK')
-  t.equal(checkMount(host, ext4).status, 'OK', 'not in a container')
-  t.match(checkMount({ ...host, options: ['ro'] }, ext4), { status: 'FAULT', found: /read-only$/ })
+  t.match(checkMount({ ...root, options: ['ro'] }, path, root), { status: 'FAULT', found: /own layer.*read-only$/ })
+  t.match(checkMount(host, path, root), { status: 'WARN', advice: /mountPropagation: HostToContainer/ })
+  t.equal(checkMount({ ...host, receives: true }, path, root).status, 'OK')
+  t.equal(checkMount(host, path, ext4).status, 'OK', 'not in a container')
+  t.match(checkMount({ ...host, options: ['ro'] }, path, ext4), { status: 'FAULT', found: /read-only$/ })
   t.end()
 })
 

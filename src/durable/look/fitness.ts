@@ -1,5 +1,6 @@
 import { nameOf, parentOf } from '../../relative-path.js'
-import { adviceFor, codeOf, failureOf, toError } from '../../errors.js'
+import { codeOf, failureOf, toError } from '../../errors.js'
+import { adviceAt } from '../errors.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from '../file-system.js'
 import {
   accessAttribute,
@@ -42,7 +43,7 @@ export async function exchangeProblem(
       step === 'create'
         ? 'could not create a directory beside the target'
         : 'could not exchange two directories beside the target'
-    return { problem: `${doing}: ${failure.message}`, advice: adviceOn(code), lasting: false }
+    return { problem: `${doing}: ${failure.message}`, advice: adviceOn(path, code), lasting: false }
   }
   if (left.length > 0) {
     const problem = `the exchange worked, but its two test directories could not be removed: ${left.join(', ')}`
@@ -53,11 +54,11 @@ export async function exchangeProblem(
   if (syncing === undefined) return undefined
   if (syncing === 'EINVAL' || syncing === 'ENOSYS')
     return { problem: `this file system does not sync a directory: ${syncing}`, advice: other, lasting: true }
-  return { problem: `the target's parent could not be synced: ${syncing}`, advice: adviceOn(syncing), lasting: false }
+  return { problem: `the target's parent could not be synced: ${syncing}`, advice: adviceOn(path, syncing), lasting: false }
 }
 
-function adviceOn(code: string): string {
-  return adviceFor(code) ?? 'check the kernel log'
+function adviceOn(path: string, code: string): string {
+  return adviceAt(path, code) ?? 'check the kernel log'
 }
 
 /** An entry whose mode is by its ACL. */
