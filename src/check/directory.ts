@@ -122,7 +122,7 @@ class DirectoryCheck {
       const there = await standing.read(this.scope, this.place, attributes)
       const { opened, records, attributes: of } = there
       const result = checkTarget(there, this.configuration)
-      const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor)]
+      const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor, opened)]
       found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
       if (opened !== undefined) found.push(...(await checkAccessLists(fs, opened, path)))
       return { found, ownership: { path, target: of } }
@@ -131,9 +131,11 @@ class DirectoryCheck {
     }
   }
 
-  async #probe(parent: Descriptor): Promise<CheckResult> {
-    const { path } = this.configuration
-    const found = await fitness.exchangeProblem(this.context.fs, path, parent, this.#names)
+  async #probe(parent: Descriptor, target?: Descriptor): Promise<CheckResult> {
+    const { path, publish } = this.configuration
+    const { fs } = this.context
+    const fixed = target === undefined ? undefined : await fitness.immovableProblem(fs, path, target, publish)
+    const found = fixed ?? (await fitness.exchangeProblem(fs, path, parent, this.#names))
     if (found) return fault('exchange', found.problem, found.advice)
     return ok('exchange', 'two directories beside the target changed places in one step')
   }

@@ -75,6 +75,9 @@ export type Outcomes = (Error | undefined)[]
 
 export type LockHolder = 'another process' | 'another call of this process'
 
+/** By chattr(1), or in an overlay without redirect_dir. */
+export type Immovable = 'immutable' | 'append-only' | 'of a lower layer'
+
 export interface FileSystem {
   /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
   openPath(path: string): Promise<Descriptor>
@@ -139,6 +142,8 @@ export interface FileSystem {
    */
   lockHolder(lock: Descriptor): Promise<LockHolder | undefined>
   mount(descriptor: Descriptor): Promise<Mount>
+  /** Why the kernel renames this directory never; undefined: nothing is known to be in the way. */
+  immovable(directory: Descriptor): Promise<Immovable | undefined>
   /** Relative paths of the mounts below a directory, as far as this mount namespace knows. */
   mountsBelow(directory: Descriptor): Promise<string[]>
   /**

@@ -3,6 +3,7 @@ export const systemCallNumbers = {
   io_setup: [206, 0],
   io_submit: [209, 2],
   io_getevents: [208, 4],
+  name_to_handle_at: [303, 264],
   openat2: [437, 437],
   pidfd_open: [434, 434],
   pidfd_send_signal: [424, 424],

@@ -5,7 +5,15 @@ import { dataLink, OpenDirectories, readWhole, type Tree, type TreeEntry } from 
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { refuseTargetBelow } from '../target/index.js'
 import type { AdoptionScene, DirectoryPlan } from '../publish/index.js'
-import { exchangeProblem, parentEntry, usageBy, usageOf, type Writer, writerOf } from '../look/index.js'
+import {
+  exchangeProblem,
+  immovableProblem,
+  parentEntry,
+  usageBy,
+  usageOf,
+  type Writer,
+  writerOf,
+} from '../look/index.js'
 import { relationOf } from '../record/index.js'
 
 /** What the checks look at. A publication holds the lock; `holdfast adopt` may find that another process holds it. */
@@ -108,9 +116,11 @@ async function checkDirectory({ target }: AdoptionLook): Promise<Verdict> {
   return passed("a directory on its parent's mount")
 }
 
-async function checkFileSystem({ fs, path, site, names }: AdoptionLook): Promise<Verdict> {
+async function checkFileSystem({ fs, path, site, names, target }: AdoptionLook): Promise<Verdict> {
   const { directory: parent } = site.parent
-  const problem = await exchangeProblem(fs, path, parent, names)
+  const opened = (await target().catch(() => undefined))?.opened
+  const fixed = opened === undefined ? undefined : await immovableProblem(fs, path, opened, 'exchange')
+  const problem = fixed ?? (await exchangeProblem(fs, path, parent, names))
   if (problem) return (problem.lasting ? refused : pending)(problem.problem, problem.advice)
   const { type, proven } = await fs.mount(parent)
   return passed(`${type} exchanges and syncs${proven ? '' : '; durability is not proven here'}`)

@@ -12,6 +12,7 @@ import {
   type TargetNames,
   writersBy,
 } from '../path/index.js'
+import { lowerLayer } from '../target/index.js'
 import type { Owner } from '../types.js'
 
 /* Whether a place is fit for a target: can its file system exchange and sync, who else may write there, and is there room. */
@@ -54,7 +55,25 @@ export async function exchangeProblem(
   if (syncing === undefined) return undefined
   if (syncing === 'EINVAL' || syncing === 'ENOSYS')
     return { problem: `this file system does not sync a directory: ${syncing}`, advice: other, lasting: true }
-  return { problem: `the target's parent could not be synced: ${syncing}`, advice: adviceOn(path, syncing), lasting: false }
+  return {
+    problem: `the target's parent could not be synced: ${syncing}`,
+    advice: adviceOn(path, syncing),
+    lasting: false,
+  }
+}
+
+/** Tries nothing: whether the kernel renames what is at the target, as a publication in the form `exchange` asks, or lets names change in it. */
+export async function immovableProblem(
+  fs: FileSystem,
+  path: string,
+  target: Descriptor,
+  form: 'exchange' | 'symlink',
+): Promise<Unfitness | undefined> {
+  const found = await fs.immovable(target)
+  if (found === undefined) return undefined
+  if (found === 'of a lower layer') return form === 'symlink' ? undefined : { ...lowerLayer(path), lasting: true }
+  const flag = found === 'immutable' ? 'i' : 'a'
+  return { problem: `${path} is ${found} (chattr +${flag})`, advice: `chattr -${flag} ${path}`, lasting: false }
 }
 
 function adviceOn(path: string, code: string): string {

@@ -10,6 +10,7 @@ import type {
   FileSystem,
   Free,
   LockHolder,
+  Immovable,
   Mount,
   Outcomes,
   Writers,
@@ -29,6 +30,7 @@ import {
 } from './calls.js'
 import * as calls from './node-calls.js'
 import { lockHolder } from './flock-holders.js'
+import { immovable } from './immovable.js'
 import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { forgetMounts, mountPointsBelow } from './mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
@@ -239,6 +241,13 @@ export class NodeFileSystem implements FileSystem {
     return callNow(
       () => pathOf(descriptor),
       () => mountOf(descriptor),
+    )
+  }
+
+  immovable(directory: Descriptor): Promise<Immovable | undefined> {
+    return callNow(
+      () => pathOf(directory),
+      () => immovable(directory),
     )
   }
 

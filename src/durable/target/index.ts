@@ -18,6 +18,7 @@ export {
   refuseOtherPublisher,
   refuseOtherThanDirectory,
   refusePinned,
+  lowerLayer,
   renameError,
   rolledBack,
 } from './refusals.js'

@@ -258,20 +258,28 @@ export function mountedFileError(path: string, cause: unknown): DurableWriteErro
   })
 }
 
+/** Without redirect_dir, an overlay does not rename directories of its lower layers (fs/overlayfs/dir.c). */
+export function lowerLayer(path: string): { problem: string; advice: string } {
+  return {
+    problem: `${path} is in a lower layer of an overlay, which the kernel does not rename`,
+    advice: 'mount a directory of the host at its parent, or choose a path that is not in the image',
+  }
+}
+
 /** The error of a rename that did not make the new content visible. */
 export function renameError(path: string, { type }: Mount, mode: RenameMode, failure: Error): Error {
   const code = codeOf(failure)
   if (code === 'EEXIST' && mode === 'noreplace') {
     return foreign(`another program created ${path} meanwhile`, path, { state: leftAsItWas(path) })
   }
-  // Without redirect_dir, what a lower layer holds cannot be renamed (fs/overlayfs/dir.c).
   if (code === 'EXDEV' && type === 'overlay' && mode === 'exchange') {
-    return unfit(`${path} is in a lower layer of an overlay, which the kernel does not rename`, {
+    const { problem, advice } = lowerLayer(path)
+    return unfit(problem, {
       code,
       syscall: 'renameat2',
       path,
       state: leftAsItWas(path),
-      advice: 'mount a directory of the host at its parent, or choose a path that is not in the image',
+      advice,
       cause: failure,
     })
   }

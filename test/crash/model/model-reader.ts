@@ -173,6 +173,10 @@ export abstract class ModelReader {
     return Promise.resolve({ bytes: 1 << 30, inodes: undefined, blockSize: 4096 })
   }
 
+  immovable(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
   mountsBelow(directory: Descriptor): Promise<string[]> {
     return Promise.resolve(this.disk.mountsBelow(this.open.of(directory).inode))
   }

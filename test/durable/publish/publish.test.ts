@@ -152,7 +152,12 @@ await t.test('of a batch the gravest failure is thrown, and says what became of 
   const failed = (path: string, published: boolean): { error: DurableWriteError } => ({
     error: new DurableWriteError(`could not publish ${path}`, { code: 'EIO', syscall: 'fsync', path, published }),
   })
-  const done = (path: string, outcome: ReplaceResult['outcome']): ReplaceResult => ({ path, outcome, digest: '', sequence: 1 })
+  const done = (path: string, outcome: ReplaceResult['outcome']): ReplaceResult => ({
+    path,
+    outcome,
+    digest: '',
+    sequence: 1,
+  })
   t.same(resultsOf([done('/a', 'created'), done('/b', 'unchanged')]), [done('/a', 'created'), done('/b', 'unchanged')])
   const thrown = (...outcomes: Parameters<typeof resultsOf>[0]): DurableWriteError | undefined => {
     try {

@@ -95,7 +95,12 @@ void t.test('resultOf answers the digest of the record, the remaining hooks, and
   const sequence = seen.nextSequence
   const answer = (outcome: 'replaced' | 'unchanged', desired = 'a', mount = proven) =>
     resultOf(about.path, outcome, treeOf(desired), seen, mount, {})
-  t.strictSame(answer('unchanged'), { ...about, outcome: 'unchanged', digest: 'by record', sequence: seen.current?.sequence })
+  t.strictSame(answer('unchanged'), {
+    ...about,
+    outcome: 'unchanged',
+    digest: 'by record',
+    sequence: seen.current?.sequence,
+  })
   t.strictSame(answer('replaced'), { ...about, outcome: 'replaced', digest: 'a', sequence, pendingHooks: ['left'] })
   t.strictSame(answer('replaced', 'b'), { ...about, outcome: 'replaced', digest: 'b', sequence })
   const unproven = answer('replaced', 'b', { ...proven, proven: false })
