@@ -6,6 +6,7 @@ export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio
 export { workingDirectory } from './arguments.js'
 export { atOnce, isAtOnce } from './at-once.js'
 export { disableCoreDumps } from './core-dumps.js'
+export { sendDatagram } from './datagram.js'
 export { errnoName, errnoOf, SystemError } from './errno.js'
 export { tryLock } from './flock.js'
 export { Lane, startInLane } from './lane.js'

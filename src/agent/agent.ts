@@ -80,6 +80,11 @@ export class Agent {
     return this.#operations.runningSeconds(state)
   }
 
+  /** Resolves when the loop that publishes has turned. */
+  turn(): Promise<void> {
+    return this.#operations.turn()
+  }
+
   /** What it is at, for people. */
   pending(): Pending[] {
     return this.#operations.pending()

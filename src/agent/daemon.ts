@@ -17,6 +17,7 @@ import { beside } from './file-systems.js'
 import { HealthEndpoint } from './health-endpoint.js'
 import { readiness, type HealthServer, type Readiness } from './report/http-server.js'
 import { agentIdentity } from './identity.js'
+import { SystemdNotifier, type NotifyTarget } from './notify-systemd.js'
 import { ownIdentity, type ProcessIdentity } from './process-identity.js'
 import type { PrometheusMetrics } from './report/prometheus.js'
 import { noMetrics } from './report/report-metrics.js'
@@ -43,6 +44,8 @@ interface DaemonOptions {
   readonly log: Log
   readonly version: string
   readonly node: string
+  /** systemd, where it started this process as a service that tells of its state. */
+  readonly notify?: NotifyTarget | undefined
 }
 
 /** The agent with all that shows it: health server, metrics, status file. */
@@ -54,6 +57,9 @@ export class Daemon {
   readonly #statusFile: OwnFile
   readonly #startedAt = new Date()
   readonly #endpoint: HealthEndpoint
+  readonly #notifier: SystemdNotifier | undefined
+  /** The status of this process is on the disk, or cannot be had there. */
+  #isFound = false
   #stoppedAt: Date | undefined
   #configurationError: string | undefined
   /** Why the status could not be written. */
@@ -73,6 +79,7 @@ export class Daemon {
     this.#status = new StatusWriter({
       write: () => this.#writeStatus(),
       failed: (error) => {
+        this.#found()
         const message = `could not write the status file: ${messageOf(error)}`
         const reason = failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed'
         log[message === this.#statusProblem ? 'debug' : 'warn']({ reason }, message)
@@ -82,7 +89,7 @@ export class Daemon {
     this.#endpoint = new HealthEndpoint({
       log,
       health: { readiness: () => this.readiness, metrics: () => this.#exposeMetrics() },
-      changed: () => this.#status.changed(),
+      changed: () => this.#changed(),
     })
     this.#agent = new Agent(configuration, {
       log,
@@ -90,8 +97,34 @@ export class Daemon {
       node,
       identity: () => this.#identity,
       metrics: metrics ?? noMetrics,
-      changed: () => this.#status.changed(),
+      changed: () => this.#changed(),
     })
+    const { notify } = options
+    this.#notifier =
+      notify &&
+      new SystemdNotifier({
+        to: notify,
+        log,
+        readiness: () => this.readiness,
+        problem: () =>
+          this.#configurationError === undefined
+            ? undefined
+            : 'its configuration file is invalid, and the previous one is in force',
+        isFound: () => this.#isFound,
+        turn: () => this.#agent.turn(),
+      })
+  }
+
+  /** Something that people would want to know of has changed. */
+  #changed(): void {
+    this.#status.changed()
+    this.#notifier?.changed()
+  }
+
+  #found(): void {
+    if (this.#isFound) return
+    this.#isFound = true
+    this.#notifier?.changed()
   }
 
   /** Rejects where the server's address can never be had, or the source cannot be made; nothing is left running then. */
@@ -114,10 +147,11 @@ export class Daemon {
     } catch (error) {
       await daemon.#endpoint.close()
       daemon.#status.abandon()
+      daemon.#notifier?.close()
       await daemon.#lock?.release()
       throw error
     }
-    daemon.#status.changed()
+    daemon.#changed()
     daemon.#followFile(options.fingerprint ?? (await fingerprint(configuration.file)))
     const { directories, file } = configuration
     log.info(
@@ -152,6 +186,7 @@ export class Daemon {
 
   /** Ends in order. Answers the directories whose disks do not answer, which keep this process: the agent's own, too. */
   async stop(): Promise<string[]> {
+    this.#notifier?.stopping()
     this.#watch?.close()
     await endsWithin(this.#reloading, statusPatience)
     const [hanging] = await Promise.all([this.#agent.stop(), this.#endpoint.close()])
@@ -176,6 +211,7 @@ export class Daemon {
 
   async #reload(): Promise<void> {
     const { log, load } = this.#options
+    this.#notifier?.reloading()
     const before = this.#agent.configuration
     const seen = await fingerprint(before.file)
     try {
@@ -206,7 +242,8 @@ export class Daemon {
     this.#reloadedAt = new Date()
     this.#followFile(seen)
     this.#agent.compareAll()
-    this.#status.changed()
+    this.#changed()
+    this.#notifier?.reloaded()
   }
 
   /** Binds a new address, beside the one that is served, before anything else is put in force; undefined where it stays. */
@@ -247,6 +284,7 @@ export class Daemon {
     const text = `${JSON.stringify(this.#document(), undefined, 2)}\n`
     await beside(this.#statusFile.path, () => this.#statusFile.replace(text))
     this.#statusProblem = undefined
+    this.#found()
   }
 
   #document(): StatusDocument {

@@ -52,6 +52,9 @@ const lastGrace = 1_000
 /** Milliseconds that the agent waits for it in all. */
 const endLimit = 5_000
 
+/** A key, and a group, of the queue of publications that belong to no directory. */
+const turnKey = 'turn'
+
 /** What runs for the agent's directories: comparisons and publications, those of one file system together, and hooks. */
 export class Operations {
   readonly #options: OperationsOptions
@@ -68,6 +71,8 @@ export class Operations {
   readonly #ends = new Map<DirectoryState, NodeJS.Timeout>()
   /** Directories that a batch has published, until all of it is: hooks that several of them have run once, after all of them. */
   readonly #published = new Set<DirectoryState>()
+  /** Each waits for a turn of the queue of publications. */
+  #turns: (() => void)[] = []
   /** All that was in flight when the operations were stopped. */
   #passes: Promise<unknown> = Promise.resolve()
 
@@ -99,12 +104,15 @@ export class Operations {
       ...common,
       groups: () => {
         const fileSystemOf = fileSystemsNow()
-        return (operation) => publicationGroup(states.byOperation(operation), fileSystemOf)
+        return (operation) =>
+          operation === turnKey ? turnKey : publicationGroup(states.byOperation(operation), fileSystemOf)
       },
       run: (batch, group) =>
-        onFileSystem(fileSystemOfGroup(group), () =>
-          this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch)),
-        ),
+        group === turnKey
+          ? this.#turned()
+          : onFileSystem(fileSystemOfGroup(group), () =>
+              this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch)),
+            ),
     })
     this.#hooks = new Workqueue({
       ...common,
@@ -130,7 +138,23 @@ export class Operations {
 
   /** What runs, is due, or waits for its next try. */
   pending(): Pending[] {
-    return [...this.#publications.all(), ...this.#hooks.all()]
+    return [...this.#publications.all(), ...this.#hooks.all()].filter(({ key }) => key !== turnKey)
+  }
+
+  /**
+   * Resolves when the queue of publications has taken something on and ended it. It proves that what is due is begun; what waits for a disk,
+   * which ends with no restart of the agent, holds it up as little as it holds up directories on other disks.
+   */
+  turn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#turns.push(resolve)
+      this.#publications.add(turnKey, turnKey)
+    })
+  }
+
+  async #turned(): Promise<Map<string, QueueResult>> {
+    for (const resolve of this.#turns.splice(0)) resolve()
+    return Promise.resolve(new Map())
   }
 
   /** Publishes what the source has for a directory, as soon as its file system is free. */

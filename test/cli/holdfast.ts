@@ -86,10 +86,11 @@ export class Agent {
     args: readonly string[] = [],
     /** A command that runs another one in its place, such as nsenter(1). */
     prefix: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
   ) {
     const log = openSync(logFile, 'a')
     this.#begin = fstatSync(log).size
-    const [program = '', ...rest] = [...prefix, 'env', ...commandLine(['agent', '--config', configuration, ...args])]
+    const [program = '', ...rest] = [...prefix, 'env', ...commandLine(['agent', '--config', configuration, ...args], env)]
     this.#child = spawn(program, rest, { stdio: ['ignore', log, log] })
     closeSync(log)
     this.#end = once(this.#child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
@@ -208,8 +209,13 @@ export class Node {
     rmSync(join(this.objects, `${name}.yaml`))
   }
 
-  agent(args: readonly string[] = [], prefix: readonly string[] = [], configuration = this.configuration): Agent {
-    const agent = new Agent(configuration, this.path('agent.log'), args, prefix)
+  agent(
+    args: readonly string[] = [],
+    prefix: readonly string[] = [],
+    configuration = this.configuration,
+    env: Readonly<Record<string, string>> = {},
+  ): Agent {
+    const agent = new Agent(configuration, this.path('agent.log'), args, prefix, env)
     this.#agents.push(agent)
     return agent
   }

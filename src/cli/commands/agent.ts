@@ -53,8 +53,9 @@ Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 
 
 /** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
 async function runAgent(io: Io, options: AgentOptions): Promise<void> {
-  const [{ Daemon }, { openSource }, { disableCoreDumps }] = await Promise.all([
+  const [{ Daemon }, { notifyTarget }, { openSource }, { disableCoreDumps }] = await Promise.all([
     import('../../agent/daemon.js'),
+    import('../../agent/notify-systemd.js'),
     import('../../agent/open-source.js'),
     import('../../durable/index.js'),
   ])
@@ -84,6 +85,7 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
     log,
     version: version(),
     node,
+    notify: notifyTarget(io.env, process.pid),
   })
   reload = () => void daemon.reload()
   if (early.hangUps > 0) reload()

@@ -12,6 +12,8 @@ export interface Output {
   readonly write: (text: string) => void
   /** The reader has gone away (`| head`): nothing that holdfast writes arrives. */
   readonly closed?: boolean
+  /** systemd has connected the stream to its journal. */
+  readonly isJournal?: boolean
 }
 
 /** The parts of its process that a command line uses. Injected, so that several can run in one process. */
@@ -49,6 +51,17 @@ function isatty(descriptor: number): boolean {
   }
 }
 
+/** JOURNAL_STREAM names the journal's stream: a program that redirects its output leaves the variable as it is. Source: systemd.exec(5). */
+function isJournal(descriptor: number): boolean {
+  if (!process.env.JOURNAL_STREAM) return false
+  try {
+    const { dev, ino } = fstatSync(descriptor, { bigint: true })
+    return process.env.JOURNAL_STREAM === `${dev}:${ino}`
+  } catch {
+    return false
+  }
+}
+
 /** This process. */
 export const processIo: Io = {
   // Made at the first use: its stream would keep the process from ending.
@@ -71,6 +84,9 @@ export const processIo: Io = {
       return isatty(2) ? process.stderr.columns : undefined
     },
     write: writeToStandardError,
+    get isJournal() {
+      return isJournal(2)
+    },
   },
   env: process.env,
   events: process,

@@ -59,9 +59,21 @@ type Destination = Pick<Output, 'write'>
 
 /** Takes lines of JSON. */
 function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
-  if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return stderr
+  const plain = stderr.isJournal === true ? journalled(stderr) : (_: string, text: string) => stderr.write(text)
+  if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return { write: (line) => plain(line, line) }
   const paint = painter(wantsColour(stderr, env))
-  return { write: (line) => stderr.write(readableLine(line, paint)) }
+  return { write: (line) => plain(line, readableLine(line, paint)) }
+}
+
+/** The priorities of sd-daemon(3), which the journal takes off each line and keeps beside it: for `journalctl -p warning`. */
+const priorities: Readonly<Record<string, number>> = { error: 3, warn: 4, info: 6, debug: 7 }
+
+/** `line` is the JSON of which `text` is written. */
+function journalled(journal: Destination): (line: string, text: string) => void {
+  return (line, text) => {
+    const level = /^\{"level":"(\w+)"/.exec(line)?.[1] ?? 'info'
+    journal.write(text.replaceAll(/^(?=.)/gm, `<${priorities[level] ?? priorities.info}>`))
+  }
 }
 
 function loadPino(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
