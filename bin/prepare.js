@@ -1,6 +1,10 @@
 'use strict'
 // What has to be set before the first module of the program is loaded.
 
+// SIGHUP asks the agent to read its configuration again. Before the agent listens for it, the agent has not read its configuration either,
+// so that the signal asks for nothing; but without a listener, it would end the process.
+if (process.argv[2] === 'agent') process.on('SIGHUP', () => {})
+
 // The program gives each file its mode; under a umask that takes permissions from the owner, the kernel would deny it its own staged
 // directories and lock files. Programs that it starts inherit the rest of the umask.
 process.umask(process.umask() & 0o077)

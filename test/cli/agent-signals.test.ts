@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { until } from '../until.js'
+import { begin, ended } from './holdfast.js'
 import { web, webNode } from './web-node.js'
 
 await t.test('SIGHUP makes the agent repair drift, and count it', async (t) => {
@@ -98,12 +99,46 @@ await t.test(
   },
 )
 
+/** Sends SIGHUP to its own process whenever the program, of which the first module is loaded, asks for another one. */
+const hangingUp = `
+const Module = require('node:module')
+const load = Module._load
+let begun = false
+Module._load = function (request, ...rest) {
+  if (begun) process.kill(process.pid, 'SIGHUP')
+  begun ||= request === './prepare.js'
+  return load.call(this, request, ...rest)
+}
+`
+
+await t.test('no SIGHUP ends the agent from the first module of the program on', async (t) => {
+  const node = webNode(t)
+  const preload = node.path('hanging-up.cjs')
+  writeFileSync(preload, hangingUp)
+  const args = ['agent', '--config', node.configuration]
+  const child = begin(args, { env: { NODE_OPTIONS: `--require=${preload}` } })
+  const ending = ended(child)
+  const published = () => node.read('disk/web/app.conf') !== undefined
+  await until('it publishes, or ends', () => published() || child.exitCode !== null || child.signalCode !== null)
+  child.kill('SIGTERM')
+  t.match(await ending, { code: 0, signal: null, stderr: /ended in order/ })
+})
+
+await t.test('a SIGHUP still ends another command while it starts', async (t) => {
+  const node = webNode(t)
+  const preload = node.path('hanging-up.cjs')
+  writeFileSync(preload, hangingUp)
+  const child = begin(['status', '--config', node.configuration], { env: { NODE_OPTIONS: `--require=${preload}` } })
+  t.match(await ended(child), { signal: 'SIGHUP' })
+})
+
 await t.test('the agent hears a SIGHUP while it starts, and ignores one while it ends', async (t) => {
   const node = webNode(t)
   for (let round = 0; round < 3; round++) {
+    // The start takes the lock before it publishes.
+    rmSync(node.path('state/agent.lock'), { force: true })
     const agent = node.agent()
-    // Before a process has taken it on, the signal ends it: its handler shows in the mask of those that are caught.
-    await until('it catches SIGHUP', () => agent.catches('SIGHUP'))
+    await until('it has its lock', () => existsSync(node.path('state/agent.lock')), { every: 1 })
     agent.signal('SIGHUP')
     await until('the configuration was read again', () => agent.log().some(({ msg }) => msg.includes('is in force')))
     agent.signal('SIGTERM')
