@@ -90,7 +90,11 @@ export class Agent {
   ) {
     const log = openSync(logFile, 'a')
     this.#begin = fstatSync(log).size
-    const [program = '', ...rest] = [...prefix, 'env', ...commandLine(['agent', '--config', configuration, ...args], env)]
+    const [program = '', ...rest] = [
+      ...prefix,
+      'env',
+      ...commandLine(['agent', '--config', configuration, ...args], env),
+    ]
     this.#child = spawn(program, rest, { stdio: ['ignore', log, log] })
     closeSync(log)
     this.#end = once(this.#child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
