@@ -52,6 +52,7 @@ const systemCalls = {
   io_submit: { x64: 209, arm64: 2 },
   io_getevents: { x64: 208, arm64: 4 },
   name_to_handle_at: { x64: 303, arm64: 264 },
+  memfd_create: { x64: 319, arm64: 279 },
   openat2: { x64: 437, arm64: 437 },
   pidfd_open: { x64: 434, arm64: 434 },
   pidfd_send_signal: { x64: 424, arm64: 424 },

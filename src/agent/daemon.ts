@@ -16,6 +16,7 @@ import { hasRequired } from './directory-state.js'
 import { beside } from './file-systems.js'
 import { HealthEndpoint } from './health-endpoint.js'
 import { readiness, type HealthServer, type Readiness } from './report/http-server.js'
+import { HangingState } from './report/hanging-state.js'
 import { agentIdentity } from './identity.js'
 import { SystemdNotifier, type NotifyTarget } from './notify-systemd.js'
 import { ownIdentity, type ProcessIdentity } from './process-identity.js'
@@ -55,6 +56,7 @@ export class Daemon {
   readonly #metrics: PrometheusMetrics | undefined
   readonly #status: StatusWriter
   readonly #statusFile: OwnFile
+  readonly #hangingState: HangingState
   readonly #startedAt = new Date()
   readonly #endpoint: HealthEndpoint
   readonly #notifier: SystemdNotifier | undefined
@@ -69,6 +71,8 @@ export class Daemon {
   #identity: string | undefined
   #lock: HeldLock | undefined
   #watch: ConfigurationWatch | undefined
+  /** The watch makes the agent read a changed file. */
+  #follows = false
   #reloading: Promise<void> = Promise.resolve()
 
   private constructor(options: DaemonOptions, metrics: PrometheusMetrics | undefined) {
@@ -84,6 +88,15 @@ export class Daemon {
         const reason = failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed'
         log[message === this.#statusProblem ? 'debug' : 'warn']({ reason }, message)
         this.#statusProblem = message
+      },
+    })
+    this.#hangingState = new HangingState({
+      stateDirectory: configuration.stateDirectory,
+      log,
+      text: () => this.#statusText(),
+      changed: () => {
+        this.#found()
+        this.#changed()
       },
     })
     this.#endpoint = new HealthEndpoint({
@@ -108,7 +121,7 @@ export class Daemon {
         readiness: () => this.readiness,
         problem: () =>
           this.#configurationError === undefined
-            ? undefined
+            ? this.#hangingState.problem
             : 'its configuration file is invalid, and the previous one is in force',
         isFound: () => this.#isFound,
         turn: () => this.#agent.turn(),
@@ -118,6 +131,7 @@ export class Daemon {
   /** Something that people would want to know of has changed. */
   #changed(): void {
     this.#status.changed()
+    this.#hangingState.changed()
     this.#notifier?.changed()
   }
 
@@ -192,21 +206,47 @@ export class Daemon {
     const [hanging] = await Promise.all([this.#agent.stop(), this.#endpoint.close()])
     this.#stoppedAt = new Date()
     const written = await endsWithin(this.#status.close(), statusPatience)
+    this.#hangingState.close()
     // At once: a thread that waits for a disk can keep this process, and must not keep the next agent out.
     await this.#lock?.release()
     return written ? hanging : [...hanging, this.#agent.configuration.stateDirectory]
   }
 
-  /** Watches the configuration file, where it says so. */
+  /** Watches the configuration file: a change is read where it says so, and that it is gone is told in any case. */
   #followFile(seen: string): void {
     const { file, reload } = this.#agent.configuration
-    if (reload === 'auto') {
-      this.#watch ??= new ConfigurationWatch(file, seen, () => void this.reload(), this.#options.log)
+    const follows = reload === 'auto'
+    if (this.#watch !== undefined && this.#follows === follows) {
       this.#watch.read(seen)
-    } else {
-      this.#watch?.close()
-      this.#watch = undefined
+      return
     }
+    this.#watch?.close()
+    this.#follows = follows
+    this.#watch = new ConfigurationWatch({
+      file,
+      seen,
+      rescans: follows,
+      changed: () => {
+        if (follows) void this.reload()
+      },
+      gone: (isGone) => this.#configurationGone(isGone),
+      log: this.#options.log,
+    })
+  }
+
+  #configurationGone(isGone: boolean): void {
+    const { file } = this.#agent.configuration
+    const { log } = this.#options
+    const message = `${file} is gone; the configuration that was read from it stays in force: put it back, since the agent cannot start without it`
+    if (isGone) {
+      log.warn({ reason: 'ConfigurationInvalid', configuration: file }, message)
+      this.#configurationError = message
+      this.#agent.configurationRefused(message)
+    } else {
+      log.info({ configuration: file }, `${file} is there again`)
+      if (this.#configurationError === message) this.#configurationError = undefined
+    }
+    this.#changed()
   }
 
   async #reload(): Promise<void> {
@@ -281,10 +321,14 @@ export class Daemon {
 
   async #writeStatus(): Promise<void> {
     for (const state of this.#agent.states) this.#agent.refresh(state)
-    const text = `${JSON.stringify(this.#document(), undefined, 2)}\n`
-    await beside(this.#statusFile.path, () => this.#statusFile.replace(text))
+    const text = this.#statusText()
+    await this.#hangingState.watch(() => beside(this.#statusFile.path, () => this.#statusFile.replace(text)))
     this.#statusProblem = undefined
     this.#found()
+  }
+
+  #statusText(): string {
+    return `${JSON.stringify(this.#document(), undefined, 2)}\n`
   }
 
   #document(): StatusDocument {
@@ -302,6 +346,7 @@ export class Daemon {
         ...(this.#stoppedAt ? { stoppedAt: this.#stoppedAt.toISOString() } : {}),
         ...(this.#endpoint.problem === undefined ? {} : { serverProblem: this.#endpoint.problem }),
         ...(this.#configurationError === undefined ? {} : { configurationInvalid: this.#configurationError }),
+        ...(this.#hangingState.problem === undefined ? {} : { stateProblem: this.#hangingState.problem }),
       },
       directories: [...[...this.#agent.states].map(directoryStatus), ...this.#agent.dropStatus()],
       operations: this.#agent.pending().map(operationStatus),

@@ -152,9 +152,9 @@ export class Operations {
     })
   }
 
-  async #turned(): Promise<Map<string, QueueResult>> {
+  #turned(): Promise<Map<string, QueueResult>> {
     for (const resolve of this.#turns.splice(0)) resolve()
-    return Promise.resolve(new Map())
+    return Promise.resolve(new Map<string, QueueResult>())
   }
 
   /** Publishes what the source has for a directory, as soon as its file system is free. */

@@ -1,12 +1,15 @@
 /** The agent beside disks that hang: real file systems, frozen under its targets. */
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { Node, scratch } from '../cli/holdfast.js'
 import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
 import { stateOf } from '../processes.js'
+import { executable } from '../project.js'
 import { until } from '../until.js'
 
 const missing = await missingForFreezing()
@@ -261,3 +264,59 @@ await t.test('the stateDirectory may hang, too', options, async (t) => {
   await disks.thaw(join(root, 'state-disk'))
   t.equal(await agent.end(), 'SIGTERM')
 })
+
+/** What a user among these disks reads from `holdfast status`. */
+async function statusAmong(disks: FrozenDisks, node: Node, ...args: string[]): Promise<string> {
+  const [program = '', ...words] = [...disks.entering, process.execPath, executable, 'status', ...args]
+  const { stdout } = await promisify(execFile)(program, [...words, '--config', node.configuration])
+  return stdout
+}
+
+await t.test(
+  'a stateDirectory that hangs is told by the log within 5 s, and by status, which goes on',
+  options,
+  async (t) => {
+    const root = scratch(t)
+    const stateDirectory = join(root, 'state-disk/state')
+    const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }], { stateDirectory })
+    const disks = await FrozenDisks.create([join(root, 'state-disk')])
+    t.teardown(() => disks.destroy())
+    node.put('Secret', 'web', { key: '1' })
+    const agent = node.agent([], disks.entering)
+    await agent.logged('Published')
+    interface Shown {
+      readonly running: boolean
+      readonly agent: { readonly pid: number; readonly stateProblem?: string }
+      readonly directories: readonly { readonly objects: readonly { readonly resourceVersion: string }[] }[]
+    }
+    const shown = async () => JSON.parse(await statusAmong(disks, node, '-o', 'json')) as Shown
+    const before = await until('the status is there', async () => {
+      const now = await shown().catch(() => undefined)
+      return now?.directories[0]?.objects.length === 1 && now
+    })
+    t.equal(before.agent.stateProblem, undefined)
+    await disks.freeze(join(root, 'state-disk'))
+    const begun = performance.now()
+    node.put('Secret', 'web', { key: '2' })
+    const line = await agent.logged('Stalled')
+    t.ok(performance.now() - begun < 5_000, `${Math.round(performance.now() - begun)} ms`)
+    const where = new RegExp(`${stateDirectory} does not answer.*/state-disk \\(ext4 on /dev/loop\\d+\\)`)
+    t.match(line, { level: 'warn', msg: where })
+    const now = await shown()
+    t.match(now, { running: true, agent: { pid: agent.pid, stateProblem: where } })
+    t.not(now.directories[0]?.objects[0]?.resourceVersion, before.directories[0]?.objects[0]?.resourceVersion)
+    t.match(await statusAmong(disks, node), where)
+    node.put('Secret', 'web', { key: '3' })
+    await agent.logged('Published', 3)
+    await until('the status goes on', async () => {
+      const { directories } = await shown()
+      return directories[0]?.objects[0]?.resourceVersion !== now.directories[0]?.objects[0]?.resourceVersion
+    })
+    t.equal(agent.log().filter(({ reason }) => reason === 'Stalled').length, 1, 'once')
+
+    await disks.thaw(join(root, 'state-disk'))
+    await until('the log says that it answers', () => agent.log().some(({ msg }) => msg.includes('answers again')))
+    await until('the status has no problem', async () => (await shown()).agent.stateProblem === undefined)
+    t.equal(await agent.end('SIGTERM'), 0)
+  },
+)

@@ -4,6 +4,7 @@ export const systemCallNumbers = {
   io_submit: [209, 2],
   io_getevents: [208, 4],
   name_to_handle_at: [303, 264],
+  memfd_create: [319, 279],
   openat2: [437, 437],
   pidfd_open: [434, 434],
   pidfd_send_signal: [424, 424],

@@ -22,6 +22,19 @@ export interface Ended {
   readonly stderr: string
 }
 
+/** Enters the control groups at a path, and becomes another program. In version 1, the groups of cpuset get what their parents have. */
+const joining = `
+group=$1 && shift
+for each in /sys/fs/cgroup"$group" /sys/fs/cgroup/*"$group"; do
+  [ -d "$each" ] || continue
+  for file in cpuset.cpus cpuset.mems; do
+    [ ! -e "$each/cgroup.clone_children" ] || [ ! -e "$each/$file" ] || cat "$each/../$file" >"$each/$file"
+  done
+  echo $$ >"$each/cgroup.procs"
+done
+exec "$@"
+`
+
 export class Space {
   private constructor(
     private readonly directory: string,
@@ -30,18 +43,24 @@ export class Space {
     private readonly first: number,
   ) {}
 
-  /** Makes the namespaces. `directory` is created; it must be on a real file system. */
-  static async create(directory: string): Promise<Space> {
+  /**
+   * Makes the namespaces. `directory` is created; it must be on a real file system. With `systemd`, that is the first process in there: it
+   * knows the units in a directory, and works in control groups, by their path below each hierarchy's root.
+   */
+  static async create(
+    directory: string,
+    systemd?: { readonly units: string; readonly cgroup: string },
+  ): Promise<Space> {
     mkdirSync(directory, { recursive: true })
     const log = openSync(join(directory, 'space.log'), 'a')
-    const outer = startProcess(
-      'unshare',
-      [
-        ...['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation', 'private'],
-        ...['--', join(project, 'test/node/space.sh'), directory],
-      ],
-      { env: environment, stdio: ['ignore', log, log] },
-    )
+    const unshare = [
+      ...['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation', 'private'],
+      ...(systemd ? ['--cgroup'] : []),
+      ...['--', join(project, 'test/node/space.sh'), directory, ...(systemd ? [systemd.units] : [])],
+    ]
+    const joined = systemd ? ['sh', '-ec', joining, 'sh', systemd.cgroup] : []
+    const [program = '', ...args] = [...joined, ...unshare]
+    const outer = startProcess(program, args, { env: environment, stdio: ['ignore', log, log] })
     await until('the file system of the node is laid out', () => {
       if (outer.exitCode !== null) throw new Error(readFileSync(join(directory, 'space.log'), 'utf8'))
       return existsSync(join(directory, 'laid-out'))

@@ -48,6 +48,8 @@ export interface AgentStatus {
   readonly configurationInvalid?: string
   /** Why health and metrics are not served at the configured address. */
   readonly serverProblem?: string
+  /** Why this document is in the agent's memory alone: the disk of the stateDirectory does not answer. */
+  readonly stateProblem?: string
 }
 
 export interface DirectoryStatus {
@@ -100,16 +102,18 @@ export async function readStatusFile(stateDirectory: string): Promise<StatusDocu
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
     throw error
   }
-  const document = parse(text)
-  if (isStatusDocument(document)) return document
+  const document = parseStatus(text)
+  if (document !== undefined) return document
   throw new Error(
     `${statusFileIn(stateDirectory)} is not a status file of the agent: remove it; a running agent writes it again`,
   )
 }
 
-function parse(text: string): unknown {
+/** undefined: the text is no status. */
+export function parseStatus(text: string): StatusDocument | undefined {
   try {
-    return JSON.parse(text)
+    const document: unknown = JSON.parse(text)
+    return isStatusDocument(document) ? document : undefined
   } catch {
     return undefined
   }

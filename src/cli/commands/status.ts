@@ -118,14 +118,16 @@ interface ShownStatus extends StatusDocument {
 }
 
 async function statusFor(options: StatusOptions): Promise<ShownStatus> {
-  const [{ readStatusFile, statusFileIn }, { isAgentRunning }] = await Promise.all([
+  const [{ readStatusFile, statusFileIn }, { readStatusInMemory }, { isAgentRunning }] = await Promise.all([
     import('../../agent/report/status-file.js'),
+    import('../../agent/report/status-in-memory.js'),
     import('../../agent/state-lock.js'),
   ])
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
   const stateDirectory =
     configuration?.stateDirectory ?? (await import('../../config/document.js')).defaultStateDirectory
-  const found = await readStatusFile(stateDirectory)
+  // What is in memory is newer: an agent keeps it there only while the disk does not answer.
+  const found = (await readStatusInMemory(stateDirectory)) ?? (await readStatusFile(stateDirectory))
   const running = found?.agent ? await isAgentRunning(stateDirectory, found.agent) : false
   const otherConfiguration = otherThan(configuration, found)
   const own = otherConfiguration === null ? found : undefined
@@ -233,6 +235,8 @@ function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {
     agent.serverProblem === undefined
       ? ''
       : paint('yellow', `\nit serves neither health nor metrics, and tries again: ${agent.serverProblem}`)
+  const state =
+    agent.stateProblem === undefined ? '' : paint('red', `\nit keeps its status in memory: ${agent.stateProblem}`)
   const changed =
     shown.configurationChanged && invalid === undefined
       ? paint(
@@ -240,7 +244,7 @@ function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {
           `\n${agent.configuration?.file} has changed since the agent read it: run "holdfast reload", or see its log`,
         )
       : ''
-  return `${name}, last reported ${age(written, now)} ago${suffix}${changed}${unserved}\n`
+  return `${name}, last reported ${age(written, now)} ago${suffix}${changed}${unserved}${state}\n`
 }
 
 function find({ conditions }: DirectoryStatus, type: Condition['type']): Condition | undefined {
