@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# The proof: the model disk, generated histories, programs killed under load, mutations of the program by hand and by rule, the
-# sweep of system calls, readers and writers, hostile file systems, and power cuts on real ones. What is drawn is drawn from
-# HOLDFAST_SEED, 1 unless it is set, so that two runs of one program agree; the order of the mutations is new each time, and its seed is
-# printed. `--long` runs each at full extent, from a seed of its own, which is printed; `--brief` is for a machine that is slow or busy.
-# What needs root says so.
+# The proof: the model disk, generated histories, programs killed under load, mutations of the program by hand and by rule, the sweep of
+# system calls, readers and writers, hostile file systems, and power cuts on real ones. Each random choice comes from HOLDFAST_SEED, 1
+# unless it is set, so that two runs of one program agree; the order of the mutations is new each time, and its seed is printed. `--long`
+# runs each at full extent, from a new seed, which it prints; `--brief` is for a slow or busy machine. Suites that need root say so.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -47,7 +46,7 @@ if [ "$(id -u)" -eq 0 ]; then
   beside+=($!)
 fi
 part "system calls, readers, hostile file systems" node test/run.mjs --suite crash
-# For some seconds each, from the seed that all runs have; and on the model from one that none had.
+# For some seconds each, from the fixed seed; and on the model from a new one.
 histories=(node dist/test/crash/histories/main.js)
 places=model,ext4,xfs,btrfs,ext4-log,xfs-log,btrfs-log
 fresh=$((RANDOM * 32768 + RANDOM))

@@ -60,7 +60,7 @@ const cases: readonly (readonly [Change, ...string[]])[] = [
   [quoted('save', 'file.old', 'file'), 'const found = (await fs.look(file)) ?? file'],
 ]
 
-await t.test('each change is made in the place that names lead to', (t) => {
+await t.test('each change edits the place that its names lead to', (t) => {
   for (const [change, ...lines] of cases) {
     const found = changed(change)
     t.ok(

@@ -9,7 +9,7 @@ export interface Edit {
   readonly text: string
 }
 
-/** What is done to one place of the core. */
+/** A change of one place in the core. */
 export interface Change {
   /** Throws where the place is not there, or is not the only one. */
   readonly edits: (core: Core) => readonly Edit[]
@@ -74,7 +74,7 @@ function textOf(value: Value): string {
   return typeof value === 'string' ? `'${value}'` : String(value)
 }
 
-/** Puts a value in place of what is asked for there. */
+/** Puts a value in the place of an expression there. */
 export const becomes = (value: Value, ...where: Where): Change => at((place) => edit(place, textOf(value)))(...where)
 
 /** Does what stands there, and takes this value for what came of it. */

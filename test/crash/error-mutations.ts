@@ -1,7 +1,7 @@
 import { drop, without, becomes, operator, move, quoted } from './changes.js'
 import { caught, model, ownTest, ownTestOfRoot, power, syscalls, type Mutation } from './mutation.js'
 
-/** Errors that say less than they mean, and what they are taken for. */
+/** Errors that say less than they mean, and wrong readings of them. */
 export const errors: readonly Mutation[] = [
   ...caught([ownTest('durable/settling'), model(), syscalls('EIO at sync_file_range STAGING')], {
     "the write-out hint's error is ignored": quoted('barrier', 'note(failures, files', 'note(new Map(), files'),

@@ -1,7 +1,7 @@
 import { drop, keep } from './changes.js'
 import { caught, ownTest, type Mutation } from './mutation.js'
 
-/** Somebody examines what is staged. */
+/** A check examines the staged content. */
 export const examinations: readonly Mutation[] = [
   ...caught([ownTest()], {
     'what examines the content may change it': keep('examineStaged', 'return'),

@@ -8,7 +8,7 @@ import { readProc, signalRunning } from '../processes.js'
 /** Milliseconds within which a program gets where it is stopped. */
 const patience = 60_000
 
-/** The command under strace, which writes to `log`: each of these calls is made, and stops the program before it returns. */
+/** The command under strace, which writes to `log`: each of these calls takes effect, and stops the program before it returns. */
 export function stoppedAt(call: string, command: readonly string[], log: string): string[] {
   const trace = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGSTOP`]
   return ['strace', '-f', '-qq', '-o', log, ...trace, ...command]

@@ -57,7 +57,7 @@ await t.test('no mutation needs the name of a file, and few need that of a varia
   t.end()
 })
 
-await t.test('each test of its own is there', (t) => {
+await t.test('each test that a mutation names is there', (t) => {
   const files = mutations.flatMap((mutation) =>
     mutation.caughtBy.flatMap((by) => (by.suite === 'own test' ? testFile(by, mutation) : [])),
   )

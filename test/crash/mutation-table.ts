@@ -23,7 +23,7 @@ export interface Extent {
   readonly seconds: number
 }
 
-/** Longest time for one suite with one mutation, in milliseconds: one that hangs has been caught. */
+/** Longest time for one suite with one mutation, in milliseconds: a hang counts as caught. */
 const patience = { long: 1_800_000, matrix: 900_000, usual: 240_000 }
 
 /** Each kind of fsync is also taken out on real disks, whatever else has caught it. */
@@ -42,7 +42,7 @@ function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent):
   return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }
 
-/** What was tried: a row for each mutation that was begun in time, and what the program complains of without any. */
+/** The tried mutations: a row for each that began in time, and the program's complaints without any. */
 export interface Tried {
   readonly rows: readonly Row[]
   readonly complaints: readonly string[]
@@ -84,8 +84,8 @@ export async function runMutations(
 }
 
 /**
- * The same trials on the program as it is, each once: one that complains there would seem to catch everything. Those of the
- * model and of power cuts are parts of those suites' own runs.
+ * The same trials on the program as it is, each once: a trial that complains there would seem to catch everything. Those of the model and
+ * of power cuts are parts of those suites' own runs.
  */
 class UnmutatedProgram {
   readonly complaints: string[] = []

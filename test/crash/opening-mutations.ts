@@ -1,7 +1,7 @@
 import { without, becomes, keep } from './changes.js'
 import { caught, ownTest, type Mutation } from './mutation.js'
 
-/** How things are opened and renamed: what no crash shows, but somebody who was there before. */
+/** How holdfast opens and renames: faults that no crash shows, but an earlier foreign file does. */
 export const openings: readonly Mutation[] = [
   ...caught([ownTest('opening')], {
     'no O_EXCL': without('NodeFileSystem.createFile', 'O_EXCL'),

@@ -2,13 +2,13 @@ import ts from 'typescript'
 import { isLocal } from './mutants/shown.js'
 
 /**
- * One step towards a place. A text leads to what has this name below the place before: a function that is called, a property, a word or
- * an operator of the language, or a literal in quotes. It stands there once; `name 2/3` is the second of three. A number leads to that
- * part of the place before, counted from 0. No step names a variable: its name is free to change.
+ * One step towards a place. A text leads to the node of this name below the place before: a called function, a property, a word or an
+ * operator of the language, or a literal in quotes. It stands there once; `name 2/3` is the second of three. A number leads to that part of
+ * the place before, counted from 0. No step names a variable, so variables are free to change their names.
  */
 export type Step = string | number
 
-/** The core's sources, in which a place is found by the function that it stands in, whatever the file is called. */
+/** The core's sources, which find a place by its function, in a file of any name. */
 export class Core {
   /** By `function`, `Class.member`, or the constant at the top of a file. */
   readonly #owners = new Map<string, ts.Node[]>()
@@ -76,7 +76,7 @@ function everyPlace(from: ts.Node, name: string): ts.Node[] {
   return found.sort((a, b) => nameStart(a) - nameStart(b))
 }
 
-/** Of two calls in a chain, the one that is written first comes first. */
+/** Of two calls in a chain, the first one in the text comes first. */
 function nameStart(node: ts.Node): number {
   if (ts.isCallExpression(node) || ts.isNewExpression(node)) return nameStart(node.expression)
   return ts.isPropertyAccessExpression(node) ? node.name.getStart() : node.getStart()

@@ -22,7 +22,7 @@ interface Ended {
   readonly errors: string
 }
 
-/** Runs it to its end, or for so many milliseconds. What it has started ends with it. */
+/** Runs it to its end, or for so many milliseconds. Its children end with it. */
 export async function runGroup(
   command: string,
   args: readonly string[],
@@ -41,7 +41,7 @@ export async function runGroup(
   }, patience)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    // What it has left running holds its pipes open.
+    // A child that still runs holds its pipes open.
     child.once('exit', () => endGroup(child))
     child.once('close', (code, signal) => {
       clearTimeout(timer)

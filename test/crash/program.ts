@@ -15,12 +15,12 @@ import { project } from '../project.js'
 import { type Edit, edited } from './changes.js'
 import { Core } from './places.js'
 
-/** The sources as they were when the first copy was made: all copies are of one program, whoever edits it meanwhile. */
+/** The sources at the time of the first copy: all copies are of one program, in spite of later edits. */
 const texts = new Map<string, string>()
-/** Compiled sources by path: each is compiled once, however many copies are made. */
+/** Compiled sources by path: all copies share them. */
 const compiled = new Map<string, string>()
 
-/** The program, and the suites that are put before it: a copy stands on its own, whatever is built meanwhile. */
+/** The program, and the suites that are put before it: a copy does not depend on later builds. */
 const rooms = [
   'src',
   'native',
@@ -40,7 +40,7 @@ const tsconfigRaw = { compilerOptions: { verbatimModuleSyntax: true } }
 /** What tests of these rooms take from others. */
 const taken = ['test/e2e/authority.ts', 'test/kubernetes/credentials/kubeconfig-text.ts']
 
-/** What stands in `test` itself, and what is taken from other rooms of tests. */
+/** The files in `test` itself, and those from other rooms of tests. */
 function sharedByTests(): string[] {
   const own = readdirSync(join(project, 'test')).filter((name) => name.endsWith('.ts'))
   return [...own.map((name) => `test/${name}`), ...taken]
@@ -78,10 +78,7 @@ export function core(): Core {
   return theCore
 }
 
-/**
- * Program and suites, compiled, with these edits, in a directory of its own. Remove it with `remove`. `more`: what is copied
- * besides.
- */
+/** Program and suites, compiled, with these edits, in a new directory. Remove it with `remove`. `more`: further files to copy. */
 export function makeProgram(
   edits: readonly Edit[] = [],
   more: readonly string[] = [],

@@ -1,7 +1,7 @@
 import { drop, without, move } from './changes.js'
 import { caught, model, ownTest, type Mutation } from './mutation.js'
 
-/** What was published is taken away. */
+/** Removals of targets. */
 export const removals: readonly Mutation[] = [
   ...caught([model('removal', 'power cut')], {
     'content goes before its rename is durable': drop('Removal.#finish', '#sync 1/3'),

@@ -8,7 +8,7 @@ export interface Trial {
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly needsRoot: boolean
-  /** Words that what has caught it must be named with; none where it need not be caught. */
+  /** Words that a catcher's complaint must contain; none where it need not catch it. */
   readonly expects: readonly string[]
 }
 
@@ -85,7 +85,7 @@ export function trialOf(catcher: Catcher, mutation: Mutation): Trial {
   }
 }
 
-/** Every suite as a whole. Only its own test, if it has one, is asked of those that are about one step alone. */
+/** Every suite as a whole; of the suites about one step alone, only the mutation's own test, if it has one. */
 export function wholeTrials(mutation: Mutation): Trial[] {
   return suiteNames.flatMap((suite) => {
     const own = mutation.caughtBy.filter((catcher) => catcher.suite === suite)
@@ -109,8 +109,8 @@ export function wholeTrials(mutation: Mutation): Trial[] {
 const beyondTheModel = /^(native|src\/durable\/posix)\//
 
 /**
- * All that must catch it but power cuts; and of the other quick suites what they see of it: a part of the model's states, where
- * the model has the mutated step at all, and the steps that every run must make.
+ * All that must catch it but power cuts; and of the other quick suites the part that can see it: a part of the model's states, where the
+ * model has the mutated step at all, and the steps that every run must make.
  */
 export function matrixTrials(mutation: Mutation): Trial[] {
   const quick = mutation.caughtBy.filter(({ suite }) => suite !== 'power')
@@ -164,7 +164,7 @@ function wordsOf({ suite, command }: Trial, failures: readonly RegExpExecArray[]
   }
 }
 
-/** A program of the copy, with the copy as what it tests. `patience`: milliseconds; one that hangs has code null. */
+/** A program of the copy, which tests the copy. `patience`: milliseconds; a hanging one has code null. */
 export async function runProgram(
   directory: string,
   [program = '', ...args]: readonly string[],
@@ -177,7 +177,7 @@ export async function runProgram(
   const command = [...watched, join(directory, program), ...args]
   const ended = await runGroup(process.execPath, command, { env: environment }, patience)
   const { code, signal, hangs, output, errors } = ended
-  // Nobody may take a kill from outside for something that the suite has caught.
+  // A kill from outside must not count as caught.
   if (signal !== null && !hangs) throw new Error(`${program} was ended by ${signal}, from outside`)
   return { code, output, errors: hangs ? `hangs\n${errors}` : errors }
 }

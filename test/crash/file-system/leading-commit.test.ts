@@ -14,7 +14,7 @@ import { replaceCall } from '../../durable/system-calls.js'
 /** open(2)'s flag for a descriptor that names a file and can do nothing with it: its fsync is EBADF. */
 const O_PATH = 0o10000000
 
-/** Something that is on an ext4; on a machine without one, everything is said to be. */
+/** A path on an ext4; on a machine without one, a path that the test declares to be on one. */
 function onExt4(): string {
   const lines = readFileSync('/proc/self/mounts', 'utf8').split('\n')
   const found = lines.map((line) => line.split(' ')).find(([, , type]) => type === 'ext4')?.[1]
@@ -107,25 +107,28 @@ await t.test(
   },
 )
 
-await t.test('what is touched is what was made here and is open still, whoever has its number then', async (t) => {
-  process.env['HOLDFAST_AIO'] = 'off'
-  t.teardown(() => delete process.env['HOLDFAST_AIO'])
-  const touched: unknown[] = []
-  replaceCall(t, 'statfs', () => (_path, done) => (done as Done)(null, { type: 0xef53 }))
-  replaceCall(t, 'fsync', () => (_file, done) => (done as Done)(null))
-  replaceCall(t, 'fchmod', () => (file, _mode, done) => {
-    touched.push(file)
-    ;(done as Done)(null)
-  })
-  const fs = new NodeFileSystem()
-  const parent = opened(t, scratch(t), constants.O_RDONLY)
-  const made = await Promise.all(Array.from({ length: 130 }, (_, index) => fs.createFile(parent, `file-${index}`)))
-  t.strictSame(await fs.sync([parent, ...made]), Array(131).fill(undefined))
-  t.strictSame(touched.splice(0).sort(), [...made].sort())
-  const [first = -1, ...others] = made
-  await fs.close(first)
-  t.equal(await fs.openFile(parent, 'file-1'), first, 'the lowest number that is free (open(2))')
-  t.strictSame(await fs.sync([parent, ...made]), Array(131).fill(undefined))
-  t.strictSame(touched.sort(), others.sort())
-  for (const file of made) await fs.close(file)
-})
+await t.test(
+  'leadCommit touches only a file that it made and holds open, whichever file has the number then',
+  async (t) => {
+    process.env['HOLDFAST_AIO'] = 'off'
+    t.teardown(() => delete process.env['HOLDFAST_AIO'])
+    const touched: unknown[] = []
+    replaceCall(t, 'statfs', () => (_path, done) => (done as Done)(null, { type: 0xef53 }))
+    replaceCall(t, 'fsync', () => (_file, done) => (done as Done)(null))
+    replaceCall(t, 'fchmod', () => (file, _mode, done) => {
+      touched.push(file)
+      ;(done as Done)(null)
+    })
+    const fs = new NodeFileSystem()
+    const parent = opened(t, scratch(t), constants.O_RDONLY)
+    const made = await Promise.all(Array.from({ length: 130 }, (_, index) => fs.createFile(parent, `file-${index}`)))
+    t.strictSame(await fs.sync([parent, ...made]), Array(131).fill(undefined))
+    t.strictSame(touched.splice(0).sort(), [...made].sort())
+    const [first = -1, ...others] = made
+    await fs.close(first)
+    t.equal(await fs.openFile(parent, 'file-1'), first, 'the lowest number that is free (open(2))')
+    t.strictSame(await fs.sync([parent, ...made]), Array(131).fill(undefined))
+    t.strictSame(touched.sort(), others.sort())
+    for (const file of made) await fs.close(file)
+  },
+)

@@ -1,6 +1,6 @@
 /*
- * How the real file system opens things: nothing that is there already is taken for new, no link is followed, no fifo waited
- * for, and no child inherits a descriptor, which would keep the lock after our death.
+ * How the real file system opens things: it takes no existing entry for new, follows no link, waits for no fifo, and no child inherits a
+ * descriptor, which would keep the lock after our death.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -75,7 +75,7 @@ await t.test('no descriptor goes to a child', async (t) => {
   await once(child, 'close')
 })
 
-await t.test('what is there is not new', async (t) => {
+await t.test('createFile and createDirectory refuse an existing entry', async (t) => {
   const { root, parent } = await place(t)
   for (const name of ['file', 'link', 'dangling', 'directory', 'fifo']) {
     await t.rejects(fs.createFile(parent, name), { code: 'EEXIST' }, name)
@@ -107,7 +107,7 @@ await t.test('no fifo is waited for', { timeout: 60_000 }, async (t) => {
     const state = { waits: false }
     const timer = setTimeout(() => {
       state.waits = true
-      // Both ends, so that whoever waits for one goes on.
+      // Both ends, so that a process that waits for one goes on.
       closeSync(openSync(join(root, 'fifo'), constants.O_RDWR | constants.O_NONBLOCK))
     }, patience)
     try {
@@ -126,7 +126,7 @@ await t.test('no fifo is waited for', { timeout: 60_000 }, async (t) => {
   t.equal(await open(fs.openAppend(parent, 'fifo')), 'other')
 })
 
-await t.test('renames do what they say, or nothing', async (t) => {
+await t.test('renames have their whole effect, or none', async (t) => {
   const { root, parent } = await place(t)
   const text = (name: string): string => readFileSync(join(root, name), 'utf8')
   await t.rejects(native.rename(parent, 'file', parent, 'victim', 'noreplace'), { code: 'EEXIST' })

@@ -13,7 +13,7 @@ import { sizes } from '../power/logged-disk.js'
 
 const fileSystems: readonly FileSystem[] = ['ext4', 'xfs', 'btrfs']
 
-/** In a mount namespace of its own, which takes all mounts with it; loop devices are let go of by hand. */
+/** In a new mount namespace, which takes all mounts with it; the script detaches the loop devices. */
 const script = `
 cd "$1"
 first=$(losetup --find --show image)

@@ -84,7 +84,7 @@ await t.test('more directories than may be open: each is synced once, and read, 
   t.same(kept(parent), ['lock', 'record'])
 })
 
-/** Where what was staged is now. */
+/** The place of a staged entry in the target. */
 function withoutStaging(path: string, target: string): string {
   return path.replace(/^.*\/\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}/, target)
 }
@@ -111,14 +111,14 @@ await t.test('a directory that is closed at the bound cannot be synced: not publ
   t.same(kept(parent), ['lock', 'record'])
 })
 
-await t.test('another directory in the place of one that was closed at the bound: refused', async (t) => {
+await t.test('a publication refuses another directory at the path of a directory that the bound closed', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   await publish([directoryPublication(real, { target, files: oldTree })])
   const [name = ''] = readdirSync(target)
   let listed = 0
   const fs = narrow((call) => {
-    // Both are open and listed one after the other: what is in them is still to be read.
+    // The reader opens and lists both one after the other: their entries are still unread.
     if (call !== 'openFile' || listed++ > 0) return
     renameSync(join(target, name), join(parent, 'away'))
     cpSync(join(parent, 'away'), join(target, name), { recursive: true })
@@ -129,7 +129,7 @@ await t.test('another directory in the place of one that was closed at the bound
 })
 
 for (const call of ['sync', 'startWriteOut']) {
-  await t.test(`${call} fails for what was closed at the bound: not published`, async (t) => {
+  await t.test(`a failed ${call} of a directory that the bound closed ends the publication unpublished`, async (t) => {
     const parent = scratch(t)
     const target = join(parent, 'certs')
     await publish([directoryPublication(real, { target, files: { a: 'old' } })])

@@ -1,6 +1,4 @@
-/*
- * Completions in an AIO context that nobody of this barrier has asked for: they say nothing of its files.
- */
+/* Completions in an AIO context that belong to no request of this barrier: they say nothing of its files. */
 import koffi from 'koffi'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +32,7 @@ function strayRequest(context: bigint, file: number): void {
   if (taken !== 1) throw new Error(`io_submit took ${taken} requests`)
 }
 
-await t.test('a stray completion is nobody’s', async (t) => {
+await t.test('a barrier ignores a stray completion', async (t) => {
   const root = scratch(t)
   const table = Buffer.alloc(8)
   t.equal(setup(numbers.setup, 256, table), 0)

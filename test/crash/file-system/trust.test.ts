@@ -1,6 +1,4 @@
-/*
- * Whose locks and records are believed, and who waits for whom.
- */
+/* Which owners' locks and records holdfast trusts, and which callers wait for each other. */
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -23,7 +21,7 @@ for (const [whose, give, skip] of [
     await replaceDirectory(target, { files })
     t.match(await replaceDirectory(target, { files }), { outcome: 'unchanged' }, 'our own is')
     give(join(target, '..', names.record(1)))
-    // Its name is taken by somebody who is not ours to judge: it stays, and the next record has another.
+    // An untrusted owner's file has its name: it stays, and the next record has another.
     t.match(await replaceDirectory(target, { files }), { outcome: 'replaced' })
     t.match(await replaceDirectory(target, { files }), { outcome: 'unchanged' }, 'and then it is known')
     t.same(kept(join(target, '..')), ['lock', 'record', 'record'])
@@ -31,7 +29,7 @@ for (const [whose, give, skip] of [
   })
 }
 
-await t.test('a record name that somebody else has taken raises no sequence beyond what a name can hold', async (t) => {
+await t.test("a foreign file with a record's name raises no sequence beyond the longest name", async (t) => {
   const target = join(scratch(t), 'certs')
   await replaceDirectory(target, { files })
   const taken = join(target, '..', names.record(999_999_999_999_999))

@@ -59,7 +59,7 @@ function filesOf(content: number): Record<string, string> {
   }
 }
 
-/** What a publication of it puts there, as another program would: directories before what is in them. */
+/** The files of a publication of it, as another program would put them there: directories before their entries. */
 export function recalled(content: number): readonly { name: string; text?: string; mode: number }[] {
   const { mode, fileMode } = formOf(content)
   const files = Object.entries(filesOf(content)).map(([name, text]) => ({ name, text, mode: fileMode }))
@@ -80,7 +80,7 @@ export function publicationOf(
   }
   const publish = kindOf(target) === 'links' ? 'symlink' : 'exchange'
   const history = keepsHistory(target) ? { keep: generationsKept, maxAge: null } : undefined
-  // What has been rolled back is published again.
+  // The content of a rollback is published again.
   const form = { mode, fileMode, owner, publish, release: true, ...(history && { history }) } as const
   return directoryPublication(fs, { target: path, files: filesOf(content), ...form, ...options })
 }
@@ -128,23 +128,23 @@ function expected(target: string, content: number): Map<string, Omit<Seen, 'iden
   return tree
 }
 
-/** What is visible at a target, as one text; '' where there is nothing. */
+/** The visible content of a target, as one text; '' where there is none. */
 export function visibleText(snapshot: Snapshot, target: string): string {
   return textOf(visibleTree(snapshot, target))
 }
 
-/** What is visible at a target, by relative path: behind `..data` in the form of links. */
+/** The visible content of a target, by relative path: behind `..data` in the form of links. */
 export function visibleTree(snapshot: Snapshot, target: string): Map<string, Seen> {
   const path = resolved(snapshot, target)
   if (path === undefined) return new Map()
   if (kindOf(target) !== 'links') return below(snapshot, path)
   const data = snapshot.get(`${path}/..data`)
   if (data?.type === 'symlink') return below(snapshot, `${path}/${data.data}`)
-  // What is made there before `..data` is seen by nobody.
+  // No reader sees the entries beside `..data`.
   return new Map([...below(snapshot, path)].filter(([name]) => !name.startsWith('..')))
 }
 
-/** What is wrong with the links of a target in that form, once the call has succeeded. */
+/** The fault of the links of a target in that form, after a successful call. */
 export function linkFault(snapshot: Snapshot, target: string, content: Content): string | undefined {
   if (kindOf(target) !== 'links' || typeof content === 'string') return undefined
   const path = resolved(snapshot, target) ?? target

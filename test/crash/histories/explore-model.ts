@@ -13,7 +13,7 @@ import type { Publication } from './operations.js'
 import { noteAnswer, playPast, judgedCall } from './play.js'
 import { type Snapshot, snapshotOfModel } from './snapshot.js'
 
-/** How much of a history is looked at. */
+/** The extent of the search in one history. */
 export interface Effort {
   /** Instants of the last publication, drawn, and crash states of each. */
   readonly instants: number
@@ -40,7 +40,7 @@ export async function exploreOnModel(history: History, seed: number, effort: Eff
   start.changed = undefined
   explored.faults.push(...played.faults)
   countOutcomes(explored, played.answer)
-  // Whatever another program does meanwhile is unsynced, too.
+  // Another program's change meanwhile is unsynced, too.
   const aim = aimOf(last, played.answer, ground.look())
   const under = last.meanwhile ? knowledge.copy() : knowledge
   if (last.meanwhile) under.changedBy(last.meanwhile)
@@ -63,7 +63,7 @@ function drawn<Item>(items: readonly Item[], count: number, random: Random): rea
   return Array.from({ length: count }, () => random.pick(items))
 }
 
-/** What a call was about: which content a rollback went back to is known once it has answered. */
+/** The aim of a call: only its answer tells which content a rollback went back to. */
 function aimOf(publication: Publication, { outcomes }: Answer, after: Snapshot): Publication {
   const [target = ''] = publication.targets
   const [outcome] = outcomes
@@ -82,7 +82,7 @@ function newlyVisible({ targets, content }: Publication, before: Snapshot, now: 
   )
 }
 
-/** The power is cut in so many ways; the disks that are left, each judged. */
+/** Cuts the power in so many ways, and judges each disk that is left. */
 function cut(
   explored: Explored,
   random: Random,

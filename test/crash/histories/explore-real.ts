@@ -32,7 +32,7 @@ export async function exploreOnReal(history: History, seed: number, disks: RealD
     explored.faults.push(...faultsOfCall(last, { before, meanwhile: answer.meanwhile ?? before, after }, answer))
     disks.lose(loss)
   } else if (last.meanwhile) knowledge.changedBy(last.meanwhile)
-  // What was said once the file system had been shut down is as true as before; where the kernel went on, it came later.
+  // An answer after the shutdown of the file system is as true as one before; where the kernel went on, it came later.
   const isSaid = isOver || loss === 'shutdown'
   if (isSaid) noteAnswer(knowledge, last, answer, after)
   const allowed = knowledge.allowed(before, isSaid ? undefined : last, new Set())

@@ -1,4 +1,4 @@
-/** What has been seen of a history. */
+/** The findings about a history. */
 import { Knowledge } from './knowledge.js'
 import type { Answer } from './judge.js'
 import { type Allowed, faultAfterCut } from './judge-cut.js'
@@ -11,7 +11,7 @@ export interface Explored {
   states: number
   /** What the program answered, for the statistics: a program that refuses everything breaks nothing. */
   readonly outcomes: string[]
-  /** What is wrong; the first is enough. */
+  /** The faults; the first is enough. */
   readonly faults: string[]
 }
 
@@ -35,7 +35,7 @@ export function judgeCut(
   explored.faults.push(...faults.filter((fault) => fault !== undefined))
 }
 
-/** The next run after a power cut, and the one after that: what they say is true, and the second has nothing to do. */
+/** The next run after a power cut, and the one after that: their answers are true, and the second has nothing to do. */
 export async function recover(ground: Ground, next: Publication, explored: Explored): Promise<Knowledge> {
   const knowledge = new Knowledge()
   knowledge.durable(ground.look())
@@ -47,7 +47,7 @@ export async function recover(ground: Ground, next: Publication, explored: Explo
   next.targets.forEach((target, index) => {
     const [one, two] = [first.answer.outcomes[index], again.answer.outcomes[index]]
     if (!one || !two || 'error' in one) return
-    // Somebody has to do something first, if only call again.
+    // A person has to act first, if only by another call.
     if (one.outcome === 'waits') return
     const said = 'error' in two ? two.error.message : two.outcome
     // A second rollback goes back to what the first one has replaced.

@@ -1,4 +1,4 @@
-/** Makes up histories from a seed, and makes one that breaks something as short as it can be. */
+/** Makes up histories from a seed, and shortens one that breaks a promise as far as it goes. */
 import { posix } from 'node:path'
 import type { Random } from '../model/choices.js'
 import { ModelDisk, ModelError } from '../model/model-disk.js'
@@ -17,7 +17,7 @@ import {
 import { bystanders, initialDirectories, otherFileSystem, ownPrefix, targets } from './places.js'
 import { isAtOrAbove, parentOf, snapshotOfModel } from './snapshot.js'
 
-/** Operations, the last of which is a publication: the one that is cut. */
+/** Operations, the last of which is the publication to cut. */
 export type History = readonly [...Operation[], Publication]
 
 const attributes = { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' }
@@ -36,7 +36,7 @@ export function textOfBystander(path: string): string {
   return `${path} belongs to somebody else\n`
 }
 
-/** A world in which publications are only pretended: what is made up has to be possible, not true. */
+/** A world that only pretends publications: a generated history has to be possible, not true. */
 class MadeUpWorld implements World {
   #disk = initialDisk()
 
@@ -152,7 +152,7 @@ function* drawChanges(random: Random, world: MadeUpWorld, where: Where): Generat
   }
 }
 
-/** Mostly where something has been published before, or moved or copied to; mostly what was published before, too. */
+/** Mostly at a path that was published before, or moved or copied to; mostly content that was published before, too. */
 function drawPublication(
   random: Random,
   world: World,
@@ -179,7 +179,7 @@ function drawPublication(
   const meanwhile = random.below(5) === 0 ? drawMeanwhile(random, world, first) : undefined
   const asked = isBatch && content !== 'earlier' ? [first, other] : [first]
   const careful = random.below(3) === 0
-  // In the form of links nothing is taken over.
+  // An adoption has no form of links.
   const adopting =
     random.below(4) === 0 && typeof content === 'number' && asked.every((one) => kindOf(one) === 'directory')
   const rest = { ...(adopting && { adopting }), ...(meanwhile && { meanwhile }) }
@@ -194,7 +194,7 @@ function moveFrom(random: Random, world: World, from: string): string | undefine
   return kindOf(from) === 'file' || pool.length === 0 ? undefined : random.pick(pool)
 }
 
-/** A directory above the target is moved; or somebody puts something into the target, or changes what is there. */
+/** Another program moves a directory above the target; or adds an entry to the target, or changes one. */
 function drawMeanwhile(random: Random, world: World, target: string): Meanwhile | undefined {
   const text = `written meanwhile, ${random.below(1000)}\n`
   const parent = posix.dirname(target)
@@ -205,7 +205,7 @@ function drawMeanwhile(random: Random, world: World, target: string): Meanwhile 
   return { do: 'write', path: `${target}/${random.pick(['key', 'theirs', 'sub/theirs'])}`, text }
 }
 
-/** The shortest history that `breaks` still answers for: each operation is left out, each batch divided, as long as that goes. */
+/** The shortest history for which `breaks` still answers true: leaves each operation out, and divides each batch, as long as that goes. */
 export async function shrink(history: History, breaks: (history: History) => Promise<boolean>): Promise<History> {
   let shortest = history
   for (let tried = false; !tried;) {

@@ -6,23 +6,23 @@ import type { Snapshot } from './snapshot.js'
 /** Where a target moves to. */
 export interface NewPlace {
   readonly target: string
-  /** By each of these it can be found after a power cut: none that leads through what was mounted. */
+  /** Each of these leads to it after a power cut: none goes through a mount. */
   readonly paths: readonly string[]
 }
 
 /** What a power cut may have left at a target. */
 export interface Allowed {
   readonly target: string
-  /** Contents that it may hold then, as texts ('' for nothing); undefined: whatever was there was not durable, and may be torn. */
+  /** Contents that it may hold then, as texts ('' for none); undefined: its content was not durable, and may be torn. */
   readonly texts: ReadonlySet<string> | undefined
-  /** What was being published; undefined: nothing. */
+  /** The content of the current publication; undefined: there is none. */
   readonly content: Content | undefined
-  /** The new content has been visible, so that what is above the target was synced before. */
+  /** The new content has been visible, so the ancestors of the target were synced before. */
   readonly wasVisible: boolean
-  /** What was there when the call began, and what was durable before, which others may have torn since. */
+  /** The content when the call began, and durable earlier ones, which other programs may have torn since. */
   readonly before: string
   readonly earlier: readonly string[]
-  /** Only once the target that it moves to is durable may it be gone. */
+  /** It may be gone only once the target that it moves to is durable. */
   readonly movesTo?: NewPlace | undefined
 }
 

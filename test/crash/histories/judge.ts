@@ -32,9 +32,9 @@ export type CallOutcome =
 /** What a call answered. */
 export interface Answer {
   readonly outcomes: readonly CallOutcome[]
-  /** What it logged, as one text. */
+  /** Its log, as one text. */
   readonly told: string
-  /** Instead of an answer: it rejected, which only requests that are wrong themselves may do. */
+  /** Instead of an answer: it rejected, which only malformed requests may do. */
   readonly rejected?: Error | undefined
   /** Once another program had come between, where one did. */
   readonly meanwhile?: Snapshot | undefined
@@ -50,7 +50,7 @@ export interface Views {
   readonly after: Snapshot
 }
 
-/** What is wrong with the answer of a call. */
+/** The faults of a call's answer. */
 export function faultsOfCall(publication: Publication, views: Views, answer: Answer): string[] {
   const { targets, content } = publication
   const { before, after } = views
@@ -63,7 +63,7 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
     const outcome = answer.outcomes[index]
     if (outcome === undefined) return [`${target}: no answer`]
     if ('error' in outcome) return faultsOfError(target, publication, views, outcome.error)
-    // What was unchanged when it was read can have been changed since.
+    // Unchanged content at its reading may have changed since.
     if (outcome.outcome === 'unchanged' && publication.meanwhile) return []
     const text = visibleText(after, target)
     const found: (string | undefined)[] = []
@@ -80,7 +80,7 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
   return [...faults, ...beside]
 }
 
-/** Whatever it answers, the content that moves is at one of the two paths, and whole. */
+/** With any answer, the moving content is at one of the two paths, and whole. */
 function faultsOfMove({ targets }: Publication, { before, after }: Views, answer: Answer): string[] {
   const [to = '', from = ''] = targets
   const [outcome] = answer.outcomes
@@ -95,13 +95,13 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
     if (!refusals.has(reason) && reason !== 'RolledBack' && !isGone)
       faults.push(`fails with ${code}, ${reason}: ${message}`)
   } else if (outcome.outcome === 'unchanged' && !hasRecord(before, from)) {
-    // The move is over. What has come to the old path since is somebody else's, even where it was the new path's content.
+    // The move is over. New content at the old path since then is another program's, even where it was the new path's before.
     if (oldText !== oldBefore || newText !== newBefore) faults.push('says unchanged, and was not the same')
   } else if (outcome.outcome !== 'waits') {
     if (oldText !== '') faults.push(`says ${outcome.outcome}, and holds:\n${oldText}`)
     if (newText === '') faults.push(`says ${outcome.outcome}, and ${to} holds nothing`)
     if (outcome.outcome === 'unchanged' && newText !== newBefore) faults.push('says unchanged, and was not the same')
-    // At the new path, older records that may tell what is staged stay until the next publication.
+    // At the new path, older records that may name staged content stay until the next publication.
     if (oldBefore !== '') faults.push(leftoverFault(from, after, answer.told, 0))
   }
   if (![newBefore, oldBefore].includes(newText)) faults.push(`moves, and ${to} holds:\n${newText}`)
@@ -110,7 +110,7 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
   return faults.flatMap((fault) => (fault === undefined ? [] : [`${from}: ${fault}`]))
 }
 
-/** What a publication that takes over has to keep, as one text: a directory of somebody else. undefined: nothing. */
+/** The content that an adoption has to keep, as one text: a foreign directory. undefined: none. */
 function adopted(before: Snapshot, target: string): string | undefined {
   const at = resolved(before, target)
   if (at === undefined || before.get(at)?.type !== 'directory') return undefined
@@ -134,7 +134,7 @@ function adoptedFault(after: Snapshot, target: string, kept: string | undefined)
   return kept === undefined || isKept ? undefined : `has taken over what was there, and does not keep it:\n${kept}`
 }
 
-/** An access list stays with its path, and nothing gets one that was there without. */
+/** An access list stays with its path, and an entry without one gets none. */
 function listFault(before: Snapshot, after: Snapshot, target: string): string | undefined {
   // The first content in the form of links is a directory that has no older one: its list is what it inherits.
   if (kindOf(target) === 'links' && !before.has(`${resolved(before, target)}/..data`)) return undefined
@@ -153,13 +153,13 @@ function faultsOfError(
   { before, meanwhile: between, after }: Views,
   { published, reason, message, code }: Extract<PublishOutcome, { error: unknown }>['error'],
 ): string[] {
-  // Where the target itself has been moved away meanwhile, nothing can be said of what its path leads to.
+  // After a move of the target itself, its path proves nothing.
   if (meanwhile?.do === 'rename') return []
   const faults: string[] = []
-  // In a directory that was removed under a mount of it, nothing can be made.
+  // No process can make an entry in a removed directory under a mount.
   const isGone = code === 'ENOENT' && !published
   if (!refusals.has(reason) && !isGone) faults.push(`fails with ${code}, ${reason}: ${message}`)
-  // What is mounted at the target may hold another target of the same call, which is published.
+  // A mount at the target may hold another target of the same call, which is published.
   const isAnothers = areaOf(
     targets.filter((other) => other !== target),
     [before, between, after],
@@ -175,7 +175,7 @@ function faultsOfError(
   return faults.map((fault) => `${target}: ${fault}`)
 }
 
-/** A call that says that nothing was published leaves what readers are told: each record says what it said, or more. */
+/** A call that says it published nothing leaves every reader's answer: each record says the same, or more. */
 function lostRecords(target: string, before: Snapshot, after: Snapshot): string[] {
   const prefix = ownPrefix(resolved(before, target) ?? target)
   return [...before].flatMap(([path, { data }]) => {
@@ -199,7 +199,7 @@ const recordName = /(^|\/)\.holdfast-[0-9a-f]{16}\.[1-9][0-9]*$/
 /** The endings of the names that the program keeps beside a target. */
 const ownEnding = /^(\.lock|\.[1-9][0-9]*|\.[0-9]+-[0-9a-f]{16}|-[0-9a-f]{16}(\.foreign)?)$/
 
-/** One lock, and a record of what is published; what else has a name of ours has been told. */
+/** One lock, and a record of the published content; the log has named any other file of ours. */
 function leftoverFault(target: string, after: Snapshot, told: string, most: number): string | undefined {
   const at = resolved(after, target) ?? target
   const prefix = ownPrefix(at)
@@ -216,7 +216,7 @@ function leftoverFault(target: string, after: Snapshot, told: string, most: numb
   return untold.length > 0 ? `leaves ${untold.join(', ')}, and does not say so` : undefined
 }
 
-/** What belongs to others is as it was: by whatever path it can be reached. */
+/** Other programs' files are unchanged, by each path that leads to them. */
 function faultsBeside(
   { targets, meanwhile }: Publication,
   { before: first, meanwhile: before, after }: Views,
@@ -226,7 +226,7 @@ function faultsBeside(
     meanwhile?.do === 'rename' ? resolvedFirst.map((target) => target.replace(meanwhile.from, meanwhile.to)) : []
   const isOurs = areaOf([...targets, ...moved], [first, before, after])
   const faults: string[] = []
-  // A record that somebody has given a second name is still ours, and is added to.
+  // A record with a second name is still ours, and gets appended lines.
   const records = new Set([...before].filter(([path]) => recordName.test(path)).map(([, { identity }]) => identity))
   for (const [path, seen] of before) {
     if (isOurs(path) || records.has(seen.identity)) continue
@@ -259,7 +259,7 @@ function differs(one: Seen, other: Seen): boolean {
   return !same || one.data !== other.data || one.identity !== other.identity
 }
 
-/** The targets with what is in them, and the program's own names beside them, by every path that leads there. */
+/** The targets with their entries, and the program's own names beside them, by every path that leads there. */
 function areaOf(targets: readonly string[], snapshots: readonly Snapshot[]): (path: string) => boolean {
   const prefixes: { at: string; own: string }[] = []
   for (const target of targets) {

@@ -1,6 +1,6 @@
 /**
- * What a power cut may leave of a target, as it follows from what was answered and from what has happened since. Where another
- * program has moved or changed something unsynced, nothing is known but that the program's own content is never mixed into it.
+ * The contents that a power cut may leave of a target, by the answers and the changes since. After another program's unsynced move or
+ * change, only one thing is certain: the program's own content never gets mixed into it.
  */
 import { contentFor, expectedTexts, visibleText } from './contents.js'
 import type { Answer, CallOutcome } from './judge.js'
@@ -16,7 +16,7 @@ interface Known {
   changed: string[]
   /** The same since the last answer, where all of it has become durable. */
   changedDurably: string[]
-  /** Of what was there. */
+  /** Of the old content. */
   identity: string | undefined
 }
 
@@ -25,7 +25,7 @@ export class Knowledge {
   /** What the bystanders held when all was durable, and all paths that were changed since. */
   readonly #bystanders = new Map<string, string | undefined>()
   #changed: string[] = []
-  /** Below these something else was mounted: it is gone with a power cut, and what was published there is found by another path. */
+  /** Below these lies a later mount: a power cut takes it, and other paths lead to the content published there. */
   readonly #mountedOver: string[] = []
   /** Paths are no longer what they seem. */
   #hasLinks = false
@@ -49,7 +49,7 @@ export class Knowledge {
         texts: new Set([visibleText(snapshot, target)]),
         changed: [],
         changedDurably: [...changedDurably, ...changed],
-        // What is elsewhere just now may come back.
+        // Content that is elsewhere just now may come back.
         identity: identityAt(snapshot, target) ?? identity,
       })
     }
@@ -62,7 +62,7 @@ export class Knowledge {
   changedBy(operation: Operation): void {
     this.#hasLinks ||= operation.do === 'symlink' || operation.do === 'mount' || operation.do === 'unmount'
     if (operation.do === 'mount') this.#mountedOver.push(operation.to)
-    // What is mounted goes with the directory that it is mounted in.
+    // A mount goes with the directory that holds it.
     if (operation.do === 'rename') {
       const { from, to } = operation
       const gone = this.#mountedOver.filter((path) => isAtOrAbove(from, path))
@@ -71,7 +71,7 @@ export class Knowledge {
     for (const path of rowOf(operation).touches(operation)) {
       this.#changed.push(path)
       for (const [target, known] of this.#known) {
-        // What is copied over a directory replaces what is in it.
+        // A copy over a directory replaces its entries.
         const isInPlace = operation.do === 'copy' && isAtOrAbove(path, target)
         if (this.#hasLinks || isAtOrAbove(path, target) || isAtOrAbove(target, path))
           known.changed.push(isInPlace ? target : path)
@@ -104,13 +104,13 @@ export class Knowledge {
         changedDurably: [],
         identity: identityAt(after, target),
       })
-    // By another path it may be what has just been replaced.
+    // Another path may lead to the replaced content.
     if (this.#hasLinks) for (const [other, { changed }] of this.#known) if (other !== target) changed.push(target)
   }
 
-  /** What is allowed of each target when the power is cut now, or while `publication` is under way. */
+  /** The allowed contents of each target when the power goes now, or during `publication`. */
   allowed(now: Snapshot, publication: Publication | undefined, visible: ReadonlySet<string>): Allowed[] {
-    // Nor what something is mounted in, which was seen as its content.
+    // Nor one with a mount inside, which counted as its content.
     const asked = targets.filter(
       (target) =>
         ![target, resolvedOrMade(now, target)].some(
@@ -127,12 +127,12 @@ export class Knowledge {
       const possible = new Set([...texts, ...(content === undefined ? [] : expectedTexts(target, content))])
       return {
         target,
-        // By links, what is published may be this one, too.
+        // By links, the published content may be this one, too.
         texts: changed.length > 0 || (this.#hasLinks && publication && content === undefined) ? undefined : possible,
         content,
         wasVisible: visible.has(target),
         before: visibleText(now, target),
-        // What was there before a rename or a copy that nobody has synced may be at another path now, and come back torn.
+        // Content before an unsynced rename or copy may be at another path now, and come back torn.
         earlier: [...texts, ...(changed.length > 0 ? seen : [])],
         ...(content === 'moved' && publication && { movesTo: this.#newPlace(publication, now) }),
       }
@@ -156,7 +156,7 @@ export class Knowledge {
     return isSame && (isTwice || changed.some((path) => isAtOrAbove(target, path)))
   }
 
-  /** What a directory holds is found by its other paths, too, once what it was mounted at is not there any more. */
+  /** Other paths lead to the content of a directory, too, once its mount point has gone. */
   #newPlace({ targets: [target = ''] }: Publication, now: Snapshot): NewPlace {
     let above = parentOf(resolvedOrMade(now, target))
     let below = nameOf(target)
@@ -171,7 +171,7 @@ export class Knowledge {
     return this.#mountedOver.some((over) => isAtOrAbove(over, path))
   }
 
-  /** A bystander that nothing has happened to since it was durable, and that is not what it was. */
+  /** A bystander that no operation has touched since it was durable, and that has changed. */
   lostBystander(snapshot: Snapshot): string | undefined {
     if (this.#hasLinks) return undefined
     for (const [path, data] of this.#bystanders) {

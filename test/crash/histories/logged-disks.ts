@@ -54,7 +54,7 @@ export class LoggedDisks extends MountedPair {
     this.disks[0].mark(text)
   }
 
-  /** Ends the log: what is in it. Nothing may be mounted. */
+  /** Ends the log, and answers its records. Without any mount. */
   async endLog(): Promise<LogRecord[]> {
     for (const { disk } of this.disks) await disk.ask('log off')
     const path = this.#log ?? ''
@@ -72,7 +72,7 @@ export class LoggedDisks extends MountedPair {
   }
 }
 
-/** What a power cut leaves: of each disk, what is certain, and of the rest what was lucky. */
+/** The disks after a power cut: of each, the certain writes, and of the rest the lucky ones. */
 export interface PairCut {
   /** Index in the log of the record before which the power goes. */
   readonly at: number
@@ -145,7 +145,7 @@ export class ReplayedDisks extends MountedPair {
     this.#loops = [made[0].loop, made[1].loop]
   }
 
-  /** What was logged before is all on the disks; this comes next. */
+  /** The earlier records are all on the disks; these come next. */
   follow(records: readonly LogRecord[]): void {
     for (const disk of [0, 1] as const) this.#images[disk].continueWith(recordsOf(records, disk))
   }

@@ -1,6 +1,7 @@
 /**
- * Generated histories: an unsynced past of a target and of what is around it, a publication, a power cut, the next run; and then all
- * that is promised. Histories are drawn from a seed; one that breaks a promise is shrunk, and printed with how to play it again.
+ * Generated histories: an unsynced past of a target and its neighbours, a publication, a power cut, the next run; and then a check of all
+ * promises. A seed decides the histories; the program shrinks one that breaks a promise, and prints it with the command that plays it
+ * again.
  *
  *     node dist/test/crash/histories/main.js [OPTIONS]
  *
@@ -57,7 +58,7 @@ function fileSystemOf(place: Exclude<Place, 'model'>): FileSystem {
 
 const total = { passed: 0, failed: 0, skipped: 0 }
 
-/** Draws and plays until there are enough states; prints what it was. */
+/** Draws and plays until there are enough states; prints the totals. */
 async function all(place: Place, explore: (history: History, seed: number) => Promise<Explored>): Promise<void> {
   const began = performance.now()
   const seconds = (): number => (performance.now() - began) / 1000

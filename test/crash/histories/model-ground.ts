@@ -23,7 +23,7 @@ export class ModelGround implements Ground {
     const interruption = new Interruption(this, publication, killedBefore)
     process.before = (call) => interruption.before(call)
     const answer = await call(process, '/', publication)
-    // What is killed leaves its locks.
+    // A killed process leaves its locks.
     this.disk = this.disk.fork()
     return interruption.isKilled ? undefined : { ...answer, meanwhile: interruption.meanwhile }
   }

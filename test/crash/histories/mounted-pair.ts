@@ -1,4 +1,4 @@
-/** Two file systems of one kind that histories are played on: the second is `o` in the first. Root only, in a mount namespace of its own. */
+/** Two file systems of one kind for histories: the second is `o` in the first. Root only, in a new mount namespace. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ export abstract class MountedPair {
   /** Both, with nothing bound anywhere. */
   protected abstract mount(): void
 
-  /** Empty, and durable; whatever the history before has mounted goes. */
+  /** Empty, and durable; without the mounts of the history before. */
   begin(): void {
     this.unmount()
     this.mount()
@@ -27,7 +27,7 @@ export abstract class MountedPair {
     this.#bind()
   }
 
-  /** With what is there. */
+  /** With their content. */
   mountAll(): void {
     this.mount()
     this.#bind()
@@ -41,7 +41,7 @@ export abstract class MountedPair {
     for (const mountPoint of this.mountPoints) execFileSync('sync', ['--file-system', mountPoint])
   }
 
-  /** What was mounted below goes, too. */
+  /** With the mounts below. */
   unmount(): void {
     for (const mountPoint of this.mountPoints) execFileSync('umount', ['--recursive', mountPoint])
   }

@@ -49,7 +49,7 @@ function there(disk: ModelDisk, path: string): Name & { found: Inode } {
 export function rename(disk: ModelDisk, from: string, to: string): void {
   const source = there(disk, from)
   const goal = named(disk, to)
-  // What is mounted stays: the kernel looks at the directories, and then at what is mounted in them.
+  // Mounts stay: the kernel compares the directories, and then the mounts in them.
   if (deviceOf(source.parent.number) !== deviceOf(goal.parent.number)) throw new ModelError('EXDEV', 'rename', to)
   if (deviceOf(source.found.number) !== deviceOf(source.parent.number)) throw new ModelError('EBUSY', 'rename', from)
   if (goal.found?.number === source.found.number) return
@@ -75,7 +75,7 @@ export function rename(disk: ModelDisk, from: string, to: string): void {
   disk.link(source.parent.number, [[source.name, undefined]], `rename ${from}`)
 }
 
-/** Through what is mounted below, too: `cp` knows the directory by its device and inode. */
+/** Also through mounts below: `cp` knows the directory by its device and inode. */
 function contains(disk: ModelDisk, above: Inode, number: number): boolean {
   if (above.number === number) return true
   return [...above.now.entries.keys()].some((name) => {

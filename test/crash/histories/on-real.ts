@@ -4,7 +4,7 @@ import { appendFileSync, chmodSync, linkSync, lstatSync, lchownSync, mkdirSync, 
 import { join } from 'node:path'
 import { linkText } from './on-model.js'
 
-/** A program whose complaints nobody needs: that it failed is enough. */
+/** A program whose failure is enough, without its words. */
 function run(program: string, ...args: readonly string[]): void {
   execFileSync(program, args, { stdio: 'ignore' })
 }

@@ -8,7 +8,7 @@ export const otherFileSystem = 'o'
 
 export const directories = ['a', 'b', 'c', 'a/p', 'a/q', 'b/p', 'c/p', 'o/a', 'o/b', 'o/a/p', 'o/b/p']
 
-/** The last letter says the form: a directory, one that keeps its history, a file, or links. */
+/** The last letter stands for the form: a directory, one that keeps its history, a file, or links. */
 export const targets = [
   ...['a/p/t', 'b/p/t', 'a/q/t', 'c/p/t', 'a/t', 'o/a/p/t'],
   ...['a/p/h', 'b/p/h', 'c/p/h'],
@@ -16,7 +16,7 @@ export const targets = [
   ...['a/p/l', 'b/p/l', 'c/p/l'],
 ]
 
-/** Of others, and durable: whatever happens around them, the program leaves them alone. */
+/** Durable files of other programs: the program leaves them alone through all changes around them. */
 export const bystanders = ['by', 'a/by', 'a/p/by', 'b/by', 'o/a/p/by', 'a/p/.holdfast-notours']
 
 export const inside = targets
@@ -38,13 +38,13 @@ export function ownPrefix(target: string): string {
 
 export const movable = [...directories, ...targets, ...bystanders]
 
-/** Out of the way: where what was at a target can be instead. */
+/** Out of the way: other places for a target's old content. */
 const asides = ['b/moved', 'o/b/moved']
 
-/** Where a target, or what was there, can be seen. */
+/** Where a target, or its old content, can be visible. */
 export const seenPlaces = [...targets, ...targets.map((target) => `${target}.bak`), ...asides, 'b/moved-meanwhile']
 
-/** Where something can be moved or copied to: another place of its own kind, or out of the way. */
+/** The goals of a move or copy: another place of its own kind, or out of the way. */
 export function destinations(from: string): readonly string[] {
   const beside = [`${from}.bak`, ...asides]
   if (inside.includes(from))

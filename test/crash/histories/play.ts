@@ -1,4 +1,4 @@
-/** Plays a history where it is told to, and judges each call of the program in it. */
+/** Plays a history on a ground, and judges each call of the program in it. */
 import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { join } from 'node:path'
@@ -24,10 +24,10 @@ import type { Snapshot } from './snapshot.js'
 export interface Ground {
   /** What another program does; where it cannot be done, nothing. */
   change(operation: Change): void
-  /** The program; killed before a call of the FileSystem interface where that is said. */
+  /** The program; `killedBefore`: dies before that call of the FileSystem interface. */
   publish(publication: Publication, killedBefore?: number): Promise<Answer | undefined>
   sync(): void | Promise<void>
-  /** In good order: everything is durable. */
+  /** In good order: all content is durable. */
   reboot(): void | Promise<void>
   look(): Snapshot
 }
@@ -85,7 +85,7 @@ export async function judgedCall(
   return { faults, answer }
 }
 
-/** The same, and from then on it is known what was answered. */
+/** The same, and notes the answer. */
 export async function playCall(
   ground: Ground,
   knowledge: Knowledge,
@@ -96,14 +96,14 @@ export async function playCall(
   return played
 }
 
-/** Of content that is unchanged, and that somebody has moved away and back, nothing more is known than before. */
+/** Unchanged content that another program has moved away and back teaches nothing new. */
 export function noteAnswer(knowledge: Knowledge, publication: Publication, answer: Answer, now: Snapshot): void {
   if (publication.meanwhile && answer.meanwhile) knowledge.changedBy(publication.meanwhile)
 
   publication.targets.forEach((target, index) => {
     const outcome = answer.outcomes[index]
     const isUnchanged = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'unchanged'
-    // Nothing is said of either path.
+    // It says nothing of either path.
     const isWaiting = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'waits'
     if (publication.content === 'moved' && (outcome === undefined || 'error' in outcome || isWaiting)) {
       knowledge.published(publication, undefined, now)
@@ -115,10 +115,10 @@ export function noteAnswer(knowledge: Knowledge, publication: Publication, answe
   })
 }
 
-/** What a call is told before each of its own calls of the FileSystem interface. */
+/** The interruption of a call before each of its calls of the FileSystem interface. */
 export class Interruption {
   #calls = 0
-  /** What was there once another program had come between. */
+  /** The disk after another program's change. */
   meanwhile: Snapshot | undefined
 
   constructor(

@@ -1,4 +1,4 @@
-/** A pair on loop devices in memory that loses its power: what is on the disk in an instant is what a mount finds afterwards. */
+/** A pair on loop devices in memory that loses its power: a mount afterwards finds the bytes that are on the disk in that instant. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, writeFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { LoopMount } from '../power/loop-mount.js'
 import { shutDown } from './libc.js'
 import { MountedPair } from './mounted-pair.js'
 
-/** `shutdown`: the file system is told to stop; `image`: what the disk holds is set aside, while the kernel goes on. */
+/** `shutdown`: the file system stops; `image`: a copy of the disk at that instant, while the kernel goes on. */
 export type Loss = 'shutdown' | 'image'
 
 export class RealDisks extends MountedPair {
@@ -43,7 +43,7 @@ export class RealDisks extends MountedPair {
     return this.fileSystem === 'btrfs' ? ['image'] : ['shutdown', 'image']
   }
 
-  /** The power goes now: what was not on the disk is lost. */
+  /** The power goes now: the bytes that are not on the disk are lost. */
   lose(loss: Loss): void {
     if (loss === 'image') {
       for (const { image, saved } of this.#disks) execFileSync('cp', ['--sparse=always', image, saved])

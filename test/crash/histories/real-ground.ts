@@ -16,7 +16,7 @@ export interface Cut {
   readonly lose: () => void
 }
 
-/** Each boot of each ground has an ID of its own. */
+/** Each boot of each ground has another ID. */
 let boots = 0
 
 export class RealGround implements Ground {
@@ -56,7 +56,7 @@ export class RealGround implements Ground {
       }
       interruption.before(name)
     })
-    // Nobody uses it; and on machines of tests, process 1 may be somebody else's, which may not be looked at.
+    // No process uses it; and on test machines, process 1 may be another user's, which this one may not inspect.
     fs.userOf = () => Promise.resolve(undefined)
     fs.bootId = () => Promise.resolve(`boot ${this.#boot}`)
     const answer = await call(fs, this.disks.root, publication)

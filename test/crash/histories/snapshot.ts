@@ -10,7 +10,7 @@ export interface Seen {
   readonly type: 'file' | 'directory' | 'symlink'
   /** Where there is an access list, by what that says of owner, owning group and others. */
   readonly mode: number
-  /** Whom the access list lets in beside them, and what is made below inherits; '' where there is none. */
+  /** The users that the access list adds, and the list that new entries inherit; '' where there is none. */
   readonly lists: string
   readonly uid: number
   readonly gid: number
@@ -92,12 +92,12 @@ export function resolved(snapshot: Snapshot, path: string): string | undefined {
   return parent === undefined ? undefined : under(parent, nameOf(path))
 }
 
-/** The same, with what is not there yet as a call would make it. */
+/** The same, with missing directories as a call would make them. */
 export function resolvedOrMade(snapshot: Snapshot, path: string): string {
   return path === '' ? '' : under(directoryMade(snapshot, parentOf(path)), nameOf(path))
 }
 
-/** A link may lead to what is not there yet. */
+/** A link may lead to a missing entry. */
 function directoryMade(snapshot: Snapshot, path: string, depth = 0): string {
   if (path === '') return ''
   const parent = directoryMade(snapshot, parentOf(path), depth)
@@ -126,14 +126,14 @@ function linkTarget(directory: string, text: string): string {
 /** A tree as one text: equal texts are equal trees. */
 export function textOf(entries: ReadonlyMap<string, Omit<Seen, 'identity' | 'lists'>>): string {
   const lines = [...entries].map(([path, { type, mode, uid, gid, data }]) => {
-    // A link has no mode of its own that anybody could set.
+    // A link has no mode that a call could set.
     const permissions = type === 'symlink' ? '' : ` ${mode.toString(8)}`
     return `${path} ${type[0]}${permissions} ${uid}:${gid} <${data}>`
   })
   return lines.sort().join('\n')
 }
 
-/** What is at a path and below it, by relative path; empty where there is nothing. */
+/** The entries at a path and below it, by relative path; empty where there is none. */
 export function below(snapshot: Snapshot, path: string): Map<string, Seen> {
   const found = new Map<string, Seen>()
   for (const [other, seen] of snapshot) {

@@ -1,8 +1,8 @@
-/** The operations of histories, and what there is while one is made up. */
+/** The operations of histories, and the world while a generator makes one up. */
 
 /**
- * What a target is to hold; `none`: what was published there is taken away; `earlier`: what it held before, by a rollback; `moved`: what
- * the second of two targets holds, which moves to the first.
+ * The desired content of a target; `none`: its removal; `earlier`: an earlier content, by a rollback; `moved`: the content of the second of
+ * two targets, which moves to the first.
  */
 export type Content = number | 'none' | 'earlier' | 'moved'
 
@@ -11,11 +11,11 @@ export interface Publication {
   readonly do: 'publish'
   readonly targets: readonly string[]
   readonly content: Content
-  /** As an agent does: what is foreign is left alone. */
+  /** As an agent does: leaves foreign content alone. */
   readonly careful: boolean
-  /** What somebody else has there is taken over, and kept beside it. */
+  /** Takes another program's content over, and keeps it beside the target. */
   readonly adopting?: true
-  /** What another program does between the reading and the first rename of the program's own. */
+  /** Another program's change between the reading and the program's first rename. */
   readonly meanwhile?: Meanwhile
 }
 
@@ -43,9 +43,9 @@ export type Operation =
   | OfOne<'mkdir'>
   | OfOne<'chown'>
   | OfOne<'unmount'>
-  /** What is there comes back from a copy, in new inodes. */
+  /** The entry comes back from a copy, in new inodes. */
   | OfOne<'restore'>
-  /** Another program (a backup) puts there just what a publication had put there, whatever has been published since. */
+  /** Another program (a backup) puts the files of an earlier publication there. */
   | (OfOne<'recall'> & { readonly content: number })
   | (OfOne<'write'> & { readonly text: string })
   | (OfOne<'chmod'> & { readonly mode: number })
@@ -59,10 +59,10 @@ export type Operation =
 
 export type Kind = Operation['do']
 export type Of<Name extends Kind> = Extract<Operation, { readonly do: Name }>
-/** Those of other programs: the rest is played by whoever plays the history. */
+/** Those of other programs: the player of the history does the rest. */
 export type Change = Exclude<Operation, { readonly do: 'sync' | 'reboot' | 'publish' | 'killed' }>
 
-/** What there is, while a history is made up. */
+/** The entries of the disk while a generator makes a history up. */
 export interface World {
   readonly exists: (path: string) => boolean
   readonly isDirectory: (path: string) => boolean

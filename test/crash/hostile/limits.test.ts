@@ -1,6 +1,6 @@
 /*
- * A file system that has no room, no inodes, or is read-only; files that may not be changed; names and amounts at the limit.
- * What needs a mount or chattr needs root: CI runs it.
+ * A file system that has no room, no inodes, or is read-only; files that may not be changed; names and amounts at the limit. Tests with a
+ * mount or chattr need root: CI runs them.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ function tmpfs(t: Test, options: string): { at: string; remount: (options: strin
   return { at, remount: (changed) => execFileSync('mount', ['-o', `remount,${changed}`, at]) }
 }
 
-/** Runs the program; its exit code and what it says of the error. */
+/** Runs the program; answers its exit code and its error. */
 function holdfast(
   root: string,
   args: readonly string[],
@@ -39,7 +39,7 @@ function holdfast(
   return { code: status, error: (JSON.parse(stdout) as { error?: Record<string, unknown> }).error ?? {} }
 }
 
-/** Both forms fail with `code`; what was there is there, and nothing more. */
+/** Both forms fail with `code`; the old content stays, without a leftover. */
 async function refuses(
   t: Test,
   at: string,

@@ -1,6 +1,6 @@
 /*
- * Somebody changes the world between staging and exchange: strace stops the program in its first barrier, until a test has done
- * what it likes. Nothing of somebody else's is lost, nothing is written elsewhere, the answer is true.
+ * Another program changes the disk between staging and exchange: strace stops the program in its first barrier, until the test has made its
+ * change. The program loses no foreign file, writes to no other place, and answers truly.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /*
- * Limits that end a write half-way: a quota, a limit of file sizes. The kernel takes a part of what is written, and then no more: the program
- * says what to do, and nothing is torn or left. The quota is a real one, of a btrfs subvolume: that needs root, and mkfs.btrfs.
+ * Limits that end a write half-way: a quota, a limit of file sizes. The kernel takes a part of the bytes, and then no more: the program
+ * names the remedy, and leaves nothing torn or behind. The quota is a real one, of a btrfs subvolume: that needs root, and mkfs.btrfs.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ interface Said {
   readonly error: { readonly code?: string; readonly message?: string; readonly advice?: string }
 }
 
-/** The program under a limit of so many KiB for each file; and what it says. */
+/** The program under a limit of so many KiB for each file; answers its output. */
 function holdfast(root: string, args: readonly string[], kibibytes: number | 'unlimited', input = ''): Said {
   const program = [process.execPath, executable(root), ...args, '-o', 'json']
   // In units of 512 bytes.
@@ -26,7 +26,7 @@ function holdfast(root: string, args: readonly string[], kibibytes: number | 'un
   return { code: status, error: (JSON.parse(stdout) as { error?: Said['error'] }).error ?? {} }
 }
 
-/** Both forms to publish of the program fail half-way, and say so; what was there stays. */
+/** Both forms to publish of the program fail half-way, and say so; the old content stays. */
 function failsHalfWay(t: Test, at: string, kibibytes: number | 'unlimited', code: string, advice: RegExp): void {
   const target = join(at, 'certs')
   const file = join(at, 'pod.yaml')

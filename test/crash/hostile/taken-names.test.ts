@@ -1,6 +1,6 @@
 /*
- * A name that holdfast wants beside the target is taken beforehand: by a file, a link that leads elsewhere, a directory, a fifo.
- * It publishes none the less, or refuses and changes nothing; it never follows the link, never waits for the fifo's other end.
+ * Another program has a name that holdfast wants beside the target: for a file, a link that leads elsewhere, a directory, a fifo. It
+ * publishes none the less, or refuses and changes nothing; it never follows the link, never waits for the fifo's other end.
  */
 import { execFileSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ const kinds = {
 for (const form of ['directory', 'file'] as const) {
   for (const which of ['lock', 'record', 'next record', 'staging'] as const) {
     for (const [kind, make] of Object.entries(kinds)) {
-      await t.test(`${form}: the ${which} is taken by a ${kind}`, async (t) => {
+      await t.test(`${form}: holdfast meets a ${kind} in the place of the ${which}`, async (t) => {
         const root = scratch(t)
         const [parent, victim] = [join(root, 'parent'), join(root, 'victim')]
         mkdirSync(parent)
@@ -69,8 +69,7 @@ for (const form of ['directory', 'file'] as const) {
         t.equal(lstatSync(victim, { bigint: true }).ctimeNs, before.ctimeNs, 'the link is not followed')
         t.throws(() => lstatSync(`${victim}-not`), { code: 'ENOENT' }, 'nor does it lead to something new')
 
-        // Whoever put it there takes it away. A record's name is worked around, and what has it is left alone.
-        // A file of ours that is no record is a torn one, and goes.
+        // The owner removes it again. holdfast works around a taken record's name, and leaves its owner alone.
         const avoided = which.endsWith('record') && kind !== 'file'
         if (avoided) t.ok(lstatSync(taken), 'what is somebody else’s is still there')
         if (avoided || outcome !== 'published') rmSync(taken, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
- * An installation by the built program's own code: `INSTALLER PLAN`, a file that says what is to be written and where. So
- * directories of certificates and several manifests are installed without an API server.
+ * An installation by the built program's own code: `INSTALLER PLAN`, a file with the content and its places. It installs directories of
+ * certificates and several manifests without an API server.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

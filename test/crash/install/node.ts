@@ -1,4 +1,4 @@
-/** One node's disk, and the installations that are made on it. */
+/** One node's disk, and its installations. */
 import {
   existsSync,
   mkdirSync,

@@ -42,7 +42,7 @@ const situations: readonly Situation[] = [
 ]
 const revision = 2
 
-/** Calls without which this would not be what is tested. */
+/** Calls without which the sweep would miss the program's work. */
 const essential = ['renameat2 ', 'flock ', 'io_submit ', 'io_getevents ', 'sync_file_range ', 'mkdir ', 'write ']
 
 /** One node's disk and what installs on it, for one run at a time. */

@@ -1,4 +1,4 @@
-/** Examines a mounted file system as another boot finds it, once: argument and answer are JSON. In a mount namespace of its own. */
+/** Examines a mounted file system as another boot finds it, once: argument and answer are JSON. In a new mount namespace. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

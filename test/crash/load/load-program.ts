@@ -1,6 +1,6 @@
 /**
  * A foreign program that keeps a file system busy, in the directory that it is started with: creates, writes, syncs, renames, links and
- * removes, drawn from a seed, until it is killed. Whatever fails, fails: the disk under it may die at any time. Prints a line once it works.
+ * removes, drawn from a seed, until a kill. It ignores failures: the disk under it may die at any time. Prints a line once it works.
  */
 import * as fs from 'node:fs'
 import { join } from 'node:path'

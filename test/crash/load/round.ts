@@ -1,6 +1,7 @@
 /**
- * One round: programs publish while foreign ones keep the file system busy; then it is shut down, or its disk fails all that is written, or
- * only the programs are killed. Then it is mounted anew, and holds what was said. As xfstests generic/388 and 475 do with a file system.
+ * One round: programs publish while foreign ones keep the file system busy; then the file system shuts down, or its disk fails all writes,
+ * or only the programs die. A new mount finds all content that the programs acknowledged. As xfstests generic/388 and 475 do with a file
+ * system.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -55,7 +56,7 @@ export class Loop {
     readonly random: Random,
   ) {}
 
-  /** An empty file system with somebody's file in it. */
+  /** An empty file system with a foreign file in it. */
   async prepare(): Promise<void> {
     await this.disk.format(this.fileSystem)
     await this.disk.mount()
@@ -144,7 +145,7 @@ export class Loop {
   }
 }
 
-/** A process that publishes one generation after the other, until it is told to stop. */
+/** A process that publishes one generation after the other, until its order to stop. */
 class Program {
   answers = 0
   failures = 0

@@ -38,7 +38,7 @@ export function listOf(owner: number, user: number, group: number, mask: number,
   return list.toString('latin1')
 }
 
-/** The list with each entry's permissions made anew from its tag and what they were. */
+/** The list with each entry's permissions made anew from its tag and its old permissions. */
 function mapped(text: string, change: (tag: number, permissions: number) => number): string {
   const list = Buffer.from(text, 'latin1')
   for (let at = 4; at < list.length; at += 8) {
@@ -116,7 +116,7 @@ export function changeExtended({ mode, extended }: Permissions, name: string, va
   return { mode: isAccess ? (mode & 0o7000) | modeOf(value) : mode, extended: encoded(values) }
 }
 
-/** What is made in a directory begins with. */
+/** The list and mode with which a new entry of a directory begins. */
 export function inherit(parent: Extended, isDirectory: boolean, mode: number): Permissions {
   const list = decoded(parent).get(byDefault)
   if (list === undefined) return { mode, extended: '' }

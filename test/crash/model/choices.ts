@@ -28,8 +28,8 @@ export class Random {
 }
 
 /**
- * Decides, step by step, what a power cut left of what was not synced: a number below `options`. 0 is always the newest
- * state, the last one the state of the last sync.
+ * Decides, step by step, which unsynced changes a power cut left: a number below `options`. 0 is always the newest state, the last one the
+ * state of the last sync.
  */
 export type Choose = (options: number) => number
 
@@ -39,7 +39,7 @@ export type Choose = (options: number) => number
  */
 export function eachChoice(limit: number, random: Random, visit: (choose: Choose) => void): boolean {
   const newest = rowOf(visit)
-  // What is chosen first decides what there is to choose next, so this only tells whether it is worth trying.
+  // The first choices decide which later ones there are, so this only tells whether a try is worth it.
   if (newest.reduce((product, options) => product * options, 1) <= limit) {
     if (everyRow(limit, visit)) return true
   }

@@ -25,11 +25,11 @@ export interface Target {
   readonly form: 'exchange' | 'symlink' | 'file'
   /** Targets of one family share their lock and the names of their staging. */
   readonly family?: string
-  /** May what is there and is not ours be replaced? Where not, losing the record means that our own is taken for foreign. */
+  /** May a publication replace foreign content? Where not, a lost record makes our own content foreign. */
   readonly adopt?: boolean
-  /** What is there and is not ours is taken over once the seven checks have passed, and stays until the next publication. */
+  /** A publication takes foreign content over once the seven checks have passed, and keeps it until the next one. */
   readonly takesOver?: true
-  /** Old content stays until nobody uses it. */
+  /** Old content stays until no process uses it. */
   readonly retire?: 'whenUnused'
   /** How many earlier contents stay. */
   readonly history?: number
@@ -46,7 +46,7 @@ export const missing = 'missing'
 
 const nothing: View = { content: missing, links: new Set() }
 
-/** What is visible at the target now, read from the model itself and not through the code that is tested. */
+/** The visible content of the target, read from the model itself and not by the code under test. */
 export function viewOf(disk: ModelDisk, { path, form }: Target): View {
   const target = find(disk, path)
   if (target === undefined) return nothing
@@ -77,7 +77,7 @@ export function find(disk: ModelDisk, path: string): Inode | undefined {
 /** Inodes are immutable, and most of a disk is as it was before a power cut. */
 const texts = new WeakMap<Inode, string>()
 
-/** The whole of an inode and what is below it, as one text: equal texts are equal trees. */
+/** The whole of an inode and of its entries, as one text: equal texts are equal trees. */
 export function textOf(disk: ModelDisk, inode: Inode): string {
   const known = texts.get(inode)
   if (known !== undefined) return known
@@ -102,7 +102,7 @@ function sorted(entries: Inode['now']['entries']): readonly (readonly [string, n
   return order
 }
 
-/** Whether anything on the disk is this, whatever its name. */
+/** Whether any entry of the disk is this, under any name. */
 export function holds(disk: ModelDisk, text: string): boolean {
   const below = (inode: Inode): boolean =>
     textOf(disk, inode) === text || [...inode.now.entries.values()].some((number) => below(disk.inode(number)))

@@ -5,8 +5,8 @@ import { settledLedger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 
 /**
- * The step is stopped at each instant; then somebody edits the target by hand, durably; then, on the same kernel and after a
- * reboot, a process publishes: whatever it finds, a success is durable and nothing torn is ever seen.
+ * The step stops at each instant; then a person edits the target by hand, durably; then, on the same kernel and after a reboot, a process
+ * publishes: in each case, a success is durable and no reader sees a torn content.
  */
 export async function exploreDrift(explorer: Explorer, effort: Effort): Promise<void> {
   const { scenario, random } = explorer
@@ -25,7 +25,7 @@ export async function exploreDrift(explorer: Explorer, effort: Effort): Promise<
       for (const successor of scenario.successors) {
         const disk = position.disk.fork()
         const run = await explorer.play({ ...position, disk }, successor, 'next run', { record: true })
-        // Where no whole publication is on record, what was edited may be somebody else's: it is left alone.
+        // Where no whole publication is on record, the edited content may be foreign: holdfast leaves it alone.
         const refused = run.outcomes.some((one) => one && 'error' in one && one.error.reason === 'TargetForeign')
         if (!refused) await afterSuccess(explorer, run, successor, effort, random.below(4) === 0)
         for (const next of run.instants) explorer.cut(at(position, next, successor), effort.fewer)

@@ -17,7 +17,7 @@ export interface Effort {
   readonly chains: number
 }
 
-/** The position from which the scenario's step is made. */
+/** The position in which the scenario's step begins. */
 export async function prepared(explorer: Explorer): Promise<Position> {
   const { scenario } = explorer
   const disk = initialDisk(scenario)
@@ -38,7 +38,7 @@ export function at(position: Position, { what, disk }: Instant, step: Step): Pos
   return { disk, ledgers: underWay(position.ledgers, step), trail }
 }
 
-/** What has to hold after a success: nothing left over, durable whatever the power cut leaves, and known to be so. */
+/** The promises after a success: no leftovers, and content that is durable through any power cut, and known to be so. */
 export async function afterSuccess(
   explorer: Explorer,
   played: Played & Position,
@@ -51,7 +51,7 @@ export async function afterSuccess(
     return
   }
   explorer.finished(played, step)
-  // What was removed does not come back, nor does its record.
+  // Removed content does not come back, nor does its record.
   const removed = step.every((wanted) => wanted === missing)
   explorer.cut(played, effort.fewer, removed ? (survivor) => explorer.tidy(survivor, step) : undefined)
   if (!again) return

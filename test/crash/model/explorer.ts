@@ -19,9 +19,9 @@ import {
 export interface Counts {
   /** Disks that a power cut left: each was judged. */
   states: number
-  /** Those of them that differ in what is on the disk, in a scenario. */
+  /** Those of them whose disks differ, in a scenario. */
   distinct: number
-  /** Calls of the core that were played to their end. */
+  /** Calls of the core that came to their end. */
   plays: number
   /** Failures injected. */
   faults: number
@@ -40,7 +40,7 @@ export interface Position {
   readonly trail: readonly string[]
 }
 
-/** Plays, cuts the power, judges and counts. What is wrong is kept by what it says, with the first way there. */
+/** Plays, cuts the power, judges and counts. Keeps each kind of fault with the first way there. */
 export class Explorer {
   readonly counts: Counts = { states: 0, distinct: 0, plays: 0, faults: 0, exhausted: 0, instants: 0 }
   readonly broken = new Map<string, { times: number; trail: readonly string[] }>()
@@ -67,7 +67,7 @@ export class Explorer {
     if (this.impatient) throw new Broken(`${this.scenario.name}: ${fault}\n  ${trail.join('\n  ')}`)
   }
 
-  /** One call; its answers are judged, and after a success what it left and what a power cut would leave. */
+  /** One call; judges its answers, and after a success its leftovers and the disk after a power cut. */
   async play(position: Position, step: Step, what: string, options?: PlayOptions): Promise<Played & Position> {
     const played = await this.attempt(position, step, what, options)
     for (const fault of played.faults) this.report(fault, played.trail)
@@ -82,7 +82,7 @@ export class Explorer {
     return { ...played, disk, trail: [...position.trail, `${what} ${step.join('+')} → ${outcomesOf(played)}`] }
   }
 
-  /** Nothing is left of what was staged. */
+  /** No staged entry remains. */
   tidy(position: Position, step: Step): void {
     const known = (target: Target, text: string): boolean =>
       (target.retire ?? target.history ?? target.takesOver) !== undefined &&
@@ -97,13 +97,13 @@ export class Explorer {
     this.judged({ ...position, trail: [...position.trail, 'looked at'] })
   }
 
-  /** What somebody uses is there. */
+  /** The content that a process uses is there. */
   used(disk: ModelDisk, trail: readonly string[]): void {
     const fault = lostToItsUser(this.scenario, disk)
     if (fault !== undefined) this.report(fault, trail)
   }
 
-  /** What the step has replaced is kept; what it removes has a record for as long as anything of it is left. */
+  /** The step's old content is in the history; a removal has a record for as long as any part of the target is there. */
   remembered({ disk, trail }: Position): void {
     const fault = lostToHistory(this.scenario, disk) ?? leftWithoutRecord(this.scenario, disk)
     if (fault !== undefined) this.report(fault, trail)
@@ -116,7 +116,7 @@ export class Explorer {
     const all = eachChoice(limit, this.random, (choose) => {
       const disk = powerCut(position.disk, choose)
       this.counts.states += 1
-      // What is wrong with a disk depends on what is on it, and on the position, which is the same for all of these.
+      // The faults of a disk depend on its content, and on the position, which is the same for all of these.
       const text = digestOf(disk)
       if (here.has(text)) return
       here.add(text)
@@ -132,7 +132,7 @@ export class Explorer {
     if (all) this.counts.exhausted += 1
   }
 
-  /** What is visible, judged; from then on only that is possible, since it came from the disk. */
+  /** Judges the visible content; from then on only that is possible, since it came from the disk. */
   judged(position: Position): Position | undefined {
     const ledgers: Ledger[] = []
     for (const [index, catalogue] of this.catalogues.entries()) {
@@ -195,7 +195,7 @@ function shownTo({ ledgers }: Pick<Position, 'ledgers'>): string {
   return ledgers.map(({ visible, linked }) => [visible, ...linked].join()).join(';')
 }
 
-/** The disk, for people: without what is known anyway. */
+/** The disk, for people: without the constant parts. */
 function shown(disk: ModelDisk): string {
   return canonical(disk)
     .replace(/[^{,]*=f [0-7]+ 0:0 <[^>]* is not ours>,?/g, '')

@@ -11,8 +11,8 @@ interface Fault {
 }
 
 /**
- * Every call of the step fails, and every inode in every sync and write-out, in each way that a disk has: what is answered
- * must be true at once, after a power cut, and of the next run on the same kernel and after a reboot.
+ * Every call of the step fails, and every inode in every sync and write-out, in each way that a disk has: the answer must be true at once,
+ * after a power cut, and of the next run on the same kernel and after a reboot.
  */
 export async function exploreFaults(explorer: Explorer, effort: Effort): Promise<void> {
   const { scenario } = explorer
@@ -25,7 +25,7 @@ export async function exploreFaults(explorer: Explorer, effort: Effort): Promise
       prepare: fault.prepare,
     })
     const untouched = failed.outcomes.every((one) => one === undefined || ('error' in one && !one.error.published))
-    // What could not be removed is left to the next run.
+    // The next run removes the rest.
     const isRemoval = /^EIO from call \d+, remove/.test(fault.name)
     if (untouched && !isRemoval && !failed.disk.aborted) explorer.tidy(failed, scenario.step)
     explorer.cut(failed, effort.fewer)

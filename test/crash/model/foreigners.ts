@@ -31,7 +31,7 @@ export async function exploreForeigners(explorer: Explorer): Promise<void> {
   if (!target || explorer.scenario.targets.length > 1 || target.form === 'symlink') return
   const start = await prepared(explorer)
   const first = start.ledgers[0]?.visible === missing
-  // A file that is there is replaced by rename(2), which takes whatever it finds.
+  // rename(2) replaces an existing file, whichever it finds.
   if (target.form === 'file' && !first) return
   for (const put of target.form === 'file' ? puts.file : puts.directory) {
     await intrude(explorer, start, target, put)
@@ -64,15 +64,15 @@ async function intrude(explorer: Explorer, start: Position, target: Target, put:
   explorer.visible({ disk, ledgers: [settledLedger('theirs')], trail: run.trail })
 }
 
-/** Where another program keeps what it takes away, and what it brings. */
+/** Where another program keeps the content that it takes away, and its own before. */
 export const elsewhere = '/etc/moved-away'
 
-/** What is at the target leaves its parent. */
+/** The target's entry leaves its parent. */
 export function moveAway(disk: ModelDisk, path: string): void {
   rename(disk, path, elsewhere)
 }
 
-/** It comes back, whatever has its name now; false where it never left. */
+/** It comes back, over any entry of its name; false where it never left. */
 export function putBack(disk: ModelDisk, path: string): boolean {
   return rename(disk, elsewhere, path)
 }

@@ -1,7 +1,7 @@
 /*
- * Holding and releasing a directory on the model disk. Whatever instant a power cut or a kill comes at, the content is whole and the
- * directory is held, or not: as it was before, or as was asked for. Once the call has answered, only the latter; and what comes next
- * publishes where it is not held, and nowhere else.
+ * Holding and releasing a directory on the model disk. A power cut or a kill at any instant leaves the content whole, and the directory
+ * held or not: as before, or as requested. Once the call has answered, only the latter; and the next call publishes where there is no hold,
+ * and nowhere else.
  */
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'

@@ -1,5 +1,5 @@
 /*
- * An inode of the model disk: what the kernel holds in memory (`now`), what is surely on stable storage (`disk`), and what
+ * An inode of the model disk: its state in the kernel's memory (`now`), its certain state on stable storage (`disk`), and the changes that
  * may have got there since. Immutable: a change makes another one, so that a snapshot of a whole disk is one Map.
  */
 
@@ -91,7 +91,7 @@ export function synced(inode: Inode): Inode {
       continue
     }
     entries = applied(entries, change.names)
-    // What is durable now decides about a name, whatever was lost of it before.
+    // A durable change decides about a name, in spite of earlier losses.
     const decided = new Set(change.names.map(([name]) => name))
     given = given
       .map(({ names, lost }) => ({ names: names.filter(([name]) => !decided.has(name)), lost }))

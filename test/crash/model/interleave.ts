@@ -6,8 +6,8 @@ import type { Played } from './play.js'
 import type { Step } from './scenario.js'
 
 /**
- * A second process comes at each call of the first one's step, while that one waits: they exclude each other, whoever
- * succeeded is right, and nothing is mixed or left behind.
+ * A second process comes at each call of the first one's step, while that one waits: they exclude each other, each success is true, and
+ * they mix and leave nothing.
  */
 export async function exploreInterleavings(explorer: Explorer, effort: Effort): Promise<void> {
   const { scenario } = explorer

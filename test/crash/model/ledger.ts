@@ -32,7 +32,7 @@ export class Catalogue {
     }
   }
 
-  /** A content that nobody asked for, as it is found; `like`: the content whose links it has. */
+  /** A content that no call requested, as the disk has it; `like`: the content whose links it has. */
   learn(name: string, disk: ModelDisk, like?: string): void {
     const { content, links } = viewOf(disk, this.target)
     if (this.#byView.has(content)) return
@@ -55,7 +55,7 @@ export class Catalogue {
     return this.#links.get(name) ?? new Set()
   }
 
-  /** Which content is visible; a description of it where it is none that was ever asked for. */
+  /** The name of the visible content; a fault where no call ever requested it. */
   visible(disk: ModelDisk): { name: string; fault?: undefined } | { name?: undefined; fault: string } {
     const { content } = viewOf(disk, this.target)
     const name = this.#byView.get(content)
@@ -75,7 +75,7 @@ export function attemptLedger(ledger: Ledger, wanted: string): Ledger {
   }
 }
 
-/** What is wrong with a target: nothing, or a sentence. `visible` is what it holds. */
+/** The fault of a target, as a sentence, or none. `visible` is its content. */
 export function judge(
   catalogue: Catalogue,
   ledger: Ledger,
@@ -103,7 +103,7 @@ export function judge(
 function faultOfAncestors(disk: ModelDisk, path: string): string | undefined {
   for (let above = dirname(path); above !== '/'; above = dirname(above)) {
     const mode = find(disk, above)?.now.attributes.mode
-    // A zeroed inode has lost its mode with the power: nobody can know it from somebody else's.
+    // A zeroed inode has lost its mode with the power: no program can tell it from a foreign one.
     if (mode !== 0o755 && mode !== 0) return `${above}, above ${path}, has mode ${String(mode?.toString(8))}`
   }
   return undefined

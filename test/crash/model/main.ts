@@ -18,8 +18,8 @@ import { exploreRollouts, rolloutStories } from './static-pods/rollouts.js'
 import { stories } from './static-pods/stories.js'
 
 /*
- * The model suite as a program: explores the core that lies beside it, prints what it did as one line of JSON, and what is
- * wrong with the way there. Exit 1 when anything is wrong.
+ * The model suite as a program: explores the core that lies beside it, prints its counts as one line of JSON, and each fault with the way
+ * there. Exit 1 at any fault.
  *
  *   --seed N        the same seed draws the same states
  *   --effort NAME   brief (for the matrix of mutations), quick (for those that it must catch), normal, long
@@ -47,7 +47,7 @@ const phases = [
   ['chain', exploreChains],
 ] as const
 
-/** What is done to a node with a static pod: stories of their own, and no targets. */
+/** Commands on a node with a static pod: stories, without targets. */
 const storyPhases = [
   ['power cut', explorePowerCutsOf],
   ['two processes', exploreMeetings],

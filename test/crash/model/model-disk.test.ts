@@ -6,7 +6,7 @@ import { ModelDisk, rootInode } from './model-disk.js'
 import { ModelProcess } from './model-process.js'
 import { powerCut } from './power-cut.js'
 
-/* What the model disk may do and what it must not: the proof is only as good as this. */
+/* The powers and limits of the model disk: the proof rests on them. */
 
 /** Everything that the next boot may find of a path: `mode data`, or `gone`. */
 function outcomes(disk: ModelDisk, path: string): string[] {
@@ -36,7 +36,7 @@ await t.test('an fsync of a file keeps its data and not its name', async (t) => 
   t.same(outcomes(disk, '/f'), ['600 ab'])
 })
 
-await t.test('an fsync of a directory keeps names, and nothing of what they lead to', async (t) => {
+await t.test('an fsync of a directory keeps its names, and not the inodes behind them', async (t) => {
   const { disk, process, root } = await written()
   await process.sync([root])
   const left = outcomes(disk, '/f')
@@ -55,7 +55,7 @@ await t.test('a mode set after the fsync may be lost', async (t) => {
 })
 
 await t.test(
-  'an ACL: chmod changes its mask, setting it the mode; what is made in a directory inherits; a power cut may take it',
+  "chmod changes an ACL's mask, setting an ACL the mode; new entries inherit; a power cut may take each",
   async (t) => {
     const disk = new ModelDisk()
     const process = new ModelProcess(disk)
@@ -83,7 +83,7 @@ await t.test(
   },
 )
 
-await t.test('what is appended is torn at sectors; what was synced before it is not', async (t) => {
+await t.test('a power cut tears appended bytes at sectors, and keeps the synced ones before them', async (t) => {
   const { disk, process, root, file } = await written('a'.repeat(600))
   await process.sync([file, root])
   await process.write(file, Buffer.from('b'.repeat(1000)))

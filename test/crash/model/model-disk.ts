@@ -23,7 +23,7 @@ export function numberOnDevice(inode: number): number {
   return inode % secondDevice
 }
 
-/** What is mounted over a name: a directory of the other file system, and its path there. In the kernel alone. */
+/** A mount over a name: a directory of the other file system, and its path there. In the kernel alone. */
 export interface Mounted {
   readonly id: number
   readonly inode: number
@@ -49,7 +49,7 @@ export class ModelDisk {
   /** The journal has been aborted: mutations fail, and an fsync answers 0 and does nothing. */
   aborted = false
   changed: ((what: string) => void) | undefined
-  /** A process of this boot that uses whatever was ever there, in a few words. */
+  /** A process of this boot that uses every inode, in a few words. */
   user: string | undefined
   #inodes: Map<number, Inode>
   /** The next number on each file system. */
@@ -120,7 +120,7 @@ export class ModelDisk {
     return this.#mounts.delete(`${directory}/${name}`)
   }
 
-  /** Relative paths of what is mounted below a directory. */
+  /** Relative paths of the mounts below a directory. */
   mountsBelow(directory: number, prefix = ''): string[] {
     return [...this.inode(directory).now.entries].flatMap(([name, covered]) => {
       const number = this.mountedAt(directory, name)?.inode ?? covered

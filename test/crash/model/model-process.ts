@@ -5,10 +5,7 @@ import { ModelError } from './model-disk.js'
 import { ModelReader } from './model-reader.js'
 import type { Open } from './open-files.js'
 
-/**
- * What is to fail inside a sync or a write-out: `drop`: the pages are marked clean; `keep`: they stay dirty; `abort`: the
- * journal is aborted.
- */
+/** The failure inside a sync or a write-out: `drop`: the pages become clean; `keep`: they stay dirty; `abort`: the journal aborts. */
 export type SyncFault = (
   call: 'sync' | 'startWriteOut',
   path: string,
@@ -96,7 +93,7 @@ export class ModelProcess extends ModelReader implements FileSystem {
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
     await this.before?.('startWriteOut', '')
-    // It promises nothing: whatever it writes may have got to the disk before, too.
+    // It promises nothing: its bytes may have got to the disk before, too.
     return files.map((file) => this.#fault('startWriteOut', 'sync_file_range', this.open.of(file)))
   }
 

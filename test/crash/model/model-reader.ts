@@ -15,7 +15,7 @@ import type { Inode } from './inode.js'
 import { deviceOf, type ModelDisk, ModelError, numberOnDevice, rootInode } from './model-disk.js'
 import { OpenFiles, type OpenMount } from './open-files.js'
 
-/** Called before each call of the FileSystem interface; what it throws is the call's failure, before any effect. */
+/** Called before each call of the FileSystem interface; its error is the call's failure, before any effect. */
 export type Before = (call: string, name: string) => void | Promise<void>
 
 /** Another one for another state: what a time of change is on a disk. */
@@ -25,11 +25,11 @@ function stampOf(state: string): bigint {
 
 let processes = 0
 
-/** What of a process only opens and looks. */
+/** The part of a process that only opens and reads. */
 export abstract class ModelReader {
   before: Before | undefined
   protected readonly open: OpenFiles
-  /** Each process sees a device number of its own, since the core keeps a queue for each target in its process. */
+  /** Each process sees another device number, since the core keeps a queue for each target in its process. */
   readonly #device = ++processes
 
   constructor(readonly disk: ModelDisk) {
@@ -221,7 +221,7 @@ export abstract class ModelReader {
       get changed() {
         return stampOf(JSON.stringify([now.attributes, now.data]))
       },
-      // Counted only where it is asked for.
+      // Counts only on demand.
       get links() {
         return disk.namesOf(number)
       },

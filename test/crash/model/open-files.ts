@@ -81,7 +81,7 @@ export class OpenFiles {
     return this.disk.create(inode, name, type, { ...begun, uid: 0, gid: 0, label: '' }, data)
   }
 
-  /** A name that something is mounted over keeps what it leads to. */
+  /** A name under a mount keeps its inode. */
   refuseCovered(parent: Descriptor, name: string, syscall: string): void {
     if (this.disk.mountedAt(this.of(parent).inode, name)) throw this.error('EBUSY', syscall, parent, name)
   }

@@ -1,6 +1,6 @@
 /*
- * A file that a process keeps for itself, on the model disk. Whatever instant a power cut or a kill comes at, the file is whole, and never
- * older than the last write that has answered; the next process's write succeeds.
+ * A file that a process keeps for itself, on the model disk. A power cut or a kill at any instant leaves the file whole, and never older
+ * than the last write that has answered; the next process's write succeeds.
  */
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import { filePublication } from '../../../src/durable/publish/replace.js'
@@ -18,7 +18,7 @@ import { eachCut } from './static-pods/explore.js'
 const [node, state] = ['/node', '/node/state']
 const path = `${state}/status.json`
 
-/** What is written, in this order; before the first there is nothing, or `earlier`. */
+/** The texts, in the order of the writes; before the first there is none, or `earlier`. */
 const earlier = 'earlier'
 const texts = ['first', 'second', 'third'] as const
 const order: readonly (string | undefined)[] = [undefined, earlier, ...texts]
@@ -84,7 +84,7 @@ async function write(explorer: Explorer, disk: ModelDisk, { meanwhile }: OwnFile
   disk.changed = note
   for (const text of texts) {
     if (text === 'third' && meanwhile) {
-      // Nobody answers for what another program has taken away with its directory.
+      // A write does not vouch for a directory that another program has taken away.
       answered = 0
       meanwhile(disk)
     }

@@ -26,7 +26,7 @@ export interface Played {
 }
 
 export interface PlayOptions {
-  /** Every instant is kept. */
+  /** Keeps every instant. */
   readonly record?: boolean
   /** By a rollback, to the newest earlier content. */
   readonly rollback?: true | undefined
@@ -34,7 +34,7 @@ export interface PlayOptions {
   readonly prepare?: (process: ModelProcess) => void
 }
 
-/** The ledgers while the step is under way: whatever is asked for may already be there. */
+/** The ledgers during the step: each requested content may already be there. */
 export function underWay(ledgers: readonly Ledger[], step: Step): Ledger[] {
   return ledgers.map((ledger, index) => {
     const wanted = step[index]
@@ -42,7 +42,7 @@ export function underWay(ledgers: readonly Ledger[], step: Step): Ledger[] {
   })
 }
 
-/** One call of the core by a process of its own, and whether its answers are true of what is visible. */
+/** One call of the core by a new process, and whether its answers are true of the visible content. */
 export async function play(
   disk: ModelDisk,
   catalogues: readonly Catalogue[],
@@ -111,7 +111,7 @@ export async function play(
   return { outcomes, instants, ledgers, faults, success }
 }
 
-/** Where nothing is left to be removed, that is as it was asked for. */
+/** A missing target is a successful removal. */
 async function removed(process: ModelProcess, path: string): Promise<PublishOutcome> {
   try {
     await removePublished(process, path, {})

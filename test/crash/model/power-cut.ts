@@ -25,8 +25,8 @@ export function powerCut(disk: ModelDisk, choose: Choose): ModelDisk {
 }
 
 /**
- * Of two renames the later can be there without the earlier, here, and then a directory may lie in itself. No file system leaves
- * that, since it orders what it does to directories: the name that closes the loop goes.
+ * Of two renames the later can be there without the earlier, here, and then a directory may lie in itself. No file system leaves that,
+ * since it orders its changes of directories: the name that closes the loop goes.
  */
 function cutLoops(survivors: Map<number, Inode>, number: number, above: Set<number>): void {
   const inode = survivors.get(number)
@@ -40,9 +40,9 @@ function cutLoops(survivors: Map<number, Inode>, number: number, above: Set<numb
 }
 
 interface Survivals {
-  /** How many there are to choose from, each time that something is chosen: the same whatever was chosen before. */
+  /** The number of options at each choice: earlier choices do not change it. */
   readonly options: readonly number[]
-  /** By what was chosen. */
+  /** By its choices. */
   readonly known: Map<string, Inode>
 }
 
@@ -76,7 +76,7 @@ function optionsOf(inode: Inode): number[] {
 function survivingState(inode: Inode, choose: Choose): State {
   const { disk, now, past } = inode
   if (disk === now && inode.changes.length === 0) return now
-  // A link cannot be synced (open gives ELOOP): what is in it comes with its name.
+  // open() of a link gives ELOOP, so no sync reaches it: its text comes with its name.
   if (inode.type === 'symlink') return now
   const attributes = survivingAttributes(inode.disk?.attributes, past, now.attributes, choose)
   if (inode.type === 'directory') return { attributes, data: '', entries: survivingEntries(inode, choose) }
@@ -127,8 +127,8 @@ function survivingEntries({ disk, changes, now }: Inode, choose: Choose): State[
 }
 
 /**
- * Newest first: everything; the new size with zeroes or garbage; sectors that came and sectors that did not; the beginning,
- * cut at a sector or anywhere; what was synced. A file only ever grows.
+ * Newest first: everything; the new size with zeroes or garbage; sectors that came and sectors that did not; the beginning, cut at a sector
+ * or anywhere; the synced bytes. A file only ever grows.
  */
 function possibleContents(synced: string, now: string): readonly string[] {
   if (synced === now) return [now]
@@ -140,7 +140,7 @@ function possibleContents(synced: string, now: string): readonly string[] {
   for (const at of sectors) {
     contents.push(now.slice(0, at) + '\0'.repeat(now.length - at), now.slice(0, at))
     contents.push(synced + garbage(at - synced.length) + now.slice(at))
-    // One in the middle that did not come, whatever was there before.
+    // A sector in the middle that did not come, over any older one.
     const end = Math.min(at + sectorSize, now.length)
     contents.push(now.slice(0, at) + garbage(end - at) + now.slice(end))
     contents.push(now.slice(0, at) + '\0'.repeat(end - at) + now.slice(end))

@@ -1,6 +1,6 @@
 /*
- * A directory moves to another path on the model disk. Whatever instant a power cut or a kill comes at, each path is all old or all new,
- * the new path is first, and the old one is only gone once the new one holds what it held; the same command then goes on.
+ * A directory moves to another path on the model disk. A power cut or a kill at any instant leaves each path all old or all new, the new
+ * path first, and the old one until the new one holds its content; the same command then goes on.
  */
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import { relocate } from '../../../src/durable/move/relocation.js'
@@ -26,7 +26,7 @@ export interface RelocationStory {
   readonly name: string
   /** What the old path holds in the end. */
   readonly end: 'none' | Version
-  /** What has happened before. */
+  /** The calls before. */
   readonly before: (fs: FileSystem) => Promise<void>
   readonly command: (fs: FileSystem) => Promise<void>
 }

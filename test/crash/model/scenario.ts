@@ -5,7 +5,7 @@ import { Catalogue } from './ledger.js'
 import type { Inode } from './inode.js'
 import { ModelDisk } from './model-disk.js'
 
-/** What is asked for in one call: for each target the name of a content, `missing` for its removal, or nothing. */
+/** The request of one call: for each target the name of a content, `missing` for its removal, or nothing. */
 export type Step = readonly (string | undefined)[]
 
 export interface Scenario {
@@ -14,16 +14,16 @@ export interface Scenario {
   readonly contents: readonly Content[]
   /** Directories that exist, durable, outermost first. */
   readonly directories: readonly string[]
-  /** Makes what is there before and was not published: it is durable, and called `foreign`. */
+  /** Makes unpublished content before: it is durable, and called `foreign`. */
   readonly foreign?: (disk: ModelDisk) => void
   /** Name of the content that a process uses, from its publication until the power is cut: it has to be there, whole. */
   readonly used?: string
-  /** The step is made by a rollback: its content is the newest earlier one. */
+  /** The step is a rollback: its content is the newest earlier one. */
   readonly rollback?: true
   /** Calls that came before, all successful; the crash comes in `step`. */
   readonly before: readonly Step[]
   readonly step: Step
-  /** What the next process may ask for: the same, what was there before, and something else. */
+  /** The next process's possible requests: the same, the old content, and another. */
   readonly successors: readonly Step[]
 }
 
@@ -90,8 +90,8 @@ export function makeEntry(
 }
 
 /**
- * What is lost of what belongs to others, or has become of it; and what a finished call should not have left. `theirs`: what
- * may stay under a name that says so, as one text. `known`: whether it is a whole content that the target has had.
+ * The loss or change of a foreign file, or a leftover of a finished call. `theirs`: foreign content that may stay under a quarantine name,
+ * as one text. `known`: whether it is a whole content that the target has had.
  */
 export function faultBeside(
   scenario: Scenario,
@@ -164,14 +164,14 @@ const recordPattern = /^\.[1-9][0-9]*$/
 /** What a name says of an earlier content, without what all of the target's have. */
 const earlierPattern = /^\.(?:0|[1-9][0-9]*)-[0-9a-f]{16}$/
 
-/** The content that is kept under a name. */
+/** The content of a generation's name. */
 function earlierText(disk: ModelDisk, parent: Inode, name: string, { path }: Target): string | undefined {
   const holder = disk.child(parent.number, name)
   const content = holder && disk.child(holder.number, path.slice(path.lastIndexOf('/') + 1))
   return content && holder.now.attributes.mode === 0o700 ? textOf(disk, content) : undefined
 }
 
-/** Whether what the step has replaced is kept as a whole: where the new content is there, in a scenario with history. */
+/** Whether the step's old content is in the history as a whole: where the new content is there, in a scenario with history. */
 export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | undefined {
   const { targets, contents, before, step } = scenario
   const [target] = targets
@@ -189,7 +189,7 @@ export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | und
   return isKept ? undefined : `${replaced ?? 'what was foreign'} was replaced, and is not kept as a whole`
 }
 
-/** What was there before anything was published, as one text. */
+/** The unpublished content before the first publication, as one text. */
 function foreignText(scenario: Scenario, { path }: Target): string | undefined {
   const disk = new ModelDisk()
   for (const directory of scenario.directories) makeDirectory(disk, directory, 0o755)
@@ -198,7 +198,7 @@ function foreignText(scenario: Scenario, { path }: Target): string | undefined {
   return found && textOf(disk, found)
 }
 
-/** What a removal has left of a target that is gone, where no record tells of it: nobody would go on with it. */
+/** The remains of a removed target without a record, so that no later run would remove them. */
 export function leftWithoutRecord({ targets, step }: Scenario, disk: ModelDisk): string | undefined {
   const [target] = targets
   if (target === undefined || step[0] !== missing || find(disk, target.path)) return undefined
@@ -214,7 +214,7 @@ export function leftWithoutRecord({ targets, step }: Scenario, disk: ModelDisk):
     : undefined
 }
 
-/** Whether what somebody uses is there as a whole, under the target's name or another one. */
+/** Whether the used content is there as a whole, under the target's name or another one. */
 export function lostToItsUser(scenario: Scenario, disk: ModelDisk): string | undefined {
   const { used, contents, targets } = scenario
   const [target] = targets

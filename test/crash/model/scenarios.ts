@@ -76,7 +76,7 @@ const labelled: Content = {
   ),
 }
 
-/** User 1000 may read the directory, and what is made in it as far as its mode lets its group. */
+/** User 1000 may read the directory, and its entries as far as their mode lets the group. */
 const opened = listOf(7, 5, 5, 5, 5)
 const below = encoded(
   new Map([
@@ -94,7 +94,7 @@ const certificate = (owner: number, group: number, other: number): string =>
   )
 const inherited = (group: number): string => encoded(new Map([[access, listOf(6, 5, group, group, 0)]]))
 
-/** What is kept by its path; the rest inherits. */
+/** The entries that stay with their path; the others inherit. */
 const kept = { '': { mode: 0o755, extended: top }, 'tls.crt': { mode: 0o640, extended: certificate(6, 0, 0) } }
 const directory = { mode: 0o755, extended: below }
 const secret = { mode: 0o600, extended: inherited(0) }
@@ -116,7 +116,7 @@ const thirdWithLists: Content = {
   extended: { ...kept, other: secret },
 }
 
-/** Those with the fewest instants first: what they show is found sooner. */
+/** Those with the fewest instants first: they find their faults sooner. */
 export const scenarios: readonly Scenario[] = [
   scenario('first publication', certs, [], 'small', ['small', 'third']),
   scenario('first publication with new ancestors', { path: '/etc/a/b/c/certs', form: 'exchange' }, [], 'small', [

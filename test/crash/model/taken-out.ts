@@ -9,10 +9,10 @@ import type { Instant } from './play.js'
 const theirs = 'theirs'
 
 /**
- * Another program puts its own, durably, under the target's name in the last instant before an exchange, which takes it out; and
- * the process is stopped at each instant from there on: killed, or cut off. Whatever its successors do, and wherever they are
- * stopped in turn, the foreign content is somewhere, whole. A successor that finds it under the target's name may replace it,
- * as it would at any other time: that is not gone on with.
+ * Another program puts its own, durably, under the target's name in the last instant before an exchange, which takes it out; and the
+ * process is stopped at each instant from there on: killed, or cut off. Through all of its successors, which stop at each instant in turn,
+ * the foreign content is somewhere, whole. A successor that finds it under the target's name may replace it, as it would at any other time:
+ * the search ends there.
  */
 export async function exploreTakenOut(explorer: Explorer, effort: Effort): Promise<void> {
   const { scenario } = explorer
@@ -65,7 +65,7 @@ async function intrude(
   return { disk, ledgers, trail: run.trail, instants, before: start }
 }
 
-/** Killed there, and cut off there; and whoever comes next. */
+/** A kill there, and a power cut there; and the next process. */
 async function stop(explorer: Explorer, intruded: Intruded, instant: Instant, effort: Effort): Promise<void> {
   const stopped = at(intruded, instant, explorer.scenario.step)
   const found = explorer.visible(stopped)
@@ -76,7 +76,7 @@ async function stop(explorer: Explorer, intruded: Intruded, instant: Instant, ef
   for (const position of positions) await goOn(explorer, position, effort, 2)
 }
 
-/** Somebody removes what was published, and gives the old its name again, durably: then the newest record says nothing any more. */
+/** A person removes the published content, and gives the old its name again, durably: then the newest record does not count any more. */
 function repaired(explorer: Explorer, position: Position, before: Position): Position | undefined {
   const [ledger, ...others] = position.ledgers
   const [target] = explorer.scenario.targets
@@ -88,7 +88,7 @@ function repaired(explorer: Explorer, position: Position, before: Position): Pos
   return { disk, ledgers: [settledLedger(old.visible), ...others], trail }
 }
 
-/** Each successor; it is stopped at each instant, and again somebody comes, as often as `depth` says. */
+/** Each successor; it stops at each instant, and the next one comes, as often as `depth` says. */
 async function goOn(explorer: Explorer, position: Position, effort: Effort, depth: number): Promise<void> {
   if (position.ledgers[0]?.visible === theirs) return
   const { scenario, random } = explorer

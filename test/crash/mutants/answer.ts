@@ -1,4 +1,4 @@
-/** A mutant is killed by a test's own words alone; one that hangs, or breaks what runs it, is not. */
+/** Only a test's own words kill a mutant; a hang, or a broken runner, does not. */
 export type Verdict = 'killed' | 'survived' | 'hangs' | 'breaks'
 
 export interface Answer {

@@ -15,7 +15,7 @@ export interface Item {
   readonly isTest: boolean
   /** Minutes on a busy machine: only for what all others let live. */
   readonly heavy: boolean
-  /** What its answer depends on besides the program. */
+  /** A hash of the item's inputs besides the program. */
   readonly hash: string
 }
 
@@ -68,7 +68,7 @@ function modelItems(): Item[] {
   }))
 }
 
-/** What a test has in a directory of its own: the scenes, and the rules that hold in them. */
+/** A test's own directory: the scenes, and their rules. */
 function besides(name: string): string[] {
   if (!name.endsWith('calls.test.ts')) return []
   return readdirSync(join(project, 'test/durable/calls'))
@@ -76,7 +76,7 @@ function besides(name: string): string[] {
     .map((file) => read(`test/durable/calls/${file}`))
 }
 
-/** What people do to a directory with a command of its own: most of what those refuse is tested there. */
+/** The commands of people on a directory: their tests hold most of the refusals. */
 const commands = ['adopt', 'diff', 'history', 'hold', 'remove', 'replace', 'rollback', 'write']
 
 /** These fail in a copy by themselves: it can write nothing to /dev/shm, and what another process mounts there is not told from its own. */

@@ -35,14 +35,14 @@ export class Bench {
 
   constructor(
     readonly refused: Refused,
-    /** Whether each kill is told apart from a failure of the program as it is, at once; otherwise whoever asks does so, with `fails`. */
+    /** Compares each kill with the unmutated program at once; otherwise the caller does, with `fails`. */
     readonly isStrict = true,
   ) {
     this.#shop = openWorkshop()
     this.#rig = new Rig(this.#shop)
   }
 
-  /** As `try`, but of a killer that kills twice: one that does so once has had luck, and no claim of the table rests on it. */
+  /** As `try`, but with a killer that kills twice: a single kill may be luck, and no claim of the table rests on it. */
   async confirm(
     source: Source,
     mutant: Mutant,
@@ -101,7 +101,7 @@ export class Bench {
       const one = some[at]
       if (answer.verdict === 'killed' && one && (await this.#isKill(one, inMutant, patience))) return answer
       if (answer.verdict !== 'survived' && answer.verdict !== 'killed') worst = answer
-      // One that ends its process, or holds it up, has kept the others behind it from being asked.
+      // A test that ends or blocks its process keeps those behind it from running.
       hangs += answer.verdict === 'hangs' ? 1 : 0
       left = answer.verdict === 'survived' ? [] : some.slice(at + 1)
     }
@@ -127,7 +127,7 @@ export class Bench {
     return kills
   }
 
-  /** What one test says of the mutant. One that hangs or breaks without a mutant, too, has said nothing, and `refused` names it. */
+  /** One test's verdict on the mutant. A test that hangs or breaks without a mutant, too, proves nothing, and `refused` names it. */
   async ask(source: Source, mutant: Mutant, item: Item, seconds: number): Promise<Verdict> {
     const { verdict } = await this.try(source, mutant, [item], () => seconds)
     if (verdict === 'killed' || verdict === 'survived') return verdict

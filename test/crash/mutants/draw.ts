@@ -10,16 +10,16 @@ import { inOrder } from './order.js'
 import { survivors } from './survivors.js'
 
 /*
- * Draws mutants of the program as it is, as many as fit into some seconds, and puts each before the tests that lead to its file until
- * one notices it. A mutant that none notices fails the run, unless it is listed as equivalent or as a known survivor; so does a test
- * that does not pass without a mutant, and a listed name that no mutant has.
+ * Draws mutants of the program as it is, as many as fit into some seconds, and puts each before the tests that lead to its file until one
+ * notices it. A mutant that none notices fails the run, unless it is listed as equivalent or as a known survivor; so does a test that does
+ * not pass without a mutant, and a listed name that no mutant has.
  *
  *   --seed N       the same seed draws the same mutants, in the same order
  *   --seconds N    no mutant is begun after them
  *   --lanes N      so many at a time
  *   --only TEXT    of the mutants whose name, or whose file's path, holds this
- *   --patience N   seconds that may be spent on one mutant, on a machine that does nothing else; in 120 all quick tests are asked
- *   --tolerate N   so many survivors fail nothing: for a draw of mutants that nobody has tried before
+ *   --patience N   seconds for one mutant, on a machine that does nothing else; 120 suffice for all quick tests
+ *   --tolerate N   so many survivors fail nothing: for a draw of untried mutants
  */
 const { values } = parseArgs({
   options: {
@@ -33,7 +33,7 @@ const { values } = parseArgs({
 })
 
 const times = knownTimes()
-/** What a test takes without a mutant; one that was never timed gets so many seconds. One that takes many times longer hangs. */
+/** The seconds of a test without a mutant; of an untimed one so many. A test that takes many times longer hangs. */
 const secondsOf = ({ name }: Item): number => Math.max(1, times[name] ?? 5)
 
 type Drawn = readonly [Source, Mutant]

@@ -1,4 +1,4 @@
-/** Those of adoption, and of what is kept beside a target. */
+/** Those of adoption, and of the files that stay beside a target. */
 export const ofKeeping = [
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',

@@ -1,4 +1,4 @@
-/** Those of sources that read: files, streams, and what is open. */
+/** Those of sources that read: files, streams, and open descriptors. */
 export const ofReading = [
   {
     reason: 'a generation that is too much is named by a record, so that there is a newest one here, and it has a kind',

@@ -2,7 +2,7 @@ import { ofKeeping } from './equivalents-keeping.js'
 import { ofReading } from './equivalents-reading.js'
 import { ofPublishing } from './equivalents-publishing.js'
 
-/** Mutants of which the same is said. */
+/** Mutants with one reason. */
 export interface Listed {
   readonly reason: string
   /** Their names. */

@@ -7,7 +7,7 @@ import { inPart, type Result } from './results.js'
 
 /** What a mutant of `source` is put before, the most promising first. */
 export class Hunt {
-  /** Kills by file and item: what has killed there kills there again. */
+  /** Kills by file and item: a killer in this file kills there again. */
   readonly #kills = new Map<string, number>()
 
   /** What test/README.md says of sources that have no test of their name. */
@@ -21,7 +21,7 @@ export class Hunt {
     readonly limit: number,
     /** So many tests for each mutant, at most: what lives is then tried again by the next run. */
     readonly first: number,
-    /** What is known already. */
+    /** The known results. */
     results: ReadonlyMap<string, Result>,
     named: ReadonlyMap<string, Mutant>,
   ) {
@@ -31,7 +31,7 @@ export class Hunt {
   }
 
   #count(file: string, item: string): void {
-    // As good as what has killed in the same file, though less: what kills elsewhere.
+    // Killers of other files count, too, but less.
     for (const key of [`${file} ${item}`, ` ${item}`]) this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
   }
 
@@ -58,7 +58,7 @@ export class Hunt {
     return this.reach.secondsOf(item) / (1 + kills)
   }
 
-  /** Whether an answer still holds: mutant and killer are what they were, or of one that lives, everything that was tried. */
+  /** Whether an answer still holds: mutant and killer are the same, or for a survivor, all of its tests. */
   isFresh(mutant: Mutant, { verdict, by, hash }: Result): boolean {
     if (verdict === 'killed') {
       const killer = this.items.find(({ name }) => name === by)

@@ -7,14 +7,14 @@ import { type Change, operators } from './operators.js'
 /** One place of the program changed by one operator. */
 export interface Mutant {
   /**
-   * Function, operator and what is changed, without the names of variables: stays the same whatever is edited elsewhere, wherever the
-   * function is moved, and however its file and its variables are called.
+   * Function, operator and the changed text, without the names of variables: stays the same through edits elsewhere, moves of the function,
+   * and new names of its file and its variables.
    */
   readonly id: string
   readonly file: string
   readonly line: number
   readonly change: Change
-  /** Outside of every function: what it changes shows wherever its file is used. */
+  /** Outside of every function: its change shows in each use of its file. */
   readonly isTopLevel: boolean
   /** The declaration that it stands in, as it is then: an answer holds as long as that is the same. */
   readonly context: string

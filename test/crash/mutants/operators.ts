@@ -1,7 +1,7 @@
 import ts from 'typescript'
 import { namesIn, shown } from './shown.js'
 
-/** What is done to a source, and where a test has to come by to notice: an edit of the text, by offsets. */
+/** A change of a source, and the place that a test has to pass to notice: an edit of the text, by offsets. */
 export interface Change {
   readonly operator: keyof typeof operators
   readonly start: number
@@ -9,7 +9,7 @@ export interface Change {
   readonly text: string
   /** The node that runs where the change can show. */
   readonly site: ts.Node
-  /** What is changed, for the mutant's name. */
+  /** The changed text, for the mutant's name. */
   readonly of: string
 }
 
@@ -28,7 +28,7 @@ const dropped: Operator = (node, source) => {
   return [edit(node, source, ';')]
 }
 
-/** Errors swallowed: nothing is thrown, or what is caught is forgotten. */
+/** Errors swallowed: a throw goes, or a caught error. */
 const swallowed: Operator = (node, source) => {
   if (ts.isThrowStatement(node)) return [edit(node, source, ';')]
   if (!ts.isCatchClause(node) || node.block.statements.length === 0) return []

@@ -12,7 +12,7 @@ const broadest = 'test/durable/calls.test.ts'
  * the time of all.
  */
 const quick = 2.5
-/** Of what has not been timed. */
+/** Of an untimed item. */
 const unknown = 1
 
 const wordsOf = (path: string): string[] =>
@@ -39,8 +39,8 @@ function compare(a: readonly number[], b: readonly number[]): number {
 /**
  * What a mutant of this file is put before, the most promising first, as far as names, imports and the last runs say: the test of its name,
  * those that test/README.md names, those that share a word with its name, then the others, and the model disk; the quickest first, and of
- * two those with fewer imports between. A test whose imports do not lead to the file is left out. Which of them come by the mutant
- * is found by putting it before them: measuring that costs as much.
+ * two those with fewer imports between. Leaves out a test whose imports do not lead to the file. Only a run shows which of them pass the
+ * mutant: to measure that costs as much.
  */
 export function inOrder(items: readonly Item[], file: string, times: Times = knownTimes()): Item[] {
   const named = new Set(

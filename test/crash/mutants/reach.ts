@@ -6,7 +6,7 @@ import { type Mutant, probed, type Source } from './mutants.js'
 import { secondsOfChildren, tryItem } from './trial.js'
 import { openWorkshop, type Workshop } from './workshop.js'
 
-/** What an item comes by, and what it costs in CPU-seconds. Mutants are named by the hash of their name. */
+/** The mutants that an item passes, and its CPU-seconds. Mutants are named by the hash of their name. */
 interface Measured {
   readonly hash: string
   readonly seconds: number
@@ -61,7 +61,7 @@ export class Reach {
     }
   }
 
-  /** Measures what is not known, and once more what has failed. */
+  /** Measures the unknown items, and once more those that failed. */
   static async of(items: readonly Item[], sources: readonly Source[], say: (line: string) => void): Promise<Reach> {
     const measures = kept()
     const stale = items.filter(({ name, hash }) => measures[name]?.hash !== hash || !measures[name].isGreen)
@@ -93,7 +93,7 @@ export class Reach {
     return this.#measures[name]?.isGreen ?? false
   }
 
-  /** What nobody has measured yet counts as come by where the rest of its file is. */
+  /** An unmeasured mutant counts as passed by each item that reaches the rest of its file. */
   comesBy({ name }: Item, { id, file: source, isTopLevel }: Mutant): boolean {
     const inFile = this.#files.get(name)?.has(source) ?? false
     if (isTopLevel) return inFile

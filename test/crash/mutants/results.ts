@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { project } from '../../project.js'
 import type { Verdict } from './answer.js'
 
-/** What is known of a mutant. */
+/** The result for a mutant. */
 export interface Result {
   readonly verdict: Verdict
-  /** What has killed it; of one that hangs or breaks, where. */
+  /** Its killer; of a mutant that hangs or breaks, the place. */
   readonly by: string
-  /** Of what the answer was given for. */
+  /** Of the inputs of the answer. */
   readonly hash: string
 }
 
 /** The hash of an answer for which not everything was tried. */
 export const inPart = '-'
 
-/** What is built goes with it: a run that was ended goes on from here, and a new clone begins anew. */
+/** It goes with the build: an aborted run goes on from here, and a new clone begins anew. */
 const file = join(project, 'dist/.mutants-results.tsv')
 
 /** By the mutants' names. */
@@ -35,7 +35,7 @@ export function readResults(): Map<string, Result> {
   )
 }
 
-/** One line each, in the order of their names: what has changed is what differs. */
+/** One line each, in the order of their names, so that a diff shows the changes. */
 export function writeResults(results: ReadonlyMap<string, Result>): void {
   const lines = [...results].sort(([a], [b]) => (a < b ? -1 : 1))
   writeFileSync(file, lines.map(([id, { verdict, by, hash }]) => `${id}\t${verdict}\t${by}\t${hash}\n`).join(''))

@@ -1,6 +1,6 @@
 /*
- * Runs test files one after the other in this process, again and again, each time with modules of its own: what starts it makes a
- * directory of links for each time, and sends its path with the files. `rig.ts` is the other side.
+ * Runs test files one after the other in this process, again and again, each time with newly loaded modules: its parent makes a directory
+ * of links for each time, and sends its path with the files. `rig.ts` is the other side.
  */
 import { once } from 'node:events'
 import { pathToFileURL } from 'node:url'
@@ -24,7 +24,7 @@ process.stdout.write = (text: string | Uint8Array): boolean => {
   return true
 }
 
-/** What `import t from 'tap'` gives a test file here (`rig.ts` writes the module): the root of its own tests. */
+/** The module that `import t from 'tap'` gives a test file here (`rig.ts` writes it): the root of its tests. */
 const shared = globalThis as { __testRoot?: unknown; __testAll?: boolean }
 
 /** `all`: the tests behind the first failure, too. */

@@ -16,7 +16,7 @@ const timesAtMost = 60
 
 const linked = ['src', 'native', 'bin', 'test', 'bench', 'dist', 'package.json']
 
-/** The root of a test file's tests is one that the rig has made for it; behind the first failure it starts no other, unless asked. */
+/** The rig makes the root of a test file's tests; behind the first failure it starts no other, unless `all`. */
 const testModule = `
 const root = () => globalThis.__testRoot
 const test = (...all) => (root().passing() || globalThis.__testAll ? root().test(...all) : Promise.resolve())
@@ -30,8 +30,8 @@ export default new Proxy({}, {
 `
 
 /**
- * A process that runs test files again and again, each time with modules loaded anew: a start costs more than most tests do. Modules are
- * known by their paths, so each time has a directory of links of its own (\`--preserve-symlinks\`).
+ * A process that runs test files again and again, each time with modules loaded anew: a start costs more than most tests do. Node knows
+ * modules by their paths, so each time has a new directory of links (\`--preserve-symlinks\`).
  */
 export class Rig {
   #child: ChildProcess | undefined

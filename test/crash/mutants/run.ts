@@ -10,9 +10,9 @@ import { countsOf, score, writeSummary } from './summary.js'
 import { survivors } from './survivors.js'
 
 /*
- * Every mutant that the operators make of the program, before the tests that come by it. What is known is kept in `dist`: a run that was
- * ended goes on. Once every mutant has an answer, the score is written to docs/mutation-score.md. Fails where a test kills what is listed as
- * equivalent or as a survivor, or none kills what is not.
+ * Every mutant that the operators make of the program, before the tests that come by it. `dist` keeps the results: an aborted run goes on.
+ * Once every mutant has an answer, writes the score to docs/mutation-score.md. Fails where a test kills a mutant that is listed as
+ * equivalent or as a survivor, or none kills another one.
  *
  *   --only TEXT    mutants whose name, or whose file's path, holds this, or this of several
  *   --limit N      no test that takes longer than so many seconds
@@ -25,7 +25,7 @@ import { survivors } from './survivors.js'
  *   --lanes N      so many at a time
  *   --known        only those that have been tried before
  *   --untried      only those that have not
- *   --again        those that lived, and those that are listed as equivalent, once more
+ *   --again        survivors and listed equivalents once more
  */
 const { values } = parseArgs({
   options: {
@@ -81,7 +81,7 @@ const refused = new Refused()
 let done = 0
 const began = performance.now()
 
-/** Kills that are looked at together: a test that fails without a mutant kills none. */
+/** Kills to confirm together: a test that fails without a mutant kills none. */
 const togetherAtMost = 25
 
 async function lane(): Promise<void> {

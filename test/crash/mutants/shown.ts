@@ -48,8 +48,8 @@ export function isLocal(node: ts.Identifier): boolean {
 }
 
 /**
- * The text of a node without the names of its parameters and variables: it stays what it is when those are renamed. `called`: what
- * stands for each.
+ * The text of a node without the names of its parameters and variables, so that new names do not change it. `called`: the replacement of
+ * each.
  */
 export function shown(node: ts.Node, called: (name: string) => string = () => '_'): string {
   const source = node.getSourceFile()

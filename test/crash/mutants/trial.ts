@@ -3,7 +3,7 @@ import { runGroup } from '../process-group.js'
 import { type Answer, answerOf } from './answer.js'
 import type { Item } from './battery.js'
 
-/** Where a copy may write; the rest of the machine is read-only to it, where this user may arrange that. */
+/** Where a copy may write; the rest of the machine is read-only to it, where this user has the right to arrange that. */
 export interface Room {
   readonly directory: string
   readonly temporary: string
@@ -30,7 +30,7 @@ export function inRoom(
   }
 }
 
-/** Runs it on the copy in a process of its own, to the first failure; where that is no answer, to the end. `patience`: seconds. */
+/** Runs it on the copy as a new process, to the first failure; where that is no answer, to the end. `patience`: seconds. */
 export async function tryItem(item: Item, room: Room, patience: number): Promise<Answer> {
   const answer = await run(item, room, patience, true)
   return answer.verdict === 'breaks' ? run(item, room, patience, false) : answer

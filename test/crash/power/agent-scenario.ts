@@ -1,6 +1,6 @@
 /**
- * The daemon on a source of files that changes all the time. What it has logged as published is acknowledged. Once it is
- * killed at a random instant, and started again.
+ * The daemon on a source of files that changes all the time. A log line of a publication acknowledges it. The scenario kills the daemon
+ * once at a random instant, and starts it again.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { filesOf, type Target } from './targets.js'
 const generations = 8
 /** While this one is being published, the agent is killed. */
 const killedAt = 4
-/** Milliseconds within which an agent says what it published. */
+/** Milliseconds within which an agent logs a publication. */
 const patience = 120_000
 
 const target: Target = { path: 'etc/kubernetes/certs', kind: 'directory', content: 'secret' }
@@ -38,7 +38,7 @@ class Agent {
     this.#lines = createInterface({ input: this.#child.stderr })[Symbol.asyncIterator]()
   }
 
-  /** Resolves as soon as it logs that the target holds what its source says. */
+  /** Resolves as soon as it logs that the target has its source's content. */
   async published(): Promise<void> {
     const said: string[] = []
     const late = setTimeout(() => this.#child.kill('SIGKILL'), patience)
@@ -84,7 +84,7 @@ export const agentScenario: Scenario = {
         disk.mark({ event: 'acknowledged', paths, generation })
       }
     } finally {
-      // Whatever has failed: it must not stay on a disk that goes.
+      // In spite of any failure: the agent must not stay on a disk that goes.
       await agent?.end('SIGTERM')
     }
   },

@@ -1,6 +1,6 @@
 /**
- * Another process's fsync between the exchange and barrier 2: while the program under test is held there, this process
- * writes and syncs a file of its own, and meets the failing flush.
+ * Another process's fsync between the exchange and barrier 2: while strace holds the program under test there, this process writes and
+ * syncs another file, and meets the failing flush.
  */
 import { open, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,16 +1,15 @@
 /**
- * Every state that a power cut can leave, from the log of a disk. A write is certain once a flush that began after it has
- * ended; of the others, any subset may be on the disk, and of one of them any number of its sectors.
+ * Every state that a power cut can leave, from the log of a disk. A write is certain once a flush that began after it has ended; of the
+ * others, any subset may be on the disk, and of one of them any number of its sectors.
  *
- * Cuts are made where most is uncertain: just before each flush ends. An instant between two flushes adds nothing, since
- * what was written up to it is a subset of what is uncertain at the end. And just after the program said something.
+ * Cuts come where most is uncertain: just before each flush ends. An instant between two flushes adds nothing, since its writes are a
+ * subset of the uncertain ones at the end. And just after each answer of the program.
  *
- * No write is torn that holds the superblock of ext4 or btrfs: both take for granted that it is written in one piece, and cannot be
- * mounted otherwise, whatever the program did.
+ * No write of the superblock of ext4 or btrfs is torn: both rely on its atomicity, and no mount succeeds otherwise, with or without the
+ * program.
  *
- * A write that reached the disk before a flush began counts as covered by it, although the file system may not have waited
- * for its answer: from outside the two look the same. A failed flush makes nothing certain, and loses nothing
- * that a later one would save.
+ * A write that reached the disk before a flush began counts as covered by it, although the file system may not have waited for its answer:
+ * from outside the two look the same. A failed flush makes nothing certain, and loses nothing that a later one would save.
  */
 import type { LogRecord } from '../../disk/write-log.js'
 import { Expectations, type Expected, type Mark } from './marks.js'

@@ -1,7 +1,7 @@
 /**
- * Examines a recording: rebuilds each of its crash states, mounts it, and asserts what is promised. Before recovery the
- * target is one whole generation, and no older than what was acknowledged; the next run of the program succeeds, leaves
- * nothing behind, and a further one finds nothing to do.
+ * Examines a recording: rebuilds each of its crash states, mounts it, and asserts the promises. Before recovery the target is one whole
+ * generation, and no older than the acknowledged one; the next run of the program succeeds, leaves nothing behind, and a further one finds
+ * nothing to do.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -70,8 +70,8 @@ export async function examine(recording: Recording, { directory, most }: Examine
 }
 
 /**
- * A state that cannot be mounted is made again and mounted once more: what a machine does that is short of something (once in some
- * hundred thousand mounts of btrfs, beside other loop devices) is not what the disk holds.
+ * Makes a state whose mount fails again, and mounts it once more: a machine short of some resource (once in some hundred thousand mounts of
+ * btrfs, beside other loop devices) proves nothing about the disk.
  */
 async function mounted(
   device: LoopMount,
@@ -111,7 +111,7 @@ function kernelSays({ device }: LoopMount): string {
   return lines.length === 0 ? '' : `; the kernel says\n  ${lines.slice(-8).join('\n  ')}`
 }
 
-/** What is wrong; undefined if nothing is. */
+/** The fault; undefined where there is none. */
 export async function examineState(
   mountPoint: string,
   expected: readonly Expected[],

@@ -1,7 +1,6 @@
 /**
- * Examines recordings, named one per line of standard input as JSON, and answers each with a line: a process of its own, in
- * a mount namespace of its own, in which another boot has begun. Records of the runs under test are read after a reboot then,
- * as they would be after a power cut.
+ * Examines recordings, named one per line of standard input as JSON, and answers each with a line: a new process, in a new mount namespace,
+ * with another boot ID. So it reads the records of the runs under test as after a power cut.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'

@@ -21,7 +21,7 @@ import type { Target } from './targets.js'
 
 interface Case {
   readonly target: Target
-  /** What it holds at first; the next one is published to the failing disk. */
+  /** Its first content; the program publishes the next one to the failing disk. */
   readonly from: 0 | 1
 }
 
@@ -34,7 +34,7 @@ export interface Fault extends Case {
 
 /** More operations than any run makes. */
 const forGood = 1_000_000
-/** How many writes are made to fail, each once and for good. */
+/** How many writes fail, each once and for good. */
 const sampledWrites: Record<Depth, number> = { few: 2, default: 2, exhaustive: Infinity }
 
 const cases: readonly Case[] = [
@@ -166,7 +166,7 @@ export class FailingDisk {
   }
 
   /**
-   * What is visible must be what the program said. Not where the file system has given up: an xfs that has shut down shows
+   * The visible content must be the one that the program reported. Not where the file system has given up: an xfs that has shut down shows
    * nothing, and a btrfs that has aborted forgets the entries of directories that it had not written.
    */
   #judge({ target, from }: Case, [result]: Answer): string | undefined {

@@ -21,7 +21,7 @@ const strace = [
   '-e',
   'trace=renameat2',
   '-e',
-  // Sent as the call begins, it is taken as the call ends (ptrace(2), syscall-enter-stop).
+  // Sent as the call begins, the signal takes effect as it ends (ptrace(2), syscall-enter-stop).
   'inject=renameat2:signal=SIGSTOP',
 ]
 

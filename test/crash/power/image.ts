@@ -59,7 +59,7 @@ export class Image {
     for (let number = Math.floor(record.offset / chunk); number <= last; number++) this.#add(number)
   }
 
-  /** What is still zero, as most of a new journal is, needs no place in the file. */
+  /** Zeroes, as in most of a new journal, need no place in the file. */
   #add(number: number): void {
     if (this.#written.has(number)) return
     const bytes = this.#bytes.subarray(number * chunk, (number + 1) * chunk)

@@ -1,6 +1,6 @@
 /**
- * The library under test: what is built in this package's dist, or what HOLDFAST_DIST names, such as a copy in which a
- * step has been removed. Loaded at run time, so that the suite itself is never the mutated one.
+ * The library under test: this package's dist, or the directory of HOLDFAST_DIST, such as a copy with a step removed. Loaded at run time,
+ * so that the suite itself is never the mutated one.
  */
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -50,7 +50,7 @@ export async function publish(
   generation: number,
 ): Promise<(Result | { error: Failure })[]> {
   const { replaceDirectories, replaceFile, AtOnceFileSystem } = await library()
-  // By turns as whoever embeds the library makes its calls, and as the agent and the commands do.
+  // By turns as a program that embeds the library, and as the agent and the commands do.
   const fs = generation % 2 === 0 ? undefined : new AtOnceFileSystem()
   const [first] = targets
   if (first?.life !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Targets with a life: each generation is a step of a story, which whoever comes after a power cut repeats, or goes on from. `act` does
- * a step, `problem` looks at what lies beside the target: without the library under test, as far as that can be.
+ * Targets with a life: each generation is a step of a story, which the next process after a power cut repeats, or continues. `act` does a
+ * step, `problem` checks the files beside the target: without the library under test, as far as that can be.
  */
 import type { DirectoryPublicationOptions } from '../../../src/durable/publish/request.js'
 import { createHash } from 'node:crypto'
@@ -24,23 +24,23 @@ interface Place {
   readonly target: Target
   readonly path: string
   readonly durable: typeof durableModule
-  /** In which nobody uses anything: a look at all processes takes its time, and has tests of its own. */
+  /** A file system without users: a scan of all processes takes its time, and has other tests. */
   readonly fs: FileSystem
 }
 
 interface Story {
   readonly act: (place: Place, step: number) => Promise<Result>
-  /** What is wrong of this step, where the target holds its content. */
+  /** The fault of this step, where the target holds its content. */
   readonly problem: (place: Place, step: number, how: HowFar) => Promise<string | undefined>
 }
 
 /**
- * How far a step has come: the program has said that it is `done`, the `next` one has begun after that; or, after a power cut, somebody
- * else has done it again.
+ * How far a step has come: the program has said that it is `done`, the `next` one has begun after that; or, after a power cut, another
+ * process has done it again.
  */
 type HowFar = 'begun' | 'done' | 'next' | 'repeated'
 
-/** Somebody else's, beside each target. */
+/** A foreign file, beside each target. */
 const bystander = 'bystander'
 const theirs = 'it is not ours'
 const forEver = Number.MAX_SAFE_INTEGER / 2
@@ -105,7 +105,7 @@ const reason = 'kept as it is'
 const lastMove = 4
 const oldPath = 'was/certs'
 
-/** What is there before anything is published. */
+/** The content before the first publication. */
 export function beforeLife(mountPoint: string, targets: readonly Target[]): void {
   for (const target of targets) {
     if (target.life === undefined) continue
@@ -124,7 +124,7 @@ export async function act(mountPoint: string, target: Target, step: number): Pro
   return story.act(place, step)
 }
 
-/** What is wrong beside the target, where it holds what one of these steps leaves. */
+/** The fault beside the target, where it holds the content of one of these steps. */
 export async function lifeProblem(
   mountPoint: string,
   target: Target,
@@ -203,13 +203,13 @@ async function heldBy({ durable, path }: Place): Promise<string | undefined> {
   return hold?.reason ?? (pin && 'pinned')
 }
 
-/** Whether whoever publishes it without more ado is told that it is held. */
+/** Whether an ordinary publication fails with Held. */
 async function isRefused(place: Place): Promise<boolean> {
   const refusal = await failureOf(publish(place, stepsOf('history'), {}))
   return refusal !== undefined && 'reason' in refusal && refusal.reason === 'Held'
 }
 
-/** Earlier contents are what they were, the library says so, and those that must be there are. */
+/** Earlier contents are unchanged, the library says so, and the required ones are there. */
 async function pastProblem(
   place: Place,
   required: readonly number[],

@@ -59,7 +59,7 @@ export class LoggedDisk {
     appendMark(this.#log, mark)
   }
 
-  /** From an empty disk to a mounted file system, with what is there before any target; from here on, power cuts count. */
+  /** From an empty disk to a mounted file system, with the content before the targets; from here on, power cuts count. */
   async prepare(targets: readonly Target[]): Promise<void> {
     await this.disk.format(this.fileSystem)
     await this.disk.mount()

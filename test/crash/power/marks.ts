@@ -29,14 +29,14 @@ export interface Expected {
   readonly target: Target
   /** Generations of which the target must hold exactly one. */
   readonly allowed: readonly number[]
-  /** The newest generation that anybody has asked for. */
+  /** The newest requested generation. */
   readonly newest: number
 }
 
 /** The state of knowledge after each mark. */
 export class Expectations {
   readonly #targets = new Map<string, Expected>()
-  /** What was allowed when the publication that is going on began. */
+  /** The allowed contents at the start of the current publication. */
   readonly #before = new Map<string, readonly number[]>()
 
   get all(): readonly Expected[] {
@@ -75,7 +75,7 @@ export class Expectations {
       case 'acknowledged':
         return { allowed: [generation], newest }
       case 'failed':
-        // Not published: the target is what it was, with whatever doubt there was.
+        // Not published: the target is unchanged, with any earlier doubt.
         return { allowed: mark.published ? allowed : (this.#before.get(path) ?? allowed), newest }
     }
   }

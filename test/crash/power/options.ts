@@ -17,7 +17,7 @@ export interface Options {
 export const usage = `usage: npm run test:power -- [--file-systems ext4,xfs,btrfs] [--only PART-OF-A-NAME,…] [--seed N]
          [--quick | --exhaustive] [--bail] [--keep DIR] | --replay DIR`
 
-/** Throws an Error that says what is wrong with the arguments. */
+/** Throws an Error that names the mistake in the arguments. */
 export function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): Options | 'help' {
   const { values } = parseArgs({
     args: [...args],

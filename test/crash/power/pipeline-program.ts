@@ -2,7 +2,7 @@
 import { Pipeline, type Plan } from './pipeline.js'
 
 const plan = JSON.parse(process.argv[2] ?? '') as Plan
-// What it has mounted vanishes with the mount namespace, and the disks with their standard input.
+// Its mounts vanish with the mount namespace, and the disks with their standard input.
 process.stdin.on('end', () => process.exit(1)).resume()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 

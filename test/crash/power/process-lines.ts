@@ -1,4 +1,4 @@
-/** A child process that is asked with one line and answers with one. */
+/** A child process that answers each line with a line. */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** A stream of its own for each purpose, so that one more choice here changes none elsewhere. */
+  /** Another stream for each purpose, so that one more choice here changes none elsewhere. */
   static for(seed: number, purpose: string): Random {
     let hash = seed >>> 0
     for (const byte of Buffer.from(purpose)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0

@@ -1,4 +1,4 @@
-/** Runs a scenario on a logged disk of its own. */
+/** Runs a scenario on a new logged disk. */
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FileSystem } from '../../disk/disk.js'
@@ -9,7 +9,7 @@ import { sceneOf, type Scenario } from './scene.js'
 
 export interface RunContext {
   readonly fileSystem: FileSystem
-  /** Where to put what is made. */
+  /** The directory for the recordings. */
   readonly directory: string
   readonly seed: number
   readonly depth: Depth

@@ -1,6 +1,6 @@
 /**
- * A run on a logged disk: the logs, one after the other from an empty disk on, and what has to be known to rebuild every
- * state that a power cut in it could have left. Written beside a violation, so that it can be examined again.
+ * A run on a logged disk: the logs, one after the other from an empty disk on, and the facts that rebuild every state that a power cut in
+ * it could have left. Written beside a violation, so that it can be examined again.
  */
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -12,16 +12,16 @@ export interface Recording {
   readonly scenario: string
   /** Bytes of the disk. */
   readonly size: number
-  /** Whatever is in the logs before the last one is on the disk whole: it was unmounted in good order. */
+  /** The disk has all writes of the logs before the last one: its unmount was in good order. */
   readonly logs: readonly string[]
-  /** Where power cuts are tried: before each flush and after what the program said, or only after that and at the end. */
+  /** Where power cuts come: before each flush and after each answer of the program, or only after those and at the end. */
   readonly cuts: 'flushes' | 'said'
   readonly seed: number
   /** How many states: see cuts.ts. */
   readonly depth: Depth
   /** No more states than these, drawn; absent: all. */
   readonly most?: number
-  /** What was done to the program or to the disk, for whoever reads of a violation. */
+  /** The fault of the program or the disk, for the reader of a violation. */
   readonly note?: string
 }
 

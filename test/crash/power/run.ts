@@ -1,6 +1,6 @@
 /**
- * Power cuts and failing disks under real file systems. As root, on Linux with /dev/fuse, loop devices, strace, and mkfs.ext4,
- * mkfs.xfs, mkfs.btrfs:
+ * Power cuts and failing disks under real file systems. As root, on Linux with /dev/fuse, loop devices, strace, and mkfs.ext4, mkfs.xfs,
+ * mkfs.btrfs:
  *
  *     npm run compile && node dist/test/crash/power/run.js [OPTIONS]
  *
@@ -8,12 +8,12 @@
  *
  *     HOLDFAST_DIST=/path/to/dist node dist/test/crash/power/run.js --quick --file-systems btrfs
  *
- * `--quick`: few states, and an end at the first violation. `--only PART,PART`: scenarios whose names contain one of these.
- * `--exhaustive`, or HOLDFAST_CRASH=long: all that fits into an hour. The exit code is 0 if nothing was violated, 1 if something was, 2 if the
- * suite cannot run here or did not come to its end.
+ * `--quick`: few states, and an end at the first violation. `--only PART,PART`: scenarios whose names contain one of these. `--exhaustive`,
+ * or HOLDFAST_CRASH=long: all that fits into an hour. The exit code is 0 if nothing was violated, 1 if something was, 2 if the suite cannot
+ * run here or did not come to its end.
  *
- * The seed decides which states are examined of a recording; the recording itself, timing and all, cannot be made again.
- * So a violation's is kept, and `--replay DIR` examines it again, state by state.
+ * The seed decides which states of a recording the suite examines; the recording itself, timing and all, cannot be made again. So the suite
+ * keeps a violation's, and `--replay DIR` examines it again, state by state.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -83,7 +83,7 @@ async function all({ fileSystems, seed, ...rest }: Options): Promise<number> {
 async function pipeline(plan: Plan, take: (report: Report) => void): Promise<number> {
   const path = new URL('./pipeline-program.js', import.meta.url).pathname
   mkdirSync(plan.directory)
-  // A namespace for each: one that another began while this one has something mounted would keep that mounted.
+  // A namespace for each: a later namespace would keep a mount that exists here at its start.
   const command = ['--mount', '--propagation', 'private', '--', process.execPath, path, JSON.stringify(plan)]
   const child = spawn('unshare', command, {
     stdio: ['pipe', 'pipe', 'inherit'],

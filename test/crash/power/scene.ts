@@ -8,7 +8,7 @@ import type { Target } from './targets.js'
 export interface Scenario {
   readonly name: string
   readonly targets: readonly Target[]
-  /** So many states are drawn where not all are asked for; absent: each is examined. */
+  /** So many states are drawn where the run does not want all; absent: each is examined. */
   readonly most?: number
   run(scene: Scene): Promise<void>
 }

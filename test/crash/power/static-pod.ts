@@ -16,7 +16,7 @@ import { treeDifference } from './observe.js'
 import { filesOf, type Target, type WantedFile, wholeFile } from './targets.js'
 
 const pod = 'web-pod'
-/** What is staged, or was to be removed. */
+/** Staged entries, and those on their way out. */
 const staging = /^\.holdfast-[0-9a-f]{16}-/
 
 function placesOf(mountPoint: string, { path }: Target) {
@@ -95,7 +95,7 @@ export async function publishPod(mountPoint: string, target: Target, generation:
   return { outcome }
 }
 
-/** What is wrong beside the live manifest, where it is one of these generations; 0 is none. */
+/** The fault beside the live manifest, where it is one of these generations; 0 is none. */
 export function podProblem(mountPoint: string, target: Target, allowed: readonly number[]): string | undefined {
   if (target.kind !== 'pod') return undefined
   const { resourceDirectory } = placesOf(mountPoint, target)

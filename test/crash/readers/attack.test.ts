@@ -1,6 +1,6 @@
 /*
- * Somebody who may write beside the target replaces what is staged by symbolic links, while it is staged, published, recovered
- * and removed. Such a writer can spoil the publication; but nothing outside may be written, chmodded, chowned or removed by it.
+ * A user who may write beside the target replaces staged entries by symbolic links, while holdfast stages, publishes, recovers and removes
+ * them. Such a writer can spoil the publication; but holdfast must not write, chmod, chown or remove anything outside.
  */
 import { lstatSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ function portrait(path: string): string[] {
   })
 }
 
-/** The attacker goes on meanwhile: what was a link a moment ago may be gone, or something else. */
+/** The attacker goes on meanwhile: a link of a moment ago may be gone, or another entry. */
 const removeLink = (path: string): void => {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
   try {

@@ -1,7 +1,7 @@
 /**
- * A program that has the right to write where holdfast stages, and abuses it: `ATTACKER PARENT VICTIM`. Again and again, whatever
- * is staged in PARENT is replaced by symbolic links that lead to VICTIM, a directory that has entries of the same names. Ends
- * when its standard input does, and tells how often it struck.
+ * A program that has the right to write where holdfast stages, and abuses it: `ATTACKER PARENT VICTIM`. Again and again, it replaces the
+ * staged entries in PARENT by symbolic links that lead to VICTIM, a directory that has entries of the same names. Ends when its standard
+ * input does, and prints how often it struck.
  */
 import { closeSync, constants, openSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const struck: Record<string, number> = { directory: 0, subdirectory: 0, file: 0,
 process.stdin.on('end', () => (control.end = true)).resume()
 process.stdout.write('ready\n')
 
-/** Whatever is there makes way for a link. The attacker itself must not follow its links, or the harm would be its own. */
+/** The entry makes way for a link. The attacker itself must not follow its links, or the harm would be its own. */
 function strike(what: string, path: readonly string[], to: string): void {
   within(path, (prey) => {
     renameSync(prey, join(parent, `stolen-${++strikes}`))
@@ -47,7 +47,7 @@ function within(path: readonly string[], act: (path: string) => void): void {
   }
 }
 
-/** holdfast may still be writing into what was stolen from it. */
+/** holdfast may still be writing into the stolen entry. */
 function clear(name: string): void {
   try {
     rmSync(join(parent, name), { recursive: true, force: true })

@@ -1,7 +1,6 @@
 /**
- * A program that reads one target until it is asked to end (its standard input closes): `READER HOW TARGET`, and reports what it
- * saw as JSON: how often it looked, how many versions, how often a directory that it held was replaced, and everything that
- * must not be.
+ * A program that reads one target until its standard input closes: `READER HOW TARGET`, and reports as JSON: its reads, the versions, the
+ * replacements of a directory that it held open, and each violation.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -58,7 +57,7 @@ function byDescriptor(): void {
     const round = Number([...seen][0]?.split('-')[1])
     const all = [`only-${round % 2}`, 'sub', 'tls.crt', 'tls.key']
     if (listed.join() !== all.join()) {
-      // The removal of a replaced directory takes its names one by one: a part of one set, in what is no longer the target.
+      // The removal of a replaced directory takes its names one by one: a part of one set, in a directory that is not the target any more.
       if (listed.every((name) => all.includes(name)) && !isTarget(directory)) shortened++
       else complain(`listed ${listed.join()} of ${round}`)
     }

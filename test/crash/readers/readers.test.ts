@@ -39,7 +39,7 @@ function sawNothingWrong(t: Test, seen: readonly Seen[], whom: string): void {
   }
 }
 
-/** Nothing but the targets and what is kept beside them. */
+/** Only the targets and their locks and records. */
 function tidy(t: Test, parent: string, targets: number): void {
   const expected = ['lock', 'record'].flatMap((kind) => Array.from({ length: targets }, () => kind))
   t.same(kept(parent), expected, 'a lock and a record for each target, nothing else')
@@ -100,7 +100,7 @@ await t.test(`two targets in one parent, one writer killed again and again, seed
   tidy(t, join(root, 'parent'), 2)
 })
 
-/** Two writers, each by a path of its own to one target. */
+/** Two writers, each with another path to one target. */
 async function rivals(t: Test, paths: readonly [string, string], within: readonly string[], cast: Cast): Promise<void> {
   const target = paths[0]
   await cast.written(cast.writer(target, 1))

@@ -35,7 +35,7 @@ await t.test('through one descriptor of the directory: one set, or ENOENT', asyn
   closeSync(directory)
 })
 
-await t.test('one file holds both: opened once, it is one version, however slowly it is read', async (t) => {
+await t.test('a reader of one file with both parts gets one version, however slowly it reads', async (t) => {
   const parent = join(scratch(t), 'parent')
   mkdirSync(parent)
   const combined = join(parent, 'server.pem')

@@ -1,7 +1,7 @@
 /**
- * A program that publishes to one target again and again, and says so: `WRITER TARGET COUNT [FILES]`. Each version's files all
- * hold the version's number, padded, so that whoever reads recognizes a mixture, and a part. Ends with a line of
- * what happened; a failure other than a lock that another process holds ends it with 1.
+ * A program that publishes to one target again and again, and says so: `WRITER TARGET COUNT [FILES]`. Each version's files all hold the
+ * version's number, padded, so that a reader recognizes a mixture, and a part. Ends with a line of totals; a failure other than a lock that
+ * another process holds ends it with 1.
  */
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -61,10 +61,10 @@ const drizzles = [
     first: 5,
     step: 13,
   })),
-  // Its own files and its objects are read on the same threads; looking.test.ts has the target's alone.
+  // The same threads read its own files and its objects; looking.test.ts has the target's alone.
   { code: 'EIO', calls: looking, first: 4, step: 11 },
 ]
-await t.test('no descriptor is lost under errors', { skip }, async (t) => {
+await t.test('an agent under errors of its reads leaks no descriptor', { skip }, async (t) => {
   const root = scratch(t)
   const node = new Node(root, executable(root))
   t.teardown(() => node.end())
@@ -75,7 +75,7 @@ await t.test('no descriptor is lost under errors', { skip }, async (t) => {
   // One more, so that everything that is opened once has been.
   node.put('v1')
   await until('the second version', () => node.version() === 'v1' && kept(node.parent).length === 2)
-  // What it opens in passing is closed again: the fewest of many looks.
+  // It closes the descriptors of a read again: the fewest of many counts.
   let before = descriptors()
   for (let look = 0; look < 20; look++) {
     await sleep(25)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { plainNode } from './distribution.js'
 
-/** Milliseconds for whatever is waited for. */
+/** Milliseconds for each wait. */
 const patience = 120_000
 
 export async function until(what: string, check: () => boolean): Promise<void> {
@@ -98,7 +98,7 @@ export class Node {
     return child
   }
 
-  /** Its threads but the one that JavaScript runs on. */
+  /** Its threads without the one of JavaScript. */
   threads(agent: ChildProcess): string[] {
     return readdirSync(`/proc/${agent.pid ?? 0}/task`).filter((thread) => thread !== String(agent.pid))
   }

@@ -1,6 +1,6 @@
 /*
- * Linux's AIO, refused, interrupted, taking less than it is asked to, and failing: a barrier is passed only when every file and
- * directory has been synced, and an answer that is lost is a failure.
+ * Linux's AIO, refused, interrupted, partial, and failing: a barrier succeeds only after the sync of every file and directory, and a lost
+ * completion is a failure.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ interface Watched {
   readonly synced: readonly string[]
 }
 
-/** Publishes in a process of its own, whose AIO and fsync calls are watched, with a fault among them. */
+/** Publishes as a new process under strace, which watches its AIO and fsync calls, with a fault among them. */
 async function publish(
   t: Test,
   { rounds = 1, files = 2, inject = [] }: { rounds?: number; files?: number; inject?: readonly string[] },
@@ -113,7 +113,7 @@ await t.test('io_getevents interrupted, again and again', { skip: strace }, asyn
 })
 
 await t.test(
-  'completions that cannot be collected: not published, and nothing stale is believed',
+  'a barrier whose completions are lost publishes nothing, and believes no stale one',
   { skip: strace },
   async (t) => {
     const watched = await publish(t, { rounds: 3, inject: ['io_getevents:error=EIO:when=3'] })

@@ -1,6 +1,6 @@
 /**
- * What is tested: the built program and library, or those of HOLDFAST_DIST, a directory compiled elsewhere (with a step of the
- * algorithm taken out, to see that somebody notices).
+ * The program and library under test: the built ones, or those of HOLDFAST_DIST, a directory compiled elsewhere (without a step of the
+ * algorithm, to see that a suite notices).
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * Imported before the program: loads what it will load, tells the parent which thread libuv does its file work on, and waits
- * for leave to begin. So the parent can attach strace to exactly that thread, and its first call is the program's own.
- * With UV_THREADPOOL_SIZE=1 all asynchronous calls are made by that thread, one after the other, in the same order each time.
+ * Imported before the program: loads its modules, tells the parent which thread libuv does its file work on, and waits for leave to begin.
+ * So the parent can attach strace to exactly that thread, and its first call is the program's own. With UV_THREADPOOL_SIZE=1 that thread
+ * makes all asynchronous calls, one after the other, in the same order each time.
  */
 import crypto from 'node:crypto'
 import { closeSync, readSync, writeSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-// What is staged has the same name in every run, so that strace can be given its path.
+// Staged entries have the same name in every run, so that strace can filter by path.
 let drawn = 0
 Object.assign(crypto, { randomBytes: (size: number) => Buffer.alloc(size, ++drawn) })
 syncBuiltinESMExports()

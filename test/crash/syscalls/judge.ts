@@ -38,7 +38,7 @@ export async function states(scenario: Scenario, root: string): Promise<(string 
   })
 }
 
-/** Calls whose failure may not be overlooked: content, attributes and durability of what is published depend on them. */
+/** Calls whose failure the program must not overlook: content, attributes and durability of a target depend on them. */
 const essential = new Set(['write', 'fchmod', 'fchown', 'sync_file_range', 'fsync', 'io_submit', 'io_getevents'])
 
 /** Where in the run a call lies. */
@@ -89,7 +89,7 @@ function exitCode({ prepared, site, fault }: Job, code: number | null): string[]
   return when === 'committed' && code !== 0 ? [`exit ${code} once all was durable`] : []
 }
 
-/** Done, or a failure that is named, with what is left. */
+/** Success, or a named failure, with the state that it leaves. */
 function ending(
   { code, signal, stdout, stderr }: Traced,
   fault: Fault,
@@ -106,7 +106,7 @@ function ending(
   return said.includes(fault) ? [] : [`does not name ${fault}: ${message}`]
 }
 
-/** Exit code and message, against what is there. */
+/** Exit code and message, against the disk. */
 function truth(run: Traced, fault: Fault, isOld: readonly boolean[], isNew: readonly boolean[]): string[] {
   const wrong: string[] = []
   if (run.code === null || ![0, 1, 3].includes(run.code)) return [`exit ${run.code ?? run.signal}: ${run.stderr}`]
@@ -116,7 +116,7 @@ function truth(run: Traced, fault: Fault, isOld: readonly boolean[], isNew: read
     const failed = answer.outcome === undefined || answer.outcome === 'failed'
     const unknown = answer.published === true || answer.reason === 'DurabilityUnknown'
     const message = answer.message ?? ''
-    // The old path of what moves stays as it is until it is said to follow.
+    // The old path of a move stays until the message says that it follows.
     const waits = answer.outcome === 'moving' && !/ \((both|draining)\): /.test(message)
     if (!failed && !(waits ? isOld : isNew)[index]) wrong.push(`says ${answer.outcome ?? ''}, and is not: ${message}`)
     if (failed && unknown && !isNew[index]) wrong.push('says that it is visible, and it is not')

@@ -26,7 +26,7 @@ async function pastOf(target: string, ...counts: readonly number[]): Promise<str
   return [...damaged, ...wrong]
 }
 
-/** A content that is kept while another one goes, one that is taken over, and one that moves. */
+/** A target with history whose generation goes, an adoption, and a move. */
 const batch: Scenario = {
   name: 'sync: history, adoption, relocation',
   targets: ['kept', 'adopted', 'new/moved', 'was/moved'],
@@ -77,7 +77,7 @@ const rollback: Scenario = {
     const target = certs(root)
     const found = await readPublication(target)
     const isThere = found?.pin !== undefined && found.differences.length === 0 && found.settled
-    // Nothing to roll back to: what was left goes with whatever is published next.
+    // Without a source for a rollback: the leftovers go with the next publication.
     if (isThere) return [(await replaceDirectory(target, { files: synced('new') })).outcome]
     return [(await rollBack(target, { pin: { reason: '', until: 'released' } })).outcome]
   },
@@ -115,7 +115,7 @@ const removal: Scenario = {
   after: ['io_submit ', 'io_getevents ', 'unlink key', 'rmdir STAGING', 'unlink RECORD'],
 }
 
-/** Only the record changes: a hold that was acknowledged is there, and one that was not, or is. */
+/** Only the record changes: an acknowledged hold is there; another one may be. */
 const hold: Scenario = {
   name: 'hold',
   targets: ['certs'],

@@ -1,6 +1,6 @@
 /*
- * A process that publishes again and again, while its opening, looking and listing fail now and then: the answer is true each
- * time, no descriptor is lost, and once the errors end nothing is left of them.
+ * A process that publishes again and again, while its open, stat and list calls fail now and then: each answer is true, it leaks no
+ * descriptor, and the errors leave no trace.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -11,7 +11,7 @@ const [target = '', rounds = '1', count = '2'] = process.argv.slice(2)
 const built = pathToFileURL(join(process.env['HOLDFAST_BUILT'] ?? '', 'src/durable/index.js')).href
 const { replaceDirectory } = (await import(built)) as typeof Durable
 
-/** 0 where there is nothing; undefined for a mixture. What it looks with is no call of a thread that strace watches. */
+/** 0 where there is nothing; undefined for a mixture. Its reads run on no thread that strace watches. */
 function held(): number | undefined {
   let names: string[]
   try {

@@ -1,4 +1,4 @@
-/** What is swept: commands of the program, each from a state of the disk that is made again for every run. */
+/** The scenarios of the sweep: commands of the program, each from the same state of the disk in every run. */
 import { join } from 'node:path'
 import { library } from './distribution.js'
 import { clean, configure, placeOf, put, runSync, type Scenario, synced, syncArgs } from './scene.js'

@@ -11,7 +11,7 @@ export interface Scenario {
   readonly targets: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
-  /** Makes what is there before. */
+  /** Makes the content before. */
   readonly prepare: (root: string) => Promise<void>
   readonly args: (root: string) => string[]
   /** The same once more; resolves to each target's outcome, or throws. */
@@ -23,7 +23,7 @@ export interface Scenario {
   readonly hasPhases?: false
   /** What counts of each target beside its content. */
   readonly look?: (root: string) => Promise<string>
-  /** What is wrong beside the targets, once the same was done again. */
+  /** The faults beside the targets, after a second run of the command. */
   readonly beside?: (root: string) => Promise<string[]>
   /** Calls that every run must make, as `call subject`, before the exchange and after it: the algorithm's own promise. */
   readonly before: readonly string[]

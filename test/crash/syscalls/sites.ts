@@ -9,7 +9,7 @@ export interface Site {
   readonly number: number
   /** Relative path of the open file, where strace has to look for the call by that: see below. */
   readonly file?: string
-  /** What it is done to, without what is random in names: for people. */
+  /** Its file or directory, without the random parts of names: for people. */
   readonly subject: string
   /** Whether it changes something, makes it durable, or begins the work. */
   readonly writes: boolean
@@ -55,7 +55,7 @@ export async function sitesOf(
 /** What \`sync\` notes in the state directory: which directories are configured. */
 const listed = 'directories.json'
 
-/** Where in a run what is staged becomes visible. */
+/** The place in a run where staged content becomes visible. */
 export function exchangeIn(sites: readonly Pick<Site, 'call' | 'subject'>[]): number {
   return sites.findIndex(({ call, subject }) => (call === 'renameat2' || call === 'rename') && subject !== listed)
 }
@@ -68,7 +68,7 @@ function subjectOf(call: string, rest: string, root: string): string | undefined
   // A name inside an open directory; the listing of one; or the path of an open file.
   const isList = rest.includes(`${listed}"`)
   const subject = isList ? listed : call === 'renameat2' ? 'the target' : (inside ?? path)
-  // The hint, or the wait for what it has begun: two steps.
+  // The hint, or the wait for its write-out: two steps.
   const waits = call === 'sync_file_range' && rest.includes('WAIT_AFTER') ? ', waiting' : ''
   return (subject === undefined ? undefined : subject + waits)
     ?.replace(/\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}/g, 'STAGING')

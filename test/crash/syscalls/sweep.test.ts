@@ -1,10 +1,10 @@
 /*
- * The real program, each of whose writing calls is made the last that it makes (SIGKILL) or made to fail, by strace. Afterwards
- * each target must be old or new and whole, exit code and message true, and the next run must complete it and leave nothing.
+ * The real program; strace makes each of its writing calls its last one (SIGKILL), or makes it fail. Afterwards each target must be old or
+ * new and whole, exit code and message true, and the next run must complete it and leave nothing.
  *
- * HOLDFAST_SWEEP=all takes every fault at every call, reading ones too; a number so many of them; =cheap a few, up to the first
- * that breaks something; =steps none, and only looks for the calls that every run must make. HOLDFAST_SWEEP_ONLY takes only
- * what is described so, such as "EIO at sync_file_range"; HOLDFAST_SEED replays a sample.
+ * HOLDFAST_SWEEP=all takes every fault at every call, reading ones too; a number so many of them; =cheap a few, up to the first that breaks
+ * something; =steps none, and only looks for the calls that every run must make. HOLDFAST_SWEEP_ONLY takes only sites of this description,
+ * such as "EIO at sync_file_range"; HOLDFAST_SEED replays a sample.
  */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
@@ -23,7 +23,7 @@ const extent = process.env['HOLDFAST_SWEEP'] ?? 'usual'
 const only = process.env['HOLDFAST_SWEEP_ONLY'] ?? ''
 const faults: readonly Fault[] = extent === 'cheap' ? ['SIGKILL', 'EIO'] : ['SIGKILL', ...errors]
 const runs = { steps: 0, cheap: 120, usual: 160, all: Infinity }[extent] ?? Number(extent)
-/** What is to be known soon is known of the algorithm alone; what comes after a first publication rests on that. */
+/** A brief run knows the algorithm alone; the steps after a first publication rest on that. */
 const isBrief = extent === 'steps' || extent === 'cheap'
 const swept = isBrief ? scenarios : [...scenarios, ...lives]
 /** As many as there is time for each day: a run of these takes twice as long. */

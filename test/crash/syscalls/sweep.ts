@@ -112,7 +112,7 @@ function isHit({ log }: Traced, { site, fault }: Job): boolean {
   return fault !== 'SIGKILL' || log.includes('+++ killed by SIGKILL')
 }
 
-/** Beside what is wrong, all that the program and strace have said. */
+/** The faults, with all output of the program and strace. */
 function told(job: Job, wrong: readonly string[], { code, signal, stdout, stderr, log }: Traced): string {
   const lines = [...wrong, `exit ${code ?? signal}`, `stdout: ${stdout}`, `stderr: ${stderr}`, `strace: ${log}`]
   return [describe(job), ...lines].join('\n').trimEnd().replaceAll('\n', '\n  ')

@@ -1,4 +1,4 @@
-/** What was injected, and what broke: scenario × call, one column for each fault. */
+/** The injected faults, and their breaches: scenario × call, one column for each fault. */
 import type { Fault } from './judge.js'
 import { errors, type CallResult } from './sweep.js'
 

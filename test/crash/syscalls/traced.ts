@@ -32,7 +32,7 @@ export interface TraceOptions {
 
 const usualLimit = 30_000
 
-/** What has to be started, and where it may write. */
+/** The program to start, and where it may write. */
 export interface Program {
   readonly hold: string
   readonly executable: string
@@ -41,7 +41,7 @@ export interface Program {
 
 let runs = 0
 
-/** Runs `holdfast ARGS` to its end, watched from its first call of its own. */
+/** Runs `holdfast ARGS` to its end, under strace from the program's first call on. */
 export async function traced(program: Program, args: readonly string[], options: TraceOptions): Promise<Traced> {
   const variables = { ...environment, UV_THREADPOOL_SIZE: '1', ...options.env }
   const command = plainNode(['--import', program.hold, program.executable, ...args], variables)

@@ -1,7 +1,7 @@
 /*
- * `holdfast torture` before two disks: one keeps what it acknowledged, one answers flushes and drops what it had not written. The program
- * runs as its users run it, on a real file system; the plug is pulled in the middle of a publication, network and all; the next process
- * finds another boot.
+ * `holdfast torture` before two disks: one keeps its acknowledged writes, one answers flushes and drops the unwritten ones. The program
+ * runs as its users run it, on a real file system; the test pulls the plug in the middle of a publication, network and all; the next
+ * process finds another boot.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -79,7 +79,7 @@ class Bench {
     return new Bench(directory, disk, state, cable, randomFrom(draw))
   }
 
-  /** The machine starts: another boot, and what is on the disk. */
+  /** The machine starts: another boot, and the surviving content of the disk. */
   async boot(): Promise<void> {
     writeFileSync(this.#boot, `${randomUUID()}\n`)
     await this.disk.mount()
@@ -165,14 +165,14 @@ async function endOf(child: ChildProcess): Promise<Ended> {
   return { code, ...said }
 }
 
-await t.test('a disk that keeps what it acknowledged is never accused', { skip }, async (t) => {
+await t.test('torture never accuses a disk that keeps its acknowledged writes', { skip }, async (t) => {
   t.comment(replay)
   const bench = await Bench.create(t, seed)
   const cuts = long ? 40 : 2
   for (let cut = 0; cut < cuts; cut++) await bench.cutInFlight('honest')
   const { code, verdict } = await bench.verify()
   t.match({ code, ...verdict }, { code: 0, verdict: 'kept', lost: 0, torn: 0 }, JSON.stringify(verdict))
-  // What was in flight may be acknowledged by what is still on its way.
+  // A reply still on its way may acknowledge a write in flight.
   t.equal(verdict.cuts + verdict.notCounted.idle, cuts)
   t.ok(verdict.acknowledged > 10 * cuts, `${verdict.acknowledged} generations`)
 })
@@ -188,7 +188,7 @@ for (const [draw, cache] of Array.from({ length: long ? 20 : 1 }, () => liars)
     await bench.cutInFlight(cache)
     const found = await bench.verify().catch((error: unknown) => messageOf(error))
     if (typeof found === 'string') {
-      // Then nobody needs a program to see it.
+      // Then a failed mount shows it without a program.
       t.equal(cache, 'lying and reordering')
       t.match(found, /mount.*(structure needs cleaning|superblock|wrong fs)/is)
       return

@@ -1,4 +1,4 @@
-/* What is done to a node with a static pod, and what the node is like before. */
+/* Commands on a node with a static pod, and the node before each. */
 import { Disk } from '../../../../src/durable/index.js'
 import { silent } from '../../../../src/log.js'
 import { install } from '../../../../src/static-pods/install/install.js'
@@ -15,14 +15,14 @@ export type Command = (disk: Disk) => Promise<unknown>
 
 export interface Story {
   readonly name: string
-  /** Makes the node; what is not synced there may be lost until the command has ended. */
+  /** Makes the node; its unsynced parts may be lost until the command has ended. */
   readonly prepare: (disk: ModelDisk) => Promise<void>
   readonly command: Command
-  /** What it makes of the node. */
+  /** The node after the command. */
   readonly after: View
   /** What another program wrote may be torn until the command has ended. */
   readonly isForeign?: true
-  /** What it makes of the node where a power cut has taken back what another program did, and did not sync. */
+  /** The node after the command where a power cut has taken another program's unsynced work back. */
   readonly undone?: View
   /** What it removes does not come back under another name, either. */
   readonly isGone?: true

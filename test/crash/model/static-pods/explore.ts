@@ -13,7 +13,7 @@ interface Ended {
   readonly instants: readonly Instant[]
 }
 
-/** One command by a process of its own. */
+/** One command by a new process. */
 export async function run(
   explorer: Explorer,
   disk: ModelDisk,
@@ -72,7 +72,7 @@ async function whole(
   if (view.live !== before.live && view.live === after.live && (after.live ?? 0) > (before.live ?? 0)) {
     if (certificates !== after.live) wrong(`revision ${view.live} is live with the certificates of ${certificates}`)
   }
-  // Whoever comes next takes the monitor for done.
+  // The next process takes the monitor for done.
   if (before.own && !view.own && !isDone(view, after)) wrong("the monitor's manifest is gone before its work is done")
 }
 
@@ -152,7 +152,7 @@ export async function explorePowerCutsOf(explorer: Explorer, story: Story, effor
   }
 }
 
-/** Another process comes at each call of the command: whoever succeeded is right, and what is live is whole. */
+/** Another process comes at each call of the command: each success is true, and the live revision is whole. */
 export async function exploreMeetings(explorer: Explorer, story: Story, effort: Effort): Promise<void> {
   const { meanwhile } = story
   if (!meanwhile) return

@@ -1,4 +1,4 @@
-/* A node with one static pod on the model disk: what is on it, and what of that is wrong. */
+/* A node with one static pod on the model disk: its content, and its faults. */
 import { Disk } from '../../../../src/durable/index.js'
 import type { DirectoryPublicationRequest } from '../../../../src/durable/disk/index.js'
 import { revisionRequest, type InstallPlan } from '../../../../src/static-pods/install/install-plan.js'
@@ -9,7 +9,7 @@ import { ModelDisk } from '../model-disk.js'
 import { ModelProcess } from '../model-process.js'
 import { makeDirectory, makeEntry } from '../scenario.js'
 
-/** No machine has these: what is not asked of the model is not found. */
+/** No machine has these: code that passes the model by finds nothing. */
 export const places = { resourceDirectory: '/node/lib/pods', manifestDirectory: '/node/etc/manifests', target: 'web' }
 /** Parents first. */
 export const directories = ['/node/etc', places.manifestDirectory, '/node/lib', places.resourceDirectory]
@@ -117,7 +117,7 @@ export function writeOwnManifest(disk: ModelDisk): void {
 export interface View {
   /** The live manifest's revision. */
   readonly live: number | undefined
-  /** The one that the last-known-good link leads to. */
+  /** The revision behind the last-known-good link. */
   readonly link: number | undefined
   /** The monitor's own manifest is there. */
   readonly own: boolean
@@ -127,7 +127,7 @@ export interface View {
 
 export interface Found {
   readonly view: View
-  /** Revisions whose directory is not what was published. */
+  /** Revisions whose directory differs from the published one. */
   readonly torn: readonly number[]
   /** The revision of the certificates; undefined where there are none. */
   readonly certificates: number | undefined

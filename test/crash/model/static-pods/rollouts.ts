@@ -1,6 +1,6 @@
 /*
- * Rollouts on the model disk: two pods and the directory that they read. Whatever instant a power cut or a kill comes at, each part is
- * all old or all new, what is old is not lost before every pod was ready, and the same command, or a resume, ends it.
+ * Rollouts on the model disk: two pods and the directory that they read. A power cut or a kill at any instant leaves each part all old or
+ * all new, and the old one until every pod was ready; the same command, or a resume, ends the rollout.
  */
 import { Disk } from '../../../../src/durable/index.js'
 import { silent } from '../../../../src/log.js'
@@ -16,7 +16,7 @@ import { makeDirectory, makeEntry } from '../scenario.js'
 import { eachCut, run } from './explore.js'
 
 const manifests = '/node/etc/manifests'
-/** Not above the manifests: whoever publishes those syncs all that is above them. */
+/** Not above the manifests: their publication syncs all of its ancestors. */
 const pki = '/node/lib/pki'
 const pods = ['etcd', 'api'] as const
 
@@ -166,7 +166,7 @@ export async function exploreRollouts(explorer: Explorer, story: RolloutStory, e
     const stopped: Position = { disk, ledgers: [], trail: [story.name, `stopped after: ${what}`] }
     whole(stopped)
     await succeeds(stopped, again, [end])
-    // What removes the old tree knows that no way leads back, whatever the pods say now.
+    // Once the rollout removes the old tree, no way leads back, with any state of the pods.
     if (!holds(disk, oldTree)) await succeeds(stopped, unwell, [end, start])
     let recovered = 0
     await eachCut(explorer, stopped, effort.states, async (survivor) => {
@@ -176,7 +176,7 @@ export async function exploreRollouts(explorer: Explorer, story: RolloutStory, e
       if (known.has(key) || ++recovered > effort.second) return
       known.add(key)
       await succeeds(survivor, again, [end])
-      // What had changed nothing yet may be given up.
+      // A rollout that had changed nothing yet may give up.
       await succeeds(survivor, resumed, [end, start])
     })
   }

@@ -1,4 +1,4 @@
-/* What is done to a node with a static pod: each command on the model disk, from a node that is as its name says. */
+/* Commands on a node with a static pod: each on the model disk, from the node in its name. */
 import type { Disk } from '../../../../src/durable/index.js'
 import { recordLastKnownGood } from '../../../../src/static-pods/monitor/last-known-good.js'
 import { elsewhere, moveAway, putBack } from '../foreigners.js'
@@ -43,7 +43,7 @@ function movedMeanwhile(start: Start): (disk: ModelDisk) => Promise<void> {
   }
 }
 
-/** Another program has replaced what is at the path, and synced what it wrote there, but not its rename. */
+/** Another program has replaced the entry at the path, and synced its bytes, but not its rename. */
 function replacedByAnother(
   path: string,
   write: (disk: ModelDisk, path: string) => void | Promise<void>,
