@@ -3,7 +3,7 @@ import { caught, model, ownTest, ownTestOfRoot, power, syscalls, type Mutation }
 
 /** Errors that say less than they mean, and wrong readings of them. */
 export const errors: readonly Mutation[] = [
-  ...caught([ownTest('durable/settling'), model(), syscalls('EIO at sync_file_range STAGING')], {
+  ...caught([ownTest('durable/crash-recovery'), model(), syscalls('EIO at sync_file_range STAGING')], {
     "the write-out hint's error is ignored": quoted('barrier', 'note(failures, files', 'note(new Map(), files'),
   }),
   ...caught([ownTest('barrier'), syscalls('EIO at sync_file_range STAGING')], {

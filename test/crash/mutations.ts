@@ -46,13 +46,13 @@ const memory: readonly Mutation[] = [
     'no record': drop('TargetPublication.stage', '#stageRecord'),
     'no owner': drop('setMetadata', 'setOwner'),
   }),
-  ...caught([ownTest('durable/settling'), model()], {
+  ...caught([ownTest('durable/crash-recovery'), model()], {
     'every record is believed': becomes(true, 'parseRecord', 'trusted', 0),
     'no other boot is believed': without('parseRecord', 'boot 1/2'),
     'leftovers go before the new is committed': drop('judge', 'isKnown'),
     'an unsettled publication is known': becomes(true, 'isKnown', 'trusted'),
   }),
-  ...caught([ownTest('durable/settling'), model(), syscalls()], {
+  ...caught([ownTest('durable/crash-recovery'), model(), syscalls()], {
     'a commit is never recorded': becomes(undefined, 'TargetPublication.commit', 'markCommitted'),
   }),
   ...caught([ownTest('trust')], {
@@ -61,7 +61,7 @@ const memory: readonly Mutation[] = [
     "somebody else's record name is tried again and again": drop('nextSequence', 'has'),
     "somebody else's file raises the sequence": quoted('nextSequence', '...torn,', '...torn, ...taken,'),
   }),
-  ...caught([ownTest('doubt')], {
+  ...caught([ownTest('killed-twice')], {
     'only the newest publication is asked': becomes(true, 'isKnown', 'every'),
   }),
   ...caught([model('first publication')], {
@@ -104,10 +104,10 @@ const hostile: readonly Mutation[] = [
   ...caught([model('a file, first')], {
     'a first file replaces': becomes('replace', 'FilePublication.swap', '?'),
   }),
-  ...caught([ownTest('durable/settling'), model()], {
+  ...caught([ownTest('durable/crash-recovery'), model()], {
     'what came out of the exchange is not looked at': answers(true, 'DirectoryPublication.#exchange', 'renameOver'),
   }),
-  ...caught([ownTest('taken-back')], {
+  ...caught([ownTest('give-back-crashes')], {
     'an exchange that is taken back is not synced': drop('giveBackForeign', 'syncDirectory'),
   }),
   ...caught([ownTest(), model('replacement', 'taken out')], {

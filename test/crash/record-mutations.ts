@@ -40,10 +40,10 @@ export const records: readonly Mutation[] = [
   ...caught([ownTest('history-limits')], {
     'what was made from an object that is gone stays in the history': becomes(false, 'limitsOf', '=== 1/2'),
   }),
-  ...caught([ownTest('past')], {
+  ...caught([ownTest('read-history')], {
     'copies go that a damaged record may name': without('makeRoom', '||'),
   }),
-  ...caught([ownTest('durable/settling')], {
+  ...caught([ownTest('durable/crash-recovery')], {
     'a mark that a power cut took away is not made up for': drop('tidy', 'recordCommit'),
   }),
 ]

@@ -3,7 +3,7 @@
  * disk, with the reason that the table of errors has, and the next run completes.
  */
 import t from 'tap'
-import { partsOf } from './calls/answers.js'
+import { partsOf } from './calls/judge-answers.js'
 import { faultsOf } from './calls/faults.js'
 import { play, type Played } from './calls/play.js'
 import { differencesOf, viewOf } from './calls/readers.js'

@@ -10,7 +10,7 @@
  * optimized all the same. Node compiles each built-in module that it loads from then on anew, without its embedded code cache: this file
  * loads those that nearly all tests use before (judge.test: 144 ms of CPU instead of 173).
  *
- * Calls that change a target are watched: answers.ts.
+ * Calls that change a target are watched: unchanged-answers.ts.
  */
 import 'node:assert'
 import asyncHooks from 'node:async_hooks'

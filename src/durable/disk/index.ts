@@ -2,6 +2,6 @@
 
 export { Disk, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
 export * as nodeFiles from './node-files.js'
-export { OwnFile } from './own-file.js'
+export { OwnFile } from './unrecorded-file.js'
 export * as places from './swap-places.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'

@@ -12,8 +12,8 @@ export {
   readPublishedFiles,
   readTarget,
 } from './inspect.js'
-export { listKept, type KeptBeside } from './kept-beside.js'
-export { pruneHistory, readHistory } from './past.js'
+export { listKept, type KeptBeside } from './list-kept.js'
+export { pruneHistory, readHistory } from './read-history.js'
 export { readPublishedContent, type PublishedContent } from './published-content.js'
 export type { Standing } from './standing.js'
 export { exchangeProblem, immovableProblem, parentEntry, usageBy, usageOf, writerOf, type Writer } from './fitness.js'

@@ -25,7 +25,7 @@ import {
   userOf,
   withDropRule,
   wordOn,
-} from './old-path.js'
+} from './relocation-source.js'
 import { type PublishedContent, readPublishedContent } from '../look/index.js'
 import { removePublished } from '../remove/index.js'
 import { bodyWithMoves, rewriteRecord } from '../operator/index.js'

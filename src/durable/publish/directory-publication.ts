@@ -1,6 +1,6 @@
 import { nameOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
-import { giveBackForeign } from './came-out.js'
+import { giveBackForeign } from './give-back-foreign.js'
 import {
   type StagedEntries,
   type SharedDirectory,

@@ -6,7 +6,7 @@
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
-import { recordOf } from '../../../src/durable/move/old-path.js'
+import { recordOf } from '../../../src/durable/move/relocation-source.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { Effort } from './explore.js'
 import type { Explorer, Position } from './explorer.js'

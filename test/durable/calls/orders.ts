@@ -1,5 +1,5 @@
 /* What two callers come to, as if one had come after the other: the judge of a scene that meets another publisher. */
-import { errorsIn, partsOf } from './answers.js'
+import { errorsIn, partsOf } from './judge-answers.js'
 import { play, type Played } from './play.js'
 import { lastingOf, saidOf, targetsOn, viewOf } from './readers.js'
 import { directory, type Scene } from './scene.js'

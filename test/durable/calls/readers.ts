@@ -1,6 +1,6 @@
 /* What those who read a disk find there: read from the model itself, and by the looks of the program. */
 import { readHold, readPublication } from '../../../src/durable/look/index.js'
-import { readHistory } from '../../../src/durable/look/past.js'
+import { readHistory } from '../../../src/durable/look/read-history.js'
 import type { Publication } from '../../../src/durable/types.js'
 import { codeOf } from '../../../src/errors.js'
 import { textOf } from '../../crash/model/content.js'

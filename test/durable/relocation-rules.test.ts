@@ -9,7 +9,7 @@ import {
   type RelocationOptions,
   requestFor,
   wordOn,
-} from '../../src/durable/move/old-path.js'
+} from '../../src/durable/move/relocation-source.js'
 import type { StoredRecord } from '../../src/durable/record/record.js'
 import type { Pin, PublicationOptions, Relocation } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'

@@ -46,7 +46,14 @@ async function said(root: string, records: readonly StoredRecord[], fs: FileSyst
 await t.test('publicationIn of a record with nothing but the content answers nothing else', async (t) => {
   const root = scratch(t)
   t.equal(await said(root, []), undefined)
-  const first = { path: join(root, 'certs'), digest: 'a', actual: undefined, settled: true, durable: false }
+  const first = {
+    path: join(root, 'certs'),
+    sequence: 1,
+    digest: 'a',
+    actual: undefined,
+    settled: true,
+    durable: false,
+  }
   const plain = { ...first, publishedAt: new Date(0), objects: [], pendingHooks: [], differences: [] }
   t.strictSame(await said(root, [record(1, null, 'a', committed)]), plain)
   const over = { hold: { ...hold, until: clock }, pin: { ...pin, until: clock } }

@@ -8,7 +8,7 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { readHold, readPublication } from '../../src/durable/look/inspect.js'
-import { readHistory } from '../../src/durable/look/past.js'
+import { readHistory } from '../../src/durable/look/read-history.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { codeOf } from '../../src/errors.js'
 

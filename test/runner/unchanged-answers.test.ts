@@ -1,10 +1,10 @@
-/* The looks of answers.ts stand around each call that changes a target, wherever its module is moved. */
+/* The looks of unchanged-answers.ts stand around each call that changes a target, wherever its module is moved. */
 import t from 'tap'
-import { pruneHistory } from '../../src/durable/look/past.js'
+import { pruneHistory } from '../../src/durable/look/read-history.js'
 import { setHold } from '../../src/durable/operator/hold.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { removePublished } from '../../src/durable/remove/removal.js'
-import { isWatched } from './answers.js'
+import { isWatched } from './unchanged-answers.js'
 
 await t.test('the tests watch each call of the core that changes a target', (t) => {
   for (const call of [publish, setHold, removePublished, pruneHistory]) t.ok(isWatched(call), call.name)
