@@ -27,8 +27,8 @@ import type { Pending } from './workqueue.js'
 const dropGrace = 1_000
 
 /**
- * Keeps directories as a source says. It starts once, takes new configurations, and stops once; what it knows of each directory is
- * in `states`.
+ * Keeps directories as a source says. It starts once, takes new configurations, and stops once; `states` has its knowledge of each
+ * directory.
  */
 export class Agent {
   readonly states = new DirectoryStates()
@@ -85,7 +85,7 @@ export class Agent {
     return this.#operations.turn()
   }
 
-  /** What it is at, for people. */
+  /** Its current operations, for people. */
   pending(): Pending[] {
     return this.#operations.pending()
   }
@@ -170,7 +170,7 @@ export class Agent {
       this.#operations.publish(state, causes.configuration)
       if (state.intact) this.#operations.runHooks(state)
     }
-    // What is on the disk is as it was, but it may be good enough no more, or now.
+    // The disk is unchanged, but its file system may not be good enough any more, or may be now.
     if (configuration.requireProven !== requireProven) {
       for (const state of this.states) this.#operations.publish(state, causes.configuration)
     }
@@ -209,8 +209,8 @@ export class Agent {
   }
 
   /**
-   * Finishes or aborts what is in flight, at a point where every target is intact. Answers the directories whose disks do not
-   * answer: what they keep of this process, nobody can end.
+   * Finishes or aborts what is in flight, at a point where every target is intact. Answers the directories whose disks do not answer: no
+   * call ends the threads that wait for those.
    */
   async stop(): Promise<string[]> {
     clearInterval(this.#driftTimer)
@@ -245,7 +245,7 @@ export class Agent {
   #drop(state: DirectoryState): void {
     const { path, configuration } = state
     this.#forget(state)
-    // What becomes of others is said by those who remove them.
+    // With `remove`, drops.ts logs the end of the others.
     if (configuration.onDrop === 'remove') return
     this.#options.log.info(
       { directory: path },
@@ -279,7 +279,7 @@ export class Agent {
       this.#events.rewound(reference, observation, message)
     }
     if (observation.state !== 'unknown') this.#freshness.confirmed(reference)
-    // What matches now is followed before the source goes on: it reads what is new, and forgets what has gone.
+    // Follows the objects that match now before the source goes on: it reads new ones, and forgets missing ones.
     if (reference.selector !== undefined) this.#follow()
     for (const state of this.states.needing(reference, this.#latest)) {
       this.#freshness.reported(state)

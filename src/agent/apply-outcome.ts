@@ -37,7 +37,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
     // Exactly, the next comparison says it.
     if (change === 'replaced' && state.configuration.history.keep > 0) state.pastSince ??= state.publishedAt
   } else if (state.digest !== digest || state.isPastOver) {
-    // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs. Or an earlier content went.
+    // Another program (`holdfast sync`) published this meanwhile: the date and the hooks are its own. Or an earlier content went.
     await compareWithRecord(state)
   }
   state.rejection = undefined
@@ -55,7 +55,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   return changes
 }
 
-/** Where what has just followed cannot be compared, it has followed all the same, and the next comparison looks again. */
+/** A successful move counts even where the comparison fails; the next comparison repeats that. */
 async function applyMoving(state: DirectoryState, { change, digest, state: reached }: Moving, log: Log): Promise<void> {
   if (change !== undefined && change !== 'unchanged') {
     state.generation += 1
@@ -78,7 +78,7 @@ function removedObjects(state: DirectoryState, objects: readonly PublishedObject
   const published = new Set(objects.map(objectName))
   const configured = new Set(referencesOf(state.configuration).map(objectName))
   const selected = new Set(selectionsOf(state.configuration).map(({ reference }) => collectionOf(reference)))
-  // What the operator took out of the configuration was not removed by anything that anybody needs to know of.
+  // No person needs to know of the removal of an object that the operator took out of the configuration.
   return state.objects.filter(
     (object) =>
       !published.has(objectName(object)) && (configured.has(objectName(object)) || selected.has(collectionOf(object))),

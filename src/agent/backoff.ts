@@ -1,9 +1,9 @@
 import { delayAfter } from '../backoff.js'
 
-/** What was mended by hand is picked up within two minutes. */
+/** The agent picks up a repair by hand within two minutes. */
 const delays = { firstDelay: 500, longestDelay: 120_000 }
 
-/** Milliseconds until the agent tries again what has failed so many times in a row. */
+/** Milliseconds until the agent tries again after so many failures in a row. */
 export function retryDelay(failures: number, random?: () => number): number {
   return delayAfter(failures, delays, random)
 }

@@ -75,7 +75,7 @@ export class ConfigurationWatch {
       return
     }
     this.#looking = true
-    // Another directory may have taken the place of the one that was watched.
+    // Another directory may have taken the place of the watched one.
     await this.#watch.arm()
     const now = await fingerprint(this.#options.file)
     this.#looking = false

@@ -9,9 +9,9 @@ import type { Rejection } from './directory-state.js'
 interface ConfiguredCheckOptions {
   readonly log: Log
   readonly signal: AbortSignal
-  /** What was rejected last: the same content is rejected without another look. */
+  /** The last rejection: it rejects the same content without another examination. */
   readonly rejection: Rejection | undefined
-  /** Runs what examines the content of a directory: its time is not the disk's. */
+  /** Runs the examination of a directory's content: its time does not count as the disk's. */
   readonly examining?: Examining | undefined
 }
 

@@ -37,9 +37,9 @@ const statusPatience = 2_000
 
 interface DaemonOptions {
   readonly configuration: AgentConfiguration
-  /** Of the configuration file, before it was read; absent: what is there now is in force. */
+  /** Of the configuration file, before its reading; absent: the present file is in force. */
   readonly fingerprint?: string
-  /** Reads the configuration again. Rejects with what is wrong with it. */
+  /** Reads the configuration again. Rejects with the mistake in it. */
   readonly load: () => Promise<AgentConfiguration>
   readonly openSource: OpenSource
   readonly log: Log
@@ -141,11 +141,11 @@ export class Daemon {
     this.#notifier?.changed()
   }
 
-  /** Rejects where the server's address can never be had, or the source cannot be made; nothing is left running then. */
+  /** Rejects where the server's address is impossible, or the source cannot start; nothing keeps running then. */
   static async start(options: DaemonOptions): Promise<Daemon> {
     returnMemoryWith(returnFreedMemory)
     const { configuration, log, version, node } = options
-    // Without a server nobody asks for metrics, and the library that counts them is not worth its memory.
+    // Without a server no scraper asks for metrics, and the library that counts them is not worth its memory.
     const metrics = configuration.server
       ? // eslint-disable-next-line no-restricted-syntax -- this is the start
         (await import('./report/prometheus.js')).prometheusMetrics(version, node)
@@ -192,7 +192,7 @@ export class Daemon {
     )
   }
 
-  /** Reads the configuration again and compares the disk. Never rejects: what is wrong is reported, and the old one stays. */
+  /** Reads the configuration again and compares the disk. Never rejects: reports a mistake, and keeps the old configuration. */
   reload(): Promise<void> {
     this.#reloading = this.#reloading.then(() => this.#reload())
     return this.#reloading
@@ -286,7 +286,7 @@ export class Daemon {
     this.#notifier?.reloaded()
   }
 
-  /** Binds a new address, beside the one that is served, before anything else is put in force; undefined where it stays. */
+  /** Binds a new address, beside the old one, before the rest of the configuration comes into force; undefined where it stays. */
   async #bind(after: ServerConfiguration | undefined): Promise<{ server: HealthServer | undefined } | undefined> {
     const { server: before } = this.#agent.configuration
     if (before?.host === after?.host && before?.port === after?.port) return undefined

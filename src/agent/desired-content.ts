@@ -26,7 +26,7 @@ import { isNewer } from './rolled-back.js'
 type Latest = (reference: ObjectReference) => ObservedState | undefined
 type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
 
-/** What is to be written for a directory. */
+/** The publication of a directory. */
 export type Request = DirectoryRequest & DirectoryPublicationOptions
 
 /** What the source has not reported yet: objects, and selections. */
@@ -34,7 +34,7 @@ export function unreported(configuration: DirectoryConfiguration, latest: Latest
   return referencesOf(expand(configuration, latest)).filter((reference) => latest(reference) === undefined)
 }
 
-/** What one pass knows of its objects, their content included: each is read at most once, whatever needs it. */
+/** The objects of one pass, with their content: it reads each at most once, for all of its uses. */
 export class PassObjects {
   readonly #loaded = new Map<string, LoadedState | SelectedState | undefined>()
 
@@ -44,8 +44,8 @@ export class PassObjects {
   ) {}
 
   /**
-   * The objects of an expanded directory, one after the other: what is read for all of them at once would take twice their memory.
-   * Answers why content that was dropped from memory could not be read again, for the first such object; undefined: all of it is here.
+   * Loads the objects of an expanded directory, one after the other: in parallel, their reads would take twice their memory. Answers why
+   * the source could not read dropped content again, for the first such object; undefined: all of it is here.
    */
   async load(configuration: DirectoryConfiguration): Promise<Finding | undefined> {
     for (const reference of referencesOf(configuration)) {
@@ -61,8 +61,8 @@ export class PassObjects {
   }
 
   /**
-   * With what its selections match now. What is rendered then says the same of them, known or unknown: it may have changed since another
-   * directory was rendered, and may change while objects are read.
+   * With the present matches of its selections. The rendering uses the same ones, known or unknown: they may change while the pass renders
+   * another directory, or reads objects.
    */
   expand(configuration: DirectoryConfiguration): DirectoryConfiguration {
     for (const { reference } of selectionsOf(configuration)) {
@@ -78,8 +78,8 @@ export class PassObjects {
 }
 
 /**
- * What the directory must hold by what the source says now. Rejects where what is to be kept cannot be read from the disk, and with
- * the signal's reason.
+ * The content that the directory must hold by the source's present state. Rejects where it cannot read the kept files from the disk, and
+ * with the signal's reason.
  */
 export async function renderFrom(configured: DirectoryConfiguration, objects: PassObjects): Promise<Rendering> {
   const configuration = objects.expand(configured)
@@ -91,8 +91,8 @@ export async function renderFrom(configured: DirectoryConfiguration, objects: Pa
 }
 
 /**
- * What is still published of the objects that cannot be rendered now: vanished, terminating, or not to be read; and of those that gave a
- * file together with one of them. Whether it stays is the renderer's matter.
+ * The published files of the objects that have no content now: vanished, terminating, or unreadable; and of those that gave a file together
+ * with one of them. The renderer decides whether they stay.
  */
 async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded): Promise<Map<string, KeptObject>> {
   const kept = new Map<string, KeptObject>()
@@ -121,7 +121,7 @@ async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded
 
 type KeptFiles = Awaited<ReturnType<typeof readPublishedFiles>>
 
-/** What of it is still there. Somebody may have removed a file, or all of the target: then there is nothing of it to keep. */
+/** The files that are still there. Another program may have removed one, or all of the target: then there is nothing to keep. */
 async function readKeptFiles(target: string, paths: readonly string[]): Promise<KeptFiles> {
   try {
     return await readPublishedFiles(target, paths)
@@ -140,7 +140,7 @@ async function readKeptFiles(target: string, paths: readonly string[]): Promise<
   return files
 }
 
-/** What was published is not there any more, or something else stands in its place. */
+/** The published file has gone, or another entry has its place. */
 function isGone(error: unknown): boolean {
   const code = codeOf(error)
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
@@ -149,7 +149,7 @@ function isGone(error: unknown): boolean {
 /** The options that a pass gives to each directory. */
 export type PassRequest = Pick<Request, 'requireProven' | 'agent' | 'release' | 'lockTimeout' | 'log' | 'check'>
 
-/** The write that makes the disk hold what was rendered. */
+/** The request that makes the disk hold the rendered files. */
 export function requestFor(
   configuration: DirectoryConfiguration,
   { files, objects }: Extract<Rendering, { ready: true }>,
@@ -181,20 +181,21 @@ export function requestFor(
   }
 }
 
-/** Of the form symlink, only what was let go is taken over: links of another program's own form are not exchanged. */
+/** In the form symlink, only a target that was let go may be taken over: holdfast does not exchange another program's links. */
 function adoptingFor({ adopt }: DirectoryConfiguration): Pick<Request, 'adopt'> {
   if (adopt === false) return {}
   return { adopt: takeOver(adoptingBy(adopt)) }
 }
 
-/** How a directory is taken over that is configured so. */
+/** How the configuration wants a directory taken over. */
 function adoptingBy(adopt: true | 'replace'): Adopting {
   return { replace: adopt === 'replace', keyPairs: keyPairProblemAmong }
 }
 
 /**
- * Which earlier contents stay: an object that is gone, for certain, takes those away that were made from it, and so does one that no
- * selection matches any more. What has its name, and another uid, says as much of it. While one selection is unknown, it may match any object of its kind and namespace.
+ * Which earlier contents stay: an object that is certainly gone takes its contents away, and so does an object that no selection matches
+ * any more, and an object's successor with its name and another uid. While one selection is unknown, it may match any object of its kind
+ * and namespace.
  */
 export function historyFor(configuration: DirectoryConfiguration, latest: Latest): HistoryLimits {
   const references = referencesOf(expand(configuration, latest))
@@ -217,8 +218,8 @@ export function historyFor(configuration: DirectoryConfiguration, latest: Latest
 }
 
 /**
- * All that these directories need, each once, with the newest version of it that any of them has published. What a selection matches
- * is part of it; before that is known, what is published of it, so that an older history is noticed.
+ * All that these directories need, each once, with the newest version of it that any of them has published. The matches of a selection are
+ * among them; until the source knows them, its published objects, so that the source notices an older history.
  */
 export function desiredObjects(states: Iterable<DirectoryState>, latest: Latest): DesiredObject[] {
   const desired = new Map<string, DesiredObject>()
@@ -237,7 +238,7 @@ export function desiredObjects(states: Iterable<DirectoryState>, latest: Latest)
   return [...desired.values()]
 }
 
-/** What is published may be what the selection has matched before. */
+/** A published object may be an earlier match of the selection. */
 function matching({ kind, namespace }: ObjectReference, object: PublishedObject): ObjectReference[] {
   return object.kind === kind && object.namespace === namespace ? [{ kind, namespace, name: object.name }] : []
 }

@@ -70,9 +70,9 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
 }
 
 /**
- * Compares a directory with its record, and its record with what the directory must hold. Answers what differs from what was published, as
- * a person reads it; undefined where the disk holds just that, or where nothing was published yet. Rejects where it cannot be read; the
- * state then stays what it was.
+ * Compares a directory with its record, and its record with the desired content. Answers the differences from the published content, for
+ * people; undefined where there are none, or no publication yet. Rejects where it cannot read the directory; the state then stays
+ * unchanged.
  */
 export async function compareWithRecord(state: DirectoryState): Promise<string | undefined> {
   const hadRecord = state.digest !== undefined
@@ -94,9 +94,9 @@ export async function compareWithRecord(state: DirectoryState): Promise<string |
 }
 
 /**
- * Why the record is not of what the directory must hold: its disk was mounted over for a time, a backup was restored, another program has
- * published there. An old path gets its content from the new one. `newer`: nothing older may take the place of it, so the source has to say
- * first what is newest.
+ * Why the record is not of the desired content: its disk was mounted over for a time, a backup was restored, another program has published
+ * there. An old path gets its content from the new one. `newer`: nothing older may take its place, so the source has to report the newest
+ * first.
  */
 function otherContent(
   { desired, configuration }: DirectoryState,

@@ -69,8 +69,8 @@ interface EarlierStatus {
 const overdue = 10_000
 
 /**
- * What the agent remembers of one configured directory. Never content: what is on the disk is read from there, what it must hold
- * comes from the source.
+ * The agent's memory of one configured directory. Never content: it reads the present one from the disk, and the desired one from the
+ * source.
  */
 export class DirectoryState {
   #configuration: DirectoryConfiguration
@@ -82,11 +82,11 @@ export class DirectoryState {
   intact = false
   /** What differed from the record at the last comparison; undefined: nothing. */
   drift: string | undefined
-  /** An operator holds the directory, by its record: nobody publishes. */
+  /** An operator holds the directory, by its record: the agent publishes nothing. */
   hold: Hold | undefined
   /** An operator has rolled it back, by its record. */
   pin: Pin | undefined
-  /** Old content is beside it, which somebody used when it was last looked at. */
+  /** Old content is beside it, which a process used at the last scan. */
   retired = false
   /** When the oldest of its earlier contents was replaced; undefined: there are none. */
   pastSince: Date | undefined
@@ -101,8 +101,8 @@ export class DirectoryState {
   /** By which logs name that content. */
   sequence = 0
   /**
-   * What the directory must hold, as the last pass that succeeded found or made it: the disk is compared with this, whatever record lies
-   * there. undefined: no source has said it yet, and the record decides.
+   * The desired content, as the last successful pass found or made it: the agent compares the disk with this, beside any record. undefined:
+   * no source has reported it yet, and the record decides.
    */
   desired: Desired | undefined
   /** The record is of newer versions than those: the same source told them to another program first, as `holdfast sync`. */
@@ -119,14 +119,14 @@ export class DirectoryState {
   #earlier: Pick<EarlierStatus, 'digest' | 'objects'> = {}
   /** Grows each time that the source reports something about one of its objects. */
   reports = 0
-  /** What `reports` was when what is published was taken from the source: more has come since where they differ. */
+  /** `reports` when the agent took the published content from the source: the source has reported more since where they differ. */
   publishedReports = 0
   /** Grows with each publication: work that started for an earlier one knows by it that it is out of date. */
   generation = 0
   /** Keys of hooks that are still to run for `digest`. */
   pendingHooks: readonly string[] = []
   certificates: readonly CertificateDate[] = []
-  /** When the source last said that what is published is the newest. */
+  /** When the source last confirmed the published versions as the newest. */
   confirmedAt: Date | undefined
   published: Condition | undefined
   fresh: Condition | undefined
@@ -288,7 +288,7 @@ export class DirectoryStates {
     this.#needed = undefined
   }
 
-  /** The old path of the directory at this one, while it is kept. */
+  /** The old path of the directory at this one, during the move. */
   following(path: string): DirectoryState | undefined {
     return [...this].find(({ configuration }) => configuration.follows === path)
   }
@@ -308,7 +308,7 @@ export class DirectoryStates {
   }
 }
 
-/** Each report of a source asks who needs its object, of hundreds of directories: most need what they name. */
+/** Each report of a source looks up the directories that need its object, among hundreds: most need the objects that they name. */
 function neededBy(states: Iterable<DirectoryState>) {
   const byName = new Map<string, DirectoryState[]>()
   const selecting: DirectoryState[] = []

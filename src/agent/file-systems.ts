@@ -10,8 +10,9 @@ let readAt = -Infinity
 const lasting = 1_000
 
 /**
- * The mounts of this process, as they are or were a moment ago. Where mountinfo cannot be read, since no file descriptor or no memory is left, as they were before:
- * they only say who waits for whom, and must not fail what needs nothing else. Throws only where they were never read.
+ * The mounts of this process, as they are or were a moment ago. Where it cannot read mountinfo, for want of a file descriptor or memory, it
+ * answers the last ones: they only decide which operations wait for each other, and must not fail those. Throws only before the first
+ * success.
  */
 function currentMounts(): readonly MountDetails[] {
   if (known !== undefined && performance.now() - readAt < lasting) return known
@@ -25,9 +26,8 @@ function currentMounts(): readonly MountDetails[] {
 }
 
 /**
- * The file system that a path is on: `MAJOR:MINOR` of the mount above it, by mountinfo's text alone. The path itself is not looked
- * at: whoever looks at a file system that hangs, hangs too. A symbolic link on the way is not followed, so that the file system is
- * that of the link.
+ * The file system that a path is on: `MAJOR:MINOR` of the mount above it, by mountinfo's text alone. It does not stat the path, since a
+ * file system that hangs would hang it, too. It follows no symbolic link, so the file system is that of the link.
  */
 export function fileSystemOf(path: string, table: readonly MountDetails[] = currentMounts()): string {
   return mountTable.mountAbove(path, table)?.device ?? ''
@@ -39,7 +39,7 @@ export function describeFileSystem(path: string): string {
   return mount === undefined ? 'its file system' : `${mount.mountPoint} (${mount.type} on ${mount.source})`
 }
 
-/** A function for many paths at one time: mountinfo is read once. */
+/** A function for many paths at one time, with one read of mountinfo. */
 export function fileSystemsNow(): (path: string) => string {
   const table = currentMounts()
   return (path) => fileSystemOf(path, table)
@@ -48,7 +48,7 @@ export function fileSystemsNow(): (path: string) => string {
 /** The lane of each file system. Each has one for as long as the process lives, so that all who work there share it. */
 const lanes = new Map<string, Lane>()
 
-/** Runs what works on a file system with no more threads than one that hangs may keep. */
+/** Runs work on a file system with no more threads than a hanging one may keep. */
 export function onFileSystem<T>(fileSystem: string, work: () => Promise<T>): Promise<T> {
   const lane = lanes.get(fileSystem) ?? new Lane()
   lanes.set(fileSystem, lane)

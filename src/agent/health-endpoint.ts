@@ -12,8 +12,8 @@ export interface HealthEndpointOptions {
 }
 
 /**
- * Where health and metrics are served. A port that is taken ends nothing: a killed agent keeps its port for as long as one of its threads
- * waits for a disk, and the directories on other disks need this agent meanwhile.
+ * The server of health and metrics. A port in use ends nothing: a killed agent keeps its port for as long as one of its threads waits for a
+ * disk, and the directories on other disks need this agent meanwhile.
  */
 export class HealthEndpoint {
   #server: HealthServer | undefined

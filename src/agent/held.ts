@@ -4,7 +4,7 @@ import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
 import type { ConditionState } from './directory-state.js'
 
-/* What the agent says of a directory that an operator holds, while nothing newer is known: nothing was refused. */
+/* The conditions of a directory that an operator holds, while the source has nothing newer: the agent refused nothing. */
 
 export function heldCondition(directory: string, hold: Hold): ConditionState {
   return { status: 'True', reason: 'Held', message: `${described(directory, hold)}; nothing newer is known` }
@@ -19,7 +19,7 @@ function described(directory: string, hold: Hold): string {
   return describeOrders(directory, { hold }).join('; ')
 }
 
-/** Somebody else publishes just now, or a person wants it so, or the content is at fault: nothing is wrong with the disk. */
+/** Another program publishes just now, a person wants it so, or the content is at fault: the disk is fine. */
 export const levels: Partial<Record<Reason, keyof Log>> = {
   Busy: 'info',
   Held: 'warn',

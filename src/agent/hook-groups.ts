@@ -1,8 +1,8 @@
 import type { DirectoryState } from './directory-state.js'
 
 /**
- * Which directories run their hooks together: those of one file system that have a hook in common, by what it does, so that it runs once
- * for all of them. Answers the group of each directory's operation; directories of several file systems never wait for one another.
+ * Which directories run their hooks together: those of one file system that share a hook, by its action, so that it runs once for all of
+ * them. Answers the group of each directory's operation; directories of several file systems never wait for one another.
  */
 export function hookGroups(
   states: Iterable<DirectoryState>,

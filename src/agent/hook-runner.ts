@@ -32,7 +32,7 @@ export async function runHooksTogether(
   return first === undefined ? new Map() : beside(first.path, () => runPendingHooks(states, options))
 }
 
-/** What is left to do for one directory. */
+/** The remaining hooks of one directory. */
 class DirectoryRun {
   result: QueueResult = 'done'
   /** Keys, in the order of the configuration. */
@@ -45,7 +45,7 @@ class DirectoryRun {
     this.start()
   }
 
-  /** From the beginning, for what is published now. */
+  /** From the beginning, for the present publication. */
   start(): void {
     const { digest, sequence, generation } = this.state
     this.#digest = digest
@@ -86,9 +86,9 @@ class DirectoryRun {
 
 /**
  * Runs the hooks of directories that their records name as pending, in the order of the configuration, and records each success. A hook
- * that several of them have, by what it does, runs once, when its turn has come in all of them. One that fails does not hold the
- * others up; it is `retry` for all of its directories. A publication that is made meanwhile has hooks of its own, so the rest of
- * these are left to the next run. A comparison that falls into a run changes nothing about it.
+ * that several of them share, by its action, runs once, when its turn has come in all of them. A failed hook does not hold the others up;
+ * it is `retry` for all of its directories. A publication meanwhile has new hooks, so the rest of these wait for the next run. A comparison
+ * that falls into a run changes nothing about it.
  */
 export async function runPendingHooks(
   states: readonly DirectoryState[],
@@ -104,7 +104,7 @@ export async function runPendingHooks(
     waited.add(key)
     if (delay > 0) {
       await wait(delay, undefined, { signal: options.signal }).catch(() => undefined)
-      // Hooks that run before this one are due again for what was published meanwhile.
+      // Earlier hooks are due again for the publication meanwhile.
       for (const run of runs) if (run.outdated) run.start()
       continue
     }
@@ -191,7 +191,7 @@ export function jitterOf(milliseconds: number, node: string): number {
   return milliseconds * (createHash('sha256').update(node).digest().readUInt32BE() / 2 ** 32)
 }
 
-/** Where it cannot be recorded that a hook has run, it runs again after a restart: at least once is what was promised. */
+/** A hook whose run could not be recorded runs again after a restart: the promise is at least once. */
 async function complete({ state, digest, fields }: DirectoryRun, key: string, log: Log): Promise<void> {
   const { path } = state
   try {

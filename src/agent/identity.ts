@@ -9,7 +9,7 @@ import { beside } from './file-systems.js'
 import { hadAgent, lockForPass } from './state-lock.js'
 
 /*
- * Which agent this is: a random name in the state directory, which goes into the record of what it publishes. Two agents with a state
+ * The agent's identity: a random name in the state directory, which goes into the record of each publication. Two agents with a state
  * directory each are two, also on one node; an agent and `sync` with the same one are one. It is no secret, and proves nothing.
  */
 
@@ -45,8 +45,8 @@ async function made(stateDirectory: string): Promise<string> {
 }
 
 /**
- * For the agent that has the state directory: durable on return, made where there is none. undefined where the disk does not let it:
- * what is published then names no agent, and none removes it by itself.
+ * For the agent that has the state directory: durable on return, made where there is none. undefined where the disk does not let it: its
+ * publications then name no agent, and no agent removes them by itself.
  */
 export async function agentIdentity(stateDirectory: string, log: Log): Promise<string | undefined> {
   let identity: string | undefined
@@ -64,7 +64,9 @@ export async function agentIdentity(stateDirectory: string, log: Log): Promise<s
   return identity
 }
 
-/** For one pass: that of the agent with this state directory. None is made in one that was not there: it may go with its container. */
+/**
+ * For one pass: the identity of the agent with this state directory. It makes none in a missing directory, which may go with its container.
+ */
 export async function passIdentity(stateDirectory: string): Promise<string | undefined> {
   try {
     const known = await readIdentity(stateDirectory)

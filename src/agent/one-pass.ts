@@ -40,7 +40,7 @@ export interface OnePassOptions {
   /** Publish even what an operator holds, and let it go. */
   readonly release: boolean
   openSource(listener: SourceListener): Promise<ObservableSource>
-  /** Called with the objects that are asked for, before the wait. */
+  /** Called with the objects of the pass, before the wait. */
   waiting(references: () => readonly ObjectReference[], source: ObservableSource): void
 }
 
@@ -81,7 +81,7 @@ export async function onePass(
       applied: (state, outcome) => outcomes.set(state, outcome),
     })
     if (options.hooks) {
-      // Only what is known to be durable is announced to others.
+      // Hooks announce only durable content.
       const isDurable = (outcome: Outcome | undefined) => outcome?.kind === 'published' || outcome?.kind === 'moving'
       const published = [...states].filter((state) => isDurable(outcomes.get(state)))
       await runPendingHooks(published, { log, signal, metrics: noMetrics, events: noEvents, changed: () => {} })
@@ -144,11 +144,11 @@ async function renderedRequest(
 /** What the source says that a directory must hold. */
 interface Desired {
   readonly request: Request
-  /** Objects of which the directory keeps what is published: they are gone, or going. */
+  /** Objects whose published files the directory keeps: they are gone, or going. */
   readonly kept: readonly RecordedObject[]
 }
 
-/** Asks the source what each directory must hold, or why nobody knows; writes nothing. */
+/** Answers the desired content of each directory by the source, or why it is unknown; writes nothing. */
 export async function desiredContents(
   configuration: AgentConfiguration,
   options: Omit<OnePassOptions, 'lockTimeout' | 'requireProven' | 'release' | 'agent'>,
@@ -166,7 +166,7 @@ export async function desiredContents(
   })
 }
 
-/** A directory keeps what is published of an optional object that cannot be read; what it must hold is not known, all the same. */
+/** A directory keeps the files of an unreadable optional object; its desired content is unknown, all the same. */
 function unreadable(configuration: DirectoryConfiguration, source: ObservableSource): Finding[] {
   return referencesOf(expand(configuration, (reference) => source.latest(reference))).flatMap((reference) => {
     const known = source.latest(reference)

@@ -100,7 +100,7 @@ function needDescriptors(type: SourceType): void {
   }
 }
 
-/** The namespace of names without one: what the source's context or service account says. Rejects with what is wrong with it. */
+/** The namespace of names without one, by the source's context or service account. Rejects with the mistake in that. */
 export function namespaceOf<Type extends SourceType>(
   configuration: SourceConfiguration<Type>,
 ): Promise<string | undefined> {

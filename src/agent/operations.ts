@@ -28,19 +28,19 @@ interface OperationsOptions extends Omit<AgentOptions, 'openSource'> {
   /** undefined until the first one is open: until then nothing is published. */
   readonly source: () => Source | undefined
   readonly events: () => AgentEvents
-  /** Nothing is left to do for this old path. */
+  /** The move of this old path is over. */
   readonly moved: (state: DirectoryState) => void
-  /** Brings the condition Fresh of a directory up to what the source last said. */
+  /** Brings the condition Fresh of a directory up to the source's last report. */
   readonly refresh: (state: DirectoryState) => void
 }
 
-/** Milliseconds that the start waits for comparisons with the disk. One that hangs goes on beside all else. */
+/** Milliseconds that the start waits for comparisons with the disk. A hanging one goes on in the background. */
 const startGrace = 2_000
 
 /** Directories of one file system that are compared at a time at the start: each takes memory. */
 const comparedAtATime = 4
 
-/** Milliseconds after which a pass that has not ended at the end of the agent is said to hang; a command has one to end in. */
+/** Milliseconds after which the end of the agent reports an unfinished pass as hanging; a command has one to end in. */
 const endGrace = 2_000
 
 /** Milliseconds from a pass to the next look at a hold or pin that ended during it. */
@@ -168,12 +168,12 @@ export class Operations {
     return this.#publications.pending(state.publishOperation)
   }
 
-  /** Runs the hooks that wait for what is published. */
+  /** Runs the pending hooks of the published content. */
   runHooks(state: DirectoryState): void {
     if (state.pendingHooks.length > 0) this.#hooks.add(state.hooksOperation, state.digest ?? '')
   }
 
-  /** The directory is kept no longer. */
+  /** The agent keeps the directory no longer. */
   forget(state: DirectoryState): void {
     clearTimeout(this.#ends.get(state))
     this.#ends.delete(state)
@@ -212,7 +212,7 @@ export class Operations {
     this.#mounts.start()
   }
 
-  /** Finishes or aborts what is in flight, at a point where every target is intact. What does not end in time is reported. */
+  /** Finishes or aborts its operations, at a point where every target is intact. Reports those that do not end in time. */
   async stop(): Promise<void> {
     this.#mounts.close()
     this.#watch.close()
@@ -249,7 +249,7 @@ export class Operations {
 
   /**
    * Each publication changes the record and the directory, too: only a hold that came or went, and a directory that has disappeared, are
-   * worth a pass. A pass that found nothing to do would take the place of one that waits to be tried again.
+   * worth a pass. A pass without work would take the place of a pass that waits for its retry.
    */
   async #look(path: string): Promise<void> {
     const state = this.#options.states.byPath(path)
@@ -296,7 +296,7 @@ export class Operations {
     } finally {
       for (const state of this.#statesOf(batch)) {
         const published = this.#published.delete(state)
-        // A comparison may have found the publication of another process, with hooks that nobody has run.
+        // A comparison may have found another process's publication, whose hooks have yet to run.
         const found = state.intact && !this.#hooks.expects(state.hooksOperation)
         if (published || found) this.runHooks(state)
         this.#awaitEnd(state)
@@ -335,7 +335,7 @@ export class Operations {
     this.#options.changed()
   }
 
-  /** It may be that nobody has asked for this directory any more. */
+  /** The configuration may have dropped this directory meanwhile. */
   #stalled(state: DirectoryState, milliseconds: number): void {
     const { path: directory, publishOperation: operation } = state
     const { states, log, events, refresh, changed } = this.#options
@@ -351,7 +351,7 @@ export class Operations {
   }
 }
 
-/** The directories of a file system are published as one batch, those with `beforePublish` each by itself: nobody waits for its commands. */
+/** One batch publishes the directories of a file system, and one each those with `beforePublish`: none waits for another's commands. */
 function publicationGroup(state: DirectoryState | undefined, fileSystemOf: (path: string) => string): string {
   const fileSystem = fileSystemOf(state?.path ?? '/')
   return state === undefined || state.configuration.beforePublish.length === 0

@@ -14,7 +14,7 @@ import type { QueueResult } from './workqueue.js'
 export type Outcome =
   /** The source has not reported all of its objects yet. */
   | { readonly kind: 'waiting'; readonly message: string }
-  /** What it must hold is not known, or must not be published. Nothing was written. */
+  /** Its desired content is unknown, or must not be published. The pass wrote nothing. */
   | { readonly kind: 'incomplete'; readonly findings: readonly Finding[]; readonly unread?: true | undefined }
   | {
       readonly kind: 'published'
@@ -53,7 +53,7 @@ export interface Context {
   readonly causes: readonly string[]
   /** Milliseconds from the moment it was due until now. */
   readonly milliseconds: number
-  /** What differed on the disk from what was published; undefined: nothing was found to. */
+  /** The differences between disk and publication; undefined: the pass found none. */
   readonly drift: string | undefined
   /** After the pass, the disk holds what the record says, known to be durable. */
   readonly intact: boolean
@@ -65,10 +65,7 @@ export interface Context {
   readonly changedObjects: readonly PublishedObject[]
 }
 
-/**
- * What became of a publication: its change, `failed` (the target is what it was), `unknown` (durability), `refused` (nothing was
- * tried).
- */
+/** The result of a publication: its change, `failed` (the target is unchanged), `unknown` (durability), `refused` (it tried nothing). */
 export const publishResults = ['created', 'replaced', 'unchanged', 'failed', 'unknown', 'refused'] as const
 export type PublishResult = (typeof publishResults)[number]
 
@@ -93,7 +90,7 @@ export type EventNote =
 
 /** What an outcome means, wherever it shows. */
 export interface Meaning {
-  /** The condition Published after it; undefined: it stays what it is. */
+  /** The condition Published after it; undefined: it stays. */
   readonly condition: ConditionState | undefined
   readonly lines: readonly LogLine[]
   readonly events: readonly EventNote[]
@@ -151,8 +148,8 @@ export function meaningOf<Kind extends Outcome['kind']>(outcome: OutcomeOf<Kind>
 }
 
 /**
- * What it means that an operation has not ended in time. It goes on: nothing ends a call that the kernel keeps. What is on the disk
- * is intact as far as anybody knows, but nobody can ask.
+ * The meaning of an operation that has not ended in time. It goes on: nothing ends a call that the kernel keeps. The disk's content counts
+ * as intact, but no call can check it.
  */
 export function stalledMeaning({ operation, directory, milliseconds, on }: Stall): Meaning {
   const message =
@@ -172,7 +169,7 @@ interface Stall extends Pick<Context, 'operation' | 'directory' | 'milliseconds'
   readonly on: string
 }
 
-/** Reasons that say only that the source cannot be asked now: what is on the disk stays good. */
+/** Reasons that say only that the source does not answer now: the content of the disk stays good. */
 const sourceReasons: ReadonlySet<Reason> = new Set(['SourceUnavailable', 'AccessDenied'])
 
 /** The directory is incomplete for no other reason than that its source does not answer. */
@@ -187,7 +184,7 @@ const intactCondition: ConditionState = {
   message: 'the disk holds the content that was published last',
 }
 
-/** A source that does not answer takes nothing away from what is intact on the disk. */
+/** A source that does not answer takes nothing away from intact content of the disk. */
 function incompleteCondition(outcome: OutcomeOf<'incomplete'>, { intact }: Context): ConditionState | undefined {
   if (isSourceAway(outcome) && intact) return intactCondition
   const [first] = outcome.findings
@@ -232,7 +229,7 @@ function publishedLines(outcome: Published, { directory, drift, removedObjects }
   ]
 }
 
-/** What a publication came to, for people; `drift`: what it has repaired. Durable is said only of what is proven. */
+/** The result of a publication, for people; `drift`: the repaired differences. Says "durably" only on a proven file system. */
 function publishedMessage(directory: string, { change, unproven }: Published, drift: string | undefined): string {
   if (drift !== undefined) return `${directory} is repaired; on the disk these differed: ${drift}`
   if (change === 'unchanged') return `${directory} already holds this content${unproven ? '' : ', durably'}`

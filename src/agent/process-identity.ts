@@ -16,7 +16,7 @@ export async function ownIdentity(): Promise<ProcessIdentity> {
   return { pid: process.pid, startTicks, pidNamespace }
 }
 
-/** Whether this very process runs; `elsewhere`: only processes of its own pid namespace, such as a container, can say. */
+/** Whether exactly this process runs; `elsewhere`: only processes of its pid namespace, such as a container, can tell. */
 export async function isRunning({ pid, startTicks, pidNamespace }: ProcessIdentity): Promise<boolean | 'elsewhere'> {
   if ((await readlink('/proc/self/ns/pid')) !== pidNamespace) return 'elsewhere'
   return (await startOf(String(pid)).catch(() => undefined)) === startTicks && !(await isDying(pid))

@@ -42,9 +42,8 @@ interface Ready {
 }
 
 /**
- * Makes the disk hold what the source says, for all of these directories in one pair of barriers; those with `beforePublish` each in
- * one of their own, so that none waits for another's commands. Answers for each path; never rejects for what is wrong with one of
- * them: the others go on.
+ * Makes the disk hold the source's content, for all of these directories in one pair of barriers; those with `beforePublish` each in a
+ * separate pair, so that none waits for another's commands. Answers for each path; never rejects for a failure of one: the others go on.
  */
 export async function publish(
   configurations: readonly DirectoryConfiguration[],
@@ -133,9 +132,9 @@ async function publishTogether(
     const { path } = one.configuration
     const result = results[index]
     if (result) outcomes.set(path, outcomeFrom(result, one, options.signal))
-    // What may not be kept any longer goes, whatever refuses the new content.
+    // Earlier contents that may not stay any longer go, even where a refusal stops the new content.
     if (result && 'error' in result && !isPublished(result.error)) await forget(one.configuration, options)
-    // What is kept of it is not to be kept any longer once another one has its name.
+    // The kept files of an object may not stay once another object has its name.
     if (one.rendering.objects.some(isGone)) await recordGone(path, isGone, options.log)
   }
 }
@@ -187,7 +186,7 @@ async function replaceAll(requests: Request[], { signal }: PublishOptions): Prom
     } catch (error) {
       const overlapping: readonly string[] = error instanceof OverlappingTargets ? error.paths : []
       const pair = going.filter(({ target }) => overlapping.includes(target))
-      // What is wrong with the batch as such is wrong with each of it.
+      // An error of the whole batch is an error of each request.
       for (const request of pair.length > 0 ? pair : going) {
         refused.set(request, pair.length > 0 ? overlaps(request.target, overlapping) : toError(error))
       }

@@ -38,9 +38,9 @@ interface ReconcileOptions {
   readonly examining?: Examining
   /** Publish even what an operator holds, and let it go: no agent does. */
   readonly release?: boolean
-  /** By operation name; undefined for what was dropped meanwhile. */
+  /** By operation name; undefined for a directory that was dropped meanwhile. */
   state(operation: string): DirectoryState | undefined
-  /** A comparison has found that the disk is not as it must be, and its repair has not begun yet. */
+  /** A comparison has found drift, whose repair has not begun yet. */
   drifted?(state: DirectoryState): void
   /** A pass has ended, and the state says what came of it. */
   applied(state: DirectoryState, outcome: Outcome): void
@@ -82,14 +82,14 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
   for (const work of [...own, ...due.filter((one) => !own.includes(one))]) {
     // A new path comes before its old one.
     const outcome = outcomes.get(work.state.path) ?? (await followFor(work, options))
-    // A directory that was dropped meanwhile is nobody's any more.
+    // The agent does not report a directory that was dropped meanwhile.
     if (outcome === undefined || options.state(work.operation) !== work.state) continue
     results.set(work.operation, await finish(work, outcome, options))
   }
   return results
 }
 
-/** undefined where that was taken back before, or meanwhile: dropped, a directory of its own again, or moving elsewhere. */
+/** undefined where the move has ended before, or meanwhile: dropped, a separate directory again, or moving elsewhere. */
 async function followFor({ operation, state }: Work, options: ReconcileOptions): Promise<Outcome | undefined> {
   const { configuration } = state
   if (options.state(operation) !== state || configuration.follows === undefined) return undefined
@@ -145,7 +145,7 @@ function hasHoldChanged({ hold, pin, published }: DirectoryState): boolean {
   return (hold !== undefined) !== (published?.reason === 'Held')
 }
 
-/** What is wrong with the report of one directory must not keep the others from being reported. */
+/** A failure to report one directory must not keep the others from being reported. */
 async function finish(work: Work, outcome: Outcome, options: ReconcileOptions): Promise<QueueResult> {
   try {
     return await applyAndReport(work, outcome, options)
@@ -189,7 +189,7 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
   return meaning.queue
 }
 
-/** Reports to the source what is published, so that a lagging list can never undo it. */
+/** Reports the published versions to the source, so that a lagging list can never undo them. */
 function setFloor(state: DirectoryState, source: Pick<Source, 'latest' | 'published'>): void {
   const configuration = expand(state.configuration, (reference) => source.latest(reference))
   const references = new Map(referencesOf(configuration).map((one) => [objectName(one), one]))

@@ -12,9 +12,9 @@ import { withoutPaths, type DirectoryState, type PublishedObject } from './direc
 const shortestInterval = 10 * 60_000
 
 /**
- * Records newer versions of the objects that gave what is published, since after a restart the record is the floor below which no
- * version is accepted. `objects`: as they were rendered; only those that are recorded in another version are written. At most
- * every ten minutes, unless it is `urgent`. Never rejects: where this fails, the floor stays where it is.
+ * Records newer versions of the published content's objects, since after a restart the record is the floor below which the agent accepts no
+ * version. `objects`: those of the rendering; writes only those whose recorded version differs. At most every ten minutes, unless it is
+ * `urgent`. Never rejects: after a failure the floor stays.
  */
 export async function recordVersions(
   state: DirectoryState,
@@ -28,7 +28,7 @@ export async function recordVersions(
   state.recordDue = undefined
   if (digest === undefined || newer.length === 0) return
   const now = performance.now()
-  // What is there is another object's from now on, and no earlier content of the one that was deleted.
+  // The content is another object's from now on, and no earlier content of the deleted one.
   const isOther = newer.some((object) => known.get(objectName(object))?.uid !== object.uid)
   const wait = state.recordedAt + shortestInterval - now
   if (!urgent && !isOther && wait > 0) {
@@ -47,7 +47,7 @@ export async function recordVersions(
   }
 }
 
-/** The same for what was held back, as the state knows it. Files of an object are known to its record alone. */
+/** The same for versions that were held back, from the state. Only the record knows the files of an object. */
 export async function recordHeldBack(
   state: DirectoryState,
   log: Log,
@@ -74,8 +74,8 @@ function isSameVersion({ uid, resourceVersion }: PublishedObject, other: Publish
 }
 
 /**
- * Records which of the objects that gave what is published are gone, where only that will tell once their names are there again: objects of
- * files may have no uid. Never rejects: a later pass tries again.
+ * Records which of the published content's objects are gone, since objects of files may have no uid that would tell their successors. Never
+ * rejects: a later pass tries again.
  */
 export async function recordGone(path: string, isGone: (object: RecordedObject) => boolean, log: Log): Promise<void> {
   try {

@@ -5,7 +5,7 @@ import type { ObjectKind, ObjectReference, ObservedState } from '../objects/type
 
 /**
  * Whether something has come since an operator rolled back: a newer version of an object, another object by its name, or none any more.
- * Versions that have no order are newer where they differ. `objects`: what the content is made from that would be published.
+ * Versions that have no order are newer where they differ. `objects`: those of the content to publish.
  */
 export function isNewer(
   objects: readonly RecordedObject[],

@@ -2,7 +2,7 @@ import type { DirectoryState } from './directory-state.js'
 
 interface Running {
   readonly states: readonly DirectoryState[]
-  /** By performance.now(); later by what was paused. */
+  /** By performance.now(); later by the time of pauses. */
   since: number
   timer: NodeJS.Timeout | undefined
   /** Until it counts as lasting. */
@@ -18,7 +18,7 @@ interface RunningOperationsOptions {
   timeout(): number
   /** Called once for each directory of an operation that has not ended in time. It goes on: nothing can end it. */
   stalled(state: DirectoryState, milliseconds: number): void
-  /** Called for an operation that has not ended for a while, so that people may see what it is at. */
+  /** Called for an operation that has not ended for a while, so that the status shows it. */
   lasting(): void
   /** Milliseconds of that while. */
   readonly lastingAfter?: number
@@ -54,7 +54,7 @@ export class RunningOperations {
     }
   }
 
-  /** Runs what an operation of this directory waits for and what has a time limit of its own: its time is not the disk's. */
+  /** Runs work that an operation of this directory waits for and that has another time limit: its time does not count as the disk's. */
   async pause<T>(state: DirectoryState, work: () => Promise<T>): Promise<T> {
     const waiting = [...this.#running].filter(({ states }) => states.includes(state))
     for (const running of waiting) {

@@ -13,7 +13,7 @@ import { readStatusFile, type AgentStatus } from './report/status-file.js'
 
 /*
  * One agent for a state directory: two would publish everything twice, run every hook twice, and write one status. The lock is a
- * flock(2): it ends with the process, whatever ends it, and is seen from other PID namespaces.
+ * flock(2): it ends with the process, by any end, and other PID namespaces see it.
  *
  * A process that was killed while one of its threads waits for a disk that does not answer ends only when the disk answers, and keeps
  * the lock until then. It does nothing any more, so that it must not keep the next agent from the healthy disks: that one takes the next lock

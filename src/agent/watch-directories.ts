@@ -13,9 +13,9 @@ interface Watched {
 }
 
 /**
- * Notices when a record beside a directory is made or removed, as by an operator who holds the directory or releases it, and when names in
- * the directory, the directory or its parent come or go (inotify on the directory and on its parent). It is a hint that comes early: where
- * it cannot be had, the regular comparison sees the same.
+ * Notices a new or removed record beside a directory, as at an operator's hold or release, and names in the directory, the directory or its
+ * parent that come or go (inotify on the directory and on its parent). It is an early hint: without it, the regular comparison sees the
+ * same.
  */
 export class DirectoryWatch {
   /** By the path that is watched: of a parent, or of a directory. */

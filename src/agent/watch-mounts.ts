@@ -7,8 +7,8 @@ import type { Log } from '../log.js'
 const quiet = 500
 
 /**
- * Notices when another mount covers a directory than before, or the one that covered it is gone: no inotify watch tells that. The kernel
- * says when the mounts of this process change, so that an agent at rest does not wake up for it. Symbolic links are not followed.
+ * Notices when another mount covers a directory than before, or none any more: no inotify watch tells that. The kernel says when the mounts
+ * of this process change, so that an agent at rest does not wake up for it. Follows no symbolic links.
  */
 export class MountWatch {
   readonly #covers = new Map<string, string>()

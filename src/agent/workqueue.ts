@@ -1,8 +1,8 @@
 import { retryDelay } from './backoff.js'
 
 /**
- * A keyed queue. A caller may rely on this: a key is never run twice at once; what is added for a key while it runs is merged into
- * one further run; what fails runs again after a delay of its own; what waits runs again only when something is added for it.
+ * A keyed queue. A caller may rely on this: a key never runs twice at once; additions to a running key merge into one further run; a failed
+ * key runs again after its delay; a waiting key runs again only after another addition.
  */
 
 /** What a run made of a key: finished; failed, try again later; or hopeless until something changes. */
@@ -33,9 +33,8 @@ export interface Pending {
 
 export interface WorkqueueOptions {
   /**
-   * Names each key's group, asked each time that runs start. All keys of a group that are due go into one run, and no other of
-   * the group starts before it has ended; groups do not wait for one another. What is due stays due where it throws, and is asked
-   * for again after a delay.
+   * Names each key's group, asked each time that runs start. All keys of a group that are due go into one run, and no other of the group
+   * starts before it has ended; groups do not wait for one another. Keys stay due where it throws, and come again after a delay.
    */
   groups(): (key: string) => string
   /** A key that the answer leaves out counts as done. A rejection counts as `retry` for all of the batch. */
@@ -77,7 +76,7 @@ export class Workqueue {
     this.#options = options
   }
 
-  /** Makes the key due now, also where it was waiting for a later try: what was added may be the cure. */
+  /** Makes the key due now, also where it was waiting for a later try: the cause may be the cure. */
   add(key: string, cause: string): void {
     if (this.#closed) return
     const entry = this.#entries.get(key) ?? this.#create(key)
@@ -210,7 +209,7 @@ export class Workqueue {
     entry.ended = performance.now()
     entry.failures = result === 'retry' ? entry.failures + 1 : 0
     if (entry.forgotten) this.#entries.delete(key)
-    // What was added meanwhile makes it due at once.
+    // An addition meanwhile makes it due at once.
     if (result !== 'retry' || entry.forgotten || entry.causes.size > 0 || this.#closed) return
     const delay = this.#delay(entry.failures)
     entry.nextTry = entry.ended + delay

@@ -28,7 +28,7 @@ function select(selector: string, more: Partial<SelectedContent> = {}): Selected
   }
 }
 
-/** Says what it is told, and reads every Secret. */
+/** Answers the states that the test sets, and reads every Secret. */
 class Told {
   readonly states = new Map<string, ObservedState>()
   /** Called when a Secret is read. */
@@ -51,7 +51,7 @@ function shown(rendering: Rendering): unknown {
 
 const unanswered = ['Secret ns/(app): connection refused']
 
-await t.test('a selection that turns unknown during a pass matches nobody knows what', async (t) => {
+await t.test('a selection that turns unknown during a pass may match any object', async (t) => {
   for (const optional of [true, false]) {
     const content = select('app', { optional })
     const [first, second] = [directoryOf([content], { path: '/a' }), directoryOf([content], { path: '/b' })]
@@ -67,7 +67,7 @@ await t.test('a selection that turns unknown during a pass matches nobody knows 
   }
 })
 
-await t.test('a selection that is known only after it was expanded is not one without objects', async (t) => {
+await t.test('a selection that becomes known after its expansion does not count as empty', async (t) => {
   const content = select('app', { optional: true })
   const directory = directoryOf([whole(secret('first')), content])
   const source = new Told()

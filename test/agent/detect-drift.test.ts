@@ -36,7 +36,7 @@ await t.test('nothing is published yet', async (t) => {
   t.strictSame(lines, [])
 })
 
-await t.test('what was published before is intact, and keeps its transition time', async (t) => {
+await t.test('an unchanged publication is intact, and keeps its transition time', async (t) => {
   const { state, counted, reports } = scene(t)
   await replaceDirectory(state.path, { files: { a: '1' } })
   const conditions = [
@@ -53,7 +53,7 @@ await t.test('what was published before is intact, and keeps its transition time
   ])
 })
 
-await t.test('what differs is False with the difference, whatever the earlier run said', async (t) => {
+await t.test('a drifted directory is False with the difference, after any earlier run', async (t) => {
   const { state, reports } = scene(t)
   await replaceDirectory(state.path, { files: { a: '1' } })
   appendFileSync(join(state.path, 'a'), '2')
@@ -97,7 +97,7 @@ await t.test(
   },
 )
 
-await t.test('the record of other content is drift once it is known what the directory must hold', async (t) => {
+await t.test('the record of other content is drift as soon as the source reports the desired content', async (t) => {
   const object = { kind: 'Secret', namespace: 'n', name: 'a', uid: 'u', resourceVersion: '7', paths: ['a'] }
   const published = async (version: string, more = {}) => {
     const found = scene(t)
@@ -134,7 +134,7 @@ await t.test('the record of other content is drift once it is known what the dir
   t.equal(await compareWithRecord(same.state), undefined, 'an old path gets its content from the new one')
 })
 
-await t.test('a record that cannot be read is reported, and the state stays what it was', async (t) => {
+await t.test('the agent reports an unreadable record, and the state stays unchanged', async (t) => {
   const { state, lines, reports } = scene(t)
   await replaceDirectory(state.path, { files: { a: '1' } })
   await detectDrift(state, reports)

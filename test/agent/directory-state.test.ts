@@ -78,7 +78,7 @@ await t.test('who needs an object is found by its name, without a look at each d
   t.end()
 })
 
-await t.test('a directory with a selector needs what that matches now, and what it names', (t) => {
+await t.test('a directory with a selector needs its present matches, and the objects that it names', (t) => {
   const states = new DirectoryStates()
   const reference = selectionReference('Secret', 'ns', 'app=web')
   const content = { ...whole(secret('named')), type: 'selector', reference, into: '{name}' } as unknown as Content

@@ -30,7 +30,7 @@ await t.test('a path is on the file system of the nearest mount above it', (t) =
   t.end()
 })
 
-await t.test('what is asked within a moment reads the mounts once', async (t) => {
+await t.test('calls within a moment share one read of the mounts', async (t) => {
   const reads = t.capture(fs, 'readFileSync', fs.readFileSync)
   syncBuiltinESMExports()
   t.teardown(() => syncBuiltinESMExports())

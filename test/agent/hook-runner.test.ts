@@ -103,7 +103,7 @@ await t.test('a publication that falls into a run has all of its hooks run', asy
   t.equal(scene.read('ran'), 'one\none\ntwo\n')
 })
 
-await t.test("a hook with jitter runs at the node's own time, once for what was published meanwhile", async (t) => {
+await t.test("a hook with jitter runs at the node's own time, once for all publications until then", async (t) => {
   const scene = new Scene(t)
   const jitter = 1_000
   scene.state.configuration = { ...scene.state.configuration, afterPublish: scene.hooks(jitter) }

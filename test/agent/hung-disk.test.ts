@@ -84,7 +84,7 @@ async function conditions({ node }: Scene, path: string): Promise<Record<string,
   return Object.fromEntries((found?.conditions ?? []).map((condition) => [condition.type, condition]))
 }
 
-await t.test('what is newer, and cannot be published, is not fresh', options, async (t) => {
+await t.test('a newer version that cannot be published makes the directory not fresh', options, async (t) => {
   const scene = await sceneOf(t)
   const { node, disks } = scene
   const agent = node.agent([], disks.entering)

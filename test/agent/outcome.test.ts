@@ -51,7 +51,7 @@ interface Row<Kind extends Outcome['kind']> {
   readonly name: string
   readonly outcome: OutcomeOf<Kind>
   readonly context?: Partial<Context>
-  /** `True Published: message`; undefined: the condition stays what it is. */
+  /** `True Published: message`; undefined: the condition stays. */
   readonly condition: string | undefined
   /** `info Published: message`, each line of the log. */
   readonly lines: readonly string[]
@@ -271,7 +271,7 @@ for (const [kind, rows] of Object.entries(table)) {
   }
 }
 
-await t.test('the fields of lines: what was published, and what failed where', (t) => {
+await t.test('log lines have the published objects in fields, and the failed call with its path', (t) => {
   t.strictSame(meaningOf(published, context).lines[0]?.fields, {
     outcome: 'replaced',
     sequence: 3,

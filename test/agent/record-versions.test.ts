@@ -1,4 +1,4 @@
-/** What is appended to a record where only versions have changed. */
+/** The lines that a record gets where only versions have changed. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -82,7 +82,7 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   t.equal(recordIn(root), last)
 })
 
-await t.test('what was held back is recorded as soon as ten minutes are over', async (t) => {
+await t.test('the agent records held-back versions as soon as ten minutes are over', async (t) => {
   const { state, publish } = published(join(directory(t), 'target'))
   await publish(objects(1))
   t.equal(state.nextEnd, undefined)

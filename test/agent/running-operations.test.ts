@@ -1,4 +1,4 @@
-/** Operations that take too long are reported; what examines content has a limit of its own, and its time is not theirs. */
+/** Operations that take too long get a report; an examination of content has another limit, and its time does not count. */
 import t from 'tap'
 import { DirectoryState } from '../../src/agent/directory-state.js'
 import { RunningOperations } from '../../src/agent/running-operations.js'
@@ -35,7 +35,7 @@ await t.test('an operation that has not ended in time is reported once, and not 
   t.equal(lasting, 1, 'not while it is paused')
 })
 
-await t.test('one that goes on after the end of all is not reported any more', async (t) => {
+await t.test('RunningOperations.close ends the reports on an operation that goes on', async (t) => {
   const running = new RunningOperations({
     timeout: () => 20,
     stalled: () => t.fail('reported'),

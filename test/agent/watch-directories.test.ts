@@ -27,7 +27,7 @@ function scene(t: Parameters<typeof scratch>[0]) {
   return { parent, path, other: join(parent, 'other'), watch, make, reported, reports }
 }
 
-await t.test('a record that is made is reported', async (t) => {
+await t.test('the watch reports a new record', async (t) => {
   const { path, watch, reported } = scene(t)
   watch.follow(path)
   await reported('the change is reported')
@@ -46,7 +46,7 @@ await t.test('the parent was renamed, and another one has its path: its records 
   t.pass()
 })
 
-await t.test('the same in one exchange, and nobody asks again', async (t) => {
+await t.test('the watch reports an exchange of the directory once', async (t) => {
   const { parent, path, other, watch, reported } = scene(t)
   watch.follow(path)
   watch.follow(other)
@@ -58,7 +58,7 @@ await t.test('the same in one exchange, and nobody asks again', async (t) => {
   t.pass()
 })
 
-await t.test('what is no longer followed is not reported', async (t) => {
+await t.test('the watch does not report a directory that the agent no longer follows', async (t) => {
   const { path, other, watch, make, reported, reports } = scene(t)
   watch.follow(path)
   watch.follow(other)
@@ -70,7 +70,7 @@ await t.test('what is no longer followed is not reported', async (t) => {
   t.notOk(reports.includes(path))
 })
 
-await t.test('a record that changes again while it is looked at is looked at again, and no other', async (t) => {
+await t.test('the watch checks a record again that changes during the check, and no other', async (t) => {
   const parent = join(scratch(t), 'parent')
   mkdirSync(parent)
   const paths = ['a', 'b', 'c'].map((name) => join(parent, name))
@@ -92,7 +92,7 @@ await t.test('a record that changes again while it is looked at is looked at aga
     make()
     return reports.length > 0
   })
-  // What came until now is told of once more at most, and what comes from now on while nobody has answered.
+  // The watch reports earlier changes once more at most, and later ones while no check has answered.
   make()
   await new Promise((resolve) => setTimeout(resolve, 300))
   answer()

@@ -12,7 +12,7 @@ import { until } from '../until.js'
 const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
 await t.test(
-  'what is mounted over a directory is reported, and when it is gone again; other directories are not',
+  'the watch reports a mount over a directory, and its end; and none for other directories',
   { skip: !mayMount && 'needs root to mount' },
   async (t) => {
     const root = scratch(t)

@@ -51,7 +51,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
 
-await t.test('what is added in one turn goes out in one batch, with its causes in order', async (t) => {
+await t.test('keys of one turn go out in one batch, with their causes in order', async (t) => {
   const { queue, next } = queueOf('batch')
   queue.add('a', 'first')
   queue.add('b', 'only')

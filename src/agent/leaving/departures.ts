@@ -14,9 +14,9 @@ import { parsePaths } from '../state-paths.js'
 import { readStatusFile } from '../report/status-file.js'
 
 /*
- * Directories that leave the configuration. STATE/directories.json names those that it has, old paths too, before anything is published
- * there: so a start finds out what has left since the last one. The record of each says that it was let go, durably, before it may come
- * back; what cannot be said now is owed, and tried again.
+ * Directories that leave the configuration. STATE/directories.json names those that it has, old paths too, before the first publication
+ * there: so a start finds out which have left since the last one. The record of each says that it was let go, durably, before it may come
+ * back; the agent retries a record that it cannot write now.
  */
 
 /** Milliseconds: to wait for disks before all else goes on; for another holder of a record's lock; until what failed is tried again. */
@@ -35,7 +35,7 @@ interface Named {
 interface DeparturesOptions {
   readonly log: Log
   readonly identity: () => string | undefined
-  /** Its process is the agent of the state directory: what the last agent there had configured was its own, whatever the file was called. */
+  /** Its process is the agent of the state directory: the last agent there had its own configuration, in a file of any name. */
   readonly isAgent: boolean
 }
 
@@ -129,8 +129,8 @@ export class Departures {
         const others = pathsOf(configuration).filter((one) => one !== path)
         if ((await sameTarget(path, others)) !== undefined) return true
         if (await letGo(path, { agent: identity(), lockTimeout, log })) return true
-        // Its disk may come later. One that is configured again is published here all the same, as one that never was: its parent may
-        // just be empty, and would stay so for ever.
+        // Its disk may come later. A configured directory counts in spite of that: its parent may just be empty, and would stay so for
+        // ever.
         return isConfigured || (await readPublication(path)) !== undefined || !(await isBare(path))
       })
     } catch (error) {

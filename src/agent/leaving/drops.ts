@@ -13,9 +13,9 @@ import type { DirectoryStatus } from '../report/status-file.js'
 import { parsePaths } from '../state-paths.js'
 
 /*
- * `onDrop: remove`: a directory that leaves the configuration goes, once nobody uses it. STATE/drops.json names the directories that this
- * state directory had configured so, and since when each is absent; the record beside the directory says the same, or it stays. Only an
- * absence of ten minutes is a wish: whoever comes back within that time was a typo.
+ * `onDrop: remove`: a directory that leaves the configuration goes, once no process uses it. STATE/drops.json names the directories that
+ * this state directory had configured so, and since when each is absent; the record beside the directory says the same, or it stays. Only
+ * an absence of ten minutes counts as a wish: a shorter one was a typo.
  *
  * The minutes are those of the machine since its start, which no clock that is set makes shorter or longer. After a reboot they begin
  * again, but a removal that was due is.
@@ -52,7 +52,7 @@ interface DropsOptions {
   readonly stateDirectory: () => string
   readonly metrics: Pick<Metrics, 'dropPending'>
   readonly events: () => Pick<AgentEvents, 'pass'>
-  /** Which agent this is: it removes only what its own publications have left. Default: nobody can tell, and nothing is removed. */
+  /** The agent's identity: it removes only its own publications. Default: unknown, and it removes nothing. */
   readonly identity?: () => string | undefined
   /** Something that the status shows has changed. */
   readonly changed: () => void
@@ -72,7 +72,7 @@ export class Drops {
   readonly #moved = new Set<string>()
   /** As the file has it. */
   #saved = '{}'
-  /** What is said of each that is absent, and since when. */
+  /** The message for each absent directory, and since when. */
   readonly #messages = new Map<string, { readonly message: string; readonly at: string }>()
   readonly #removing = new Map<string, AbortController>()
   #timer: NodeJS.Timeout | undefined
@@ -165,7 +165,7 @@ export class Drops {
     this.#again(next)
   }
 
-  /** Brings what is known up to the configuration. */
+  /** Brings the known directories up to the configuration. */
   #compare(known: Known, { boot, milliseconds: uptime }: Uptime): void {
     for (const { path, onDrop } of this.#configured) {
       if (known.get(path)) this.#cancel(path)
@@ -199,7 +199,7 @@ export class Drops {
   }
 
   async #take(known: Known, path: string, absence: Absence): Promise<void> {
-    // Before the first try: whoever starts after a crash goes on with it.
+    // Before the first try, so that the next start after a crash goes on with it.
     known.set(path, { ...absence, due: true })
     await this.#save(known)
     const controller = new AbortController()
@@ -271,7 +271,7 @@ function isAbsence(value: unknown): value is Absence | null {
   return isText && typeof uptime === 'number' && typeof due === 'boolean'
 }
 
-/** By the kernel's own clock: nobody sets it. */
+/** By the kernel's own clock, which no user can set. */
 async function machineUptime(): Promise<Uptime> {
   const text = await readFile('/proc/uptime', 'latin1')
   return { boot: await new NodeFileSystem().bootId(), milliseconds: Number.parseFloat(text) * 1000 }

@@ -9,8 +9,8 @@ import type { Outcome } from '../outcome.js'
 import { failedOutcome } from '../publish.js'
 
 /*
- * The old paths of directories that have moved (`movedFrom`). Each is a directory of the agent, too, with operations of its own on its own
- * file system: a disk that hangs delays the old path alone. It asks the source for nothing, and gets what the new path holds.
+ * The old paths of directories that have moved (`movedFrom`). Each is a directory of the agent, too, with separate operations on its own
+ * file system: a disk that hangs delays the old path alone. It needs nothing of the source, and gets the content of the new path.
  */
 
 /** The configured directories, and the old paths of those that have moved. */
@@ -18,7 +18,7 @@ export function withOldPaths(directories: readonly DirectoryConfiguration[]): Di
   return directories.flatMap((directory) => {
     const { movedFrom, path, place } = directory
     if (movedFrom === undefined) return [directory]
-    // What becomes of it without the configuration is said with its move: onDrop stays.
+    // The move decides the end of the old path, so its onDrop stays.
     const none = { beforePublish: [], validate: [], history: { keep: 0, maxAge: null } } as const
     return [directory, { ...directory, ...none, path: movedFrom.path, place: `${place}.movedFrom`, follows: path }]
   })
@@ -32,7 +32,7 @@ interface MoveOptions {
   readonly agent?: string | undefined
 }
 
-/** One pass over an old path: brings it up to what the new one holds, and takes it away once nobody needs it. Never rejects. */
+/** One pass over an old path: publishes the new one's content there, and takes it away once no process needs it. Never rejects. */
 export async function follow(
   { movedFrom, follows: to, afterPublish, retire, retireTimeout, onDrop }: DirectoryConfiguration,
   { lockTimeout, signal, log, requireProven, agent }: MoveOptions,
@@ -67,7 +67,7 @@ export function hasOtherMove({ relocation, movedTo, configuration }: DirectorySt
   return movedTo !== undefined || (relocation !== undefined && relocation.from !== configuration.movedFrom?.path)
 }
 
-/** Then it speaks of it no more: what is configured again later starts over. */
+/** Removes the record's word of the move: a later configuration starts over. */
 export async function endOtherMove(
   state: DirectoryState,
   { lockTimeout, signal, log }: Pick<MoveOptions, 'lockTimeout' | 'signal' | 'log'>,

@@ -6,7 +6,7 @@ import type { ConditionState } from '../directory-state.js'
 
 /* What the agent says of the old path of a directory that has moved. */
 
-/** What one pass over it came to: how far it is, and what its publication came to, if there was one. */
+/** The result of one pass over it: its state, and its publication, if there was one. */
 export interface Moving extends Pick<RelocationProgress, 'state' | 'entered' | 'waits'> {
   readonly kind: 'moving'
   /** The new path. */
@@ -27,7 +27,7 @@ interface Line {
   readonly fields?: object
 }
 
-/** What has come to be, by the state that was recorded now. */
+/** The news of each state, for people. */
 const entered = {
   staged: 'is to move',
   both: 'moves, and is kept up to date until nobody uses it',

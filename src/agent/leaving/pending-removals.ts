@@ -4,7 +4,7 @@ import type { Log } from '../../log.js'
 import { retryDelay } from '../backoff.js'
 import { fileSystemsNow, onFileSystem } from '../file-systems.js'
 
-/** Milliseconds without a publication after which the removal of what was replaced is made durable, too. */
+/** Milliseconds without a publication after which the agent makes the removal of old content durable, too. */
 const idleTime = 1000
 
 /**
@@ -53,7 +53,7 @@ export class PendingRemovals {
     this.#timer = setTimeout(() => void this.sync(), retryDelay(this.#failures)).unref()
   }
 
-  /** Answers what is to be tried again: without a descriptor, nothing was synced. A sync that has failed is never repeated. */
+  /** Answers the targets for another try: those without a descriptor. It never repeats a failed sync. */
   async #syncOn(fileSystem: string, targets: readonly string[]): Promise<readonly string[]> {
     try {
       await onFileSystem(fileSystem, () => syncParents(targets))

@@ -13,12 +13,13 @@ import type { Log } from '../../log.js'
 import { describeHostPathUser } from '../../static-pods/host-path-users.js'
 import { warnUnproven } from '../../unproven.js'
 
-/** What is on the disk says that a directory stays, although it has left the configuration. */
+/** The disk says that a directory stays, although it has left the configuration. */
 export class Stays extends Error {}
 
 /**
- * Removes a directory that has left the configuration, once nobody uses it. `configured`: what stays, by whatever path it is reached.
- * @throws Stays; anything else may be otherwise the next time
+ * Removes a directory that has left the configuration, once no process uses it. `configured`: the directories that stay, by any of their
+ * paths.
+ * @throws Stays; any other error may have gone the next time
  */
 export async function removeDropped(
   path: string,

@@ -7,7 +7,7 @@ import type { ObjectReference, ObservedState, Source } from '../../objects/types
 import type { Meaning } from '../outcome.js'
 import { draftsOf, onNode, onObject, type Reporter } from './report-events.js'
 
-/** Milliseconds at the end for what has not been sent yet. */
+/** Milliseconds at the end for unsent events. */
 const closeTimeout = 2_000
 
 /** Reports to the cluster. Calls return at once, and never throw. */
@@ -17,7 +17,7 @@ export interface AgentEvents {
   rewound(reference: ObjectReference, observation: ObservedState, message: string): void
   hookFailed(message: string): void
   configurationInvalid(message: string): void
-  /** The configuration was read again: what was denied before may be allowed now. */
+  /** The configuration was read again: the API server may allow now what it denied before. */
   reloaded(): void
   /** Sends what waits, for two seconds at most. */
   close(): Promise<void>
@@ -35,7 +35,7 @@ export const noEvents: AgentEvents = {
 
 interface EventsOptions {
   readonly log: Log
-  /** This node's name in the cluster; the empty string where nobody says. */
+  /** This node's name in the cluster; the empty string where it is unknown. */
   readonly node: string
 }
 

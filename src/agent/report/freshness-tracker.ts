@@ -12,10 +12,9 @@ interface FreshnessTrackerOptions {
   changed(): void
 }
 
-/** Milliseconds that a publication may take before the agent reports that something newer is known: most take far less. */
+/** Milliseconds that a publication may take before the agent reports a newer version: most take far less. */
 const publicationGrace = 1_000
 
-/** Keeps the condition Fresh of every directory up to what the source last said. */
 export class FreshnessTracker {
   readonly #heartbeats = new Heartbeats()
   #lossTimer: NodeJS.Timeout | undefined
@@ -53,7 +52,7 @@ export class FreshnessTracker {
       this.#newsTimer = undefined
       const news = [...this.#news]
       this.#news.clear()
-      // One that was dropped meanwhile says nothing any more.
+      // A directory that was dropped meanwhile gets no report any more.
       for (const one of news) if (this.options.states.byPath(one.path) === one) this.refresh(one)
     }, publicationGrace)
   }

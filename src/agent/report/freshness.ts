@@ -15,7 +15,7 @@ export const lossGrace = 3_000
 
 interface Freshness {
   readonly condition: ConditionState
-  /** When all of what is published was last confirmed as the newest; undefined: not since the start. */
+  /** When the source last confirmed all published versions as the newest; undefined: not since the start. */
   readonly confirmedAt: Date | undefined
 }
 
@@ -38,7 +38,7 @@ export function freshness(
     const name = objectName(reference)
     const observation = latest(reference)
     const confirmation = heartbeats.lastConfirmed(reference)
-    // Since the start, as after a boot without an API server: nothing was lost, and the record alone tells what is published.
+    // Since the start, as after a boot without an API server: no watch was lost, and the record alone knows the published versions.
     const isFirst = confirmation === undefined
     if (observation?.state === 'unknown') {
       const { reason, message } = observation
@@ -103,14 +103,14 @@ interface Loss {
 /** These end a watch in the ordinary course: it starts again at once, and nothing was missed. */
 const ordinary: ReadonlySet<WatchRestartReason> = new Set(['timeout', 'expired', 'goaway'])
 
-/** When the source last said that what it reported of an object is current, and whether it may have lost sight of it since. */
+/** When the source last confirmed its report of an object as current, and whether it may have lost sight of it since. */
 export class Heartbeats {
   readonly #confirmed = new Map<string, Moment>()
   readonly #lost = new Map<string, Loss>()
 
   /**
-   * Answers whether that ends what was lost. Who may list but not watch is confirmed at each try, and denied a moment later: a denial
-   * that was reported is over when none has followed for a while.
+   * Answers whether that ends the loss. A source that may list but not watch gets a confirmation at each try, and a denial a moment later:
+   * a reported denial is over when none has followed for a while.
    */
   confirmed(reference: ObjectReference, moment: Moment): boolean {
     const name = objectName(reference)

@@ -20,14 +20,14 @@ const silence = 10_000
 const headTimeout = 2_000
 
 /**
- * Milliseconds that a connection is kept for the next request. Node's own default: it ends one then that has sent nothing; who has begun
- * a head has the rest of its time.
+ * Milliseconds that a connection stays open for the next request. Node's own default: it then ends a connection that has sent nothing; a
+ * client that has begun a head has the rest of its time.
  */
 const keepAlive = 5_000
 
 /**
- * Node looks for connections over their time at an interval of its own, whether there are any or not: two wakeups a second of an agent at
- * rest, or a limit that is late. So each connection has a timer, and Node never looks: this is the longest that it takes.
+ * Node looks for connections over their time at an interval, with or without any: two wakeups a second of an agent at rest, or a limit that
+ * is late. So each connection has a timer, and Node never looks: this is the longest that it takes.
  */
 const unwatched = { requestTimeout: 0, headersTimeout: 0, connectionsCheckingInterval: 2 ** 31 - 1 }
 
@@ -163,9 +163,8 @@ interface ReadinessFacts {
   readonly path: string
   /** It holds at least one object that is not optional. */
   readonly required: boolean
-  /** The disk holds what its record says, durably: published now or before a restart. */
+  /** The disk holds the content of its record, durably: published now or before a restart. */
   readonly intact: boolean
-  /** Why it is not intact. Never holds content. */
   readonly reason: string
   readonly message: string
 }
@@ -177,8 +176,8 @@ export interface Readiness {
 }
 
 /**
- * Ready is who has every required directory intact on the disk. Whether the source can be reached does not matter, and neither does
- * a hook: what is intact on the disk can be used.
+ * An agent is ready if every required directory is intact on the disk. Neither an unreachable source nor a hook matters: consumers can use
+ * intact content.
  */
 export function readiness(directories: Iterable<ReadinessFacts>): Readiness {
   const counting = [...directories].filter(({ required }) => required)

@@ -1,7 +1,7 @@
 /*
- * Which events report what. What is about one object is reported on the object, in its namespace; what is about this node's disk,
- * and all that keeps a directory from being published, on the Node. `kubectl describe node` shows how the node stands, and the
- * events of an object show which nodes have it.
+ * Which events report an outcome. An event about one object is on that object, in its namespace; an event about this node's disk, or about
+ * a directory that cannot be published, is on the Node. `kubectl describe node` shows how the node stands, and the events of an object show
+ * which nodes have it.
  */
 import type { EventDraft, EventSubject } from '../../kubernetes/events/event-body.js'
 import type { ObjectReference } from '../../objects/types.js'
@@ -9,7 +9,7 @@ import type { Reason } from '../../reasons.js'
 import type { EventNote, Meaning } from '../outcome.js'
 
 export interface Reporter {
-  /** The Node's name; the empty string where nobody says: then nothing is reported on it. */
+  /** The Node's name; the empty string where it is unknown: then the Node gets no events. */
   readonly node: string
   /** For people: `node n1`, `host h1`. */
   readonly place: string
@@ -56,7 +56,7 @@ export function onNode(reason: Reason, note: string, { node }: Reporter): EventD
   return [draft({ kind: 'Node', namespace: '', name: node, uid: node }, reason, note)]
 }
 
-/** An event on an object. `uid`: undefined where there is no such object, or none that could be read. */
+/** An event on an object. `uid`: undefined where there is no such object, or no readable one. */
 export function onObject(
   { kind, namespace, name }: ObjectReference,
   uid: string | undefined,

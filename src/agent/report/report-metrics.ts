@@ -7,7 +7,7 @@ import type { Context, Meaning, PublishResult } from '../outcome.js'
 export const hookResults = ['success', 'failure'] as const
 type HookResult = (typeof hookResults)[number]
 
-/** What the agent counts. Every label set that is known beforehand starts at 0. */
+/** The agent's counters. Every label set that it knows beforehand starts at 0. */
 export interface Metrics {
   /** Starts a directory's label sets; again after its configuration has changed. */
   follow(directory: string, hooks: readonly string[]): void
@@ -24,7 +24,7 @@ export interface Metrics {
   drift(directory: string): void
   /** It is not configured any more, and is to be removed. */
   dropPending(directory: string, pending: boolean): void
-  /** One pair of barriers with what lies between, whatever number of directories shared it. */
+  /** One pair of barriers with the steps between, for any number of directories that share it. */
   barrier(seconds: number): void
   watchRestarted(reason: WatchRestartReason): void
   /** What the agent costs the API server. */

@@ -8,10 +8,10 @@ import type { Condition, DirectoryState, PublishedObject } from '../directory-st
 
 /** What `holdfast status -o json` prints, and what the agent keeps in STATE/status.json. Times are RFC 3339. */
 export interface StatusDocument {
-  /** null: no agent has reported; what is said of the directories comes from the configuration and the disk alone. */
+  /** null: no agent has reported; the directories' status comes from the configuration and the disk alone. */
   readonly agent: AgentStatus | null
   readonly directories: readonly DirectoryStatus[]
-  /** What the agent was at when it wrote this; absent where an older version has, or nobody. */
+  /** The agent's operations at the time of this file; absent without an agent, or from an older version. */
   readonly operations?: readonly OperationStatus[]
 }
 
@@ -63,7 +63,7 @@ export interface DirectoryStatus {
   readonly pendingHooks: readonly string[]
 }
 
-/** As people know them. One that is not configured any more has no name, and is dropped when its turn comes. */
+/** As people know them. A hook that the configuration has dropped has no name, and leaves the list at its turn. */
 export function pendingHookNames({
   pendingHooks,
   configuration,
@@ -161,7 +161,7 @@ interface StatusWriterOptions {
 export class StatusWriter {
   readonly #options: StatusWriterOptions
   #soon: NodeJS.Timeout | undefined
-  /** What has failed so often in a row, and its next try. */
+  /** Failed writes in a row, and the next try. */
   #failures = 0
   #again: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
@@ -204,7 +204,7 @@ export class StatusWriter {
     this.#changed = false
     this.#beat.refresh()
     clearTimeout(this.#again)
-    // Begun only once it is known that somebody writes: what it looks at may tell of a change.
+    // In a later turn, once the writer counts as busy: its reads may report a change.
     this.#writing = Promise.resolve()
       .then(() => this.#options.write())
       .then(

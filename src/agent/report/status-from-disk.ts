@@ -80,7 +80,7 @@ async function recordedCondition(
   return { ...compared, message: 'the disk holds the content that was published last' }
 }
 
-/** Why the agent could not publish something newer, where what it left is still what the disk holds. */
+/** Why the agent could not publish newer content, while the disk still holds the content that it left. */
 function refusedAtTheEnd({ intact, digest }: DirectoryState, before: DirectoryStatus | undefined) {
   if (!intact || before?.digest !== digest) return undefined
   return before?.conditions.find(({ type, status }) => type === 'Published' && status !== 'True')

@@ -56,7 +56,7 @@ function scene(t: Test) {
 }
 
 await t.test(
-  'ten minutes of absence, over restarts, whatever a clock says; coming back within them cancels',
+  'a directory goes after ten minutes of absence, over restarts, with any clock; its return within them cancels',
   async (t) => {
     const { state, told, clock, removed, pending, start, configured } = scene(t)
     const first = start()
@@ -89,27 +89,30 @@ await t.test(
   },
 )
 
-await t.test('after a reboot the time begins again; what was due is, and is tried again until it may go', async (t) => {
-  const { told, clock, removed, refusals, start, configured } = scene(t)
-  const first = start()
-  await first.configure([configured('/a')])
-  await first.configure([])
-  Object.assign(clock, { boot: 'second', milliseconds: 60 * minute })
-  const second = start()
-  await second.configure([])
-  t.same(removed, [])
-  clock.milliseconds += 10 * minute
-  const details = { code: 'EBUSY', syscall: 'none', path: '/a', reason: 'InUse' as const }
-  refusals.push(new DurableWriteError('/a is in use: process 7', details))
-  await second.configure([])
-  t.match(second.status(), [{ conditions: [{ message: /cannot be removed yet: \/a is in use: process 7/ }] }])
-  t.same(removed, [])
-  Object.assign(clock, { boot: 'third', milliseconds: 0 })
-  const third = start()
-  await third.configure([])
-  t.same(removed, ['/a'])
-  t.equal(told.filter((line) => line === 'event Dropped').length, 1)
-})
+await t.test(
+  'after a reboot the ten minutes begin again; a due removal stays due, and comes again until it succeeds',
+  async (t) => {
+    const { told, clock, removed, refusals, start, configured } = scene(t)
+    const first = start()
+    await first.configure([configured('/a')])
+    await first.configure([])
+    Object.assign(clock, { boot: 'second', milliseconds: 60 * minute })
+    const second = start()
+    await second.configure([])
+    t.same(removed, [])
+    clock.milliseconds += 10 * minute
+    const details = { code: 'EBUSY', syscall: 'none', path: '/a', reason: 'InUse' as const }
+    refusals.push(new DurableWriteError('/a is in use: process 7', details))
+    await second.configure([])
+    t.match(second.status(), [{ conditions: [{ message: /cannot be removed yet: \/a is in use: process 7/ }] }])
+    t.same(removed, [])
+    Object.assign(clock, { boot: 'third', milliseconds: 0 })
+    const third = start()
+    await third.configure([])
+    t.same(removed, ['/a'])
+    t.equal(told.filter((line) => line === 'event Dropped').length, 1)
+  },
+)
 
 await t.test('without such a directory nothing is written; what cannot be read removes nothing', async (t) => {
   const { state, told, clock, removed, start, configured } = scene(t)
@@ -213,7 +216,7 @@ await t.test('what comes back by another name while it is removed aborts that', 
   await removing
 })
 
-await t.test('what is not there is not said to be removed', async (t) => {
+await t.test('the agent does not report the removal of a missing directory', async (t) => {
   const { root, told, clock, pending, start, configured } = scene(t)
   const disk = join(root, 'disk')
   const target = join(disk, 'certs')
@@ -232,7 +235,7 @@ await t.test('what is not there is not said to be removed', async (t) => {
   t.match(drops.status(), [{ conditions: [{ message }] }])
   t.same([...pending], [target])
   t.notOk(told.includes('event Dropped'))
-  // What nobody can tell anything of stays.
+  // A directory with an unreadable record stays.
   writeFileSync(join(disk, 'other'), '')
   await drops.configure([])
   t.match(told.at(-1), /certs is not configured any more, and stays: no record beside it can be read/)

@@ -78,7 +78,7 @@ for (const [what, change] of Object.entries(changes)) {
     t.equal((await readPublication(from))?.movedTo, undefined)
   })
 
-  await t.test(`an old path that ${what} while it moves is left alone`, async (t) => {
+  await t.test(`the agent does not touch an old path that ${what} while it moves`, async (t) => {
     const scene = await moving(t)
     const { from, to, pass, key } = scene
     const { outcomes } = await pass({

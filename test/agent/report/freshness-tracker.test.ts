@@ -70,7 +70,7 @@ await t.test('a watch that does not come back is reported by itself', async (t) 
   tracker.close()
 })
 
-await t.test('what the source reports of one directory is looked at again in that one, and no other', async (t) => {
+await t.test("a source's report of one directory refreshes that directory, and no other", async (t) => {
   const { states, state, tracker, seen } = scene()
   const other = states.add(directoryOf([whole(secret('other'))], { path: '/srv/b' }))
   const dropped = states.add(directoryOf([whole(reference)], { path: '/srv/c' }))

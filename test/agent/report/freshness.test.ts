@@ -26,7 +26,7 @@ async function stateOf(published: 'True' | 'False') {
   return state
 }
 
-await t.test('fresh is what is published, all of it confirmed; the oldest confirmation counts', async (t) => {
+await t.test('a directory is fresh if all of its versions are confirmed; the oldest confirmation counts', async (t) => {
   const heartbeats = new Heartbeats()
   heartbeats.confirmed(secret, at(5000))
   heartbeats.confirmed(configMap, at(2000))
@@ -64,7 +64,7 @@ await t.test('one object that the source has not reported, or that cannot be rea
   t.match(found.condition, { status: 'False', reason: 'AccessDenied', message: '403' })
 })
 
-await t.test('what is published is newer than what the source has reported: not confirmed', async (t) => {
+await t.test("a published version newer than the source's report is not confirmed", async (t) => {
   const heartbeats = new Heartbeats()
   for (const reference of [secret, configMap]) heartbeats.confirmed(reference, at(0))
   const state = await stateOf('True')
@@ -138,7 +138,7 @@ await t.test('a lost watch is reported with its last error', async (t) => {
   t.match(condition(), { reason: 'AccessDenied', message: /it needs a Role$/ })
 })
 
-await t.test('what is not followed any more is forgotten', (t) => {
+await t.test('Heartbeats forgets an object that the source no longer follows', (t) => {
   const heartbeats = new Heartbeats()
   for (const reference of [secret, configMap]) {
     heartbeats.confirmed(reference, at(1000))

@@ -19,7 +19,7 @@ async function serve(t: Test, more: Partial<Health> = {}): Promise<number> {
   return server.address.port
 }
 
-/** The status of an answer as a prober sees it, on a connection of its own; undefined: none within a second. */
+/** The status of an answer to a prober with a new connection; undefined: none within a second. */
 function probe(port: number, path = '/livez'): Promise<number | undefined> {
   return new Promise((resolve) => {
     const request = get({ host: '127.0.0.1', port, path, agent: false, timeout: 1000 }, (answer) => {
@@ -39,7 +39,7 @@ async function idleConnection(t: Test, port: number): Promise<Socket> {
   return socket
 }
 
-await t.test('readiness lists what is not intact, and only counts what is required', (t) => {
+await t.test('readiness lists the directories that are not intact, and counts only required ones', (t) => {
   const intact = { path: '/a', required: true, intact: true, reason: 'Published', message: '' }
   const broken = {
     path: '/b',
@@ -83,7 +83,7 @@ await t.test('nor do connections that come back for ever', async (t) => {
   )
 })
 
-await t.test('a request that is being answered keeps its connection, whoever comes', async (t) => {
+await t.test('a running request keeps its connection through any number of new ones', async (t) => {
   let answer = () => {}
   const asked = new Promise<void>((resolve) => {
     answer = resolve
@@ -155,14 +155,14 @@ await t.test('requests that come before the answer to the one before are all ans
   await until('both requests have arrived', () => gates.length === 2)
   gates[0]?.()
   await until('the first one is answered', () => count() === 1)
-  // Longer than a connection is kept for its next request, and shorter than it may be silent.
+  // Longer than a connection stays open for its next request, and shorter than its silence may last.
   await sleep(8_000)
   gates[1]?.()
   await until('the second one is answered', () => count() === 2)
   t.notMatch(answers, / 408 /)
 })
 
-await t.test('a server that nobody asks wakes its process at no time', async (t) => {
+await t.test('a server without requests never wakes its process', async (t) => {
   const script = `
     const { serveHealth } = await import(${JSON.stringify(new URL('../../../src/agent/report/http-server.js', import.meta.url).href)})
     const { get } = await import('node:http')

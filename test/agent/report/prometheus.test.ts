@@ -8,7 +8,7 @@ async function samples(metrics: ReturnType<typeof prometheusMetrics>): Promise<M
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').pop())]))
 }
 
-await t.test('every label set that is known begins at 0', async (t) => {
+await t.test('every known label set begins at 0', async (t) => {
   const metrics = prometheusMetrics('1.2.3', 'node-1')
   metrics.follow('/srv/a', ['exec systemctl'])
   const found = await samples(metrics)
@@ -71,7 +71,7 @@ await t.test('what happens is counted', async (t) => {
   t.equal((await samples(metrics)).get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
 })
 
-await t.test('what the API is asked is counted, in a bounded number of label sets', async (t) => {
+await t.test('the metrics count requests to the API in a bounded number of label sets', async (t) => {
   const { api, ...metrics } = prometheusMetrics('1', '')
   for (const status of [200, 429, 429, undefined]) api.requested('watch', status)
   for (let status = 100; status < 600; status++) api.requested('get', status)
@@ -92,7 +92,7 @@ await t.test('what the API is asked is counted, in a bounded number of label set
   t.ok(sets.length <= 20, `${sets.length} label sets for one verb, whatever a proxy answers`)
 })
 
-await t.test('what is dropped is gone, and a certificate that went with a file too', async (t) => {
+await t.test('the metrics of a dropped directory go, and those of a certificate whose file went', async (t) => {
   const metrics = prometheusMetrics('1', '')
   metrics.follow('/srv/a', ['h'])
   metrics.certificates('/srv/a', [{ file: 'old.crt', notBefore: new Date(0), notAfter: new Date(7000) }])

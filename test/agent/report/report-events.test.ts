@@ -63,7 +63,7 @@ await t.test('a publication is reported on the Node, and on each object in anoth
   t.end()
 })
 
-await t.test('what is repaired is reported on the Node alone', (t) => {
+await t.test('a repair is an event on the Node alone', (t) => {
   const drafts = eventsOf(published, { ...context, drift: 'tls.crt has other content' }, reporter)
   t.strictSame(lines(drafts), [
     'Normal DriftRepaired Node n1: /srv/a is repaired; on the disk these differed: tls.crt has other content',
@@ -71,7 +71,7 @@ await t.test('what is repaired is reported on the Node alone', (t) => {
   t.end()
 })
 
-await t.test('what is unchanged, waits, or was aborted is not reported', (t) => {
+await t.test('an unchanged, waiting or aborted directory gets no event', (t) => {
   const outcomes: Outcome[] = [
     { ...published, change: 'unchanged' },
     { kind: 'waiting', message: 'x' },
@@ -82,7 +82,7 @@ await t.test('what is unchanged, waits, or was aborted is not reported', (t) => 
   t.end()
 })
 
-await t.test('what is no longer published is reported on both', (t) => {
+await t.test('the end of a publication is an event on both', (t) => {
   const drafts = eventsOf(published, { ...context, removedObjects: [known] }, reporter)
   t.match(lines(drafts).slice(1), [
     'Normal Removed Secret a: it is no longer published in /srv/a on node n1',
@@ -149,7 +149,7 @@ await t.test('an expired certificate is reported on the Node, and on the object 
   t.end()
 })
 
-await t.test('a node that nobody names has no events of its own', (t) => {
+await t.test('a node without a name has no events', (t) => {
   t.strictSame(eventsOf(failed('NoSpace', 'x'), context, nameless), [])
   t.match(lines(eventsOf(published, { ...context, changedObjects: [known] }, nameless)), [
     /^Normal Published Secret a: .* on host h$/,

@@ -30,7 +30,7 @@ await t.test('another process that publishes is no error', (t) => {
   t.end()
 })
 
-await t.test('durable is said only of what is proven', (t) => {
+await t.test('log lines say durably only on a proven file system', (t) => {
   const lines: string[] = []
   const log = { ...silent, info: (_: object, message: string) => void lines.push(message) }
   const published = {

@@ -14,7 +14,7 @@ await t.test('changes that come together are written together, and never two at 
   const writer = new StatusWriter({
     write: async () => {
       const index = count++
-      // To look at what is written can find a change, too.
+      // A read for the status can find a change, too.
       if (index === 0) writer.changed()
       begun[index]?.open()
       await gates[index]?.opened

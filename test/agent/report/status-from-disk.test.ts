@@ -1,4 +1,4 @@
-/** `status` once an agent has run and ended: what it says is of the configuration, the records and the disk as they are now. */
+/** `status` after the end of an agent: its answers come from the present configuration, records and disk. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
 import { holdfast, Node } from '../../cli/holdfast.js'
