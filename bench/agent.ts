@@ -1,6 +1,6 @@
 /**
- * What the agent costs a node, on a control plane of its own: memory, connections, and processor time while nothing happens and for a
- * change. It runs as users run it, its Secrets in directories of five.
+ * The agent's cost for a node, with its own control plane: memory, connections, and processor time at rest and for a change. It runs as
+ * users run it, its Secrets in directories of five.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Cluster } from '../test/e2e/cluster.js'
@@ -58,8 +58,8 @@ export async function measureAgent(
   await putAll('2')
   await until('all updates are on the disk', () => names.every((_, index) => holds(index, '2')), patience)
 
-  // What came before has echoes in the first window or two (an event that is sent again, the sync of what was removed); the median of
-  // all does not count them, and still sees whatever goes on all the time.
+  // Earlier work has echoes in the first window or two (a repeated event, the sync of a removal); the median of all leaves them out, and
+  // still sees constant work.
   const idle: { processor: number; wakeups: number }[] = []
   while (idle.length < windows) {
     const before = { processor: processorTime(agent.pid), wakeups: wakeups(agent.pid) }

@@ -1,4 +1,4 @@
-/** The runs: who publishes what, by turns, on one disk. */
+/** The runs: which program publishes which content, by turns, on one disk. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readHistory, replaceDirectories as keepingDirectories } from '../src/durable/index.js'
@@ -72,7 +72,7 @@ export async function contestOneDirectory(
   return contest
 }
 
-/** 30 directories of two files, side by side or each in a parent of its own, in one call, beside one such directory. */
+/** 30 directories of two files, side by side or each in another parent, in one call, beside one such directory. */
 export async function contestBatch(disk: Disk, parents: 'one' | 'own', rounds: number): Promise<Contest> {
   const root = join(disk.mountPoint, `batch-${parents}`)
   const place = (name: string): string => (parents === 'one' ? join(root, name) : join(root, name, 'target'))
@@ -108,7 +108,7 @@ export async function contestHistory(
   const place = (name: string): string => join(disk.mountPoint, `history-${name}`, 'target')
   const [ours, compared] = [place('kept'), place('none')]
   const filesOf = (target: string, round: number): Files => content(target === ours ? count : comparedCount, round)
-  // What was measured before has left its history.
+  // Earlier measurements have left their history.
   for (const target of [ours, compared]) rmSync(dirname(target), { recursive: true, force: true })
   for (const target of [ours, compared]) prepare(target, filesOf(target, 0))
   const contest: Contest = { ours: [], compared: [] }

@@ -14,7 +14,7 @@ export interface Footprint {
   readonly connections: number
   /** Of each window without a change: milliseconds of processor time, and how often a thread of it woke up. */
   readonly idle: readonly { readonly processor: number; readonly wakeups: number }[]
-  /** Milliseconds of processor time for one change of a Secret, with its event, its status and the sync of what was removed. */
+  /** Milliseconds of processor time for one change of a Secret, with its event, its status and the sync of the removal. */
   readonly change: number
 }
 

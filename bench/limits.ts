@@ -10,9 +10,9 @@ import { typical, type Cost } from './measure.js'
 export interface Limits {
   /** Most flushes of one run. */
   flushes?: number
-  /** Most flushes, as a multiple of what it is compared with. */
+  /** Most flushes, as a multiple of the compared program's. */
   flushesRatio?: number
-  /** Most time, as a multiple of what it is compared with. */
+  /** Most time, as a multiple of the compared program's. */
   timeRatio: number
   /** False: the time is shown beside its limit, and breaks nothing. */
   timeJudged: boolean
@@ -30,7 +30,7 @@ export interface Result {
   /** What breaks no limit, and is to be known: times above a limit that is not judged. */
   remarks: string[]
   rounds: Contest
-  /** What it is to cost one day. */
+  /** The costs that it is to reach one day. */
   goals: Goal[]
 }
 

@@ -52,7 +52,7 @@ if (broken || (goals && aims.some(({ goal }) => !isMet(goal)))) process.exit(1)
 for (const problem of unfit) console.error(`bench: ${problem}`)
 process.exit(unfit.length > 0 ? 2 : 0)
 
-/** This process waits for one with mounts of its own, where what follows is done. */
+/** This process waits for a child with private mounts, which does the rest. */
 async function preparePublications(): Promise<void> {
   const missing = await missingForPublications(fileSystems)
   if (missing !== undefined) {

@@ -1,4 +1,4 @@
-/** What one run costs on a disk, and what is typical of several. */
+/** The cost of one run on a disk, and the typical one of several. */
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Disk } from '../test/disk/disk.js'
@@ -46,7 +46,7 @@ async function flushesSince(disk: Disk, before: { disk: number; kernel: number }
   }
 }
 
-/** The same, and what it has written, once all of it is. */
+/** The same, with its written bytes, after a sync. */
 export async function writtenCostOf(disk: Disk, task: () => Promise<void>): Promise<WrittenCost> {
   const writtenBytes = async (): Promise<number> => {
     execFileSync('sync', ['--file-system', disk.mountPoint])

@@ -111,7 +111,7 @@ async function measure(fileSystem: FileSystem, { rounds, flushTime, brief }: Pub
   }
 }
 
-/** What else the machine does only ever adds flushes and time: what breaks a limit is measured again before it is believed. */
+/** Other work of the machine only ever adds flushes and time: a breach of a limit counts only if a second measurement confirms it. */
 async function judged<Found extends Contest>(
   contest: () => Promise<Found>,
   resultOf: (contest: Found) => Result,

@@ -1,4 +1,4 @@
-/** Some agents without disks, in a process of their own: the source as the agent has it, and what it costs the API server. */
+/** Some agents without disks, in a separate process: the source as the agent has it, and its cost for the API server. */
 import { objectName } from '../src/object-name.js'
 import { loadClusterAccess } from '../src/kubernetes/credentials/cluster-access.js'
 import type { ApiObserver } from '../src/kubernetes/connection/client.js'

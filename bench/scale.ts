@@ -30,7 +30,7 @@ const runs: readonly { agents: number; objects: number; watch: Watch }[] = [
   { agents: 4, objects: 500, watch: 'namespaces' },
 ]
 
-/** Agents in processes, with what they say of themselves. */
+/** Agents in processes, with their own figures. */
 class Agents {
   readonly #processes: ChildProcess[] = []
   readonly #states = new Map<ChildProcess, AgentsState>()

@@ -1,5 +1,5 @@
 'use strict'
-// What has to be set before the first module of the program is loaded.
+// Settings that must precede the first module of the program.
 
 // SIGHUP asks the agent to read its configuration again. Before the agent listens for it, the agent has not read its configuration either,
 // so that the signal asks for nothing; but without a listener, it would end the process.
@@ -27,9 +27,9 @@ closeInspector(firstPause)
 
 const serves = process.argv.includes('agent') || process.argv.includes('demo')
 
-// The agent bounds the threads that each file system may keep, so that one which hangs takes them from no other; that takes more
-// than libuv's four. libuv reads their number when it starts the first, which the loader of an ES module has done before the
-// module's first statement: so this file is no ES module. A hook that the agent starts has a pool of its own choice.
+// The agent bounds the threads that each file system may keep, so that one which hangs takes them from no other; that takes more than
+// libuv's four. libuv reads their number when it starts the first, which the loader of an ES module has done before the module's first
+// statement: so this file is no ES module. A hook that the agent starts chooses its own pool.
 if (serves && process.env.UV_THREADPOOL_SIZE === undefined) {
   process.env.UV_THREADPOOL_SIZE = '32'
   require('node:fs').access('/proc/self', () => {})

@@ -1,15 +1,15 @@
 /**
  * Chunks of ES modules as CommonJS: those that every command loads in one file, and those that the most frequent ones load in another.
  *
- * Node spends a millisecond on each ES module, on threads of its own, and ten before the first; on a file that `require` reads a third of
- * one, and nothing on what stands in a file that it has read already. What few commands load stays in files of its own: V8 looks at
- * each byte that it is given. docs/decisions/memory-and-dependencies.md has the measurements.
+ * Node spends a millisecond on each ES module, on separate threads, and ten before the first; on a file that `require` reads a third of
+ * one, and nothing on further modules in the same file. Modules of few commands stay in separate files: V8 scans each byte that it gets.
+ * docs/decisions/memory-and-dependencies.md has the measurements.
  */
 import { basename, dirname, join } from 'node:path'
 import { decode, encode } from '@jridgewell/sourcemap-codec'
 import { build } from 'esbuild'
 
-/** What a chunk loads with itself, and what it loads when it comes to that. */
+/** The chunks that a chunk loads at once, and those that it loads late. */
 const loadedWith = (text) => [...text.matchAll(/(?:from|import) ?"\.\/([^"]+)"/g)].map(([, name]) => name)
 const loadedLate = (text) => [...text.matchAll(/import\("\.\/([^"]+)"\)/g)].map(([, name]) => name)
 
@@ -92,8 +92,8 @@ function fromMemory(texts, maps) {
 }
 
 /**
- * Asks the pack for what is in it. Nothing changes its place, so that the maps still fit. esbuild copies what a module gives, name by name,
- * unless it knows that it was an ES module: ours all were, and of Node's own nobody takes the default.
+ * Takes the modules in the pack from there. Nothing changes its place, so that the maps still fit. esbuild copies a module's exports, name
+ * by name, unless it knows that it was an ES module: ours all were, and no code takes the default of Node's own.
  */
 function linked(code, packed) {
   const inPlace = (pattern, replace) => {

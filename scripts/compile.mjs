@@ -1,10 +1,9 @@
 /**
- * Compiles the TypeScript of the program, its tests and benchmarks to `dist`, each file by itself, without a look at types, and
- * bundles the program for the tests that start it: two seconds for all of it, nothing for what has not changed. `npm run build` adds
- * the types of the program.
+ * Compiles the TypeScript of the program, its tests and benchmarks to `dist`, each file by itself, without a look at types, and bundles the
+ * program for the tests that start it: two seconds for all of it, nothing for unchanged files. `npm run build` adds the types of the
+ * program.
  *
- * The mirror in `dist` holds exactly what the sources hold: the output of a source that is gone goes too, so that no test runs
- * that nobody can read.
+ * The mirror in `dist` follows the sources exactly: the output of a missing source goes too, so that no test runs without its source.
  */
 import { cpSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -63,7 +62,7 @@ const outputOf = (path) => join(output, path.replace(/\.ts$/, '.js'))
 /** Where the compiled tests find tap before they look among the project's own modules. */
 const tap = join(output, 'node_modules/tap')
 
-/** Nobody compares React's elements here, and tap loads what would print them. */
+/** This project compares no React elements, and tap would load their printer. */
 const withoutReact = {
   name: 'without-react',
   setup(build) {
@@ -110,7 +109,7 @@ async function bundleForTests() {
   renameSync(fresh, program)
 }
 
-/** Compiles what has changed since the last time. Throws where a file is no TypeScript; esbuild prints why. */
+/** Compiles the files that have changed since the last time. Throws where a file is no TypeScript; esbuild prints why. */
 export async function compile() {
   const files = sources()
   const last = lastRun()
@@ -126,7 +125,7 @@ export async function compile() {
   const stale = Object.keys(files).filter((path) => last?.[path] !== files[path] || !isThere(outputOf(path)))
   const ofProgram = [...stale, ...gone].some((path) => /^(src|native)\//.test(path)) || !isThere(program)
   if (stale.length === 0 && gone.length === 0 && !ofProgram && last !== undefined) return
-  // Whoever interrupts it finds the sources stale once more, and no bundle of what they were.
+  // After an interruption the sources are stale once more, and there is no bundle of older ones.
   rmSync(ledger, { force: true })
   if (ofProgram) rmSync(program, { recursive: true, force: true })
   const mirror = { absWorkingDir: project, outdir: output, outbase: project, logLevel: 'warning' }

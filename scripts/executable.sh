@@ -21,7 +21,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 "$node" "$here/scripts/executable/bundle.mjs" "$work"
-# What it compiles ahead is for this Node alone.
+# The code cache is for this Node alone.
 "$node" --experimental-sea-config "$work/sea-config.json" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 cp "$node" "$work/holdfast"
 chmod 755 "$work/holdfast"

@@ -57,7 +57,7 @@ const read = [
 ]
 const closure = read.reduce((sum, file) => sum + linesOf(file), 0)
 
-/** Names that a door exports, those of what it exports as a whole among them. */
+/** Names that a door exports, also by `export *`. */
 function namesOf(file) {
   return sources.get(file).statements.flatMap((statement) => {
     if (ts.isExportDeclaration(statement)) {

@@ -1,6 +1,6 @@
 /**
- * Source maps that lead to lines, not to each word of them: a stack is read by its lines, and the maps of the package take a third of
- * what they would.
+ * Source maps that lead to lines, not to each word of them: people read a stack by its lines, and the maps of the package take a third of
+ * the space.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

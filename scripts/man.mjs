@@ -1,4 +1,4 @@
-/** Manual pages, from the commands' own help: what is added to the parser is in its page. man(7), for man-db and mandoc. */
+/** Manual pages, from the commands' own help: a new flag of the parser is in its page. man(7), for man-db and mandoc. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -121,7 +121,7 @@ function paragraphsOf(text) {
     .flatMap((paragraph, index) => [...(index > 0 ? ['.PP'] : []), line(paragraph.trim().replace(/\s+/g, ' '))])
 }
 
-/** Text that is no request, whatever it begins with. */
+/** Text that is no request, with any first character. */
 function line(text) {
   return escaped(text).replace(/^([.'])/, '\\&$1')
 }

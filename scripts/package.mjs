@@ -1,6 +1,6 @@
 /**
- * Makes what `npm pack` puts into the package, in `dist`: program and library bundled (program.mjs), their types, and the licences of
- * what is in them; and in `man` the manual pages. The next `npm run compile` finds that its own output is gone, and makes all of it again.
+ * Makes what `npm pack` puts into the package, in `dist`: program and library bundled (program.mjs), their types, and the licences of their
+ * parts; and in `man` the manual pages. The next `npm run compile` finds that its own output is gone, and makes all of it again.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'

@@ -1,8 +1,8 @@
 /**
- * The program as few files: what each command loads in one, what `replace` and `write` load besides in another, each other part in one of its own;
- * and where it is asked for, the library. koffi stays outside, since its binary cannot be bundled.
+ * The program as few files: the modules of every command in one, the further ones of `replace` and `write` in another, each other part in a
+ * separate one; and on request the library. koffi stays outside, since its binary cannot be bundled.
  *
- * `node scripts/program.mjs DIRECTORY` puts the program into DIRECTORY/dist, and the licences of what is in it into DIRECTORY/licenses.
+ * `node scripts/program.mjs DIRECTORY` puts the program into DIRECTORY/dist, and the licences of its parts into DIRECTORY/licenses.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -65,7 +65,7 @@ export async function bundleProgram({ dist, licenses, library }) {
   }
   const program = await build({
     ...settings,
-    // A thread is started by its name, beside whatever starts it.
+    // Its parent starts a thread by its file name, from beside its own file.
     entryPoints: { main: 'src/cli/main.ts', 'content-check-thread': 'src/directories/content-check-thread.ts' },
     // At the same depth as the sources: what finds a file from its own place finds it wherever it ends up.
     outdir: join(dist, 'src/cli'),
@@ -104,7 +104,7 @@ export async function bundleProgram({ dist, licenses, library }) {
     // An ES module, so that a bundler takes no more of it than is used.
     const { metafile } = await build({
       ...settings,
-      // What its users see of it.
+      // Its users see the names.
       minifyIdentifiers: false,
       outExtension: {},
       entryPoints: { index: 'src/index.ts' },

@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { codeOf } from './errors.js'
 
 /**
- * The absolute form of a path, by its text: without `.`, `..` and empty parts. A `..` behind a symbolic link leads the kernel to the
- * parent of what the link names, and the text to the parent of the link: such a path is refused, since something else than what was
- * meant would be written. Looks at the disk only where there is a `..`. `base`: where a relative path begins, absolute.
+ * The absolute form of a path, by its text: without `.`, `..` and empty parts. A `..` behind a symbolic link leads the kernel to the parent
+ * of the link's target, and the text to the parent of the link: such a path is refused, since holdfast would write to another place than
+ * the user meant. Looks at the disk only where there is a `..`. `base`: where a relative path begins, absolute.
  * @throws TypeError, which names the place, or says that the working directory has gone
  */
 export function absolutePath(path: string, base?: string): string {

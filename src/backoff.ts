@@ -18,7 +18,7 @@ export function delayAfter(
   return whole * (0.5 + 0.5 * random())
 }
 
-/** Counts failures: one of another kind starts from the first delay, since what it waits for is something else. */
+/** Counts failures: a failure of another kind starts from the first delay, since it waits for another repair. */
 export class Backoff {
   #kind: string | undefined
   #failures = 0

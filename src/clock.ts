@@ -1,6 +1,6 @@
 /**
- * The time since some moment, in milliseconds, which nobody sets back: what `performance.now()` says, whose first use loads thirteen modules
- * of Node. What starts as often as a command does reads this one.
+ * The time since some moment, in milliseconds, which no user can set back: the same as `performance.now()`, whose first use loads thirteen
+ * modules of Node. A command starts too often for that.
  */
 export const clock = {
   now(): number {

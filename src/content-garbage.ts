@@ -1,7 +1,7 @@
 /**
- * V8 counts bytes outside of its heap (buffers) against a limit of their own, of 64 MB, before it looks for garbage among them, and
- * glibc keeps what it frees: a process that reads one Secret of 1 MiB after the other holds as much that nobody needs. So whoever has
- * read or released much content says so here, and for each few MiB of it garbage is collected, which takes about 10 ms.
+ * V8 counts bytes outside of its heap (buffers) against a limit of their own, of 64 MB, before it looks for garbage among them, and glibc
+ * keeps the memory that it frees: a process that reads one Secret of 1 MiB after the other holds as much garbage. So code that has read or
+ * released much content says so here, and each few MiB bring a collection of garbage, which takes about 10 ms.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -10,8 +10,8 @@ import { runInNewContext } from 'node:vm'
 const interval = 2 * 1024 * 1024
 
 /**
- * Milliseconds. V8 frees what it has collected on another thread; and at the moment of a collection somebody may still refer to what
- * has passed: a pass that writes its status, a server that is slow. An idle process allocates nothing that would bring the next one.
+ * Milliseconds. V8 frees collected memory on another thread; and at the moment of a collection some code may still refer to old content: a
+ * pass that writes its status, a slow server. An idle process allocates nothing that would bring the next one.
  */
 const settling = 1_000
 
@@ -57,7 +57,7 @@ function collectAtRest(): void {
   }, rest).unref()
 }
 
-/** Of what was freed here and there, V8 gives a page back only once nothing is left in it. */
+/** V8 gives a page back only once all of it is free, so it moves the rest together. */
 function compact(): void {
   setFlagsFromString('--compact-on-every-full-gc')
   collectGarbage()

@@ -90,7 +90,7 @@ export class Deadline implements Pausable {
     return this.#expired
   }
 
-  /** The time limit is kept; the caller's signal still counts. */
+  /** The work has met its limit; the caller's signal still counts. */
   met(): void {
     this.#met = true
     this.pause()
@@ -114,7 +114,7 @@ export class Deadline implements Pausable {
 /** Waits for the promise no longer than the signal allows; the promise itself goes on. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    // Nobody waits for it any more, so that nobody else would take its failure.
+    // No caller waits for it any more, so its failure would be unhandled.
     promise.catch(() => undefined)
     throw signal.reason as Error
   }
@@ -135,7 +135,7 @@ export function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds))
 }
 
-/** Whether the promise has ended within so many milliseconds, in whatever way; it goes on. */
+/** Whether the promise has settled within so many milliseconds; it goes on. */
 export async function endsWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), milliseconds)))

@@ -30,12 +30,12 @@ export function codeOf(error: unknown): string | undefined {
   return /^unknown/i.test(code) && errno !== undefined ? errnoName(Math.abs(errno)) : code
 }
 
-/** The sentence of whatever was thrown. */
+/** The sentence of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
-/** Whatever was thrown, as an Error. */
+/** Any thrown value, as an Error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
@@ -50,7 +50,7 @@ export async function failureOf(call: Promise<unknown>): Promise<Error | undefin
   }
 }
 
-/** The reasons that a publication can fail for, and whether one is terminal: a retry changes nothing, somebody has to act. */
+/** The reasons of a failed publication, and whether one is terminal: a retry changes nothing, a person has to act. */
 const terminal = {
   DurabilityUnknown: false,
   TargetForeign: true,
@@ -77,8 +77,8 @@ interface ErrnoRule {
 }
 
 /**
- * What each errno means. Terminal are those that the target or its file system answers each time. Whatever ends without a change of
- * the configuration (a full disk, a file system that is mounted read-write again) is tried again.
+ * The meaning of each errno. Terminal are those that the target or its file system answers each time. The agent retries a failure that can
+ * end without a change of the configuration (a full disk, a read-only mount).
  */
 const byErrno: Readonly<Record<string, ErrnoRule>> = {
   ENOSPC: { reason: 'NoSpace', advice: 'free up space or inodes on this file system' },
@@ -141,7 +141,7 @@ function ruleOf(code: string | undefined): ErrnoRule | undefined {
   return code !== undefined && Object.hasOwn(byErrno, code) ? byErrno[code] : undefined
 }
 
-/** What to do about a system call that failed with this errno; undefined where nothing is known. */
+/** The advice for a system call that failed with this errno; undefined without one. */
 export function adviceFor(code: string, access: 'read' | 'write' = 'write'): string | undefined {
   const rule = ruleOf(code)
   return access === 'read' ? (rule?.adviceToRead ?? rule?.advice) : rule?.advice
@@ -149,7 +149,7 @@ export function adviceFor(code: string, access: 'read' | 'write' = 'write'): str
 
 const noDescriptor: readonly string[] = ['EMFILE', 'ENFILE']
 
-/** What any call may meet, whatever it is for: the process, or the system, has nothing left to make it with. */
+/** Errors of any call: the process, or the system, has nothing left to make it with. */
 const shortages: readonly string[] = [...noDescriptor, 'ENOMEM']
 
 /** Nothing was opened, and so nothing was written or synced either. */
@@ -176,11 +176,11 @@ export function reasonForErrno(code: string | undefined): FailureReason {
 /** What went wrong with a publication, as conditions and events name it. */
 export interface Failure {
   readonly reason: FailureReason
-  /** A retry changes nothing: somebody has to act, or to change the configuration. */
+  /** A retry changes nothing: a person has to act, or to change the configuration. */
   readonly terminal: boolean
 }
 
-/** The failure that stands behind whatever a publication threw: DurableWriteError, the error of a system call, or anything else. */
+/** The failure behind any value that a publication threw: DurableWriteError, the error of a system call, or any other. */
 export function failureFrom(error: unknown): Failure {
   const reason = reasonFrom(error)
   return { reason, terminal: terminal[reason] }
@@ -189,7 +189,7 @@ export function failureFrom(error: unknown): Failure {
 function reasonFrom(error: unknown): FailureReason {
   if (!(error instanceof Error)) return 'PublishFailed'
   const { syscall, published, reason } = error as Error & Partial<Record<'syscall' | 'published' | 'reason', unknown>>
-  // First of all: whoever holds the content visible must not read that nothing happened.
+  // First of all: a caller whose content is visible must not read that nothing happened.
   if (published === true) return reason === 'TargetForeign' ? reason : 'DurabilityUnknown'
   const given = reasons.find((known) => known === reason)
   if (given !== undefined && given in terminal) return given as FailureReason
@@ -199,20 +199,20 @@ function reasonFrom(error: unknown): FailureReason {
 }
 
 /**
- * Declared by the errors of what was given: it is wrong whatever the state of the node, and nothing was started. A field, so that
- * nobody loads a room in order to know its errors.
+ * Declared by the errors of a caller's input: it is wrong on any node, and nothing has begun. A field, so that no room loads another in
+ * order to know its errors.
  */
 export interface InvalidInput {
   readonly invalid: 'argument' | 'configuration'
 }
 
-/** What is wrong with what was given; undefined for any other error. */
+/** Which input is wrong; undefined for any other error. */
 export function invalidInputOf(error: unknown): InvalidInput['invalid'] | undefined {
   if (!(error instanceof Error) || !('invalid' in error)) return undefined
   return error.invalid === 'argument' || error.invalid === 'configuration' ? error.invalid : undefined
 }
 
-/** Whether a publication failed, with what is visible and why: what DurableWriteError declares. */
+/** Whether a failed publication threw it: with DurableWriteError's `published` and `reason`. */
 export function isPublicationError(error: unknown): error is Error & { published: boolean; reason: string } {
   if (!(error instanceof Error) || !('published' in error) || !('reason' in error)) return false
   return typeof error.published === 'boolean' && typeof error.reason === 'string'

@@ -33,13 +33,13 @@ export type { Reason } from './reasons.js'
 /** Who calls the library waits for it: its calls need no threads, which cost more than most calls do. */
 const system = process.env['HOLDFAST_CALLS'] === 'threads' ? undefined : new durable.AtOnceFileSystem()
 
-/** Whoever publishes a directory for its own sake takes a move of it to another path back. */
+/** A publication through the library takes a move to another path back. */
 const ownSake = { movedTo: null } as const
 
 /**
- * Replaces a directory as a whole: whoever opens it sees all of the old content or all of the new, and once this resolves, the
- * new content survives a power cut. Rejects with DurableWriteError, whose `published` tells whether the new content is visible;
- * with TypeError or RangeError, nothing touched, where the request is malformed.
+ * Replaces a directory as a whole: a reader sees all of the old content or all of the new, and once this resolves, the new content survives
+ * a power cut. Rejects with DurableWriteError, whose `published` tells whether the new content is visible; with TypeError or RangeError,
+ * nothing touched, where the request is malformed.
  */
 export async function replaceDirectory(target: string, options: DirectoryOptions): Promise<ReplaceResult> {
   return durable.replaceDirectory(target, { ...checkFields('options', options, directoryChecks), ...ownSake }, system)
@@ -84,20 +84,20 @@ export async function readPublication(target: string): Promise<Publication | und
   return durable.readPublication(target)
 }
 
-/** What a target holds, compared with what was published. */
+/** The content of a target, compared with its publication. */
 export interface Verification {
   path: string
-  /** The target is what was published last. */
+  /** The target equals its last publication. */
   intact: boolean
-  /** Digest of what was published; undefined where nothing ever was. */
+  /** Digest of the published content; undefined where there never was one. */
   digest: string | undefined
-  /** Digest of what the disk holds; undefined where the target does not exist, or nothing was ever published. */
+  /** Digest of the content on the disk; undefined without a target, or without a publication. */
   actual: string | undefined
   /** Paths, relative to the target, that differ, and how. */
   differences: Publication['differences']
 }
 
-/** Whether a target still is what was published. Rejects as readPublication does. */
+/** Whether a target still equals its publication. Rejects as readPublication does. */
 export async function verifyDirectory(target: string): Promise<Verification> {
   const publication = await durable.readPublication(target)
   const { digest, actual, differences = [] } = publication ?? {}
@@ -111,8 +111,8 @@ export async function syncPath(path: string, options?: SyncOptions): Promise<voi
 }
 
 /**
- * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents and of what is above them.
- * @throws DurableWriteError; `published: true` when they have changed places and that is not known to be durable
+ * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents and their ancestors.
+ * @throws DurableWriteError; `published: true` when they have changed places, perhaps not durably
  */
 export async function exchange(a: string, b: string, options?: SyncOptions): Promise<void> {
   return durable.exchange(a, b, options)

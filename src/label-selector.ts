@@ -17,7 +17,7 @@ interface Requirement {
   readonly values: readonly string[]
 }
 
-/** What is wrong with a selector's text. */
+/** The mistake in a selector's text. */
 export class SelectorError extends Error {
   constructor(
     message: string,

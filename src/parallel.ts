@@ -22,8 +22,8 @@ export async function inParallel<Item>(
 }
 
 /**
- * What `start` gives for each item, in the order of the items, and up to `width` of them under way before the first is asked for. Whoever
- * stops early waits for those that are.
+ * The results of `start` for each item, in the order of the items, with up to `width` of them under way ahead of the consumer. A consumer
+ * that stops early waits for those.
  */
 export async function* inOrder<Item, Result>(
   items: AsyncIterable<Item>,

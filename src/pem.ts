@@ -1,6 +1,6 @@
 /**
- * PEM text taken apart into its blocks, with what is wrong in each. Stricter than OpenSSL where a consumer written in Go would
- * stumble, and silent about text around the blocks, as all readers are. Source of the format: RFC 7468, RFC 1421 (headers).
+ * PEM text taken apart into its blocks, with the fault of each. Stricter than OpenSSL where a consumer written in Go would stumble, and
+ * silent about text around the blocks, as all readers are. Source of the format: RFC 7468, RFC 1421 (headers).
  */
 
 export interface PemBlock {
@@ -10,7 +10,7 @@ export interface PemBlock {
   readonly line: number
   /** Its body carries RFC 1421 headers that say it is encrypted. */
   readonly encrypted: boolean
-  /** The decoded body, or what is wrong with the block; never any of its content. */
+  /** The decoded body, or the fault of the block; never any of its content. */
   readonly der: Uint8Array | undefined
   readonly problem: string | undefined
 }
@@ -34,7 +34,7 @@ export function pemBlocks(content: Uint8Array): PemBlock[] {
     const end = findEnd(lines, index + 1, label)
     const body = lines.slice(index + 1, end.index)
     blocks.push(end.problem === undefined ? decode(label, index + 1, body) : faulty(label, index + 1, end.problem))
-    // A line that begins the next block, though this one has no end, is looked at again.
+    // The line begins the next block, though this one has no end: read it again.
     index = end.problem === undefined ? end.index : end.index - 1
   }
   return blocks

@@ -23,8 +23,8 @@ class ChangedFileError extends UnfitFileError {
 }
 
 /**
- * The bytes of a regular file of at most `limit` bytes. `steady`: refuses one that changes meanwhile. `follow`: also through a symbolic link in the path's last part. A pipe that
- * took the file's place does not hold anybody up.
+ * The bytes of a regular file of at most `limit` bytes. `steady`: refuses one that changes meanwhile. `follow`: also through a symbolic
+ * link in the path's last part. A pipe in the file's place blocks no caller.
  * @throws UnfitFileError
  * @throws the errno of open(2), fstat(2) or read(2); ELOOP for a link that is not followed
  */

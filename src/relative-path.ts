@@ -4,7 +4,7 @@ export function directoriesAbove(path: string): string[] {
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
-/** The directory that holds a relative path: '' for the one that all paths are in. */
+/** The directory that holds a relative path: '' for the root of all paths. */
 export function parentOf(path: string): string {
   return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
 }

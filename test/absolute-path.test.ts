@@ -11,7 +11,7 @@ mkdirSync(join(root, 'real', 'deep'), { recursive: true })
 symlinkSync(join(root, 'real', 'deep'), join(root, 'link'))
 symlinkSync('nowhere', join(root, 'dangling'))
 
-await t.test('a path is what its text says', (t) => {
+await t.test('absolutePath follows the text of a path', (t) => {
   for (const path of ['/', '/a', '/a/', '//a//b/.', '/a/../b', '/..', 'a/b', './a', '../a', '..', '.', 'a/../../b']) {
     t.equal(absolutePath(path, root), resolve(root, path), path)
   }

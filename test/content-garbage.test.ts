@@ -9,7 +9,7 @@ const fresh = async (): Promise<typeof garbage> =>
 
 const mebibyte = 1024 * 1024
 
-await t.test('content that somebody still refers to at the first collection is collected by a second', async (t) => {
+await t.test('a second collection frees content that code still referred to at the first', async (t) => {
   let content: Buffer | undefined = Buffer.alloc(4 * mebibyte)
   const seen = new WeakRef(content)
   contentPassed(content.length)

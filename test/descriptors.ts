@@ -8,7 +8,7 @@ export function limitDescriptors(pid: number, spare: number | 'as before'): void
   let lowest = 0
   while (open.has(lowest)) lowest++
   const limit = spare === 'as before' ? 1024 : lowest + spare
-  // The soft limit alone, so that it can be raised again by whoever runs this.
+  // The soft limit alone, so that this user can raise it again.
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`])
 }
 

@@ -49,7 +49,7 @@ await t.test('the reason for each failure', (t) => {
   t.end()
 })
 
-await t.test('the code, the sentence and the error of whatever was thrown', async (t) => {
+await t.test('codeOf, messageOf and toError accept any thrown value', async (t) => {
   const failed = Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' })
   t.equal(codeOf(failed), 'ENOSPC')
   t.equal(codeOf(new Error('x')), undefined)
@@ -77,7 +77,7 @@ await t.test('what to do about an errno', (t) => {
   t.end()
 })
 
-await t.test('the message of a durable write error is made of its fields', (t) => {
+await t.test('a DurableWriteError makes its message of its fields', (t) => {
   const cause = Object.assign(new Error('x'), { code: 'ENOSPC', syscall: 'write', path: '/srv/.staging/tls.crt' })
   const error = wrapError('/srv/certs', cause, false, 'could not stage /srv/certs')
   t.match(error, {
@@ -97,7 +97,7 @@ await t.test('the message of a durable write error is made of its fields', (t) =
   t.end()
 })
 
-await t.test('what else is known of the disk comes behind the advice, or behind the state where there is none', (t) => {
+await t.test('extendError adds facts about the disk behind the advice, or behind the state without one', (t) => {
   const bare = new DurableWriteError('no', { code: 'EIO', syscall: 'fsync', path: '/x' })
   t.equal(extendError(bare, []), bare)
   t.equal(extendError(bare, ['one']).message, 'no; one')

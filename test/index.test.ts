@@ -78,7 +78,7 @@ await t.test('callers without a type checker: nothing is guessed, nothing is tou
   t.same(readdirSync(parent), [])
 })
 
-await t.test('what the caller changes meanwhile is not what is published', async (t) => {
+await t.test("the library publishes its arguments' values at the time of the call", async (t) => {
   const target = join(scratch(t), 'target')
   const content = Buffer.from('before')
   const publishing = holdfast.replaceDirectory(target, { files: { a: content, b: content }, mode: undefined })

@@ -43,7 +43,7 @@ await t.test('each operator, with and without the label', (t) => {
   t.end()
 })
 
-await t.test('what is no selector says why', (t) => {
+await t.test('a text that is no selector says why', (t) => {
   const long = 'x'.repeat(64)
   const cases: [text: string, message: string][] = [
     ['', "a label's key is missing"],
@@ -103,7 +103,7 @@ const existence = fc.tuple(word, fc.boolean(), space).map(([key, absent, s]): Ca
 const selectors = fc.array(fc.oneof(equality, membership, existence), { minLength: 1, maxLength: 4 })
 const labelSets = fc.dictionary(word, value, { noNullPrototype: true })
 
-await t.test('whatever is written is what is matched', async (t) => {
+await t.test('a parsed selector matches the labels of its text', async (t) => {
   const property = fc.property(selectors, labelSets, (cases, labels) => {
     const text = cases.map((one) => one.text).join(',')
     return matches(text, labels) === cases.every(({ expected }) => expected(labels))

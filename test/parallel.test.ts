@@ -1,7 +1,7 @@
 import t from 'tap'
 import { inOrder, inParallel } from '../src/parallel.js'
 
-await t.test('after a failure nothing more is started, and what has been is waited for', async (t) => {
+await t.test('after a failure inOrder starts no more, and waits for the started ones', async (t) => {
   const started: number[] = []
   const ended: number[] = []
   let fail!: (error: Error) => void
@@ -9,7 +9,7 @@ await t.test('after a failure nothing more is started, and what has been is wait
   const working = inParallel([0, 1, 2, 3], 2, async (item) => {
     started.push(item)
     if (item === 0) await failing
-    // The other one has its answer when the failure is known.
+    // The other one has its answer by the time of the failure.
     await failing.catch(() => undefined)
     await new Promise((resolve) => setImmediate(resolve))
     ended.push(item)
@@ -39,7 +39,7 @@ function tasks(count: number) {
   return { started, items: items(), start, settled, end, fail }
 }
 
-await t.test('results come in the order of the items, so many under way before the first is asked for', async (t) => {
+await t.test('inOrder answers in the order of the items, with so many under way ahead of the consumer', async (t) => {
   const { started, items, start, settled, end } = tasks(5)
   const results: string[] = []
   const reading = (async () => {
@@ -76,7 +76,7 @@ await t.test('fewer items than may be under way give all of their results', asyn
   t.strictSame(results, ['result 0', 'result 1'])
 })
 
-await t.test('a failure is thrown in its turn, after what is still under way has ended', async (t) => {
+await t.test('inOrder throws a failure in its turn, after the started ones have ended', async (t) => {
   const strays: unknown[] = []
   const stray = (reason: unknown): void => void strays.push(reason)
   process.on('unhandledRejection', stray)
@@ -102,7 +102,7 @@ await t.test('a failure is thrown in its turn, after what is still under way has
   t.strictSame([results, ended, strays], [['result 0'], 'Error: 1 has failed', []])
 })
 
-await t.test('whoever stops early waits for those that are under way', async (t) => {
+await t.test('a consumer that stops early waits for the started ones', async (t) => {
   const { started, items, start, settled, end } = tasks(5)
   let isOver = false
   const reading = (async () => {

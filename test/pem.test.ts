@@ -1,4 +1,4 @@
-/** PEM text taken apart: what is made is read again, what is cut is told, and what passes here passes in OpenSSL. */
+/** PEM text taken apart: it reads its own output again, reports a cut, and passes only text that OpenSSL accepts. */
 import { X509Certificate } from 'node:crypto'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -46,7 +46,7 @@ function written(parts: readonly Part[], newline: string) {
   return { text: Buffer.from(lines.map((line) => line + newline).join('')), blocks }
 }
 
-await t.test('blocks between any text, with any line width and line end, are read as they were written', async (t) => {
+await t.test('pemBlocks reads blocks back between any text, with any line width and line end', async (t) => {
   const property = fc.property(documents, ({ parts, newline }) => {
     const { text, blocks } = written(parts, newline)
     assert.deepEqual(pemBlocks(text), blocks)
@@ -72,26 +72,29 @@ await t.test(
   },
 )
 
-await t.test('any text: each block has its bytes or a problem without content, and a line of its own', async (t) => {
-  const canary = 'Q0FOQVJZ'
-  const marks = ['-----BEGIN A-----', '-----END A-----', '-----END B-----', '-----BEGIN A', 'Proc-Type: 4,ENCRYPTED']
-  const bodies = ['', canary, `${canary}=`, `Key: ${canary}`, ` ${canary} `, `${canary}*`]
-  const lines = fc.array(fc.constantFrom(...marks, ...bodies), { maxLength: 12 })
-  const property = fc.property(lines, (lines) => {
-    const found = pemBlocks(Buffer.from(lines.join('\n')))
-    const begun = lines.flatMap((line, index) => (line.startsWith('-----BEGIN ') ? [index + 1] : []))
-    assert.deepEqual(
-      found.map(({ line }) => line),
-      begun,
-      'none is passed over in silence',
-    )
-    for (const { der, problem } of found) {
-      assert.notEqual(der === undefined, problem === undefined)
-      assert.ok(!problem?.includes(canary))
-    }
-  })
-  await holds(t, 'faults', property, { runs: 1000 })
-})
+await t.test(
+  'pemBlocks of any text gives each block its bytes or a problem without content, and a line number',
+  async (t) => {
+    const canary = 'Q0FOQVJZ'
+    const marks = ['-----BEGIN A-----', '-----END A-----', '-----END B-----', '-----BEGIN A', 'Proc-Type: 4,ENCRYPTED']
+    const bodies = ['', canary, `${canary}=`, `Key: ${canary}`, ` ${canary} `, `${canary}*`]
+    const lines = fc.array(fc.constantFrom(...marks, ...bodies), { maxLength: 12 })
+    const property = fc.property(lines, (lines) => {
+      const found = pemBlocks(Buffer.from(lines.join('\n')))
+      const begun = lines.flatMap((line, index) => (line.startsWith('-----BEGIN ') ? [index + 1] : []))
+      assert.deepEqual(
+        found.map(({ line }) => line),
+        begun,
+        'none is passed over in silence',
+      )
+      for (const { der, problem } of found) {
+        assert.notEqual(der === undefined, problem === undefined)
+        assert.ok(!problem?.includes(canary))
+      }
+    })
+    await holds(t, 'faults', property, { runs: 1000 })
+  },
+)
 
 await t.test('a certificate with any byte changed: what passes here, OpenSSL reads as the same', async (t) => {
   const pem = Buffer.from(makeCertificate(makeKey()))
@@ -110,7 +113,7 @@ await t.test('a certificate with any byte changed: what passes here, OpenSSL rea
   t.ok(sound > 0, `${sound} were certificates still: the property is about something`)
 })
 
-await t.test('DER is known by the length that its head claims', async (t) => {
+await t.test('looksLikeDer knows DER by the length in its head', async (t) => {
   const der = toDer(makeCertificate(makeKey()))
   t.ok(looksLikeDer(der))
   const property = fc.property(

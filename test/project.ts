@@ -1,6 +1,6 @@
 /**
- * The project's own directory. Tests run compiled, from below `dist`: what is not compiled (the executable, scripts, manifests,
- * pages) is found from here, and what is compiled by `import.meta.url`.
+ * The project's own directory. Tests run compiled, from below `dist`: they find uncompiled files (the executable, scripts, manifests,
+ * pages) from here, and compiled ones by `import.meta.url`.
  */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Properties that hold for whatever fast-check makes up; what breaks one is shrunk to the least that does. */
+/** Properties that hold for all inputs of fast-check, which shrinks a counterexample to the least one. */
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { replaying, seed } from './seed.js'

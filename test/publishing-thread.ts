@@ -1,4 +1,4 @@
-/** A thread for `threads.test.ts`: publishes a directory with the copy of the library that it is told of, again and again, and says each outcome. */
+/** A thread for `threads.test.ts`: publishes a directory with the given copy of the library, again and again, and reports each outcome. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type * as Library from '../src/index.js'
 import type { Order } from './threads.test.js'

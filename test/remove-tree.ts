@@ -2,8 +2,8 @@ import { readdirSync, rmdirSync, rmSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Removes a directory and all in it, in three fifths of the CPU of rmSync(), which asks of each entry what it is, and tries to remove each
- * directory first: tests remove some ten thousand. What cannot be removed so, as while a process still writes there, is left to rmSync().
+ * Removes a directory and all in it, in three fifths of the CPU of rmSync(), which stats each entry, and tries to remove each directory
+ * first: tests remove some ten thousand. Leaves a directory that it cannot remove so, as while a process still writes there, to rmSync().
  */
 export function removeTree(path: string): void {
   try {

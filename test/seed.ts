@@ -1,5 +1,5 @@
 /**
- * The one seed of whatever a test draws: HOLDFAST_SEED, which replays a run, or a new one for each run. A test that draws from it
+ * The one seed of all random choices of a test: HOLDFAST_SEED, which replays a run, or a new one for each run. A test that draws from it
  * prints it with `replay`.
  */
 const given = process.env.HOLDFAST_SEED

@@ -1,10 +1,10 @@
-/** Programs that may look at every process, as an agent on a node does: what they find in use is in use, and the rest goes. */
+/** Programs that may look at every process, as an agent on a node does: they keep old content in use, and remove the rest. */
 import { spawnSync } from 'node:child_process'
 import { usesOf } from '../src/durable/index.js'
 
 /**
- * A machine of tests may belong to its first process, which not even root may look at. In a mount namespace of its own, a program finds the
- * process that started it in that one's place, as the kernel tells of it.
+ * On some test machines not even root may look at process 1. In a private mount namespace, a program finds its parent in the place of
+ * process 1, as the kernel tells of it.
  */
 const within = [
   '--mount',

@@ -1,4 +1,6 @@
-/** The library in worker threads, as pools of test runners use them, and in two copies: what they leave, and how they wait for one another. */
+/**
+ * The library in worker threads, as pools of test runners use them, and in two copies: their leftovers, and their waits for one another.
+ */
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'

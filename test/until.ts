@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>
 
 /**
- * Calls `check` every `every` milliseconds until it returns something truthy, and returns that. What it throws counts as not yet. The
- * default is 20 ms at first, and a tenth of the time waited later, up to 100 ms: a check may be a whole command, and take its CPU.
- * @throws Error naming `what`, after `within` milliseconds (default 60 000: more than any starved machine needs), with the last thing that `check` said.
+ * Calls `check` every `every` milliseconds until it returns something truthy, and returns that. An error counts as not yet. The default is
+ * 20 ms at first, and a tenth of the time waited later, up to 100 ms: a check may be a whole command, and take its CPU.
+ * @throws Error naming `what`, after `within` milliseconds (default 60 000: more than any starved machine needs), with the last thing that
+ *   `check` said.
  */
 export async function until<T>(
   what: string,

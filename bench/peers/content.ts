@@ -1,4 +1,7 @@
-/** What is published: every byte follows from the file's name and the generation, so that a file is of one generation or it is broken. */
+/**
+ * The content of the publications: every byte follows from the file's name and the generation, so that a file is of one generation or it is
+ * broken.
+ */
 import { createHash } from 'node:crypto'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -29,7 +29,7 @@ interface Round {
   readonly bytes: number
 }
 
-/** Publications whose processor time is measured together, since it is counted in steps of 10 ms; of what is long, few. */
+/** Publications that share one measurement of processor time, since the kernel counts in steps of 10 ms; few of the long ones. */
 const processorRounds = { short: 10, long: 3 }
 
 export interface CostOptions {
@@ -100,7 +100,7 @@ export async function costsOf(
   const costs = new Map<string, PeerCost>()
   for (const [driver, all] of taken) {
     const ratios = all.map(({ milliseconds }, index) => milliseconds / (ours[index]?.milliseconds ?? NaN))
-    // What it has ready before it is asked is no part of a publication.
+    // Its preparation is no part of a publication.
     const ready = async (): Promise<() => Promise<void>> => {
       const paths = await next(driver)
       return () => driver.publish(from, paths)
@@ -138,7 +138,7 @@ function verify(from: string, targets: readonly string[]): void {
   }
 }
 
-/** A new file of so many bytes, which is left to the kernel to write; none of 0. */
+/** A new file of so many bytes, which the kernel writes later; none for 0. */
 function writeUnsynced(path: string, bytes: number): void {
   if (bytes === 0) return
   const piece = Buffer.alloc(1e6, 'u')
@@ -179,7 +179,7 @@ export async function systemCalls({ pid }: Pick<Driver, 'pid'>, publish: () => P
   return calls
 }
 
-/** `ready` makes ready what is then published, outside of the time. */
+/** `ready` prepares a publication, outside of the time. */
 async function processorTime(
   driver: Driver,
   ready: () => Promise<() => Promise<void>>,

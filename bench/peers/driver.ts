@@ -1,6 +1,6 @@
 /**
- * A peer as a process: it is asked with a line of JSON and answers with one. An order names the peer, a directory in memory, and the
- * targets, each of which is to hold what that directory holds; an empty answer is a success, `error` says what went wrong.
+ * A peer as a process: it answers each line of JSON with a line. An order names the peer, a directory in memory, and the targets, each of
+ * which is to get that directory's content; an empty answer is a success, `error` says what went wrong.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -19,7 +19,7 @@ export function stateOf(read: (name: string) => Buffer | undefined, before: File
     const isNew = bytes?.equals(wanted)
     const isOld = old !== undefined && bytes?.equals(old)
     if (bytes === undefined) found.add('missing')
-    // What is the same in both tells nothing.
+    // Equal files tell nothing.
     else if (isNew && isOld) continue
     else if (isNew) found.add('new')
     else if (isOld) found.add('old')

@@ -164,7 +164,7 @@ async function measurePower(fileSystem: FileSystem, directory: string): Promise<
   return rows
 }
 
-/** One that fails is left out of what it failed in, and the run goes on. */
+/** Leaves a failed peer out of that part, and the run goes on. */
 function leaveOut(of: string, { name }: Peer, error: unknown): void {
   const line = `${of}: ${name}: ${(error as Error).message}`
   leftOut.push(`left out: ${line}`)

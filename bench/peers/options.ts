@@ -24,7 +24,7 @@ export interface Options {
   readonly tables: readonly string[]
 }
 
-/** @throws Error that says what is wrong with the arguments */
+/** @throws Error that names the mistake in the arguments */
 export function readOptions(args: readonly string[], known: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...args],

@@ -1,6 +1,6 @@
 /**
- * The peers without a toolchain of their own, as a process that is asked as driver.ts says: holdfast itself, and programs that are
- * started for each order. Argument: the program (the script of the shell, or git-sync).
+ * The peers without a toolchain, as a process that takes orders as driver.ts says: holdfast itself, and programs that it starts for each
+ * order. Argument: the program (the script of the shell, or git-sync).
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs'

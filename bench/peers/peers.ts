@@ -1,4 +1,4 @@
-/** Who is compared: each through its own code, at the version named here or in the lock file of its toolchain. */
+/** The compared programs: each through its own code, at the version named here or in the lock file of its toolchain. */
 import type { Toolchain } from './toolchains.js'
 
 export interface Peer {
@@ -7,7 +7,7 @@ export interface Peer {
   readonly toolchain: Toolchain
   /** What a reader sees change in one step, by its code. */
   readonly step: 'directory' | 'each file' | 'nothing'
-  /** It has something to prepare before it is asked to publish. */
+  /** It prepares something before its first order. */
   readonly prepares?: boolean
   /** How it publishes, in a few words for the table. */
   readonly how: string

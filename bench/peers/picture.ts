@@ -5,7 +5,7 @@ export interface Line {
   readonly name: string
   /** What the peer keeps through power cuts, where that was looked at; `broken` is dashed. */
   readonly kept: string | undefined
-  /** Files, and what they cost. */
+  /** Files, and their cost. */
   readonly points: readonly (readonly [files: number, cost: number])[]
 }
 
@@ -16,7 +16,7 @@ const colours = [
 ]
 const panel = { width: 330, height: 260, left: 52, top: 34, gap: 68 }
 const rowHeight = 17
-/** Between the least cost and 0, which has no place of its own on a logarithmic axis. */
+/** Between the least cost and 0, which a logarithmic axis cannot show. */
 const zeroStrip = 18
 
 /** Costs of publishing so many files of 4 KiB in one directory, as lines. */

@@ -38,7 +38,7 @@ const flushTime = 1
 /** How often the neighbour syncs its file, in milliseconds. */
 const neighbourPause = 2
 
-/** Counts the states by what is found in them. */
+/** Counts the states by their findings. */
 export async function cutPowerUnder(driver: Driver, cuts: PowerCuts): Promise<Tally> {
   const directory = mkdtempSync(join(cuts.directory, 'power-'))
   try {
@@ -81,7 +81,7 @@ async function record(
         await publish(generation)
         disk.mark({ event: 'acknowledged', paths: [place], generation })
       } finally {
-        // The neighbour's next fsync ends after the answer: what it takes to the disk, and what it leaves, is seen by the cuts.
+        // The neighbour's next fsync ends after the answer: the cuts see its writes, and its omissions.
         await neighbour.end()
       }
       disk.mark({ event: 'acknowledged', paths: [place], generation })
@@ -94,7 +94,7 @@ async function record(
   }
 }
 
-/** Another program of the node, such as etcd, that syncs a file of its own on the same file system all the time. */
+/** Another program of the node, such as etcd, that syncs its file on the same file system all the time. */
 class Neighbour {
   #ending = false
   readonly #ended: Promise<void>

@@ -116,7 +116,9 @@ export function volumeTable(rows: readonly VolumeRow[]): string {
   return markdown(['who keeps the file', 'changes seen', 'least s', 'median s', 'most s'], lines)
 }
 
-/** What must hold: holdfast keeps what it promises, the cuts find what others break, nobody who keeps as much flushes less. */
+/**
+ * The claims of the page: holdfast keeps its promises, the cuts find the faults of others, and no program that keeps as much flushes less.
+ */
 export function failuresOf(power: readonly PowerRow[], costs: readonly CostRow[]): string[] {
   const failures = power
     .filter(({ peer, tally }) => peer.name === 'holdfast' && brokenOf(tally) > 0)

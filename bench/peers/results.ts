@@ -58,7 +58,7 @@ function replace<T>(rows: T[], row: T, same: (one: T, other: T) => boolean): voi
   else rows[at] = row
 }
 
-/** JSON has null for what was not measured. */
+/** JSON has null for a missing measurement. */
 function withNaN(cost: PeerCost): PeerCost {
   const { calls, processor } = cost as Record<'calls' | 'processor', number | null>
   return { ...cost, calls: calls ?? NaN, processor: processor ?? NaN }

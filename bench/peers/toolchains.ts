@@ -1,6 +1,6 @@
 /**
- * Installs what runs the peers, each with its own tool and from its own lock file, into a cache outside of the tree. Whoever lacks a
- * tool, or cannot reach its registry, gets the other rows.
+ * Installs the programs that run the peers, each with its own tool and from its own lock file, into a cache outside of the tree. A machine
+ * that lacks a tool, or cannot reach its registry, gets the other rows.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -16,9 +16,9 @@ const sources = fileURLToPath(new URL('../../../bench/peers/', import.meta.url))
 const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'holdfast/peers')
 
 interface Installation {
-  /** Directories of `sources` that decide what is installed. */
+  /** Directories of `sources` that decide the installation. */
   readonly from: readonly string[]
-  /** Whatever else decides it. */
+  /** Further versions that decide it. */
   readonly pinned?: string
   /** Installs into an empty directory. */
   readonly install: (directory: string) => void

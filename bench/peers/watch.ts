@@ -111,7 +111,7 @@ const scenes = [
   { secrets: 5000, kept: 5000 },
 ] as const
 const changes = 10
-/** How long a program is left alone before its memory is read. */
+/** Milliseconds of rest for a program before the measurement of its memory. */
 const rest = 5_000
 const patience = { within: 120_000, every: 1 }
 /** At 20 requests a second, what the agent asks for by name takes minutes. */
@@ -180,7 +180,7 @@ async function measure(
     return wanted === undefined ? found !== undefined : found === wanted
   }
   let there = 0
-  // What was seen is not looked at again.
+  // Files that were there stay counted.
   const allThere = (): boolean => {
     while (there < kept && holds(there)) there++
     return there === kept

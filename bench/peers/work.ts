@@ -1,13 +1,13 @@
-/** What the peers are asked to publish. */
+/** The work of the peers. */
 export interface Work {
   readonly name: string
-  /** Directories, each in a parent of its own. */
+  /** Directories, each in another parent. */
   readonly targets: number
   /** Bytes of each file in each of them. */
   readonly files: readonly number[]
-  /** What is published is what is there already. */
+  /** The content is there already. */
   readonly unchanged?: boolean
-  /** Another program has written so many bytes of a file of its own just before, and has not synced them. */
+  /** Another program has written so many bytes to another file just before, without a sync. */
   readonly dirty?: number
   /** Takes seconds where each file is synced by itself: measured in fewer rounds. */
   readonly long?: boolean

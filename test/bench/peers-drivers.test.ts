@@ -1,4 +1,6 @@
-/** The processes that the benchmark beside other programs measures (bench/peers): what counts as theirs, and what one that fails costs. */
+/**
+ * The processes that the benchmark beside other programs measures (bench/peers): which costs count as theirs, and the end of a failed one.
+ */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,7 +54,7 @@ void t.test('a tracer that cannot be started or cannot attach is an error, and n
   await t.rejects(systemCalls({ pid: 2 ** 30 }, publish), /strace: .*No such process/)
 })
 
-void t.test('a peer that fails is left out, and the others are measured', onDisk, async (t) => {
+void t.test('the benchmark leaves a failed peer out, and measures the others', onDisk, async (t) => {
   const directory = scratch(t)
   const disk = await Disk.create()
   t.teardown(() => disk.destroy())

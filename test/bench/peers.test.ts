@@ -137,7 +137,7 @@ void t.test('tables and picture name everybody', (t) => {
 })
 
 void t.test(
-  'runs are taken up again: states of power cuts add up, the later cost stands, what was not measured is NaN',
+  'the benchmark resumes runs: states of power cuts add up, the later cost stands, a missing one is NaN',
   (t) => {
     const write = (name: string, results: object): string => {
       const file = join(scratch(t), name)
@@ -180,7 +180,7 @@ void t.test('the picture tells all peers apart, says what each keeps, and draws 
   t.end()
 })
 
-void t.test('--only narrows what its names are of, and refuses what it does not know', (t) => {
+void t.test('--only narrows the names of its kind, and refuses unknown ones', (t) => {
   const options = readOptions(['--only', 'power,shell'], ['holdfast', 'shell'])
   t.match(options, { parts: ['power'], peers: ['shell'], fileSystems: ['ext4', 'xfs', 'btrfs'] })
   t.throws(() => readOptions(['--only', 'shel'], ['holdfast', 'shell']), /not shel/)

@@ -1,4 +1,4 @@
-/** `holdfast check` on the test's own disk: in this process, or in a separate one that is another user's, or traced. */
+/** `holdfast check` on the test's own disk: in this process, or in a separate one, of another user or under strace. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'

@@ -112,7 +112,7 @@ await t.test('sync runs the check, too; a dry run does not', async (t) => {
   t.equal(node.read('disk/other/v'), '2')
 })
 
-/** A directory with a history, and what its check refuses. */
+/** A directory with a history, and the rejections of its check. */
 interface Scene {
   readonly node: Node
   readonly path: string

@@ -10,7 +10,7 @@ const quiet = ['--log-level', 'error']
 /** The agent compares each second. */
 const patient = ['--lock-timeout', '10s']
 
-await t.test('replace is refused without --force; with a hold before it, what it publishes stays', async (t) => {
+await t.test("replace refuses an agent's target without --force; after a hold, its content stays", async (t) => {
   const node = new Node(t, [web], { driftInterval: '1s' })
   node.put('Secret', 'web', { password: 'one' })
   t.match(await node.run('sync', ...quiet), { code: 0 })
@@ -76,7 +76,7 @@ await t.test('remove is refused without --force until the directory has left the
   t.notOk(existsSync(path))
 })
 
-await t.test('the library asks nobody', async (t) => {
+await t.test("the library publishes to an agent's target without consent", async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: 'one' })
   t.match(await node.run('sync', ...quiet), { code: 0 })

@@ -30,7 +30,7 @@ async function published(t: Test, between: (node: Node, agent: Agent) => unknown
   await agent.logged('Published')
   await between(node, agent)
   node.put('Secret', 'web', { password: 'two' })
-  // It has ended then: what is moved meanwhile is not what it publishes.
+  // It has ended then, so that its publication does not undo the move.
   await agent.logged('Published', 2)
   t.equal(node.read('disk/web/password'), 'two')
   return { node, agent, path: node.path('disk/web') }
@@ -65,7 +65,7 @@ await t.test('a backup of the parent that is put back is repaired, and the older
   ])
 })
 
-await t.test('what was published by hand is repaired', async (t) => {
+await t.test('the agent repairs content that a person published by hand', async (t) => {
   const { node, agent, path } = await published(t)
   await replaceDirectory(path, { files: { password: 'by hand' }, lockTimeout: 10_000 })
   await isRepaired(t, node, agent)
@@ -111,7 +111,7 @@ await t.test('sync goes by the source, too', async (t) => {
   t.equal(node.read('disk/web/password'), 'two')
 })
 
-await t.test('while it is held, other content is told and stays; what was rolled back to is no drift', async (t) => {
+await t.test('under a hold the agent reports other content and leaves it; a rollback is no drift', async (t) => {
   const { node, agent, path } = await published(t)
   // It compares each second.
   agent.signal('SIGSTOP')
@@ -141,7 +141,7 @@ await t.test('while it is held, other content is told and stays; what was rolled
   t.equal(node.read('disk/web/password'), 'two')
 })
 
-await t.test('a boot with no API server: the record decides what is ready, and nothing is confirmed', async (t) => {
+await t.test('at a boot without an API server the record decides readiness, and confirms nothing', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: 'one' })
   t.match(await node.run('sync', ...quiet), { code: 0 })

@@ -16,7 +16,7 @@ function digestsOf(content: string): string[] {
   )
 }
 
-await t.test('neither log nor metrics hold a digest of content, whatever happens to it', async (t) => {
+await t.test('neither log nor metrics hold a digest of content, in any outcome', async (t) => {
   const path = 'disk/app'
   const directory = {
     path,

@@ -82,7 +82,7 @@ await t.test('write --from reads a file once, twice where one is there, and writ
   t.ok(written < 1.1 * size, `${written / mebibyte} MiB written of ${size / mebibyte}`)
   writeFileSync(from, Buffer.alloc(size, 'other '))
   const again = await figuresOf(['write', join(root, 'file'), '--from', from])
-  // And once what is there.
+  // And once the present content.
   t.ok(again.read - least.read < 3.1 * size, `${(again.read - least.read) / mebibyte} MiB read, to replace it`)
 })
 
@@ -100,7 +100,7 @@ await t.test('replace --from reads the content of a new target once, and of one 
   t.ok(first.written - least.written < 1.1 * size, `new: ${(first.written - least.written) / mebibyte} MiB written`)
   writeFileSync(join(from, 'file'), Buffer.alloc(size, 'other '))
   const second = await figuresOf(['replace', target, '--from', from])
-  // And once what is there.
+  // And once the present content.
   t.ok(second.read - least.read < 3.1 * size, `replaced: ${(second.read - least.read) / mebibyte} MiB read`)
 })
 

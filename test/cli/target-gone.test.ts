@@ -22,7 +22,7 @@ async function published(t: Test, more: object = {}) {
   return { node, agent, path: node.path('disk/web') }
 }
 
-/** What it notices of its own publication would make it look, too, and no inotify watch tells of a mount. */
+/** The watch's report of its own publication would start a comparison, too, and no inotify watch tells of a mount. */
 async function atRest(agent: Agent): Promise<void> {
   let before = -1
   const isQuiet = (): boolean => {

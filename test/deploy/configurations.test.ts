@@ -97,7 +97,7 @@ for (const { pod, configuration, container: name } of pods) {
   })
 }
 
-await t.test('the unit may write what its configuration names, and nothing else', async (t) => {
+await t.test("the unit's sandbox allows writes to its configuration's paths alone", async (t) => {
   const unit = readFileSync(join(deploy, 'systemd/holdfast.service'), 'utf8')
   const all = (key: string): string[] =>
     [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].flatMap(([, value = '']) =>

@@ -53,7 +53,7 @@ function imported(path: string): string[] {
   ]
 }
 
-await t.test('the build sees what it needs, and nothing else', (t) => {
+await t.test('the build context has the needed files alone', (t) => {
   const lines = readFileSync(join(project, '.dockerignore'), 'utf8').split('\n')
   t.ok(lines.includes('*'))
   const seen = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1))

@@ -27,7 +27,7 @@ function references(file: string): string[] {
   ].map((path) => normalize(join(dirname(file), path)))
 }
 
-await t.test('each file is YAML, and each object says what it is', (t) => {
+await t.test('each file is YAML, and each object names its kind', (t) => {
   t.ok(yamlFiles.length > 15, `${yamlFiles.length} files`)
   for (const file of yamlFiles) {
     const found = documents(file)
@@ -37,7 +37,7 @@ await t.test('each file is YAML, and each object says what it is', (t) => {
   t.end()
 })
 
-await t.test('what kustomizations name is there, and what is there is named', (t) => {
+await t.test('kustomizations name each file of their directory, and no missing one', (t) => {
   const named = new Set(kustomizations.flatMap(references))
   for (const path of named) t.ok(existsSync(join(deploy, path)), path)
   for (const directory of [...named].filter((path) => statSync(join(deploy, path)).isDirectory())) {
@@ -58,7 +58,7 @@ await t.test('a kustomization takes no file from another directory, which kubect
 })
 
 for (const [name, file] of Object.entries(podFiles)) {
-  await t.test(`${name}: nothing but what it needs`, (t) => {
+  await t.test(`${name} grants only the needed rights`, (t) => {
     const spec = podSpec(file)
     t.equal(spec.securityContext.seccompProfile?.type, 'RuntimeDefault')
     for (const container of containersOf(spec)) {

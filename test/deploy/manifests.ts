@@ -1,4 +1,4 @@
-/** What is in deploy/, as parsed YAML. */
+/** The files of deploy/, as parsed YAML. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
@@ -69,7 +69,7 @@ export const yamlFiles = readdirSync(deploy, { recursive: true, encoding: 'utf8'
   .filter((name) => name.endsWith('.yaml') && !others.test(name))
   .sort()
 
-/** The documents of a file; throws for whatever is wrong with one. */
+/** The documents of a file; throws for any fault of one. */
 export function documents(file: string): Manifest[] {
   return parseAllDocuments(readFileSync(join(deploy, file), 'utf8'), { uniqueKeys: true }).map((document) => {
     const [problem] = [...document.errors, ...document.warnings]

@@ -26,7 +26,7 @@ await t.test('each query names metrics that the agent has, with labels that they
       const known = types.get(name)
       t.ok(known, `${of}: ${name}`)
       t.equal(part !== undefined, known === 'histogram', `${of}: ${name} is a ${known ?? 'nothing'}`)
-      // What only grows is read as a rate or an increase.
+      // A counter appears in a rate or an increase.
       if (known !== 'gauge') t.match(expr, new RegExp(`(?:rate|increase)\\(${name}`), of)
       for (const [, label = ''] of selector.matchAll(/(\w+)(?==)/g)) {
         if (label !== 'instance') t.ok(labels(name).has(label), `${of}: ${name} has ${label}`)
@@ -58,7 +58,7 @@ await t.test('each alert is tried when it is to fire, and before', (t) => {
   t.end()
 })
 
-await t.test('panels and alerts say what they are about', (t) => {
+await t.test('panels and alerts have a description', (t) => {
   for (const { title, type, description, targets } of dashboard.panels) {
     if (type !== 'row') t.ok(description !== undefined && targets?.length, title)
   }

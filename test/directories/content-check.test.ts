@@ -1,4 +1,4 @@
-/** Commands that examine staged content: where they find it, what they may do to it, and how they end. */
+/** Commands that examine staged content: where they find it, their rights on it, and their end. */
 import {
   mkdirSync,
   mkdtempSync,
@@ -127,7 +127,7 @@ await t.test('a check that overruns its time ends, with the processes that it ha
 })
 
 await t.test(
-  'as root, what a command has started ends with it, in a session of its own, too',
+  'as root, the processes that a command starts end with it, in a new session, too',
   { skip: !isRoot && 'needs root' },
   async (t) => {
     const scene = new Scene(t)

@@ -38,7 +38,7 @@ export interface DiskState {
 export function createState(fuse: number, size: number): DiskState {
   const state = {
     fuse,
-    // Pages that nobody touched cost no memory: the disk is as sparse as what is written to it.
+    // Untouched pages cost no memory: the disk is as sparse as its content.
     bytes: new SharedArrayBuffer(size),
     cells: new BigInt64Array(new SharedArrayBuffer(cells * 8)),
     queue: new BigInt64Array(new SharedArrayBuffer(queueLength * 16)),
@@ -68,7 +68,7 @@ export function nextFlush(state: DiskState): { unique: bigint; number: bigint } 
   return { unique: Atomics.load(state.queue, slot), number: Atomics.load(state.queue, slot + 1) }
 }
 
-/** Is the `count`-th operation one that the injected fault hits? */
+/** Does the injected fault hit the `count`-th operation? */
 export function isFaulty(state: DiskState, at: number, times: number, count: bigint): boolean {
   const first = Atomics.load(state.cells, at)
   return first > 0n && count >= first && count < first + Atomics.load(state.cells, times)

@@ -51,7 +51,7 @@ void t.test('a flush takes as long as asked, and disk and kernel count the same'
   t.equal(disk.kernelFlushes() - kernel, 1)
 })
 
-void t.test('what is written is read back, from the device and from a saved image', options, async (t) => {
+void t.test('the disk reads written bytes back, from the device and from a saved image', options, async (t) => {
   const disk = await diskFor(t)
   const places = [0, 5 * megabyte, 64 * megabyte - 4096]
   writeAndSync(disk, ...places.map((at) => block(`at ${at};`, at)))
@@ -83,7 +83,7 @@ void t.test('the chosen flush or write fails, and no other', options, async (t) 
   )
 })
 
-void t.test('the write log says what was durable when', options, async (t) => {
+void t.test('the write log tells which bytes were durable when', options, async (t) => {
   const disk = await diskFor(t)
   const path = join(t.testdir(), 'log')
   await disk.ask('reset')
@@ -111,7 +111,7 @@ void t.test('the write log says what was durable when', options, async (t) => {
   t.equal(records[3]?.data.toString(), 'one is durable')
 })
 
-void t.test('a write log that was cut off is read up to the cut, and refused', options, async (t) => {
+void t.test('a reader of a torn write log reads up to the cut, and refuses it', options, async (t) => {
   const disk = await diskFor(t)
   const path = join(t.testdir(), 'log')
   await disk.ask(`log ${path}`)

@@ -1,10 +1,9 @@
 /**
- * A block device with a real file system on it, whose flushes take as long as one asks and are counted: fuse-disk.ts
- * behind a loop device with direct I/O. Root only, Linux only.
+ * A block device with a real file system on it, with counted flushes of a given duration: fuse-disk.ts behind a loop device with direct
+ * I/O. Root only, Linux only.
  *
- * Whoever creates a Disk destroys it, in a finally. `destroy` never throws because something is gone already. If the process
- * is killed instead, the disk's own process ends with it, and the loop device frees itself once it is unmounted, which a
- * private mount namespace (private-mounts.ts) sees to.
+ * The creator of a Disk destroys it, in a finally. `destroy` does not throw for missing parts. If the process dies instead, the disk's own
+ * process ends with it, and the loop device frees itself at its unmount, which a private mount namespace (private-mounts.ts) brings about.
  */
 import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -125,7 +124,7 @@ export class Disk {
     return Number(fields[15])
   }
 
-  /** Gives the disk's process one command (see fuse-disk.ts) and returns its answer; throws what it complains of. */
+  /** Gives the disk's process one command (see fuse-disk.ts) and returns its answer; throws its complaint. */
   ask(command: string): Promise<string> {
     const answer = this.#turn.then(() => this.#ask(command))
     this.#turn = answer.catch(() => undefined)

@@ -1,7 +1,7 @@
 /**
- * Real ext4 file systems on loop devices that can be frozen, as a disk that died freezes: whoever writes there waits in the kernel,
- * uninterruptibly, until it is thawed. They are mounted in a mount namespace of their own, which one process holds. It thaws them
- * when the test's process ends, however that happens. Root only, Linux only.
+ * Real ext4 file systems on loop devices that can be frozen, as a disk that died freezes: a writer there waits in the kernel,
+ * uninterruptibly, until the thaw. Their mounts are in a private mount namespace, which one process holds. It thaws them when the test's
+ * process ends, by any end. Root only, Linux only.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,7 +19,7 @@ const size = 64 * 2 ** 20
 /** Waits for the end of its input, then thaws: a frozen file system would outlive everybody who could thaw it. */
 const holder = 'cat > /dev/null; for at in "$@"; do fsfreeze --unfreeze "$at" 2> /dev/null; done; exit 0'
 
-/** What is missing on this machine, in words; empty if it is fit. */
+/** The missing programs of this machine, in words; empty if it is fit. */
 export async function missingForFreezing(): Promise<string[]> {
   const missing: string[] = []
   if (process.getuid?.() !== 0) missing.push('root')
@@ -36,7 +36,7 @@ export class FrozenDisks {
     private readonly mountPoints: readonly string[],
   ) {}
 
-  /** One file system at each of these paths, which are made; images lie beside them. */
+  /** One file system at each of these paths, which it makes; images lie beside them. */
   static async create(mountPoints: readonly string[]): Promise<FrozenDisks> {
     const command = ['--mount', '--propagation', 'private', '--', 'sh', '-c', holder, 'sh', ...mountPoints]
     const disks = new FrozenDisks(spawn('unshare', command, { stdio: ['pipe', 'ignore', 'inherit'] }), mountPoints)

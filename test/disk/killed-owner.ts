@@ -1,4 +1,4 @@
-/** Mounts a disk in a mount namespace of its own, says so, and waits to be killed: for disk.test.ts. */
+/** Mounts a disk in a private mount namespace, says so, and waits for its kill: for disk.test.ts. */
 import { Disk } from './disk.js'
 import { enterPrivateMounts } from './private-mounts.js'
 

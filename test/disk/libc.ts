@@ -1,4 +1,4 @@
-/** The one call that the comparison needs and Node lacks. The benched library has a binding of its own. */
+/** The one call that the comparison needs and Node lacks. The library under test has another binding. */
 import koffi from 'koffi'
 
 const renameat2 = koffi

@@ -1,7 +1,7 @@
 /**
- * What a disk holds when its power comes back, from the log of what it was told (write-log.ts): of an honest disk, all that was written
- * before a flush began which it has answered, and of the rest whatever it likes. A lying one answers flushes, and does nothing for
- * them: it writes in the background, in order or in none, and what it had not come to is gone, acknowledged or not.
+ * The content of a disk when its power comes back, from its log (write-log.ts): an honest disk has all writes before the beginning of an
+ * answered flush, and any of the rest. A lying one answers flushes, and does nothing for them: it writes in the background, in order or in
+ * none, and loses the remaining writes, acknowledged or not.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { LogRecord } from './write-log.js'
@@ -11,7 +11,7 @@ export type Cache = 'honest' | 'lying' | 'lying and reordering'
 /** Writes that a lying disk is behind, at least, and how many more may be drawn. */
 const lag = { least: 60, more: 100 }
 
-/** Makes the image, which held what was before the log began, what the disk holds. `random`: numbers in [0, 1). */
+/** Turns the image from before the log into the content of the disk afterwards. `random`: numbers in [0, 1). */
 export function cutPower(image: string, records: readonly LogRecord[], cache: Cache, random: () => number): void {
   const bytes = readFileSync(image)
   for (const { kind, offset, length, data } of survivors(records, cache, random)) {

@@ -1,7 +1,4 @@
-/**
- * A mount namespace of our own: what is mounted in it is seen by nobody else, and vanishes with the last process in it,
- * however that ends.
- */
+/** A private mount namespace: no other process sees its mounts, which vanish with the last process in it, by any end. */
 import { spawn } from 'node:child_process'
 
 const marker = 'HOLDFAST_PRIVATE_MOUNTS'
@@ -31,7 +28,7 @@ export async function enterPrivateMounts(): Promise<void> {
   process.exit(code)
 }
 
-/** Somebody who kills the process outside means this one. */
+/** A kill of the parent outside means this process, too. */
 function endWithParent(): void {
   const parent = process.ppid
   setInterval(() => {

@@ -27,7 +27,7 @@ export interface LogRecord {
   offset: number
   /** Bytes written or discarded. */
   length: number
-  /** What was written; the text of a mark; empty for the rest. */
+  /** The written bytes; the text of a mark; empty for the rest. */
   data: Buffer
 }
 

@@ -6,7 +6,7 @@ import { page, withTable } from '../library-go/table.js'
 import { project } from '../project.js'
 import { read } from './pages.js'
 
-await t.test('the table of differences is the one that the cases are compared by', (t) => {
+await t.test('the page has the table of differences that the cases use', (t) => {
   const text = read(page)
   t.equal(withTable(text), text, 'node dist/test/library-go/write-table.js writes it')
   t.end()

@@ -15,7 +15,7 @@ export function typescriptFiles(directory: string): string[] {
 const program = 'src/cli/main.ts'
 const library = 'src/index.ts'
 
-/** What a file leads to directly: imports of values and of types, those that are made late, and the threads and the program that it starts. */
+/** The direct imports of a file: of values and of types, late ones, and the threads and the program that it starts. */
 function edges(path: string): string[] {
   const text = readFileSync(join(project, path), 'utf8')
   const imported = [...text.matchAll(/(?:from|import|new URL)\s*\(?\s*'(\.[^']+)\.js'/g)].map(([, target = '']) =>
@@ -34,7 +34,7 @@ function edgesOf(path: string): readonly string[] {
     try {
       next = edges(path)
     } catch {
-      // Not a file of the project: what is built, or text that only looks like an import.
+      // Not a file of the project: a built one, or text that only looks like an import.
       next = []
     }
     known.set(path, next)

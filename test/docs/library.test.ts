@@ -1,4 +1,4 @@
-/** docs/library.md: names every export of the package, and each of its examples runs and prints what it says. */
+/** docs/library.md: names every export of the package, and each of its examples runs and prints its comment. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -4,7 +4,7 @@ import t from 'tap'
 import { project } from '../project.js'
 import { anchorsOf, linksOf, pages, read } from './pages.js'
 
-/** What is wrong with one link of one page; undefined: it leads somewhere, or out of the project. */
+/** The fault of one link of one page; undefined: it leads somewhere, or out of the project. */
 function broken(page: string, link: string): string | undefined {
   if (/^[a-z][a-z+.-]*:/i.test(link)) return undefined
   const [path = '', fragment] = link.split('#')

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { project } from '../project.js'
 
-/** What is made, not written, and what other projects wrote. */
+/** Generated files, and files of other projects. */
 const skipped = new Set(['node_modules', 'dist', 'coverage'])
 
 /** Paths from the project's root. Of the directories with a leading dot, only `.github` holds pages. */

@@ -4,10 +4,10 @@ import t from 'tap'
 import { project } from '../project.js'
 import { pages, projectPathsIn, read } from './pages.js'
 
-/** A changelog names what was; what is built need not be there yet. */
+/** A changelog names former files; built files need not be there yet. */
 const history = 'CHANGELOG.md'
 
-/** A `*` in the last part stands for whatever is there; a table of tests may leave out `.test.ts`. */
+/** A `*` in the last part stands for any name; a table of tests may leave out `.test.ts`. */
 function exists(path: string): boolean {
   if (!path.includes('*')) return [path, `${path}.test.ts`].some((name) => existsSync(join(project, name)))
   const directory = join(project, dirname(path))

@@ -1,4 +1,4 @@
-/** docs/recipes.md: what stands there to be copied is taken by the program's own readers. */
+/** docs/recipes.md: the program's own readers accept the examples for copying. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'

@@ -17,9 +17,9 @@ interface Form {
   }[]
 }
 
-// GitHub leaves out a form that it cannot read, and says so to nobody who opens an issue.
+// GitHub leaves out an unreadable form without a word to the author of an issue.
 for (const file of readdirSync(templates).filter((name) => name !== 'config.yml')) {
-  await t.test(`${file} is a form as GitHub reads it, with a field of its own for each question`, (t) => {
+  await t.test(`${file} is a form as GitHub reads it, with a separate field for each question`, (t) => {
     const form = parse(readFileSync(join(templates, file), 'utf8')) as Form
     t.match(form, { name: /\w/, description: /\w/, labels: [/\w/] })
     const fields = form.body.filter(({ type }) => type !== 'markdown')

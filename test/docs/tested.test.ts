@@ -6,8 +6,8 @@ import { ownTest, testedRows } from '../tested.js'
 import { reached, typescriptFiles } from './import-graph.js'
 
 /*
- * Each source file has a test of its own name, or stands in the table of test/README.md, which says where it is tested. So
- * whoever changes a rule finds its test, and a new file without one is noticed.
+ * Each source file has a test of the same name, or a row in the table of test/README.md, which names its tests. So the author of a change
+ * finds the tests of a rule, and a new file without one fails this test.
  */
 
 const sources = [...typescriptFiles('src'), ...typescriptFiles('native')]
@@ -46,7 +46,7 @@ await t.test('each row names files that exist, and tests that run them', (t) => 
   t.end()
 })
 
-await t.test('a file stands in one row, and not beside a test of its own name', (t) => {
+await t.test('a file has one row in the table, and none beside a test of the same name', (t) => {
   const all = rows.flatMap((row) => row.sources)
   t.same(
     all.filter((source, index) => all.indexOf(source) !== index),

@@ -12,7 +12,7 @@ export interface Case {
   /** Below ROOT: a file's content, or where a link leads. A path that ends with a slash is a directory. */
   readonly before?: Record<string, string | { target: string }>
   readonly flags: readonly string[]
-  /** For library-go alone: whether the pod is ready, and what a cert-syncer keeps. */
+  /** For library-go alone: whether the pod is ready, and the files of a cert-syncer. */
   readonly compiledIn?: Record<string, string>
   /** For holdfast alone. */
   readonly more?: readonly string[]

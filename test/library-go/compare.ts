@@ -8,7 +8,7 @@ export interface Difference {
   readonly case: CaseName
   /** `form`: the same pod, written in another way. */
   readonly what: 'end' | 'events' | 'rollout' | 'only theirs' | 'only ours' | 'mode' | 'form' | 'content'
-  /** Below the case's root; empty for what is no file. */
+  /** Below the case's root; empty for a difference that is no file. */
   readonly path: string
   readonly theirs: unknown
   readonly ours: unknown

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Records what library-go's commands do: `record.sh CHECKOUT`, a checkout of github.com/openshift/library-go at the commit below.
 #
-# The checkout brings its own dependencies (vendor/), and is not written to: commands/main.go is laid over it for the build. The
-# module proxy has no library-go that builds (its own dependencies are not all there), and none of its code is kept here.
+# The checkout brings its own dependencies (vendor/), and stays unchanged: the build lays commands/main.go over it. The module proxy has no
+# library-go that builds (some of its dependencies are missing), and this repository has none of its code.
 set -eu
 
 commit=93ac9206ae34e602d6acf346826e3e99c22b1787

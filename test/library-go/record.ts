@@ -1,6 +1,6 @@
 /**
- * Runs each case with library-go's own commands, and writes what came of it: `node record.js PROGRAM`, where PROGRAM is built from
- * commands/main.go by record.sh. What is written is what test/e2e/operator-status.test.ts compares holdfast with.
+ * Runs each case with library-go's own commands, and writes the results: `node record.js PROGRAM`, where PROGRAM is built from
+ * commands/main.go by record.sh. test/e2e/operator-status.test.ts compares holdfast with them.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

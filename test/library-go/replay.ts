@@ -12,7 +12,7 @@ const commands = {
   installer: () => ['install', '--kubeconfig=KUBECONFIG'],
   prune: () => ['prune'],
   'startup-monitor': () => ['monitor'],
-  // What it is to keep stands in its configuration, not in its flags.
+  // Its configuration names its files, not its flags.
   'cert-syncer': (scene) => ['sync', `--config=${configuration(scene)}`],
 } satisfies Record<Case['command'], (scene: Scene) => string[]>
 

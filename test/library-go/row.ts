@@ -1,4 +1,4 @@
-/** One line of the table of differences, and how its differences are known. */
+/** One line of the table of differences, and how to recognize its differences. */
 import type { CaseName } from './cases.js'
 import type { Difference } from './compare.js'
 
@@ -50,7 +50,7 @@ export const refused = (end: number): string[] => [
   'events: Normal StaticPodInstallerCompleted > Warning StaticPodInstallerFailed',
   'mode manifests/web-pod.yaml: 0600 > 0644',
 ]
-/** The same, where the command line is refused: nothing is asked, and there is no event. */
+/** The same, for a refused command line: it makes no request, and no event. */
 export const wrongUsage = [
   'end: 0 > 2',
   'events: Normal StaticPodInstallerCompleted > ',

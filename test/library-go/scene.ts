@@ -1,4 +1,4 @@
-/** A case on a real API server and on a disk of its own, ready for either program; and what has become of it. */
+/** A case on a real API server and on a fresh disk, ready for either program; and its result. */
 import {
   mkdirSync,
   mkdtempSync,
@@ -26,7 +26,7 @@ export interface Entry {
 
 /** How a case ended, in words that are the same for each run. */
 export interface Outcome {
-  /** The exit code; `runs on` for what has done its work, and does not end by itself. */
+  /** The exit code; `runs on` for a program that has done its work, and does not end by itself. */
   readonly end: number | 'runs on'
   readonly tree: Readonly<Record<string, Entry>>
   readonly events: readonly string[]

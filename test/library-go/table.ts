@@ -16,7 +16,7 @@ function table(): string {
   return [lines[0], rule, ...lines.slice(1)].join('\n')
 }
 
-/** The page with this table below its heading, in place of the one that is there. @throws Error if there is none */
+/** The page with this table below its heading, in place of the old one. @throws Error without one */
 export function withTable(text: string): string {
   const before = text.indexOf(heading)
   const begin = text.indexOf('| ', before)

@@ -14,11 +14,11 @@ type Completion = readonly [of: number | bigint, answer: number]
 export interface Script {
   /** For each io_submit: how many it takes at most, or its errno; then all. */
   readonly submits?: readonly (number | 'EAGAIN' | 'EBADF' | 'EINVAL' | 'ENOSYS' | 'EPERM' | 'EACCES' | 'EIO')[]
-  /** For each io_getevents; then all that is left, successfully. */
+  /** For each io_getevents; then all remaining ones, successfully. */
   readonly completions?: readonly (readonly Completion[] | 'EINTR' | 'EIO')[]
 }
 
-/** More requests than any script has: whoever submits on and on is told so. */
+/** More requests than any script has, so that an endless loop fails. */
 const mostRequests = 1000
 
 const sizeOfRequest = 64
@@ -36,7 +36,7 @@ function requestAt(address: bigint): Request {
   return request
 }
 
-/** What was asked of it, call by call, and all requests that it took. */
+/** The calls of the code under test, and all requests that the kernel took. */
 export interface Kernel {
   readonly calls: string[]
   readonly taken: Request[]

@@ -1,4 +1,4 @@
-/** What the kernel can answer to a barrier by AIO, and what is made of it: first by a script that it follows, then by its own will. */
+/** The kernel's possible answers to a barrier by AIO, and the outcome of each: first of a scripted kernel, then of the real one. */
 import { closeSync, constants as modes, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ interface Barrier extends Script {
 
 const ok = undefined
 
-/** One barrier each: what the kernel does, what came of it, and what it was asked for. */
+/** One barrier each: the kernel's answers, the outcome, and the requests. */
 const barriers: Record<string, Barrier> = {
   'all at once': {
     files: [7, 8, 9],

@@ -21,7 +21,7 @@ await t.test('a descriptor is an integer of the kernel’s range', (t) => {
 await t.test('a path is what the kernel will read, all of it', (t) => {
   for (const path of ['/', 'a', ' ']) t.equal(checkText(path), path)
   t.throws(() => checkText(''), refused(/not empty/))
-  // What has the methods of a string is none.
+  // A value with the methods of a string is no string.
   t.throws(() => checkText(['\0'] as unknown as string), refused(/must be a string/))
   t.throws(() => checkText(7 as unknown as string), refused(/must be a string/))
   for (const path of ['a\0b', '\0']) t.throws(() => checkText(path), refused(/NUL/))

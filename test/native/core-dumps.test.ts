@@ -3,7 +3,7 @@ import t from 'tap'
 
 const library = new URL('../../native/', import.meta.url).href
 
-/** Turns core dumps off in a process of its own, without capabilities; its limit then, and whether it can be dumped. */
+/** Turns core dumps off in a separate process, without capabilities; its limit then, and whether it can be dumped. */
 function run(hardLimit: number) {
   const script = `
     import { readFileSync } from 'node:fs'

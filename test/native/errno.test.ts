@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 import t from 'tap'
 import { errnoName, errnoOf, SystemError } from '../../native/index.js'
 
-await t.test('every errno has its name, and of two names the one that POSIX lists first', (t) => {
+await t.test('errnoName has a name for every errno, and of two names the first one in POSIX', (t) => {
   const second: Readonly<Record<string, string>> = { EWOULDBLOCK: 'EAGAIN', EOPNOTSUPP: 'ENOTSUP' }
   for (const [name, number] of Object.entries(constants.errno)) t.equal(errnoName(number), second[name] ?? name)
   for (const [name, number] of Object.entries(constants.errno)) t.equal(errnoOf(second[name] ?? name), number)

@@ -1,4 +1,4 @@
-/** What native/ hands to libc and the kernel, and what it makes of each answer: those, too, that no disk here would give. */
+/** The arguments that native/ hands to libc and the kernel, and its reading of each answer: also of those that no disk here would give. */
 import { constants, openSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
@@ -9,8 +9,8 @@ import { callAsync, declare } from '../../native/libc.js'
 
 const { errno } = osConstants
 
-/** One call each that fails: what it was handed, and what the failure says. */
-await t.test('a failure names the call and its errno, and each call is handed what the kernel defines', async (t) => {
+/** One failed call each: its arguments, and its error. */
+await t.test('a failure names the call and its errno, and each call gets the constants of the kernel', async (t) => {
   const called: unknown[] = []
   const fails = (code: Answer) => {
     return (...args: readonly unknown[]): Answer => {
@@ -167,7 +167,7 @@ await t.test('so many calls at a time, and the next once one has ended, however 
   }
 })
 
-await t.test('what is not answered here, the kernel answers', async (t) => {
+await t.test('the kernel answers the calls that the test does not', async (t) => {
   const file = openSync('/proc/self/status', constants.O_RDONLY)
   t.type(native.mountId(file), 'number')
   t.equal(await failureOf(native.listAttributes(999_999)), 'flistxattr EBADF')

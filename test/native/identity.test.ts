@@ -18,7 +18,7 @@ await t.test('a file has the numbers that stat(2) tells, by a link, too', async 
   await t.rejects(identityAt('a\0b'), { name: 'TypeError' })
 })
 
-await t.test('large numbers of devices are put together as libuv does, and nothing is asked of a server', async (t) => {
+await t.test('identityAt puts large device numbers together as libuv does, and asks no server', async (t) => {
   const asked: unknown[] = []
   const statx = (...[at, path, flags, mask, memory]: readonly unknown[]): Answer => {
     asked.push([at, path, flags, mask])

@@ -48,7 +48,7 @@ await t.test('a lane keeps four threads at most; the others start in order, each
   t.equal(running.map(({ name }) => name).join(''), 'abcdefabcd', 'four places are free again, and no more')
 })
 
-await t.test('without a lane a call starts at once, and nobody bounds it', (t) => {
+await t.test('without a lane a call starts at once, without a bound', (t) => {
   let started = 0
   let result: unknown
   const ends: Done[] = []
@@ -67,7 +67,7 @@ await t.test('without a lane a call starts at once, and nobody bounds it', (t) =
   t.end()
 })
 
-await t.test('whoever is told of an end finds the next call started: the place was given on before', async (t) => {
+await t.test('an ended call has passed its place on before its caller learns of the end', async (t) => {
   const ends: Done[] = []
   const startedAtEnd: number[] = []
   await new Lane().run(() => {

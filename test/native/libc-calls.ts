@@ -1,19 +1,19 @@
 /*
- * Each call that native/ makes of libc, seen by a test, and answered by it where it likes: an errno that no file system here would give, and
- * what the kernel is handed, byte by byte. All else goes to the kernel. To be imported before what it watches.
+ * Each call that native/ makes of libc: a test sees its bytes, and may answer it with an errno that no file system here would give. All
+ * other calls go to the kernel. Import it before the code under test.
  */
 import koffi from 'koffi'
 import { constants } from 'node:os'
 import type { Test } from 'tap'
 import { systemCallNumbers } from './system-call-numbers.js'
 
-/** What is handed to one call; a system call without its number. */
+/** The arguments of one call; a system call without its number. */
 type Arguments = readonly unknown[]
 
-/** What it comes to: what it returns, an errno, or what koffi reports itself. */
+/** Its result: a return value, an errno, or koffi's own error. */
 export type Answer = number | keyof typeof constants.errno | Error
 
-/** undefined: the kernel is asked. */
+/** undefined: the kernel answers. */
 type Answers = Record<string, (...args: Arguments) => Answer | Promise<Answer> | undefined>
 
 let answers: Answers = {}
@@ -36,7 +36,7 @@ export function without(names: readonly string[], act: () => void): void {
   missing = []
 }
 
-/** What is allocated holds this byte meanwhile, as memory does that was used before. */
+/** Fresh allocations hold this byte meanwhile, as used memory does. */
 export function withDirt<T>(byte: number, act: () => T): T {
   dirt = byte
   try {
@@ -46,7 +46,7 @@ export function withDirt<T>(byte: number, act: () => T): T {
   }
 }
 
-/** What was allocated at this address. Throws where nothing was. */
+/** The memory at this address. Throws without an allocation there. */
 export function memoryAt(address: unknown): DataView {
   const view = memory.get(address as bigint)
   if (view) return view
@@ -75,7 +75,7 @@ function asked(name: string, args: Arguments): Answer | Promise<Answer> | undefi
   return answers[nameOf(name, args)]?.(...(name === 'syscall' ? args.slice(1) : args))
 }
 
-/** What the call returns; its errno is the next that is asked for. */
+/** The call's return value; its errno is the next one that the code reads. */
 function returned(one: Exclude<Answer, Error>): number {
   if (typeof one === 'number') return one
   errno = constants.errno[one]

@@ -8,7 +8,7 @@ import { idFromProcess } from '../../src/durable/posix/mount.js'
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isTold = major > 5 || (major === 5 && minor >= 8)
 
-await t.test('the ID of a mount is the one that /proc has, where the kernel tells', (t) => {
+await t.test('mountId equals the ID in /proc, where the kernel has it', (t) => {
   for (const path of ['/', '/proc', '/dev', '/sys']) {
     const fd = openSync(path, 'r')
     const id = mountId(fd)

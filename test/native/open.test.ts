@@ -23,7 +23,7 @@ symlinkSync('sub', join(directory, 'link'))
 const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY)
 t.teardown(() => closeSync(fd))
 
-await t.test('what is on the same mount is opened, and a link is not followed', async (t) => {
+await t.test('openOnSameMount opens an entry of the same mount, and follows no link', async (t) => {
   const zero = openOnSameMount(fd, 'sub/file', 0)
   await t.resolves(zero, 'no flag at all')
   closeSync(await zero)
@@ -33,7 +33,7 @@ await t.test('what is on the same mount is opened, and a link is not followed', 
   await t.rejects(openOnSameMount(fd, 'missing', directoryFlags), { code: 'ENOENT' })
 })
 
-await t.test('what is on another mount is EXDEV: /proc below the root', async (t) => {
+await t.test('openOnSameMount answers EXDEV for an entry of another mount: /proc below the root', async (t) => {
   const root = openSync('/', constants.O_RDONLY | constants.O_DIRECTORY)
   t.teardown(() => closeSync(root))
   t.equal(spawnSync('mountpoint', ['-q', '/proc']).status, 0, '/proc is a mount here')

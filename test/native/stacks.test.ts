@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { answer, type Answer } from './libc-calls.js'
 import type * as libc from '../../native/libc.js'
 
-/** Calls that start where all of them take their time, and that end: where koffi is asked for stacks, and answers so. */
+/** The calls that start while all of them wait, and those that end: where the code sets koffi's stacks, and koffi answers so. */
 async function callsAtATime(t: Test, name: string, config: (asked: unknown) => void): Promise<[number, number]> {
   const before = koffi.config
   Object.assign(koffi, { config })
@@ -28,14 +28,14 @@ async function callsAtATime(t: Test, name: string, config: (asked: unknown) => v
   return [started, ended]
 }
 
-await t.test('koffi keeps a stack for each of 32 calls, which are made at a time then', async (t) => {
+await t.test('koffi keeps a stack for each of 32 calls, so that 32 run at a time', async (t) => {
   const asked: unknown[] = []
   t.strictSame(await callsAtATime(t, 'first', (one) => asked.push(one)), [32, 40])
   t.strictSame(asked, [{ resident_async_pools: 32 }])
 })
 
 await t.test(
-  'where another library of this process uses koffi already, it keeps eight, and eight calls are made',
+  'koffi that another library has loaded keeps eight stacks, so that eight calls run at a time',
   async (t) => {
     const refuse = (): void => {
       throw new Error('Cannot change Koffi configuration once a library has been loaded')

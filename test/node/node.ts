@@ -89,7 +89,7 @@ async function makeKeys(
   }
 }
 
-/** With the certificate of a node: the API server lets it see what its own pods need, and no more. */
+/** With the certificate of a node: the API server shows it the objects of its own pods, and no more. */
 async function writeNodeKubeconfig({ api }: Cluster, nodeName: string, file: string): Promise<void> {
   const pair = await api.authority.client(`system:node:${nodeName}`, 'system:nodes')
   writeKubeconfig(file, {

@@ -1,6 +1,6 @@
 /**
- * Reads tests from a stream of TAP. A test is a `t.test` with its own assertions: one that only holds other tests is a chapter,
- * and counts where it fails by itself. Assertions outside all tests make a test of the file's name.
+ * Reads tests from a stream of TAP. A test is a `t.test` with its own assertions: a test that only holds other tests is a chapter, and
+ * counts where it fails by itself. Assertions outside all tests make a test of the file's name.
  */
 import { stringify } from 'yaml'
 import { Parser, type Result } from 'tap-parser'

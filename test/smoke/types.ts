@@ -1,4 +1,4 @@
-/** A program of somebody who has installed the package: what the compiler says of it under each way of resolving modules. */
+/** A program of a user of the package: the compiler checks it under each way of resolving modules. */
 import {
   DurableWriteError,
   replaceDirectories,

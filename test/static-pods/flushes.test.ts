@@ -18,11 +18,11 @@ import { installInLibraryGoOrder } from './install/library-go-install.js'
 import { podText, scratch } from './pods.js'
 
 /**
- * Always so many, and one statistic: the median of the revision's rounds against twice the most of the directory's. An fsync on ext4
- * that comes while a journal's commit is under way joins it or not, so that a barrier costs 2 flushes or 3: a directory (two barriers)
- * 4 or 6, about as often, and a revision (four) 8 to 12, mostly 10. A median of the directory's rounds would be 4 or 6 by chance, and
- * no measure; the most of 15 is what its barriers cost where none joins. xfs and btrfs flush as often in each round. A fifth barrier
- * gives 15 there, against 14 and 12.
+ * Always so many, and one statistic: the median of the revision's rounds against twice the most of the directory's. An fsync on ext4 that
+ * comes while a journal's commit is under way joins it or not, so that a barrier costs 2 flushes or 3: a directory (two barriers) 4 or 6,
+ * about as often, and a revision (four) 8 to 12, mostly 10. A median of the directory's rounds would be 4 or 6 by chance, and no measure;
+ * the most of 15 is the cost of its barriers where none joins. xfs and btrfs flush as often in each round. A fifth barrier gives 15 there,
+ * against 14 and 12.
  */
 const roundsOn: Readonly<Record<FileSystem, number>> = { ext4: 15, xfs: 5, btrfs: 5 }
 const fileSystems = Object.keys(roundsOn) as FileSystem[]

@@ -63,7 +63,7 @@ await t.test('a merge replaces the fields before it', async (t) => {
   })
 })
 
-await t.test('JSON is read as JSON.parse does, and written as JSON.stringify does', async (t) => {
+await t.test('the reader reads JSON as JSON.parse does, and the writer writes it as JSON.stringify does', async (t) => {
   const json = fc.tuple(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom(undefined, ' ', '\t'))
   const same = fc.asyncProperty(json, async ([value, space]) => {
     const text = JSON.stringify(value, null, space)

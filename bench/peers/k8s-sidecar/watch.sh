@@ -1,6 +1,6 @@
 #!/bin/sh
-# k8s-sidecar as it runs in a pod: `watch.sh INSTALLED KUBECONFIG NAMESPACE DIRECTORY`. It reads the name of its namespace from
-# a pod's own path, which it finds in a mount namespace of its own.
+# k8s-sidecar as it runs in a pod: `watch.sh INSTALLED KUBECONFIG NAMESPACE DIRECTORY`. It reads the name of its namespace from a pod's own
+# path, which it finds in a private mount namespace.
 set -eu
 export KUBECONFIG=$2 NAMESPACE=$3 FOLDER=$4 LABEL=keep LABEL_VALUE=true RESOURCE=secret METHOD=WATCH LOG_LEVEL=ERROR
 export INSTALLED=$1

@@ -1,5 +1,5 @@
-// Command publish publishes what it is asked to on standard input, as ../driver.ts says, through library-go's own atomic directory. It is
-// laid into a checkout for the build (`go build -overlay`), with ../go/publish/orders.go, since that package is internal.
+// Command publish carries out the orders on standard input, as ../driver.ts says, through library-go's own atomic directory. It is laid
+// into a checkout for the build (`go build -overlay`), with ../go/publish/orders.go, since that package is internal.
 package main
 
 import (

@@ -1,6 +1,6 @@
 /**
- * Publishes what it is asked to on standard input, as ../driver.ts says, each time through one peer's own code. The files of a
- * directory are all under way at once: written one after the other, they would cost more.
+ * Carries out the orders on standard input, as ../driver.ts says, each time through one peer's own code. The files of a directory are all
+ * under way at once: written one after the other, they would cost more.
  */
 import { mkdir, readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -22,7 +22,7 @@ await t.test('after the last file, each path is as the files and the objects say
 
 const directory: Directory = { path: 'a', contents: ['s0'], onDrop: 'keep', history: 0 }
 
-await t.test('a life ends with what it waits for once its time is over', { skip }, async (t) => {
+await t.test('a drawn life ends with the reason of its wait once its time is over', { skip }, async (t) => {
   const life = new Played(prefix ?? [], 0)
   t.teardown(() => life.close())
   const played = life.play([{ step: 'configure', agent: 0, directories: [directory] }])

@@ -6,7 +6,7 @@ import { randomFrom } from '../../seed.js'
 
 export const secrets = ['s0', 's1', 's2', 's3'] as const
 export type Secret = (typeof secrets)[number]
-/** Each path has a parent of its own, so that what is left beside it can be seen. */
+/** Each path has another parent, so that the leftovers beside it show. */
 export const paths = ['a', 'b', 'c', 'd', 'e'] as const
 export type Path = (typeof paths)[number]
 
@@ -28,7 +28,7 @@ export type Step =
   | { readonly step: 'configure'; readonly agent: number; readonly directories: readonly Directory[] }
   | { readonly step: 'put' | 'delete'; readonly secret: Secret }
   | { readonly step: 'kill'; readonly agent: number }
-  /** The target goes; something of the generator's own comes to a path that nobody has configured; `hold --for 1s`. */
+  /** The target goes; a file of the generator comes to an unconfigured path; `hold --for 1s`. */
   | { readonly step: 'lose' | 'own' | 'hold'; readonly path: Path }
   | { readonly step: 'wait'; readonly milliseconds: number }
 

@@ -64,7 +64,7 @@ export class Played {
     for (const secret of secrets) this.#put(secret)
   }
 
-  /** @throws Error with what is not as it must be */
+  /** @throws Error that names the broken rule */
   async play(steps: readonly Step[]): Promise<void> {
     for (const step of steps) await this.#take(step)
     const running = this.#agents.flatMap((agent, index) => (agent ? [index] : []))
@@ -77,7 +77,7 @@ export class Played {
     for (const index of running) await this.#end(index)
     for (const index of running) this.#start(index)
     await this.#holds('what has left is as its onDrop says', () => this.#wrongNow() ?? this.#wrongLeft())
-    // Whatever goes on comes round once more.
+    // Ongoing work comes round once more.
     await this.#take({ step: 'wait', milliseconds: 1500 })
     await this.#holds('and stays so', () => this.#wrongNow() ?? this.#wrongLeft())
   }
@@ -207,12 +207,14 @@ export class Played {
     this.#lives.set(path, { ...as, before: life?.is === 'left' ? life.onDrops : [] })
   }
 
-  /** What the files say of it from now on, and what the disk holds. A file that comes too soon after another may be the one that is read. */
+  /**
+   * The files' word on it from now on, and the disk's content. The agent may read a file that comes too soon after another instead of that.
+   */
   #leave(path: Path, wasRead: boolean): void {
     const life = this.#lives.get(path)
     if (life === undefined || life.is === 'left') return
     const whole = life.is === 'configured' && life.directory.movedFrom === undefined && this.#isWhole(path)
-    // The record learns onDrop with the content: without an object, it says what it said.
+    // The record learns onDrop with the content: without an object, it keeps its word.
     const wasPublished = wasRead && show(readTree(this.#target(path))) === show(this.#rendered(life.directory))
     const onDrops = [life.directory.onDrop, ...(wasPublished ? [] : life.before)]
     this.#lives.set(path, { is: 'left', onDrops, whole })
@@ -224,7 +226,7 @@ export class Played {
   }
 
   #lose(path: Path): void {
-    // What the generator has there of its own would be gone by its own hand.
+    // The generator's own file there must stay.
     if (this.#own.has(path)) return
     rmSync(this.#target(path), { recursive: true, force: true })
     const life = this.#lives.get(path)
@@ -305,7 +307,7 @@ export class Played {
       if (this.#own.has(path) || life.is === 'left') continue
       if (life.is === 'configured' && show(found) !== show(this.#rendered(life.directory)))
         return `${path} must hold ${show(this.#rendered(life.directory))}, and holds ${show(found)}`
-      // What somebody else has at the new path keeps the old one where it is.
+      // Another program's file at the new path keeps the old one where it is.
       if (life.is === 'old' && !this.#own.has(life.directory.path) && found)
         return `${path} has moved to ${life.directory.path}, and must be gone; it holds ${show(found)}`
     }

@@ -22,7 +22,7 @@ interface SearchOptions {
   readonly prefix: readonly string[]
 }
 
-/** Milliseconds in which shorter lives may begin: one that goes wrong takes as long as it waits for what does not come. */
+/** Milliseconds in which shorter lives may begin: a broken one takes as long as its wait. */
 const patience = 180_000
 
 /** How many were played, and what went wrong. */

@@ -108,7 +108,7 @@ await t.test(
 )
 
 await t.test(
-  'leadCommit touches only a file that it made and holds open, whichever file has the number then',
+  'behindLeadingCommit touches only a file that it made and holds open, whichever file has the number then',
   async (t) => {
     process.env['HOLDFAST_AIO'] = 'off'
     t.teardown(() => delete process.env['HOLDFAST_AIO'])

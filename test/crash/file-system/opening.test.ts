@@ -75,7 +75,7 @@ await t.test('no descriptor goes to a child', async (t) => {
   await once(child, 'close')
 })
 
-await t.test('createFile and createDirectory refuse an existing entry', async (t) => {
+await t.test('createFile refuses an existing entry', async (t) => {
   const { root, parent } = await place(t)
   for (const name of ['file', 'link', 'dangling', 'directory', 'fifo']) {
     await t.rejects(fs.createFile(parent, name), { code: 'EEXIST' }, name)

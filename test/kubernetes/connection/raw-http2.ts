@@ -1,5 +1,5 @@
 /**
- * A server in a process of its own that writes HTTP/2 frame by frame, as no library would: prints its port, and sends each stream that is
+ * A server in a separate process that writes HTTP/2 frame by frame, as no library would: prints its port, and sends each stream that is
  * opened a head and then one line, `SIZE` bytes in a frame, `PAUSE` milliseconds between two frames (0: all at once).
  */
 import { spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** Limits are of silence: a slow answer is waited for, a trickle is not, and small frames keep nobody else waiting. */
+/** Limits are of silence: a client waits for a slow answer, not for a trickle, and small frames hold up no other stream. */
 import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { beginWatch, type Reply } from './api-server.js'
 import { collect, connectTo, failure, once, start } from './connected.js'
 import { startRawServer } from './raw-http2.js'
 
-/** Milliseconds of processor time of this process, whatever else a loaded machine does. */
+/** Milliseconds of processor time of this process, without that of other programs. */
 const processorTime = (): number => process.cpuUsage().user / 1000 + process.cpuUsage().system / 1000
 
 /** The most processor time, in milliseconds, that passed between two turns of the event loop while the work went on. */

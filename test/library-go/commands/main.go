@@ -1,7 +1,7 @@
 // Command library-go runs the static-pod commands of OpenShift's library-go as they are, for the recorder beside it.
 //
-// What operators compile in comes from the environment here: whether the pod is ready (READY: "true", "false" or "error"),
-// and which objects the cert-syncer keeps (SECRETS, OPTIONAL_SECRETS, CONFIGMAPS, OPTIONAL_CONFIGMAPS: names with commas).
+// The operators' compiled-in values come from the environment here: whether the pod is ready (READY: "true", "false" or "error"), and which
+// objects the cert-syncer keeps (SECRETS, OPTIONAL_SECRETS, CONFIGMAPS, OPTIONAL_CONFIGMAPS: names with commas).
 package main
 
 import (

@@ -17,7 +17,7 @@ const notFound = (reply: Reply, details?: object): true => {
 
 const unproven: Readonly<Record<string, { list: object; details?: object }>> = {
   'an empty list without a resourceVersion': { list: { items: null }, details: { name: 'serving-cert' } },
-  // Older than what is known, so that only a GET decides.
+  // Older than the known version, so that only a GET decides.
   'a 404 without details': { list: { metadata: { resourceVersion: '900' }, items: [] } },
   'a 404 about another object': {
     list: { metadata: { resourceVersion: '900' }, items: [] },

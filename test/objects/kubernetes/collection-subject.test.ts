@@ -73,7 +73,7 @@ await t.test('a read that another one has overtaken is no rewound history', asyn
   t.notOk(recorder.reported.some(({ rewound }) => rewound))
 })
 
-await t.test('one unreadable object holds up no other, and is read again', async (t) => {
+await t.test('an unreadable object holds up no other, and the source retries it', async (t) => {
   let refused = true
   const { recorder, subject, ask } = await scene(t, [object(one, 10), object(two, 10)], (name, reply) => {
     if (refused && name === 'one') refuse(reply, 403, 'forbidden')
@@ -88,12 +88,15 @@ await t.test('one unreadable object holds up no other, and is read again', async
   await recorder.untilState(one, 'present')
 })
 
-await t.test('another object of the same version is read, and not mistaken for the known one', async (t) => {
-  const { recorder, subject, ask, first } = await scene(t, [object(one, 10, 'uid-new')], (name, reply) => {
-    if (name === 'one') json(reply, 200, object(one, 10, 'uid-new'))
-    else refuse(reply, 403, 'forbidden')
-  })
-  first.offer(observeObject(one, object(one, 10)))
-  await subject.list(ask).catch(() => undefined)
-  t.match(recorder.last(one), { rewound: true, observation: { object: { uid: 'uid-new' } } })
-})
+await t.test(
+  'the source reads another object of the same version, and does not take it for the known one',
+  async (t) => {
+    const { recorder, subject, ask, first } = await scene(t, [object(one, 10, 'uid-new')], (name, reply) => {
+      if (name === 'one') json(reply, 200, object(one, 10, 'uid-new'))
+      else refuse(reply, 403, 'forbidden')
+    })
+    first.offer(observeObject(one, object(one, 10)))
+    await subject.list(ask).catch(() => undefined)
+    t.match(recorder.last(one), { rewound: true, observation: { object: { uid: 'uid-new' } } })
+  },
+)

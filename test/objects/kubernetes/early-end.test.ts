@@ -43,7 +43,7 @@ void t.test('a resumed watch of a history that is no more is found out in the ti
   source.follow([{ reference: cert }])
   await recorder.until('watched', () => contentOf(source.latest(cert)) === 'lost' && cluster.watching === 1)
   cluster.restore(backup, { cut: false })
-  // The load balancer goes on to end what is silent, and each resumed watch is as silent.
+  // The load balancer goes on to end silent connections, and each resumed watch is as silent.
   const ending = setInterval(() => cluster.endWatches('serving-cert'), 200)
   t.teardown(() => clearInterval(ending))
   const { rewound } = await recorder.untilState(cert, 'present', 'backed up')

@@ -1,4 +1,4 @@
-/** What a selector matches is read together: in one stream, or in pages where the API server refuses that. */
+/** The source reads a selector's matches together: in one stream, or in pages where the API server refuses that. */
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'

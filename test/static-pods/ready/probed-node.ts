@@ -24,7 +24,7 @@ export async function pki(directory: string): Promise<void> {
   for (const [index, source] of sources.entries()) copyFileSync(source, join(directory, names[index] ?? ''))
 }
 
-/** It serves what its directory held as it last started. */
+/** It serves the content that its directory had at its last start. */
 export async function probedNode(t: Test) {
   const node = new RolledNode(t)
   rmSync(node.pki, { recursive: true })

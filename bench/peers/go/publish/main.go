@@ -1,4 +1,4 @@
-// Command publish publishes what it is asked to on standard input, as ../../driver.ts says, each time through one peer's own code.
+// Command publish carries out the orders on standard input, as ../../driver.ts says, each time through one peer's own code.
 package main
 
 import (

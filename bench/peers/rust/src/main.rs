@@ -1,4 +1,4 @@
-//! Publishes what it is asked to on standard input, as ../../driver.ts says, through atomic-write-file.
+// ! Carries out the orders on standard input, as ../../driver.ts says, through atomic-write-file.
 use atomic_write_file::AtomicWriteFile;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
