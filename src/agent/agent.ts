@@ -20,6 +20,7 @@ import { withOldPaths } from './leaving/moves.js'
 import { endsWithin } from '../deadline.js'
 import { Departures } from './leaving/departures.js'
 import { Drops } from './leaving/drops.js'
+import { NamedDirectories } from './leaving/named-directories.js'
 import type { DirectoryStatus } from './report/status-file.js'
 import type { Pending } from './workqueue.js'
 
@@ -48,12 +49,9 @@ export class Agent {
   constructor(configuration: AgentConfiguration, options: AgentOptions) {
     this.#configuration = configuration
     this.#options = options
-    this.#departures = new Departures({ ...options, isAgent: true })
-    this.#drops = new Drops({
-      ...options,
-      stateDirectory: () => this.#configuration.stateDirectory,
-      events: () => this.#events,
-    })
+    const named = new NamedDirectories(true)
+    this.#departures = new Departures({ ...options, named })
+    this.#drops = new Drops({ ...options, named, events: () => this.#events })
     this.#freshness = new FreshnessTracker({ ...options, states: this.states, source: () => this.#source })
     this.#operations = new Operations({
       ...options,
@@ -65,7 +63,7 @@ export class Agent {
       refresh: (state) => this.refresh(state),
       moved: (state) => {
         this.#forget(state)
-        void this.#drops.moved(state.path)
+        this.#departures.moved(state.path)
       },
     })
     for (const directory of withOldPaths(configuration.directories)) this.states.add(directory)
@@ -106,7 +104,7 @@ export class Agent {
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
     this.#operations.watchMounts()
-    void this.#drops.configure(withOldPaths(this.#configuration.directories))
+    void this.#drops.configure(this.#configuration)
   }
 
   /** Directories that are not configured any more, and are to be removed. */
@@ -145,14 +143,15 @@ export class Agent {
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
     const { driftInterval, requireProven } = this.#configuration
     this.#configuration = configuration
-    void this.#drops.configure(withOldPaths(configuration.directories))
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
     for (const path of change.dropped) {
       const state = this.states.byPath(path)
       if (state) this.#drop(state)
     }
     // The record of a directory that comes back must say that it had left, before a pass compares the two.
-    await this.#departures.configure(configuration)
+    const leaving = this.#departures.configure(configuration)
+    void this.#drops.configure(configuration)
+    await leaving
     const added = [...change.added]
     for (const directory of change.changed) {
       const state = this.states.byPath(directory.path)

@@ -171,7 +171,6 @@ export function requestFor(
     history: historyFor(configuration, latest),
     supersedes: (pin) => isNewer(objects, pin, latest),
     publisher: 'agent',
-    onDrop: configuration.onDrop,
     foreign: configuration.adopt === false ? 'same-names' : 'always',
     ...adoptingFor(configuration),
     objects: [...objects],

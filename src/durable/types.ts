@@ -91,9 +91,6 @@ export interface Pin {
  */
 export type Publisher = 'agent' | 'install' | 'rollout'
 
-/** What the agent does with a target that its configuration names no more. */
-export type DropRule = 'keep' | 'remove'
-
 /** New content that is staged, and neither durable nor visible yet. */
 export interface StagedContent {
   /** The directory that holds it, without symbolic links; it goes by another name once it is published. */
@@ -172,8 +169,6 @@ export interface PublicationOptions {
   supersedes?: (pin: Pin) => boolean
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
   hooks?: string[]
-  /** What the agent does with the target once no configuration names it any more; the record keeps it. Default: `keep`. */
-  onDrop?: DropRule
   /** Where its content was before; null: nowhere. Default: as its record says. */
   movedFrom?: string | null
   /** The path to which its content moves; null: nowhere. Default: as its record says. */
@@ -216,7 +211,7 @@ export interface PublicationOptions {
 /** How an agent that moves a directory publishes to its old path. */
 export type OldPathOptions = Pick<
   PublicationOptions,
-  'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'onDrop' | 'requireProven'
+  'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'requireProven'
 >
 
 export interface DirectoryRequest extends ReplaceDirectoryOptions {

@@ -1,10 +1,11 @@
 /** `movedFrom`: a directory gets another path while programs use it. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { holder } from '../check/holders.js'
 import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
+import { endAbsences, namedIn } from './absences.js'
 import { holdfast, Node } from './holdfast.js'
 
 const contents = [{ secret: 'web' }]
@@ -139,13 +140,6 @@ await t.test('a reload does not move a path on while another one still moves to 
 
 const prefix = await seeingAll()
 
-/** The ten minutes of each absence are over. */
-function endAbsences(file: string): void {
-  const drops = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object | null>
-  const due = Object.entries(drops).map(([path, absence]) => [path, absence && { ...absence, due: true }])
-  writeFileSync(file, JSON.stringify(Object.fromEntries(due)))
-}
-
 await t.test(
   'both paths of a move that leave the configuration midway go as its onDrop says',
   { skip: prefix === undefined && 'needs root to see all processes' },
@@ -170,13 +164,12 @@ await t.test(
     )
     t.equal(await agent.end('SIGTERM'), 0)
     process.kill(hold, 'SIGKILL')
-    t.strictSame(Object.keys(JSON.parse(node.read('state/drops.json') ?? '{}') as object).sort(), paths)
-    endAbsences(node.path('state/drops.json'))
+    t.strictSame(endAbsences(node.path('state')).sort(), paths)
     agent = node.agent([], prefix)
     await agent.logged('Dropped', 2)
     for (const path of paths) t.notOk(existsSync(path), path)
     t.equal(node.read('disk/other/key'), '1')
-    t.equal(node.read('state/drops.json'), '{}')
+    t.same(Object.keys(namedIn(node.path('state'))), [node.path('disk/other')])
   },
 )
 
@@ -193,7 +186,7 @@ await t.test(
     agent.signal('SIGHUP')
     await agent.logged('Relocated')
     t.notOk(existsSync(node.path('disk/old')))
-    await until('its entry goes', () => !node.read('state/drops.json')?.includes('disk/old'))
+    await until('its entry goes', () => namedIn(node.path('state'))[node.path('disk/old')]?.onDrop === undefined)
     node.configure([{ path: 'disk/other', contents }])
     agent.signal('SIGHUP')
     t.match(await agent.logged('DropPending'), { directory: node.path('disk/sub/new') })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
+import { endAbsences, namedIn } from './absences.js'
 import { holdfast, Node } from './holdfast.js'
 
 const web = { path: 'disk/web', onDrop: 'remove', contents: [{ secret: 'web' }] }
@@ -27,14 +28,6 @@ function two(t: Test) {
   return { node, configure, start, path: node.path('disk/web') }
 }
 
-/** The ten minutes of its absence are over. */
-function endAbsence(state: string): void {
-  const file = join(state, 'drops.json')
-  const drops = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object>
-  for (const [path, absence] of Object.entries(drops)) drops[path] = { ...absence, due: true }
-  writeFileSync(file, JSON.stringify(drops))
-}
-
 const identityIn = (state: string) => readFileSync(join(state, 'agent.id'), 'utf8').trim()
 
 for (const content of ['newer content', 'the same content'] as const) {
@@ -54,15 +47,14 @@ for (const content of ['newer content', 'the same content'] as const) {
     await until('the second publishes it', () =>
       second.log().some(({ reason, directory }) => directory === path && /^(Published|Unchanged)$/.test(reason ?? '')),
     )
-    endAbsence(node.path('state-one'))
+    endAbsences(node.path('state-one'))
     one = start('one')
     const line = await until('it is said', () =>
       one.log().find(({ msg }) => /another agent publishes it now/.test(msg)),
     )
     t.match(line.msg, `${path} is not configured any more, and stays: another agent publishes it now`)
     t.equal(node.read('disk/web/key'), content === 'newer content' ? '2' : '1')
-    const drops = () => readFileSync(join(node.path('state-one'), 'drops.json'), 'utf8')
-    await until('it is cancelled', () => drops() === '{}')
+    await until('it is cancelled', () => !(path in namedIn(node.path('state-one'))))
     t.equal(await one.end('SIGTERM'), 0)
     one = start('one')
     await one.address()
@@ -79,7 +71,7 @@ for (const content of ['newer content', 'the same content'] as const) {
     const third = start('two')
     await third.logged('DropPending')
     t.equal(await third.end('SIGTERM'), 0)
-    endAbsence(node.path('state-two'))
+    endAbsences(node.path('state-two'))
     const last = start('two')
     await last.logged('Dropped')
     t.notOk(existsSync(path))

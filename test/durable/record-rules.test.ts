@@ -38,30 +38,37 @@ function read(fields: Partial<StoredRecord>, ...lines: string[]): Partial<Stored
 const appended = (...args: Parameters<typeof encodeAppendix>): string => Buffer.from(encodeAppendix(...args)).toString()
 
 await t.test('the last line that says something counts, and lines about something else change nothing', (t) => {
-  const before = { attributes: 'x', keepsAttributes: false, onDrop: 'keep', hooks: ['one', 'two'] } as const
+  const before = { attributes: 'x', keepsAttributes: false, hooks: ['one', 'two'] } as const
   const lines = [
-    ...[appended({ attributes: 'y' }), appended({ keepsAttributes: true }), appended({ onDrop: 'remove' })],
+    ...[appended({ attributes: 'y' }), appended({ keepsAttributes: true })],
     ...[appended({ hook: 'one' }), appended({ within: '/moved' }), appended({ settled: true })],
   ]
-  const after = { attributes: 'y', keepsAttributes: true, onDrop: 'remove', pendingHooks: ['two'], committed: true }
+  const after = { attributes: 'y', keepsAttributes: true, pendingHooks: ['two'], committed: true }
   const place = { ...record(1, null, 'a').place, within: '/moved' }
   for (const order of [lines, lines.toReversed()]) t.match(read(before, ...order), { ...after, place })
   t.match(read(before), { ...before, pendingHooks: ['one', 'two'], committed: false, place: { within: '/etc/certs' } })
   t.equal(read(before, appended({ attributes: null })).attributes, null)
   t.equal(read({ attributes: null }, appended({ attributes: 'y' })).attributes, 'y')
   const none = read({}, appended({ settled: true }))
-  for (const field of ['attributes', 'keepsAttributes', 'onDrop']) t.notOk(field in none, `${field} was never said`)
-  t.match(read({}, appended({ onDrop: 'keep' }), appended({ attributes: null })), { onDrop: 'keep', attributes: null })
+  for (const field of ['attributes', 'keepsAttributes']) t.notOk(field in none, `${field} was never said`)
+  t.match(read({}, appended({ attributes: null })), { attributes: null })
   t.equal(read({}, appended({ keepsAttributes: false })).keepsAttributes, false)
   t.end()
 })
 
+await t.test('a record of an earlier version says nothing of onDrop any more', (t) => {
+  const found = read({ onDrop: 'remove', later: 'said' } as object, line({ onDrop: 'keep' }))
+  t.strictSame(found.unknown, { later: 'said' }, 'the next record does not carry it')
+  t.notOk('onDrop' in recordBody(found as StoredRecord, { hold: undefined, pin: undefined, removing: undefined }))
+  t.end()
+})
+
 await t.test('a line that holds something else than it may is passed over', (t) => {
-  const before = { attributes: 'x', keepsAttributes: true, onDrop: 'keep', hooks: ['one'] } as const
+  const before = { attributes: 'x', keepsAttributes: true, hooks: ['one'] } as const
   for (const wrong of [{ settled: 1 }, { settled: false }, { hook: 7 }, { attributes: 7 }, { keepsAttributes: 'no' }]) {
     t.strictSame(read(before, line(wrong)), read(before), JSON.stringify(wrong))
   }
-  for (const wrong of [{ onDrop: 'other' }, { onDrop: null }, { within: 7 }, { objects: {} }, { objects: [7] }]) {
+  for (const wrong of [{ within: 7 }, { objects: {} }, { objects: [7] }]) {
     t.strictSame(read(before, line(wrong)), read(before), JSON.stringify(wrong))
   }
   t.end()

@@ -29,7 +29,6 @@ for (const form of ['exchange', 'symlink'] as const) {
     const recorded = () => withRecord(fs, target, (_, __, [newest]) => Promise.resolve(newest))
     const more: PublicationOptions = {
       publisher: 'agent',
-      onDrop: 'remove',
       hooks: ['reload'],
       ...(form === 'exchange' && { attributes: 'keep', emptyDirectories: ['none/yet'] }),
     }
@@ -41,7 +40,6 @@ for (const form of ['exchange', 'symlink'] as const) {
       kind: form,
       why: 'rolledBack',
       publisher: 'agent',
-      onDrop: 'remove',
       pendingHooks: ['reload'],
       history: { hooks: ['reload'] },
       keepsAttributes: form === 'exchange' ? true : undefined,
@@ -56,12 +54,9 @@ for (const form of ['exchange', 'symlink'] as const) {
     await plain.replace('1')
     await plain.replace('2')
     t.equal(await plain.back(), 1)
-    const { publisher, onDrop, keepsAttributes, pendingHooks, history } =
+    const { publisher, keepsAttributes, pendingHooks, history } =
       (await withRecord(plain.fs, plain.target, (_, __, [newest]) => Promise.resolve(newest))) ?? {}
-    t.strictSame(
-      [publisher, onDrop, keepsAttributes, pendingHooks, history?.hooks],
-      [undefined, undefined, undefined, [], undefined],
-    )
+    t.strictSame([publisher, keepsAttributes, pendingHooks, history?.hooks], [undefined, undefined, [], undefined])
   })
 }
 

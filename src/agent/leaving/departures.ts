@@ -1,22 +1,18 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { AgentConfiguration } from '../../config/types.js'
 import { endsWithin } from '../../deadline.js'
-import { letGo, OwnFile, readPublication, sameTarget } from '../../durable/index.js'
+import { letGo, readPublication, sameTarget } from '../../durable/index.js'
 import { DurableWriteError } from '../../durable/errors.js'
 import { codeOf, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import { beside } from '../file-systems.js'
 import { lockForPass } from '../state-lock.js'
 import { withOldPaths } from './moves.js'
+import { NamedDirectories } from './named-directories.js'
 import { isBare } from './remove-dropped.js'
-import { parsePaths } from '../state-paths.js'
-import { readStatusFile } from '../report/status-file.js'
 
 /*
- * Directories that leave the configuration. STATE/directories.json names those that it has, old paths too, before the first publication
- * there: so a start finds out which have left since the last one. The record of each says that it was let go, durably, before it may come
- * back; the agent retries a record that it cannot write now.
+ * Directories that leave the configuration. The record of each says that it was let go, durably, before it may come back; what cannot be
+ * said now is owed, and tried again. Which of them then goes is for drops.ts.
  */
 
 /** Milliseconds: to wait for disks before all else goes on; for another holder of a record's lock; until what failed is tried again. */
@@ -24,31 +20,21 @@ const patience = 3_000
 const lockTimeout = 2_000
 const retryInterval = 60_000
 
-/** What directories.json says of a path. */
-interface Named {
-  /** The configuration file that names it: one state directory may serve several files, each by `sync`. */
-  readonly file: string
-  /** It names the path no more, and the record does not say so yet. */
-  readonly left?: true
-}
-
 interface DeparturesOptions {
   readonly log: Log
   readonly identity: () => string | undefined
-  /** Its process is the agent of the state directory: the last agent there had its own configuration, in a file of any name. */
-  readonly isAgent: boolean
+  readonly named: NamedDirectories
 }
 
 export class Departures {
   readonly #options: DeparturesOptions
-  #known: Map<string, Named> | undefined
-  /** As the file has it. */
-  #saved = '{}'
   #problem: string | undefined
   readonly #trying = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #work: Promise<void> = Promise.resolve()
   #closed = false
+  /** Old paths of the configuration that are done. */
+  readonly #moved = new Set<string>()
   /** Of several that come together, the last one counts. */
   #newest: AgentConfiguration | undefined
 
@@ -64,7 +50,7 @@ export class Departures {
       if (this.#newest !== configuration) return
       await this.#attempt(configuration, () => this.list(configuration))
       await this.mark(configuration)
-      await this.#attempt(configuration, () => this.#save(configuration))
+      await this.#attempt(configuration, () => this.#options.named.save(configuration.stateDirectory))
       if (this.#owed.length === 0 || this.#closed) return
       this.#timer = setTimeout(() => void this.configure(configuration), retryInterval).unref()
     })
@@ -78,19 +64,32 @@ export class Departures {
 
   /** Brings the list up to the configuration. What comes back while its mark is owed is marked first. */
   async list(configuration: AgentConfiguration): Promise<void> {
-    const { file } = configuration
-    const known = (this.#known ??= await this.#read(configuration))
-    const paths = new Set(pathsOf(configuration))
-    await this.mark(configuration, (path) => paths.has(path))
-    for (const [path, named] of known)
-      if (named.file === file && !paths.has(path)) known.set(path, { file, left: true })
-    for (const path of paths) if (!this.isOwed(path)) known.set(path, { file })
-    await this.#save(configuration)
+    const { file, stateDirectory, directories } = configuration
+    const { named, log } = this.#options
+    const known = await named.load(configuration)
+    const configured = new Map(withOldPaths(directories).map((directory) => [directory.path, directory]))
+    for (const path of this.#moved) if (configured.get(path)?.follows === undefined) this.#moved.delete(path)
+    await this.mark(configuration, (path) => configured.has(path))
+    for (const [path, one] of known)
+      if (one.file === file && !configured.has(path)) known.set(path, { ...one, left: true })
+    for (const [path, { onDrop }] of configured) {
+      const before = known.get(path)
+      if (before?.absent) log.info({ directory: path }, `${path} is configured again: holdfast does not remove it`)
+      const goes = onDrop === 'remove' && !this.#moved.has(path)
+      known.set(path, { file, ...(goes && { onDrop }), ...(before?.left && { left: true }) })
+    }
+    await named.save(stateDirectory)
+  }
+
+  /** A move has removed this old path: it needs no other removal. */
+  moved(path: string): void {
+    this.#moved.add(path)
+    if (this.#newest) void this.configure(this.#newest)
   }
 
   /** Whether a path has left, or left and came back, before its record could say so: what changed there meanwhile would pass for drift. */
   isOwed(path: string): boolean {
-    return this.#known?.get(path)?.left === true
+    return this.#options.named.get(path)?.left === true
   }
 
   /** Has the records say it of those that have left. */
@@ -99,10 +98,7 @@ export class Departures {
     const marking = paths.map(async (path) => {
       this.#trying.add(path)
       const isConfigured = pathsOf(configuration).includes(path)
-      if (await this.#isMarked(path, configuration, isConfigured)) {
-        if (isConfigured) this.#known?.set(path, { file: configuration.file })
-        else this.#known?.delete(path)
-      }
+      if (await this.#isMarked(path, configuration, isConfigured)) this.#options.named.marked(path, isConfigured)
       this.#trying.delete(path)
     })
     await endsWithin(Promise.all(marking), patience)
@@ -110,15 +106,15 @@ export class Departures {
 
   /** For one pass, after its marks: others may have written the list since. */
   async settle(configuration: AgentConfiguration): Promise<void> {
+    const { named } = this.#options
     const owed = new Set(this.#owed)
-    const known = await this.#read(configuration)
-    for (const [path, { left }] of known) if (left && !owed.has(path)) known.delete(path)
-    this.#known = known
-    await this.#save(configuration)
+    for (const [path, { left }] of await named.reload(configuration))
+      if (left && !owed.has(path)) named.marked(path, false)
+    await named.save(configuration.stateDirectory)
   }
 
   get #owed(): string[] {
-    return [...(this.#known ?? [])].flatMap(([path, { left }]) => (left ? [path] : []))
+    return this.#options.named.entries().flatMap(([path, { left }]) => (left ? [path] : []))
   }
 
   /** Whether the record of a path says that it has left, or need not. */
@@ -150,34 +146,6 @@ export class Departures {
       this.#problem = problem
     }
   }
-
-  /** Where a version before this one has kept its state, its status names its directories. */
-  async #read({ stateDirectory, file }: AgentConfiguration): Promise<Map<string, Named>> {
-    const status = await beside(stateDirectory, () => readStatusFile(stateDirectory)).catch(() => undefined)
-    const last = status?.agent?.configuration?.file ?? file
-    const text = await beside(stateDirectory, () => readFile(listIn(stateDirectory), 'utf8')).catch(
-      (error: unknown) => {
-        if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
-        throw error
-      },
-    )
-    if (text === undefined)
-      return new Map(
-        (status?.directories ?? []).map(({ path }) => [path, { file: this.#options.isAgent ? file : last }]),
-      )
-    this.#saved = text
-    const lost = 'what has left the configuration meanwhile is not noticed'
-    const known = parsePaths(text, listIn(stateDirectory), isNamed, lost)
-    if (!this.#options.isAgent) return known
-    return new Map([...known].map(([path, named]) => [path, named.file === last ? { ...named, file } : named]))
-  }
-
-  async #save({ stateDirectory }: AgentConfiguration): Promise<void> {
-    const text = `${JSON.stringify(Object.fromEntries(this.#known ?? []), undefined, 2)}\n`
-    if (text === this.#saved) return
-    await beside(stateDirectory, () => new OwnFile(listIn(stateDirectory)).replace(text))
-    this.#saved = text
-  }
 }
 
 /**
@@ -189,7 +157,7 @@ export async function noteForPass(
   { log, identity }: { readonly log: Log; readonly identity: string | undefined },
 ): Promise<(path: string) => boolean> {
   const { stateDirectory } = configuration
-  const departures = new Departures({ log, identity: () => identity, isAgent: false })
+  const departures = new Departures({ log, identity: () => identity, named: new NamedDirectories(false) })
   const locked = async (work: () => Promise<void>): Promise<boolean> => {
     const lock = await lockForPass(stateDirectory, 0)
     try {
@@ -210,17 +178,8 @@ export async function noteForPass(
   return (path) => departures.isOwed(path)
 }
 
-function listIn(stateDirectory: string): string {
-  return join(stateDirectory, 'directories.json')
-}
-
 function pathsOf({ directories }: AgentConfiguration): string[] {
   return withOldPaths(directories).map(({ path }) => path)
-}
-
-function isNamed(value: unknown): value is Named {
-  const { file, left } = (value ?? {}) as Partial<Record<keyof Named, unknown>>
-  return typeof file === 'string' && (left === undefined || left === true)
 }
 
 /** For a publication that has to wait for the mark. */

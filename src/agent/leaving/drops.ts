@@ -1,21 +1,22 @@
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import type { DirectoryConfiguration } from '../../config/types.js'
-import { NodeFileSystem, readKeeper, replaceFile } from '../../durable/index.js'
-import { codeOf, messageOf } from '../../errors.js'
+import { basename } from 'node:path'
+import type { AgentConfiguration } from '../../config/types.js'
+import { NodeFileSystem, readKeeper } from '../../durable/index.js'
+import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'
 import type { AgentEvents } from '../report/agent-events.js'
 import { beside } from '../file-systems.js'
+import { withOldPaths } from './moves.js'
+import type { Absence, Named, NamedDirectories } from './named-directories.js'
 import { removeDropped, Stays } from './remove-dropped.js'
 import type { Metrics } from '../report/report-metrics.js'
 import type { DirectoryStatus } from '../report/status-file.js'
-import { parsePaths } from '../state-paths.js'
 
 /*
- * `onDrop: remove`: a directory that leaves the configuration goes, once no process uses it. STATE/drops.json names the directories that
- * this state directory had configured so, and since when each is absent; the record beside the directory says the same, or it stays. Only
- * an absence of ten minutes counts as a wish: a shorter one was a typo.
+ * `onDrop: remove`: a directory that leaves the configuration goes, once nobody uses it. STATE/directories.json says what its configuration
+ * said last, and since when it is absent; the record beside the directory must say that this agent has let it go, or it stays. Only an
+ * absence of ten minutes is a wish: a directory that comes back within that time was missing by a typo.
  *
  * The minutes are those of the machine since its start, which no clock that is set makes shorter or longer. After a reboot they begin
  * again, but a removal that was due is.
@@ -27,19 +28,8 @@ const absenceBeforeRemoval = 10 * 60_000
 /** Milliseconds until a removal that was refused is tried again. */
 const retryInterval = 60_000
 
-/** Since when a directory is not configured. */
-interface Absence {
-  /** RFC 3339, for people. */
-  readonly since: string
-  readonly boot: string
-  /** Milliseconds from the machine's start until then. */
-  readonly uptime: number
-  /** The time is over: the removal may have begun. */
-  readonly due: boolean
-}
-
-/** By path; null: it is configured. */
-type Known = Map<string, Absence | null>
+/** By path. */
+type Known = Map<string, Named>
 
 /** How long the machine has been running, and since which start. */
 export interface Uptime {
@@ -49,7 +39,7 @@ export interface Uptime {
 
 interface DropsOptions {
   readonly log: Log
-  readonly stateDirectory: () => string
+  readonly named: NamedDirectories
   readonly metrics: Pick<Metrics, 'dropPending'>
   readonly events: () => Pick<AgentEvents, 'pass'>
   /** The agent's identity: it removes only its own publications. Default: unknown, and it removes nothing. */
@@ -66,13 +56,8 @@ export class Drops {
   readonly #options: DropsOptions
   readonly #uptime: () => Promise<Uptime>
   readonly #remove: (path: string, signal: AbortSignal) => Promise<void>
-  #known: Known | undefined
-  #configured: readonly DirectoryConfiguration[] = []
-  /** Old paths among them that are done. */
-  readonly #moved = new Set<string>()
-  /** As the file has it. */
-  #saved = '{}'
-  /** The message for each absent directory, and since when. */
+  #configuration: AgentConfiguration | undefined
+  /** What is said of each that is absent, and since when. */
   readonly #messages = new Map<string, { readonly message: string; readonly at: string }>()
   readonly #removing = new Map<string, AbortController>()
   #timer: NodeJS.Timeout | undefined
@@ -84,24 +69,27 @@ export class Drops {
     this.#uptime = options.uptime ?? machineUptime
     this.#remove =
       options.remove ??
-      ((path, signal) => removeDropped(path, signal, options.log, () => this.#configured, options.identity?.()))
+      ((path, signal) =>
+        removeDropped(path, {
+          signal,
+          log: options.log,
+          configured: () => this.#configured,
+          isOwed: () => options.named.get(path)?.left === true,
+          agent: options.identity?.(),
+        }))
   }
 
-  /** These are configured from now on. Resolves when that is on the disk; never rejects. */
-  configure(directories: readonly DirectoryConfiguration[]): Promise<void> {
-    this.#configured = directories
-    const oldPaths = new Set(directories.flatMap(({ path, follows }) => (follows === undefined ? [] : path)))
-    for (const path of this.#moved) if (!oldPaths.has(path)) this.#moved.delete(path)
+  /** This is in force from now on. Resolves when that is on the disk; never rejects. */
+  configure(configuration: AgentConfiguration): Promise<void> {
+    this.#configuration = configuration
     // The same name may be the same directory, by another way: the next pass finds that out.
-    const names = new Set(directories.map(({ path }) => basename(path)))
+    const names = new Set(this.#configured.map((path) => basename(path)))
     for (const [path, controller] of this.#removing) if (names.has(basename(path))) controller.abort()
     return this.#next()
   }
 
-  /** The move has removed this old path: it needs no other removal. Never rejects. */
-  moved(path: string): Promise<void> {
-    this.#moved.add(path)
-    return this.#next()
+  get #configured(): readonly string[] {
+    return withOldPaths(this.#configuration?.directories ?? []).map(({ path }) => path)
   }
 
   /** What there is to say of directories that are not configured any more. */
@@ -150,11 +138,12 @@ export class Drops {
   }
 
   async #pass(): Promise<void> {
-    const known = (this.#known ??= await this.#read())
+    const { named } = this.#options
+    if (this.#configuration === undefined) return
+    const known = await named.load(this.#configuration)
     const uptime = await this.#uptime()
-    this.#compare(known, uptime)
-    await this.#save(known)
-    const absent = [...known].flatMap(([path, absence]) => (absence ? [{ path, absence }] : []))
+    const absent = this.#absences(known, this.#configuration, uptime)
+    await this.#save()
     if (absent.length === 0) return
     let next = retryInterval
     for (const { path, absence } of absent) {
@@ -165,30 +154,23 @@ export class Drops {
     this.#again(next)
   }
 
-  /** Brings the known directories up to the configuration. */
-  #compare(known: Known, { boot, milliseconds: uptime }: Uptime): void {
-    for (const { path, onDrop } of this.#configured) {
-      if (known.get(path)) this.#cancel(path)
-      if (onDrop === 'remove' && !this.#moved.has(path)) known.set(path, null)
-      else known.delete(path)
-    }
-    const configured = new Set(this.#configured.map(({ path }) => path))
-    for (const [path, absence] of known) {
-      if (configured.has(path)) continue
-      if (!absence || (!absence.due && absence.boot !== boot)) {
-        known.set(path, { since: new Date().toISOString(), boot, uptime, due: false })
-      }
+  /** Which directories are to be removed and are not configured, each since when. */
+  #absences(known: Known, { file }: AgentConfiguration, { boot, milliseconds: uptime }: Uptime) {
+    const configured = new Set(this.#configured)
+    for (const path of this.#messages.keys()) if (configured.has(path)) this.#forget(path)
+    return [...known].flatMap(([path, named]) => {
+      if (named.file !== file || named.onDrop !== 'remove' || configured.has(path)) return []
+      const before = named.absent
+      const goesOn = before !== undefined && (before.due || before.boot === boot)
+      const absence = goesOn ? before : { since: new Date().toISOString(), boot, uptime, due: false }
+      known.set(path, { ...named, absent: absence })
       if (!this.#messages.has(path)) {
         const minutes = absenceBeforeRemoval / 60_000
         const text = `${path} is not configured any more: holdfast removes it (onDrop: remove) after ${minutes} minutes, once nobody uses it`
         this.#report(path, text)
       }
-    }
-  }
-
-  #cancel(path: string): void {
-    this.#options.log.info({ directory: path }, `${path} is configured again: holdfast does not remove it`)
-    this.#forget(path)
+      return [{ path, absence }]
+    })
   }
 
   /** Whether another agent keeps it: that ends this at once. */
@@ -199,13 +181,15 @@ export class Drops {
   }
 
   async #take(known: Known, path: string, absence: Absence): Promise<void> {
-    // Before the first try, so that the next start after a crash goes on with it.
-    known.set(path, { ...absence, due: true })
-    await this.#save(known)
+    if (this.#configured.includes(path)) return
+    // Before the first try: a start after a crash goes on with it.
+    const named = known.get(path)
+    if (named) known.set(path, { ...named, absent: { ...absence, due: true } })
+    await this.#save()
     const controller = new AbortController()
     this.#removing.set(path, controller)
     try {
-      if (this.#closed || this.#configured.some((directory) => directory.path === path)) return
+      if (this.#closed || this.#configured.includes(path)) return
       await beside(path, () => this.#remove(path, controller.signal))
       this.#end(known, path, 'Dropped', `${path} was not configured any more: holdfast has removed it (onDrop: remove)`)
     } catch (error) {
@@ -215,11 +199,11 @@ export class Drops {
     } finally {
       this.#removing.delete(path)
     }
-    await this.#save(known)
+    await this.#save()
   }
 
   #end(known: Known, path: string, reason: Reason | undefined, message: string): void {
-    known.delete(path)
+    if (!this.#configured.includes(path)) known.delete(path)
     this.#forget(path)
     this.#options.log.info({ directory: path, ...(reason && { reason }) }, message)
     if (reason) this.#options.events().pass({ events: [{ on: 'node', reason, message }] })
@@ -242,33 +226,9 @@ export class Drops {
     this.#options.changed()
   }
 
-  get #file(): string {
-    return join(this.#options.stateDirectory(), 'drops.json')
+  async #save(): Promise<void> {
+    if (this.#configuration) await this.#options.named.save(this.#configuration.stateDirectory)
   }
-
-  async #read(): Promise<Known> {
-    const text = await beside(this.#file, () => readFile(this.#file, 'utf8')).catch((error: unknown) => {
-      if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return this.#saved
-      throw error
-    })
-    this.#saved = text
-    return parsePaths(text, this.#file, isAbsence, 'directories that have left the configuration then stay')
-  }
-
-  /** Writes nothing where nothing has changed: most agents have no such directory. */
-  async #save(known: Known): Promise<void> {
-    const text = known.size === 0 ? '{}' : `${JSON.stringify(Object.fromEntries(known), undefined, 2)}\n`
-    if (text === this.#saved) return
-    await beside(this.#file, () => replaceFile(this.#file, text, { mode: 0o600 }))
-    this.#saved = text
-  }
-}
-
-function isAbsence(value: unknown): value is Absence | null {
-  if (value === null) return true
-  const { since, boot, uptime, due } = value as Partial<Record<keyof Absence, unknown>>
-  const isText = typeof since === 'string' && typeof boot === 'string'
-  return isText && typeof uptime === 'number' && typeof due === 'boolean'
 }
 
 /** By the kernel's own clock, which no user can set. */

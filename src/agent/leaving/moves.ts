@@ -18,7 +18,7 @@ export function withOldPaths(directories: readonly DirectoryConfiguration[]): Di
   return directories.flatMap((directory) => {
     const { movedFrom, path, place } = directory
     if (movedFrom === undefined) return [directory]
-    // The move decides the end of the old path, so its onDrop stays.
+    // Without the configuration, the old path goes or stays as the new one does: onDrop is the same.
     const none = { beforePublish: [], validate: [], history: { keep: 0, maxAge: null } } as const
     return [directory, { ...directory, ...none, path: movedFrom.path, place: `${place}.movedFrom`, follows: path }]
   })
@@ -34,7 +34,7 @@ interface MoveOptions {
 
 /** One pass over an old path: publishes the new one's content there, and takes it away once no process needs it. Never rejects. */
 export async function follow(
-  { movedFrom, follows: to, afterPublish, retire, retireTimeout, onDrop }: DirectoryConfiguration,
+  { movedFrom, follows: to, afterPublish, retire, retireTimeout }: DirectoryConfiguration,
   { lockTimeout, signal, log, requireProven, agent }: MoveOptions,
 ): Promise<Outcome> {
   try {
@@ -47,7 +47,6 @@ export async function follow(
       agent,
       retire,
       retireTimeout,
-      onDrop,
       requireProven: requireProven(),
     } as const
     const usedBy = () => describeHostPathUser(from)

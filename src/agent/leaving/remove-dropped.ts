@@ -1,8 +1,8 @@
 import { dirname } from 'node:path'
-import type { DirectoryConfiguration } from '../../config/types.js'
 import {
   agentOf,
   atPlace,
+  letGoSince,
   NodeFileSystem,
   readPublication,
   removePublished,
@@ -16,18 +16,23 @@ import { warnUnproven } from '../../unproven.js'
 /** The disk says that a directory stays, although it has left the configuration. */
 export class Stays extends Error {}
 
+interface Dropping {
+  readonly signal: AbortSignal
+  readonly log: Log
+  /** What stays, by whatever path it is reached. */
+  readonly configured: () => readonly string[]
+  /** The record could not say yet that the directory has left. */
+  readonly isOwed: () => boolean
+  readonly agent: string | undefined
+}
+
 /**
- * Removes a directory that has left the configuration, once no process uses it. `configured`: the directories that stay, by any of their
- * paths.
- * @throws Stays; any other error may have gone the next time
+ * Removes a directory that has left the configuration, once nobody uses it: only what this agent has published and let go, and nobody has
+ * published since.
+ * @throws Stays; anything else may be otherwise the next time
  */
-export async function removeDropped(
-  path: string,
-  signal: AbortSignal,
-  log: Log,
-  configured: () => readonly DirectoryConfiguration[],
-  agent: string | undefined,
-): Promise<void> {
+export async function removeDropped(path: string, dropping: Dropping): Promise<void> {
+  const { signal, log, configured, isOwed, agent } = dropping
   const byHand = `run "holdfast remove ${path}" if nobody needs it`
   const stays = (why: string): Error => new Stays(`${path} is not configured any more, and stays: ${why}`)
   if ((await readPublication(path)) === undefined) {
@@ -39,16 +44,15 @@ export async function removeDropped(
     log,
     usedBy: () => describeHostPathUser(path),
     async confirm(record) {
-      const { publisher, onDrop } = record
-      if (publisher !== 'agent' || onDrop !== 'remove') throw stays('its record does not say onDrop: remove')
-      const same = await sameTarget(
-        path,
-        configured().map((directory) => directory.path),
-      )
+      if (record.publisher !== 'agent') throw stays('no agent has published what it holds')
+      const same = await sameTarget(path, configured())
       if (same !== undefined) throw stays(`it is the same directory as ${same}, which is configured`)
       const keeper = agentOf(record)
       if (keeper === undefined) throw stays(`its record does not say which agent has published it; ${byHand}`)
       if (keeper !== agent) throw stays('another agent publishes it now')
+      if (letGoSince(record) !== undefined || record.removing !== undefined) return
+      if (isOwed()) throw new Error('its record does not say yet that it has left the configuration')
+      throw stays(`it was published again since; ${byHand}`)
     },
   })
   if ((await unprovenAt(path)).unproven) warnUnproven(log, path)

@@ -26,10 +26,7 @@ export interface TargetArea extends StagingArea {
   /** The names in the parent, listed under the lock, where the caller has them. */
   readonly listing?: readonly string[] | undefined
   /** Of the publication. */
-  readonly options: Pick<
-    PublicationOptions,
-    'history' | 'attributes' | 'onDrop' | 'release' | 'family' | 'publisher' | 'agent'
-  >
+  readonly options: Pick<PublicationOptions, 'history' | 'attributes' | 'release' | 'family' | 'publisher' | 'agent'>
 }
 
 /** What a predecessor left beside a target, as far as looking shows it. */
@@ -85,7 +82,6 @@ export async function tidy(seen: Survey): Promise<void> {
   await recordCommit(area, found)
   await reportAttributes(area, found, true)
   await recordWhose(area, found)
-  await recordDropRule(area, found)
   await recordAgent(area, found)
   const { leftovers } = await makeRoom(seen)
   const going = leftovers.filter((name) => over.includes(name) || found.removeNow.includes(name))
@@ -195,14 +191,6 @@ async function recordWhose(area: TargetArea, { current }: Judgement): Promise<vo
   await attempt(log, path, 'could not record whose mode and owner are', () =>
     append(area, names.record(current.sequence), { keepsAttributes }),
   )
-}
-
-/** What the configuration says of a target for the time when it names it no more: also of content that stays as it is. */
-async function recordDropRule(area: TargetArea, { current }: Judgement): Promise<void> {
-  const { path, names, log } = area
-  const { onDrop } = area.options
-  if (current === undefined || onDrop === undefined || onDrop === (current.onDrop ?? 'keep')) return
-  await attempt(log, path, 'could not record onDrop', () => append(area, names.record(current.sequence), { onDrop }))
 }
 
 /** A version without identities recorded no keeper: the agent that publishes such content keeps it from now on. */

@@ -124,15 +124,6 @@ export function refuseChain(from: string, { relocation }: StoredRecord, to: stri
   })
 }
 
-/** Both paths may leave the configuration before the old one is published again: its record says from now on what becomes of it. */
-export function withDropRule(
-  { onDrop: before, ...said }: StoredRecord,
-  asked: PublicationOptions['onDrop'],
-): StoredRecord {
-  const onDrop = asked ?? before
-  return { ...said, ...(onDrop === 'remove' && { onDrop }) }
-}
-
 export function notWhole(to: string): string {
   return `${to} is not what was published there last`
 }

@@ -23,7 +23,6 @@ import {
   requestFor,
   shown,
   userOf,
-  withDropRule,
   wordOn,
 } from './relocation-source.js'
 import { type PublishedContent, readPublishedContent } from '../look/index.js'
@@ -165,9 +164,7 @@ class Move {
     const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
       refuseClaim(found, options, fs.now())
       refuseChain(from, found, to)
-      const { agent, onDrop } = options.publication ?? {}
-      const said = withDropRule(claimed(from, found, tree, to, agent), onDrop)
-      return bodyWithMoves(said, {
+      return bodyWithMoves(claimed(from, found, tree, to, options.publication?.agent), {
         ...(found.relocation && { relocation: found.relocation }),
         movedTo: to,
       })

@@ -193,7 +193,7 @@ function requestFromPast(
   { entries, files }: EarlierContent,
   { pin, release = false, lockTimeout = 0, requireProven = false, check, log }: RollbackOptions,
 ): Request {
-  const { publisher, history, onDrop } = record
+  const { publisher, history } = record
   return {
     ...requestAsRecorded(target, record, entries, files),
     ...(publisher && { publisher, agent: agentOf(record) }),
@@ -203,7 +203,6 @@ function requestFromPast(
     release,
     lockTimeout,
     requireProven,
-    ...(onDrop && { onDrop }),
     ...(check && { check }),
     ...(log && { log }),
   }

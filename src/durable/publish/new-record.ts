@@ -29,7 +29,6 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
     | 'pin'
     | 'supersedes'
     | 'attributes'
-    | 'onDrop'
     | 'adopt'
     | 'movedFrom'
     | 'movedTo'
@@ -72,7 +71,6 @@ export function newBody(publishing: Publishing): RecordBody {
     ...demanding({ hold, retired, history, pin }),
     ...movesAfter(publishing),
     ...(why !== 'published' && { why }),
-    ...(options.onDrop === 'remove' && { onDrop: options.onDrop }),
     place,
   }
 }

@@ -1,6 +1,6 @@
 import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
 import { relocationForms, relocationStates } from '../types.js'
-import type { AgentMark, Cause, DropRule } from '../types.js'
+import type { AgentMark, Cause } from '../types.js'
 
 /* What each field of a record may hold: a right checksum alone does not make a record valid. */
 
@@ -37,7 +37,6 @@ export const knownFields = {
   pin: (value) => value === undefined || isPin(value),
   why: (value) => value === undefined || isCause(value),
   removing: (value) => value === undefined || isRemoving(value),
-  onDrop: (value) => value === undefined || isDropRule(value),
   relocation: (value) => value === undefined || isRelocation(value),
   movedTo: (value) => value === undefined || isPath(value),
   agent: (value) => value === undefined || isAgentMark(value),
@@ -107,10 +106,6 @@ function isHold(hold: unknown): boolean {
 
 function isCause(value: unknown): boolean {
   return isText(value) && Object.hasOwn(causes, value)
-}
-
-export function isDropRule(value: unknown): value is DropRule {
-  return value === 'keep' || value === 'remove'
 }
 
 export function isAgentMark(value: unknown): value is AgentMark {

@@ -395,7 +395,6 @@ const lastCounts: Readonly<Record<Exclude<keyof Added, 'hook' | 'objects'>, true
   within: true,
   attributes: true,
   keepsAttributes: true,
-  onDrop: true,
   agent: true,
 }
 

@@ -1,12 +1,11 @@
 import { objectName } from '../../object-name.js'
 import type { Standing, Tree, TreeEntry } from '../path/index.js'
-import { isAgentMark, isDropRule, isText, knownFields } from './record-fields.js'
+import { isAgentMark, isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
 import { isTakenOver } from './taken-over.js'
 import type {
   AgentMark,
   Cause,
-  DropRule,
   Generation,
   History,
   Hold,
@@ -28,7 +27,6 @@ import type {
  *   {"attributes":…}     the digest of its ACLs and user attributes since another program changed them
  *   {"within":"PATH"}    found at this place of the file system since, and its ancestors are durable
  *   {"keepsAttributes":…} whether the administrator sets mode and owner from now on
- *   {"onDrop":"remove"}  or "keep": the rule of its configuration since then
  *   {"agent":…}          which agent keeps it, where the record named none
  *
  * A power cut may take an appended line away at no cost: under another boot, the content came from the disk, and a hook runs at least once.
@@ -108,8 +106,6 @@ export interface RecordBody {
   readonly why?: Cause
   /** The target is being taken away: see removal.ts. */
   readonly removing?: Removing
-  /** What the agent does with the target once no configuration names it any more; absent for `keep`. */
-  readonly onDrop?: DropRule
   /** Its content came from another path: see relocation.ts. */
   readonly relocation?: Relocation
   /** Its content moves to this path, and the agent keeps the two equal. */
@@ -146,12 +142,11 @@ export type Appendix =
   | { within: string }
   | { attributes: string | null }
   | { keepsAttributes: boolean }
-  | { onDrop: DropRule }
   | { agent: AgentMark }
 
 /** What may stand in a line that was appended. */
 export type Added = Readonly<
-  Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes' | 'keepsAttributes' | 'onDrop' | 'agent', unknown>
+  Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes' | 'keepsAttributes' | 'agent', unknown>
 >
 
 export function encodeRecord(body: RecordBody): Uint8Array {
@@ -167,7 +162,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
   let committed = false
-  let { objects, place, attributes, keepsAttributes, onDrop, agent } = body
+  let { objects, place, attributes, keepsAttributes, agent } = body
   const done = new Set<string>()
   for (const line of rest as Partial<Added>[]) {
     // A second record line, by some mishap: its objects are older than those of the lines after the first.
@@ -178,13 +173,11 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     if (line.attributes === null || isText(line.attributes)) attributes = line.attributes
     if (typeof line.keepsAttributes === 'boolean') keepsAttributes = line.keepsAttributes
     if (isText(line.within) && place) place = { ...place, within: line.within }
-    if (isDropRule(line.onDrop)) onDrop = line.onDrop
     if (isAgentMark(line.agent)) agent = line.agent
   }
   return {
     ...body,
     objects,
-    ...(onDrop !== undefined && { onDrop }),
     ...(agent && { agent }),
     ...(place && { place }),
     ...(attributes !== undefined && { attributes }),
@@ -193,10 +186,15 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     committed,
     trusted: committed || body.boot !== boot,
     otherBoot: body.boot !== boot,
-    unknown: Object.fromEntries(Object.entries(body).filter(([field]) => !(field in knownFields))),
+    unknown: Object.fromEntries(
+      Object.entries(body).filter(([field]) => !(field in knownFields || field === outdated)),
+    ),
     pendingHooks: body.hooks.filter((hook) => !done.has(hook)),
   }
 }
+
+/** A version before this one had a record say what becomes of the target: directories.json says that. */
+const outdated = 'onDrop'
 
 /** None of them is forgotten. */
 const fields: Readonly<Record<keyof RecordBody, (value: unknown) => boolean>> = knownFields

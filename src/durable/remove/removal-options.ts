@@ -11,6 +11,6 @@ export interface RemovalOptions extends HoldOptions {
   readonly usedBy?: () => Promise<string | undefined>
   /** Checks the record under the lock, before any change; throws to refuse. Default: no check. */
   readonly confirm?: (
-    record: Pick<StoredRecord, 'publisher' | 'onDrop' | 'movedTo' | 'pin' | 'agent' | 'letGo' | 'publishedAt'>,
+    record: Pick<StoredRecord, 'publisher' | 'removing' | 'movedTo' | 'pin' | 'agent' | 'letGo' | 'publishedAt'>,
   ) => void | Promise<void>
 }

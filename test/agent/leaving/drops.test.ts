@@ -2,8 +2,10 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { Departures } from '../../../src/agent/leaving/departures.js'
 import { Drops } from '../../../src/agent/leaving/drops.js'
-import type { DirectoryConfiguration } from '../../../src/config/types.js'
+import { NamedDirectories } from '../../../src/agent/leaving/named-directories.js'
+import type { AgentConfiguration, DirectoryConfiguration } from '../../../src/config/types.js'
 import { readPublication, replaceDirectory } from '../../../src/durable/index.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
@@ -29,11 +31,14 @@ function scene(t: Test) {
     removed.push(path)
     return Promise.resolve()
   }
-  const started: Drops[] = []
-  const start = (options: Partial<ConstructorParameters<typeof Drops>[0]> = {}, real = false): Drops => {
+  const started: { readonly close: () => unknown }[] = []
+  const start = (options: Partial<ConstructorParameters<typeof Drops>[0]> = {}, real = false) => {
+    pending.clear()
+    const named = new NamedDirectories(true)
+    const departures = new Departures({ log, named, identity: options.identity ?? (() => undefined) })
     const drops = new Drops({
       log,
-      stateDirectory: () => state,
+      named,
       metrics: {
         dropPending(path, is) {
           if (is) pending.add(path)
@@ -46,19 +51,30 @@ function scene(t: Test) {
       ...(real ? {} : { remove }),
       ...options,
     })
-    started.push(drops)
-    return drops
+    started.push(drops, departures)
+    return {
+      status: () => drops.status(),
+      close: () => drops.close(),
+      /** As the agent does when it reads its file. */
+      async configure(directories: readonly DirectoryConfiguration[]): Promise<void> {
+        const configuration = { file: '/etc/holdfast.yaml', stateDirectory: state, directories } as AgentConfiguration
+        const leaving = departures.configure(configuration)
+        started.push({ close: () => leaving })
+        await Promise.all([leaving, drops.configure(configuration)])
+      },
+    }
   }
-  t.teardown(() => Promise.all(started.map((drops) => drops.close())))
+  const named = () => JSON.parse(readFileSync(join(state, 'directories.json'), 'utf8')) as Record<string, object>
+  t.teardown(() => Promise.all(started.map((each) => each.close())))
   const configured = (path: string, onDrop: DirectoryConfiguration['onDrop'] = 'remove') =>
     ({ path, onDrop }) as DirectoryConfiguration
-  return { root, state, told, clock, removed, refusals, pending, start, configured }
+  return { root, state, told, clock, removed, refusals, pending, start, configured, named }
 }
 
 await t.test(
   'a directory goes after ten minutes of absence, over restarts, with any clock; its return within them cancels',
   async (t) => {
-    const { state, told, clock, removed, pending, start, configured } = scene(t)
+    const { named, told, clock, removed, pending, start, configured } = scene(t)
     const first = start()
     await first.configure([configured('/a'), configured('/b'), configured('/kept', 'keep')])
     await first.configure([])
@@ -85,7 +101,7 @@ await t.test(
     await second.configure([])
     t.same(removed, ['/a', '/b'])
     t.same(second.status(), [])
-    t.equal(readFileSync(join(state, 'drops.json'), 'utf8'), '{}')
+    t.same(named(), {})
   },
 )
 
@@ -114,17 +130,19 @@ await t.test(
   },
 )
 
-await t.test('without such a directory nothing is written; what cannot be read removes nothing', async (t) => {
+await t.test('a directories.json that cannot be read removes nothing', async (t) => {
   const { state, told, clock, removed, start, configured } = scene(t)
   const drops = start()
   await drops.configure([configured('/a', 'keep')])
   await drops.configure([])
-  t.same(readdirSync(state), [])
-  for (const text of ['not JSON', '[]', '{"/a":{"since":1}}']) {
-    writeFileSync(join(state, 'drops.json'), text)
+  t.same(readdirSync(state), ['directories.json'])
+  const wrong = ['{"onDrop":"keep"}', '{"left":false}', '{"absent":{"since":1}}', 'null']
+  const entries = wrong.map((one) => `{"/a":${one.replace('{', '{"file":"/etc/holdfast.yaml",')}}`)
+  for (const text of ['not JSON', '[]', '{"/a":{"onDrop":"remove"}}', ...entries]) {
+    writeFileSync(join(state, 'directories.json'), text)
     clock.milliseconds += 60 * minute
     await start().configure([])
-    t.match(told.at(-1), /drops\.json is not a file of the agent: remove it/)
+    t.match(told.at(-1), /directories\.json is not a file of the agent: remove it/, text)
   }
   t.same(removed, [])
 })
@@ -148,15 +166,14 @@ await t.test('coming back while the removal is under way aborts it', async (t) =
   t.same(drops.status(), [])
 })
 
-await t.test('only what the agent has published with onDrop: remove goes', async (t) => {
+await t.test('the agent removes only what it has published and let go, and nobody has published since', async (t) => {
   const { root, told, clock, start, configured } = scene(t)
   const target = join(root, 'certs')
-  const options: PublicationOptions = { publisher: 'agent', onDrop: 'keep' }
-  await replaceDirectory(target, { files: { a: '' }, ...options })
+  await replaceDirectory(target, { files: { a: '' } })
   const drops = start({ identity: () => 'this one' }, true)
   const gone = join(root, 'gone')
   const [others, unnamed] = [join(root, 'others'), join(root, 'unnamed')]
-  const remove: PublicationOptions = { publisher: 'agent', onDrop: 'remove' }
+  const remove: PublicationOptions = { publisher: 'agent' }
   await replaceDirectory(unnamed, { files: { a: '' }, ...remove })
   await drops.configure([target, gone, others, unnamed].map((path) => configured(path)))
   await drops.configure([])
@@ -169,18 +186,18 @@ await t.test('only what the agent has published with onDrop: remove goes', async
   )
   clock.milliseconds += 10 * minute
   await drops.configure([])
-  t.match(told.join('\n'), /certs is not configured any more, and stays: its record does not say onDrop: remove/)
+  t.match(told.join('\n'), /certs is not configured any more, and stays: no agent has published what it holds/)
   t.match(told.join('\n'), /unnamed is not .* stays: its record does not say which agent .*; run "holdfast remove /)
   for (const path of [target, others, unnamed]) t.ok(await readPublication(path))
   t.same(drops.status(), [], 'where nothing is left, nothing is pending')
 })
 
 await t.test('a directory that is configured by another name stays, and so does its record', async (t) => {
-  const { root, state, told, clock, start, configured } = scene(t)
+  const { root, named, told, clock, start, configured } = scene(t)
   mkdirSync(join(root, 'run'))
   symlinkSync('run', join(root, 'var'))
   const [dropped, other] = [join(root, 'var/certs'), join(root, 'run/certs')]
-  await replaceDirectory(dropped, { files: { a: '' }, publisher: 'agent', onDrop: 'remove' })
+  await replaceDirectory(dropped, { files: { a: '' }, publisher: 'agent' })
   const drops = start({}, true)
   await drops.configure([configured(dropped)])
   await drops.configure([configured(other)])
@@ -192,7 +209,7 @@ await t.test('a directory that is configured by another name stays, and so does 
   )
   t.equal((await readPublication(other))?.path, other)
   t.same(drops.status(), [])
-  t.same(JSON.parse(readFileSync(join(state, 'drops.json'), 'utf8')), { [other]: null })
+  t.same(named(), { [other]: { file: '/etc/holdfast.yaml', onDrop: 'remove' } })
 })
 
 await t.test('what comes back by another name while it is removed aborts that', async (t) => {
@@ -220,7 +237,7 @@ await t.test('the agent does not report the removal of a missing directory', asy
   const { root, told, clock, pending, start, configured } = scene(t)
   const disk = join(root, 'disk')
   const target = join(disk, 'certs')
-  await replaceDirectory(target, { files: { a: '' }, publisher: 'agent', onDrop: 'remove' })
+  await replaceDirectory(target, { files: { a: '' }, publisher: 'agent' })
   const drops = start({}, true)
   await drops.configure([configured(target)])
   // As without its disk: no mount point, then a bare one.
@@ -242,3 +259,42 @@ await t.test('the agent does not report the removal of a missing directory', asy
   t.same(drops.status(), [])
   t.notOk(told.includes('event Dropped'))
 })
+
+for (const list of [true, false]) {
+  const name = `an agent goes on with what an earlier version noted in drops.json, ${list ? 'beside' : 'without'} directories.json`
+  await t.test(name, async (t) => {
+    const { root, state, named, clock, removed, start, configured } = scene(t)
+    const [pending, due, gone, kept] = ['pending', 'due', 'gone', 'kept'].map((one) => join(root, one))
+    if (!pending || !due || !gone || !kept) throw new Error('a path is missing')
+    const options: PublicationOptions = { publisher: 'agent', agent: 'this one' }
+    for (const path of [pending, due, gone, kept]) await replaceDirectory(path, { files: { a: '' }, ...options })
+    const absence = { since: '2026-01-01T00:00:00.000Z', boot: clock.boot, uptime: clock.milliseconds, due: false }
+    const drops = { [pending]: absence, [due]: { ...absence, due: true }, [gone]: null, [kept]: null }
+    writeFileSync(join(state, 'drops.json'), JSON.stringify(drops))
+    const file = '/etc/holdfast.yaml'
+    if (list) {
+      writeFileSync(join(state, 'directories.json'), JSON.stringify({ [gone]: { file }, [kept]: { file } }))
+    }
+    clock.milliseconds += 9 * minute
+    const first = start({ identity: () => 'this one' })
+    await first.configure([configured(kept, 'keep')])
+    t.same(removed, [due])
+    t.same(readdirSync(state), ['directories.json'])
+    const began = { boot: 'first', uptime: clock.milliseconds, due: false }
+    t.match(named(), {
+      [pending]: { file, onDrop: 'remove', absent: absence },
+      [gone]: { file, onDrop: 'remove', absent: began },
+      [kept]: { file, onDrop: undefined },
+    })
+    for (const path of [pending, gone]) t.ok((await readPublication(path))?.letGo, 'its record says that it was let go')
+    await first.close()
+    clock.milliseconds += 2 * minute
+    const second = start({ identity: () => 'this one' })
+    await second.configure([configured(kept, 'keep')])
+    t.same(removed, [due, pending])
+    clock.milliseconds += 8 * minute
+    await second.configure([])
+    t.same(removed, [due, pending, gone])
+    t.same(named(), {})
+  })
+}

@@ -1,6 +1,6 @@
 /** remove and onDrop, from outside: what goes, what stays and why, and what a running agent does with a directory that leaves its file. */
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../../src/cli/main.js'
@@ -8,6 +8,7 @@ import { replaceDirectory } from '../../../src/durable/index.js'
 import { seeingAll } from '../../seeing-all.js'
 import { until } from '../../until.js'
 import { executable } from '../../project.js'
+import { endAbsences, namedIn } from '../absences.js'
 import { ended, holdfast, Node, scratch } from '../holdfast.js'
 import { runInProcess, testIo } from '../in-process.js'
 
@@ -166,10 +167,7 @@ await t.test(
     t.equal(await agent.end('SIGTERM'), 0)
 
     // As if ten minutes had passed.
-    const drops = join(state, 'drops.json')
-    const noted = JSON.parse(readFileSync(drops, 'utf8')) as Record<string, { uptime: number }>
-    t.same(Object.keys(noted), [path])
-    writeFileSync(drops, JSON.stringify({ [path]: { ...noted[path], uptime: -600_000 } }))
+    t.same(endAbsences(state), [path])
     // Not every machine that runs this shows a target's users.
     const prefix = await seeingAll()
     const moved = { ...other, path: 'disk/moved', movedFrom: 'disk/other', movedFromKeep: '1s' }
@@ -191,8 +189,60 @@ await t.test(
     }
     node.configure([web, ...known])
     next.signal('SIGHUP')
-    await until('it is kept again', () => readFileSync(drops, 'utf8').includes('null'))
+    await until('it is kept again', () => !('absent' in (namedIn(state)[path] ?? { absent: true })))
     await until('it is there', () => node.read('disk/web/password') === 'one')
     t.notMatch((await next.get('/metrics')).text, /drop_pending\{/)
   },
 )
+
+for (const by of ['reload', 'restart'] as const) {
+  await t.test(
+    `a directory whose Secret is gone leaves as its configuration said last: ${by}`,
+    { skip: (await seeingAll()) === undefined && 'needs root to see all processes' },
+    async (t) => {
+      const prefix = await seeingAll()
+      const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
+      const kept = { path: 'disk/kept', contents: [{ secret: 'web' }] }
+      const other = { path: 'disk/other', contents: [{ secret: 'other' }] }
+      const [remove, keep] = [{ onDrop: 'remove' }, { onDrop: 'keep' }]
+      const node = new Node(t, [{ ...web, ...keep }, { ...kept, ...remove }, other])
+      node.put('Secret', 'web', { key: '1' })
+      node.put('Secret', 'other', { key: '1' })
+      let agent = node.agent([], prefix)
+      await agent.logged('Published', 3)
+      const inForce = () => agent.log().filter(({ msg }) => msg.endsWith('is in force')).length
+      const take = async (directories: readonly object[]): Promise<void> => {
+        node.configure(directories)
+        if (by === 'restart') {
+          t.equal(await agent.end('SIGTERM'), 0)
+          agent = node.agent([], prefix)
+          await agent.address()
+        } else {
+          const before = inForce()
+          agent.signal('SIGHUP')
+          await until('the file is in force', () => inForce() > before)
+        }
+      }
+      node.remove('web')
+      await agent.logged('ObjectMissing', 2)
+      await take([{ ...web, ...remove }, { ...kept, ...keep }, other])
+      await take([other])
+      t.match(await agent.logged('DropPending'), { directory: node.path('disk/web') })
+      t.equal(await agent.end('SIGTERM'), 0)
+      endAbsences(node.path('state'))
+      agent = node.agent([], prefix)
+      t.match(
+        await until('it is told', () =>
+          agent.log().find(({ msg }) => /any more(, and stays|.*has removed it)/.test(msg)),
+        ),
+        {
+          reason: 'Dropped',
+          directory: node.path('disk/web'),
+        },
+      )
+      t.notOk(existsSync(node.path('disk/web')))
+      t.equal(node.read('disk/kept/key'), '1')
+      t.equal(await agent.end('SIGTERM'), 0)
+    },
+  )
+}

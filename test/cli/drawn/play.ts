@@ -6,7 +6,7 @@
  *   1. each configured directory holds what its objects render now; its hook has seen that
  *   2. an old path is gone, once its directory is there
  *   3. what left the configuration is gone with `onDrop: remove`, and whole with `keep`; either, where another
- *      file came before this one was read, or its content was not published
+ *      file came before this one was read
  *   4. what the generator has made itself is there, under whatever name
  */
 import { createHash } from 'node:crypto'
@@ -25,6 +25,7 @@ import { join } from 'node:path'
 import { readTree } from '../../e2e/disk.js'
 import { removeTree } from '../../remove-tree.js'
 import { until } from '../../until.js'
+import { endAbsences } from '../absences.js'
 import { Agent, holdfast } from '../holdfast.js'
 import { claimed, type Directory, labels, type Path, paths, type Secret, secrets, type Step } from './draw.js'
 
@@ -214,9 +215,7 @@ export class Played {
     const life = this.#lives.get(path)
     if (life === undefined || life.is === 'left') return
     const whole = life.is === 'configured' && life.directory.movedFrom === undefined && this.#isWhole(path)
-    // The record learns onDrop with the content: without an object, it keeps its word.
-    const wasPublished = wasRead && show(readTree(this.#target(path))) === show(this.#rendered(life.directory))
-    const onDrops = [life.directory.onDrop, ...(wasPublished ? [] : life.before)]
+    const onDrops = [life.directory.onDrop, ...(wasRead ? [] : life.before)]
     this.#lives.set(path, { is: 'left', onDrops, whole })
   }
 
@@ -289,11 +288,7 @@ export class Played {
     await this.#until(`agent ${index} ends`, () => !agent.running)
     const code = await agent.end()
     if (code !== 0) throw new Error(`agent ${index} ended with ${code}`)
-    const file = join(this.#state(index), 'drops.json')
-    if (!existsSync(file)) return
-    const drops = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, object | null>)
-    const due = drops.map(([path, absence]) => [path, absence && { ...absence, due: true }] as const)
-    writeFileSync(file, JSON.stringify(Object.fromEntries(due)))
+    endAbsences(this.#state(index))
   }
 
   #rendered({ contents }: Directory): Record<string, string> {

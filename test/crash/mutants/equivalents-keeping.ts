@@ -7,7 +7,7 @@ export const ofKeeping = [
       `clean swapped _.warn({ path: _, leftover: _, error: String(_) }, 'could not remove a leftover; the next…`,
       `examineAdoption swapped await _.close()`,
       `examineAdoption swapped await _.close() (2)`,
-      `tidy swapped await recordDropRule(_, _)`,
+      `tidy swapped await recordWhose(_, _)`,
       `copyTree swapped await inParallel(_, writers, async (_) => { const { path: _ } = _ const _ = await _.use(p…`,
       `copyTree swapped await _.closeAll()`,
       `byDirectory swapped if (_.type === 'directory') _.set(_.path, [])`,

@@ -107,14 +107,14 @@ export const goingBack: readonly Scene[] = [
     run: directory({ files: third, history: { keep: 0, maxAge: null }, objects: [object] }),
   },
   {
-    name: 'whose mode and owner are, and what becomes of it, is said of content that stays',
+    name: 'whose mode and owner are is said of content that stays',
     ends: 'unchanged, unchanged, unchanged, unchanged',
     before: published({ files: first }),
     run: async (fs, log) => [
-      await directory({ files: first, onDrop: 'remove' })(fs, log),
-      await directory({ files: first, onDrop: 'remove' })(fs, log),
       await directory({ files: first, attributes: 'keep' })(fs, log),
-      await directory({ files: first, onDrop: 'keep' })(fs, log),
+      await directory({ files: first, attributes: 'keep' })(fs, log),
+      await directory({ files: first })(fs, log),
+      await directory({ files: first })(fs, log),
     ],
   },
   {

@@ -48,25 +48,18 @@ await t.test('a publication of unchanged content adds its configuration to the r
   const { target, replace, appended } = scene(t)
   await replace('1')
   t.strictSame(appended(), [])
-  const onDrop = '{"onDrop":"remove"}'
-  t.equal(await replace('1', { onDrop: 'keep' }), 'unchanged')
-  t.strictSame(appended(), [], 'that is the rule anyway')
-  t.equal(await replace('1', { onDrop: 'remove' }), 'unchanged')
-  await replace('1', { onDrop: 'remove' })
-  await replace('1')
-  t.strictSame(appended(), [onDrop])
-  await replace('1', { attributes: 'keep', onDrop: 'keep' })
+  t.equal(await replace('1', { attributes: 'keep' }), 'unchanged')
   await replace('1', { attributes: 'keep' })
-  const both = [onDrop, '{"keepsAttributes":true}', '{"onDrop":"keep"}']
-  t.strictSame(appended(), both)
+  const kept = '{"keepsAttributes":true}'
+  t.strictSame(appended(), [kept])
   await replace('1')
-  t.strictSame(appended(), [...both, '{"keepsAttributes":false}'])
+  t.strictSame(appended(), [kept, '{"keepsAttributes":false}'])
   const { fs } = intercepted((call) => {
     if (call === 'openAppend') throw failure('EROFS', 'open')
   })
-  t.equal(await replace('1', { onDrop: 'remove', attributes: 'keep' }, fs), 'unchanged', 'the next run retries')
+  t.equal(await replace('1', { attributes: 'keep' }, fs), 'unchanged', 'the next run retries')
   await setHold(real, target, { reason: '', since: 0, until: null }, {})
-  await replace('1', { onDrop: 'remove' })
+  await replace('1', { attributes: 'keep' })
   t.strictSame(appended(), [], 'a held target stays as it is')
 })
 

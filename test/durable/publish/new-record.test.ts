@@ -46,7 +46,7 @@ void t.test('a first record names its content, and no field that the request lac
     place,
   }
   t.strictSame(bodyOf({}), first)
-  t.strictSame(bodyOf({ options: { onDrop: 'keep', attributes: 'set', movedFrom: null, movedTo: null } }), first)
+  t.strictSame(bodyOf({ options: { attributes: 'set', movedFrom: null, movedTo: null } }), first)
   t.end()
 })
 
@@ -54,7 +54,7 @@ void t.test('a record says all that was asked for, and carries on what a later v
   const staging = { name: 's', staged: '1', old: '2' }
   const retired = [{ name: 'r', inode: '3', until: 2000, entries: [] }]
   const objects = [objectOf('web')]
-  const options = { objects, hooks: ['reload'], publisher: 'agent', attributes: 'keep', onDrop: 'remove' } as const
+  const options = { objects, hooks: ['reload'], publisher: 'agent', attributes: 'keep' } as const
   const was = found({ unknown: { later: 'said' } })
   const said = bodyOf({
     found: was,
@@ -64,7 +64,7 @@ void t.test('a record says all that was asked for, and carries on what a later v
     retired,
   })
   t.match(said, { later: 'said', before: 'a', after: 'c', owned: true, objects, hooks: ['reload'], staging, retired })
-  t.match(said, { publisher: 'agent', keepsAttributes: true, onDrop: 'remove', requires: ['retired'] })
+  t.match(said, { publisher: 'agent', keepsAttributes: true, requires: ['retired'] })
   t.equal(bodyOf({ found: found({}, { recorded: false }) }).owned, false, "what was there was somebody else's")
   t.end()
 })

@@ -114,14 +114,13 @@ await t.test('readers see a line that follows any torn beginning of any other li
 await t.test('what a torn line hid is written once, and the record grows no further', async (t) => {
   const { recordPath, replace, complete, pending } = await scene(scratch(t))
   appendFileSync(recordPath(), torn)
-  const changed = { onDrop: 'remove', attributes: 'keep' } as const
+  const changed = { attributes: 'keep' } as const
   t.match(await replace(changed), { outcome: 'unchanged' })
   const { size } = statSync(recordPath())
   for (let count = 0; count < 5; count++) t.match(await replace(changed), { outcome: 'unchanged' })
   t.equal(statSync(recordPath()).size, size)
   const text = readFileSync(recordPath(), 'utf8')
   t.ok(isWhole(text))
-  t.match(text, /"onDrop":"remove"/)
   t.match(text, /"keepsAttributes":true/)
   t.equal(await complete('hook 3'), true)
   t.strictSame(await pending(), without('hook 3'))

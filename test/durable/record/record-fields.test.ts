@@ -130,7 +130,6 @@ const rules = {
   ),
   why: optional(cause),
   removing: optional(objectOf({ since: time, link: { right: [undefined, '../a', 7], wrong: [] } })),
-  onDrop: optional({ right: ['keep', 'remove'], wrong: [...noTexts, 'other'] }),
   relocation: optional(
     objectOf({
       from: path,

@@ -251,25 +251,25 @@ await t.test(
   },
 )
 
-await t.test('what becomes of it, once it is not configured any more, stands in its record', async (t) => {
+await t.test('confirm sees the newest record, also where the content has stayed the same', async (t) => {
   const target = join(scratch(t), 'certs')
-  const rule = async (options: RemovalOptions = {}): Promise<unknown> => {
+  const keeper = async (options: RemovalOptions = {}): Promise<unknown> => {
     let seen: unknown
-    const confirm = (record: { onDrop?: unknown }): void => {
-      seen = record.onDrop ?? 'keep'
+    const confirm: RemovalOptions['confirm'] = ({ publisher, agent }) => {
+      seen = [publisher, agent?.id]
       throw new TypeError('only a look')
     }
     await t.rejects(removed(target, { ...options, confirm }), TypeError)
     return seen
   }
-  await replace(target, '1')
-  t.equal(await rule(), 'keep')
-  await replace(target, '1', { onDrop: 'remove' })
-  t.equal(await rule(), 'remove', 'although the content has stayed the same')
+  await replace(target, '1', { publisher: 'agent' })
+  t.same(await keeper(), ['agent', undefined])
+  await replace(target, '1', { publisher: 'agent', agent: 'this one' })
+  t.same(await keeper(), ['agent', 'this one'])
   await setHold(fs, target, { reason: '', since: 1, until: null }, {})
-  t.equal(await rule({ release: true }), 'remove')
+  t.same(await keeper({ release: true }), ['agent', 'this one'])
   await replace(target, '2', { release: true })
-  t.equal(await rule(), 'keep', 'whoever publishes without saying so has no such rule')
+  t.same(await keeper(), [undefined, undefined])
 })
 
 /** Nothing happens from this call on. */
