@@ -11,7 +11,8 @@ const rooms = {
   'src/static-pods': ['src/objects', 'src/kubernetes', 'src/yaml', 'src/durable'],
   'src/directories': ['src/static-pods', 'src/durable', 'native'],
   'src/config': ['src/yaml'],
-  'src/torture': ['src/durable'],
+  /** Beside src: a program that only its two commands load. */
+  torture: ['src/durable'],
   'src/check': [
     'src/config',
     'src/objects',
@@ -38,7 +39,7 @@ const rooms = {
     'src/kubernetes',
     'src/directories',
     'src/static-pods',
-    'src/torture',
+    'torture',
     'src/yaml',
     'src/durable',
     'native',
@@ -61,6 +62,9 @@ const early = ['src/durable', 'src/kubernetes', 'src/objects', 'src/directories'
 /** The door to the core, the smaller one to what only publishes, and the words that all of it uses. */
 const insideDurable = '/durable/(?!(?:index|publishing|errors|types)\\.js$)'
 
+/** A room whose door is all that other rooms import of it. */
+const insideTorture = '/torture/(?!(?:index|types)\\.js$)'
+
 /** What a file of a room may not import, as patterns of `no-restricted-imports`. */
 const patternsOf = (room, below) => {
   const forbidden = Object.keys(rooms).filter((other) => other !== room && !below.includes(other))
@@ -77,6 +81,16 @@ const patternsOf = (room, below) => {
             regex: insideDurable,
             allowTypeImports: true,
             message: 'Import it from src/durable/index.ts, publishing.ts or errors.ts.',
+          },
+        ]
+      : []),
+    ...(below.includes('torture')
+      ? [
+          { regex: insideTorture, allowTypeImports: true, message: 'Import it from torture/index.ts.' },
+          {
+            regex: '/torture/index\\.js$',
+            allowTypeImports: true,
+            message: 'Load it late: only two commands need it.',
           },
         ]
       : []),
@@ -106,6 +120,9 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
                 message: 'Import it from src/durable/index.ts, publishing.ts or errors.ts.',
               },
             ]
+          : []),
+        ...(below.includes('torture')
+          ? [{ selector: dynamicImport(insideTorture), message: 'Import it from torture/index.ts.' }]
           : []),
         ...(early.includes(room) ? [lateImport] : []),
       ],

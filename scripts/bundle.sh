@@ -1,5 +1,14 @@
 #!/bin/sh
-# It bundles the sources: no build has to come before.
+# Puts the program into DIRECTORY as an image carries it: `scripts/bundle.sh DIRECTORY [MODULES]`.
+#
+#   bin/, package.json             as in the package
+#   dist/src/cli/                   all of src/, native/, torture/ and what they import, one file for what is always loaded and for `replace`
+#                                   and `write`, and one for each other part that a command or a thread loads when it runs
+#   node_modules/koffi, @koromix/*  koffi, whose binary cannot be bundled: those of MODULES (default: this project's
+#                                   node_modules), of the one platform that is installed there, for glibc
+#   licenses/                       of everything that is in it
+#
+# The sources are what is bundled: nothing has to be built before.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)

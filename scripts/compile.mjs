@@ -12,7 +12,7 @@ import { bundleProgram } from './program.mjs'
 
 const project = join(import.meta.dirname, '..')
 const output = join(project, 'dist')
-const rooms = ['src', 'native', 'test', 'bench']
+const rooms = ['src', 'native', 'torture', 'test', 'bench']
 
 /** What the last run compiled, and from what. */
 const ledger = join(output, '.compiled.json')
@@ -123,7 +123,7 @@ export async function compile() {
   }
   if (last === undefined || !isThere(join(tap, 'index.js'))) await bundleTap()
   const stale = Object.keys(files).filter((path) => last?.[path] !== files[path] || !isThere(outputOf(path)))
-  const ofProgram = [...stale, ...gone].some((path) => /^(src|native)\//.test(path)) || !isThere(program)
+  const ofProgram = [...stale, ...gone].some((path) => /^(src|native|torture)\//.test(path)) || !isThere(program)
   if (stale.length === 0 && gone.length === 0 && !ofProgram && last !== undefined) return
   // After an interruption the sources are stale once more, and there is no bundle of older ones.
   rmSync(ledger, { force: true })

@@ -12,7 +12,7 @@ import { bundleProgram } from './program.mjs'
 const project = join(import.meta.dirname, '..')
 const dist = join(project, 'dist')
 
-for (const name of ['.compiled.json', 'types.tsbuildinfo', 'src', 'native', 'licenses'])
+for (const name of ['.compiled.json', 'types.tsbuildinfo', 'src', 'native', 'torture', 'licenses'])
   rmSync(join(dist, name), { recursive: true, force: true })
 execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), '--project', 'tsconfig.build.json'], {
   cwd: project,
@@ -33,7 +33,7 @@ function dropUnusedTypes() {
       visit(join(dirname(path), `${name}.d.ts`))
   }
   visit(join(dist, 'src/index.d.ts'))
-  for (const room of ['src', 'native']) {
+  for (const room of ['src', 'native', 'torture']) {
     for (const name of readdirSync(join(dist, room), { recursive: true })) {
       const path = join(dist, room, name)
       if (name.endsWith('.d.ts') && !used.has(path)) rmSync(path)

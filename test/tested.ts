@@ -22,7 +22,7 @@ export function testedRows(): Row[] {
   return readFileSync(join(project, 'test/README.md'), 'utf8')
     .split('\n')
     .flatMap((line) => {
-      const [, first = '', second = ''] = /^\| +(`(?:src|native)\/.*?) +\| +(.*?) +\|/.exec(line) ?? []
+      const [, first = '', second = ''] = /^\| +(`(?:src|native|torture)\/.*?) +\| +(.*?) +\|/.exec(line) ?? []
       return first === '' ? [] : [{ sources: quoted(first), tests: quoted(second) }]
     })
 }

@@ -24,6 +24,7 @@ const compiled = new Map<string, string>()
 const rooms = [
   'src',
   'native',
+  'torture',
   'bin',
   'test/crash',
   'test/disk',

@@ -10,7 +10,7 @@ import { reached, typescriptFiles } from './import-graph.js'
  * finds the tests of a rule, and a new file without one fails this test.
  */
 
-const sources = [...typescriptFiles('src'), ...typescriptFiles('native')]
+const sources = [...typescriptFiles('src'), ...typescriptFiles('native'), ...typescriptFiles('torture')]
 
 function hasOwnTest(source: string): boolean {
   const test = ownTest(source)

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { describeDisk, machineDigest, otherFileSystem } from '../../src/torture/disk.js'
-import type { Device, DiskDescription } from '../../src/torture/types.js'
+import { describeDisk, machineDigest, otherFileSystem } from '../../torture/disk.js'
+import type { Device, DiskDescription } from '../../torture/types.js'
 import { scratch } from '../cli/holdfast.js'
 
 const withoutUuid: DiskDescription = {

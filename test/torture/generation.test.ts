@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, truncateSync, writ
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { messageOf } from '../../src/errors.js'
-import { examine, filesOf } from '../../src/torture/generation.js'
+import { examine, filesOf } from '../../torture/generation.js'
 import { scratch } from '../cli/holdfast.js'
 
 const seed = 'a-seed'

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { silent } from '../../src/log.js'
-import { Guard } from '../../src/torture/guard.js'
+import { Guard } from '../../torture/guard.js'
 import { scratch } from '../durable/scratch.js'
 import { until } from '../until.js'
 

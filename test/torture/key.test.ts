@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readOrMakeKey } from '../../src/torture/key.js'
+import { readOrMakeKey } from '../../torture/key.js'
 import { scratch } from '../cli/holdfast.js'
 
 await t.test('readOrMakeKey refuses a key file that a crash has left empty', async (t) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { emptyLedger, Ledger, Refused } from '../../src/torture/ledger.js'
-import type { Found, Run } from '../../src/torture/types.js'
+import { emptyLedger, Ledger, Refused } from '../../torture/ledger.js'
+import type { Found, Run } from '../../torture/types.js'
 
 const run: Run = {
   id: 'run',

@@ -7,7 +7,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, 
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Verdict } from '../../src/torture/types.js'
+import type { Verdict } from '../../torture/types.js'
 import { holdfast } from '../cli/holdfast.js'
 import { Pair } from './pair.js'
 

@@ -62,9 +62,8 @@ async function run(io: Io, directory: string, options: TortureOptions): Promise<
   )
   if (witness === undefined || keyFile === undefined) throw new Error('unreachable')
   const path = pathArgument(directory)
-  const [{ torture, verify }, { readKey }, { NodeFileSystem }] = await Promise.all([
-    import('../../torture/torture.js'),
-    import('../../torture/key.js'),
+  const [{ torture, verify, readKey }, { NodeFileSystem }] = await Promise.all([
+    import('../../../torture/index.js'),
     import('../../durable/index.js'),
   ])
   const key = await readKey(keyFile)

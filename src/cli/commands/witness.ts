@@ -51,11 +51,7 @@ async function run(io: Io, options: WitnessOptions): Promise<void> {
   if (options.state === undefined) throw new Error('unreachable')
   const stateFile = pathArgument(options.state)
   const keyFile = options.keyFile ?? `${stateFile}.key`
-  const [{ Witness }, { lockLedger, readLedger }, { readKey, readOrMakeKey }] = await Promise.all([
-    import('../../torture/witness.js'),
-    import('../../torture/witness-file.js'),
-    import('../../torture/key.js'),
-  ])
+  const { Witness, lockLedger, readLedger, readKey, readOrMakeKey } = await import('../../../torture/index.js')
   await interruptible(io, async (signal) => {
     // Takes the lock before it reads: another witness may still write the ledger.
     const held = await lockLedger(stateFile, signal)

@@ -1,4 +1,4 @@
-import type { Device, Examination, Verdict } from '../../torture/types.js'
+import type { Device, Examination, Verdict } from '../../../torture/types.js'
 import { table } from './table.js'
 
 const headlines = {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { verdictText } from '../../../src/cli/output/verdict-text.js'
-import type { Examination, Verdict } from '../../../src/torture/types.js'
+import type { Examination, Verdict } from '../../../torture/types.js'
 
 const kept = (minute: number): Examination => ({
   at: new Date(minute * 60_000).toISOString(),

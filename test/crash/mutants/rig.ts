@@ -14,7 +14,7 @@ const startsWithin = 5
 /** Every module that a process has loaded stays in it. */
 const timesAtMost = 60
 
-const linked = ['src', 'native', 'bin', 'test', 'bench', 'dist', 'package.json']
+const linked = ['src', 'native', 'torture', 'bin', 'test', 'bench', 'dist', 'package.json']
 
 /** The rig makes the root of a test file's tests; behind the first failure it starts no other, unless `all`. */
 const testModule = `

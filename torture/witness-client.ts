@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import { Deadline, unlessAborted } from '../deadline.js'
-import { messageOf } from '../errors.js'
+import { Deadline, unlessAborted } from '../src/deadline.js'
+import { messageOf } from '../src/errors.js'
 import { Channel, NotAuthenticated } from './channel.js'
 import type { Answer, Request } from './types.js'
 

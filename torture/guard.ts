@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { Log } from '../log.js'
-import { messageOf } from '../errors.js'
+import type { Log } from '../src/log.js'
+import { messageOf } from '../src/errors.js'
 
 /**
  * Reads the announced generations, one number a line, until its input ends. Where `end` did not come first, the program was killed while

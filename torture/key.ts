@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { open, stat, unlink } from 'node:fs/promises'
-import { codeOf, messageOf } from '../errors.js'
-import { readRegularFile, UnfitFileError } from '../regular-file.js'
+import { codeOf, messageOf } from '../src/errors.js'
+import { readRegularFile, UnfitFileError } from '../src/regular-file.js'
 
 /** Bytes of a generated key, and the fewest characters of a given one. */
 const keyBytes = 32

@@ -1,8 +1,8 @@
 import { createCipheriv, createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { adviceOnShortage, codeOf, messageOf } from '../errors.js'
-import { readRegularFile } from '../regular-file.js'
+import { adviceOnShortage, codeOf, messageOf } from '../src/errors.js'
+import { readRegularFile } from '../src/regular-file.js'
 import type { Found } from './types.js'
 
 /** Sizes of the files, in bytes: below, at and above a block, and some blocks. */

@@ -1,10 +1,10 @@
-import { Disk, replaceFile } from '../durable/index.js'
-import type { HeldLock } from '../durable/path/index.js'
-import { DurableWriteError } from '../durable/errors.js'
-import { codeOf } from '../errors.js'
-import type { Log } from '../log.js'
-import { readRegularFile } from '../regular-file.js'
-import { warnUnproven } from '../unproven.js'
+import { Disk, replaceFile } from '../src/durable/index.js'
+import type { HeldLock } from '../src/durable/path/index.js'
+import { DurableWriteError } from '../src/durable/errors.js'
+import { codeOf } from '../src/errors.js'
+import type { Log } from '../src/log.js'
+import { readRegularFile } from '../src/regular-file.js'
+import { warnUnproven } from '../src/unproven.js'
 import { emptyLedger, type LedgerState } from './ledger.js'
 
 /** A year of cuts, each minute, is less; in bytes. */
