@@ -1,7 +1,7 @@
 /** The runs: which program publishes which content, by turns, on one disk. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { readHistory, replaceDirectories as keepingDirectories } from '../src/durable/index.js'
+import { history, replaceDirectories as keepingDirectories } from '../src/durable/index.js'
 import { replaceDirectories, replaceDirectory } from '../src/index.js'
 import type { Disk } from '../test/disk/disk.js'
 import { replaceInLibraryGoOrder } from './library-go-order.js'
@@ -134,6 +134,6 @@ export async function contestHistory(
 
 /** A history that is not kept would cost nothing. */
 async function verifyHistory(target: string, count: number): Promise<void> {
-  const earlier = ((await readHistory(target)) ?? []).filter(({ state }) => state === 'whole')
+  const earlier = ((await history.read(target)) ?? []).filter(({ state }) => state === 'whole')
   if (earlier.length !== count) throw new Error(`${target} has ${earlier.length} earlier contents, not ${count}`)
 }

@@ -4,7 +4,7 @@ import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
 import type { Finding, KeptObject, Rendering } from '../directories/types.js'
-import { readPublication, readPublishedFiles, takeOver } from '../durable/index.js'
+import { readPublication, readPublishedFiles, adoption } from '../durable/index.js'
 import type { DirectoryPublicationOptions } from '../durable/publish/index.js'
 import { keyPairProblemAmong } from '../directories/key-pairs.js'
 import type { Adopting } from '../durable/types.js'
@@ -183,7 +183,7 @@ export function requestFor(
 /** In the form symlink, only a target that was let go may be taken over: holdfast does not exchange another program's links. */
 function adoptingFor({ adopt }: DirectoryConfiguration): Pick<Request, 'adopt'> {
   if (adopt === false) return {}
-  return { adopt: takeOver(adoptingBy(adopt)) }
+  return { adopt: adoption.takeOver(adoptingBy(adopt)) }
 }
 
 /** How the configuration wants a directory taken over. */

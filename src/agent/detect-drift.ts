@@ -1,6 +1,6 @@
 import { objectName } from '../object-name.js'
 import { describeDifferences } from '../directories/verify.js'
-import { letGoText, readPublication } from '../durable/index.js'
+import { keeper, readPublication } from '../durable/index.js'
 import type { Publication } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import { listed } from '../listed.js'
@@ -35,7 +35,7 @@ export async function startDirectory(state: DirectoryState, reports: DriftReport
   if (!state.intact) {
     const message =
       state.letGo !== undefined
-        ? `${letGoText(path, state.letGo)}, and has changed since: it comes back by an adoption`
+        ? `${keeper.letGoText(path, state.letGo)}, and has changed since: it comes back by an adoption`
         : state.drift === undefined
           ? 'nothing is published yet'
           : `the disk differs from what was published: ${state.drift}`

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin, longestTimeout } from '../deadline.js'
-import { isGone, readHold } from '../durable/index.js'
+import { isGone, readRecord } from '../durable/index.js'
 import { inParallel } from '../parallel.js'
 import { adviceFor, isSystemError } from '../errors.js'
 import type { Source } from '../objects/types.js'
@@ -256,7 +256,10 @@ export class Operations {
     if (state === undefined) return
     // The comparison reports an unreadable target.
     const known = state.hold ?? state.pin
-    const hold = await beside(path, () => readHold(path)).catch(() => known)
+    const hold = await beside(path, () => readRecord(path)).then(
+      (said) => said?.hold,
+      () => known,
+    )
     const hasGone = state.intact && (await beside(path, () => isGone(path)).catch(() => true))
     if (hold?.since !== known?.since || (hasGone && state.intact)) this.publish(state, causes.driftCheck)
   }

@@ -1,7 +1,7 @@
 import { objectName } from '../object-name.js'
 import { expand } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
-import { pruneHistory, replaceDirectories } from '../durable/index.js'
+import { history, replaceDirectories } from '../durable/index.js'
 import { DurableWriteError, OverlappingTargets } from '../durable/errors.js'
 import type { RecordedObject, ReplaceResult } from '../durable/types.js'
 import { contentPassed } from '../content-garbage.js'
@@ -76,7 +76,7 @@ async function forget(configuration: DirectoryConfiguration, options: PublishOpt
   const limits = historyFor(configuration, (reference) => source.latest(reference))
   await recordGone(path, isGoneBy(source), log)
   try {
-    const removed = await pruneHistory(path, limits, { lockTimeout, signal, log })
+    const removed = await history.prune(path, limits, { lockTimeout, signal, log })
     if (removed > 0)
       log.info(
         { directory: path, removed },

@@ -1,20 +1,14 @@
 import { isSystemError } from '../errors.js'
-import { examineAdoption as examine } from './adopt/index.js'
+import { examineAdoption as examine, takeOver } from './adopt/index.js'
 import type { Adopting, AdoptionResult } from './types.js'
 import { wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import {
-  setHold as writeHold,
-  letGo as release,
-  readKeeper as keeperIn,
-  rollBack as goBack,
-  type RollbackOptions,
-} from './operator/index.js'
+import { setHold as writeHold, letGo as release, rollBack as goBack, type RollbackOptions } from './operator/index.js'
 import type { HoldOptions } from './types.js'
 import {
   isGone as goneFrom,
-  readForm as formIn,
-  readHold as holdIn,
+  readRecord as recordIn,
+  type RecordSaid,
   readPublication as look,
   readPublishedFiles as publishedFiles,
   pruneHistory as prune,
@@ -55,13 +49,12 @@ import type {
  */
 
 export * from './publishing.js'
-export { takeOver } from './adopt/index.js'
-export { namesFor, readWhole, unprovenRefused, atPlace } from './path/index.js'
-export { agentOf, letGoSince, letGoText } from './record/index.js'
+export { namesFor, atPlace } from './path/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
 export { endTogether, flockHolders, mountTable, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
-/** Not by the door of their room: a publication need not load them. */
+/** Not by the doors of their rooms: each is one thing to know. */
+export * as keeper from './record/keeper.js'
 export * as standing from './look/standing.js'
 export * as fitness from './look/fitness.js'
 export { usesOf } from './look/index.js'
@@ -76,11 +69,6 @@ export async function readPublication(target: string): Promise<Publication | und
 /** Whether a published directory has disappeared with all of its content, or its record has. Reads no content. */
 export async function isGone(target: string): Promise<boolean> {
   return readable(target, goneFrom(system, target))
-}
-
-/** In which form a directory was published; undefined where none was. The target itself is not read. */
-export async function readForm(target: string): Promise<'exchange' | 'symlink' | undefined> {
-  return readable(target, formIn(system, target))
 }
 
 /** The named files of a published directory, as they are on the disk. */
@@ -129,42 +117,14 @@ export async function letGo(
   return readable(target, release(system, target, options))
 }
 
-/** Which agent keeps a target, by its newest record; undefined: it names none. The target itself is not read. */
-export async function readKeeper(target: string): Promise<string | undefined> {
-  return readable(target, keeperIn(system, target))
-}
-
-/** Whether an operator holds a target now, or has rolled it back, as its newest record says. The target itself is not read. */
-export async function readHold(target: string): Promise<Hold | Pin | undefined> {
-  return readable(target, holdIn(system, target))
-}
-
-/** A target's present content and its earlier ones, newest first; undefined where nothing was ever published there. */
-export async function readHistory(target: string): Promise<PastContent[] | undefined> {
-  return readable(target, historyOf(system, target))
-}
-
-/** The content of a target now, or that of this sequence, with its bytes. Locks and writes nothing. @throws DurableWriteError */
-export async function readContent(target: string, sequence?: number): Promise<TargetContent> {
-  return readable(target, contentOf(system, target, sequence))
+/** What the record of a target says without a look at its content; undefined where nothing was ever published. */
+export async function readRecord(target: string): Promise<RecordSaid | undefined> {
+  return readable(target, recordIn(system, target))
 }
 
 /** What a directory keeps for each present or former target; locks and writes nothing. */
 export async function listKept(directory: string): Promise<KeptBeside[]> {
   return readable(directory, keptIn(system, directory))
-}
-
-/** Removes the earlier contents of a target that exceed these limits, durably, without publishing. Answers how many. */
-export async function pruneHistory(target: string, limits: HistoryLimits, options: HoldOptions = {}): Promise<number> {
-  return prune(system, target, limits, options)
-}
-
-/** Publishes an earlier content of a target again, and pins the target. @throws DurableWriteError */
-export async function rollBack(
-  target: string,
-  options: RollbackOptions,
-): Promise<ReplaceResult & { sequence: number }> {
-  return goBack(system, target, options)
 }
 
 /**
@@ -181,18 +141,6 @@ export async function sameTarget(target: string, others: readonly string[]): Pro
 }
 
 /**
- * What the seven checks of an adoption (adoption.ts) find of a directory that is to hold the content of `request`. They remove the files
- * that they make. `own`: holdfast publishes there already, and nothing is checked.
- * @throws DurableWriteError where the directory cannot be read
- */
-export async function examineAdoption(
-  request: DirectoryRequest & Omit<PublicationOptions, 'adopt'>,
-  adopt: Adopting,
-): Promise<{ own: boolean; checks: AdoptionResult[] }> {
-  return examine(system, request, adopt)
-}
-
-/**
  * Whether a path is on a file system on which durability is not proven.
  * @throws DurableWriteError where `requireProven` refuses that, or it cannot be found out
  */
@@ -200,14 +148,42 @@ export async function unprovenAt(path: string, requireProven?: boolean): Promise
   return readable(path, proofAt(system, path, requireProven))
 }
 
-/** Takes a directory's move to another path as far as it goes now; `to` is published already. @throws DurableWriteError */
-export async function relocate(to: string, options: RelocationOptions): Promise<RelocationProgress> {
-  return move(system, to, options)
+/** A target's past: its present content and its earlier ones. */
+export const history = {
+  /** Newest first; undefined where nothing was ever published there. */
+  read: (target: string): Promise<PastContent[] | undefined> => readable(target, historyOf(system, target)),
+  /** What is at a target now, or the content of this sequence, with its bytes. Nothing is locked or written. @throws DurableWriteError */
+  content: (target: string, sequence?: number): Promise<TargetContent> =>
+    readable(target, contentOf(system, target, sequence)),
+  /** Removes what is beyond these limits, durably, without publishing. Answers how many. */
+  prune: (target: string, limits: HistoryLimits, options: HoldOptions = {}): Promise<number> =>
+    prune(system, target, limits, options),
+  /** Publishes an earlier content again, and pins the target. @throws DurableWriteError */
+  rollBack: (target: string, options: RollbackOptions): Promise<ReplaceResult & { sequence: number }> =>
+    goBack(system, target, options),
 }
 
-/** A target's content comes from nowhere any more, and goes nowhere, as its record says then, durably. @throws DurableWriteError */
-export async function endRelocation(target: string, options: HoldOptions = {}): Promise<void> {
-  return endMove(system, target, options)
+/** Directories that somebody else made. */
+export const adoption = {
+  /** For a publication that takes the directory over. */
+  takeOver,
+  /**
+   * What the seven checks find of a directory that is to hold what `request` says: see adoption.ts. Nothing stays of what they make. `own`:
+   * holdfast publishes there already, and nothing is checked.
+   * @throws DurableWriteError where it cannot be looked at
+   */
+  examine: (
+    request: DirectoryRequest & Omit<PublicationOptions, 'adopt'>,
+    adopt: Adopting,
+  ): Promise<{ own: boolean; checks: AdoptionResult[] }> => examine(system, request, adopt),
+}
+
+/** A directory's move to another path. */
+export const relocation = {
+  /** Takes it as far as it goes now; `to` is published already. @throws DurableWriteError */
+  goOn: (to: string, options: RelocationOptions): Promise<RelocationProgress> => move(system, to, options),
+  /** A target's content comes from nowhere any more, and goes nowhere, as its record says then, durably. @throws DurableWriteError */
+  end: (target: string, options: HoldOptions = {}): Promise<void> => endMove(system, target, options),
 }
 
 async function readable<T>(target: string, call: Promise<T>): Promise<T> {

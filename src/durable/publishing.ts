@@ -3,8 +3,6 @@
  * room, which is twice as large: a command reads and compiles only the modules that it loads.
  */
 
-/** For a command that loads the core late. */
-export { DurableWriteError } from './errors.js'
 export { AtOnceFileSystem, modeAt, NodeFileSystem } from './posix/index.js'
 export {
   checkFile,

@@ -1,4 +1,4 @@
-import { unprovenRefused, type Disk } from '../durable/index.js'
+import type { Disk } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { warnUnproven } from '../unproven.js'
 
@@ -12,10 +12,7 @@ export async function unprovenPlaces(
 ): Promise<string[]> {
   const unproven: string[] = []
   for (const { path, directory = path } of places) {
-    const mount = await disk.inDirectory(directory, (opened) => disk.fs.mount(opened))
-    if (mount === undefined || mount.proven) continue
-    if (requireProven) throw unprovenRefused(path, mount.type, 'leave out --require-proven')
-    unproven.push(path)
+    if (await disk.isUnproven(path, directory, requireProven)) unproven.push(path)
   }
   return unproven
 }

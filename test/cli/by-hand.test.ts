@@ -1,7 +1,7 @@
 /** Commands of a person on what an agent publishes: the agent would undo them, so they say so first. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { readHold, replaceDirectory, replaceFile } from '../../src/durable/index.js'
+import { readRecord, replaceDirectory, replaceFile } from '../../src/durable/index.js'
 import { until } from '../until.js'
 import { holdfast, Node } from './holdfast.js'
 
@@ -33,7 +33,7 @@ await t.test("replace refuses an agent's target without --force; after a hold, i
   t.match(await holdfast(['hold', path, '--reason', 'INC-7']), { code: 0 })
   t.match(await replace(), { code: 1, stderr: /would undo this/ }, 'whose it is, held or not')
   t.match(await replace('--force'), { code: 0, stdout: /^replaced / })
-  t.match(await readHold(path), { reason: 'INC-7' })
+  t.match((await readRecord(path))?.hold, { reason: 'INC-7' })
   const agent = node.agent()
   await agent.logged('Held')
   await until('its status says so', () => node.read('state/status.json')?.includes('INC-7'))
@@ -43,7 +43,7 @@ await t.test("replace refuses an agent's target without --force; after a hold, i
 
   t.match(await holdfast(['hold', path, ...patient]), { code: 0 })
   t.match(await replace('--force', '--release'), { code: 0 })
-  t.equal(await readHold(path), undefined, 'the hold ends with --release')
+  t.equal((await readRecord(path))?.hold, undefined, 'the hold ends with --release')
 })
 
 await t.test('write is refused without --force, before a command runs', async (t) => {

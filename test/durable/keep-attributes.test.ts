@@ -3,7 +3,7 @@ import { chmodSync, chownSync, readFileSync, readlinkSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { readHistory, rollBack, replaceDirectory as replaceInCore } from '../../src/durable/index.js'
+import { history, replaceDirectory as replaceInCore } from '../../src/durable/index.js'
 import { PlannedTree } from '../../src/durable/publish/planned-tree.js'
 import { readPublication, replaceDirectory, replaceFile, verifyDirectory } from '../../src/index.js'
 import { contents, scratch } from './scratch.js'
@@ -160,8 +160,8 @@ await t.test(
     give(join(target, 'a'), 0o640, [12, 34])
     await replace('2')
     const now = give(join(target, 'a'), 0o444, [13, 34])
-    t.match(await readHistory(target), [{ state: 'present' }, { state: 'whole' }])
-    await rollBack(target, { pin: { reason: 'test', until: 'released' } })
+    t.match(await history.read(target), [{ state: 'present' }, { state: 'whole' }])
+    await history.rollBack(target, { pin: { reason: 'test', until: 'released' } })
     t.same(contents(target), { a: '1' })
     t.equal(attributesOf(join(target, 'a')), now)
     t.match(await verifyDirectory(target), { intact: true })

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { DurableWriteError } from '../../src/durable/errors.js'
 import { setHold } from '../../src/durable/operator/hold.js'
-import { readPublication, replaceDirectory, replaceFile, rollBack, sameTarget } from '../../src/durable/index.js'
+import { readPublication, replaceDirectory, replaceFile, history as past, sameTarget } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
@@ -50,7 +50,7 @@ await t.test('what an operator has rolled back stays until he releases it', asyn
   const history = { keep: 1, maxAge: null }
   await replaceDirectory(target, { files: { a: '1' }, history })
   await replaceDirectory(target, { files: { a: '2' }, history })
-  await rollBack(target, { pin: { reason: 'INC-2', until: 'released' } })
+  await past.rollBack(target, { pin: { reason: 'INC-2', until: 'released' } })
   const confirm = (): void => void t.fail('nobody is asked')
   const error = await failed(removed(target, { force: true, confirm }))
   t.match(error, { reason: 'RolledBack', published: false, message: /INC-2.*nothing was changed.*--release/ })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { inParallel } from '../../src/parallel.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { readHold, readPublication } from '../../src/durable/look/inspect.js'
+import { readRecord, readPublication } from '../../src/durable/look/inspect.js'
 import { listKept } from '../../src/durable/look/list-kept.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { byItself, scene } from './rollback-story.js'
@@ -20,7 +20,11 @@ class Rebooted extends NodeFileSystem {
 /** Since when a target is pinned, by each of those who tell. */
 async function pinsAt(fs: NodeFileSystem, root: string, target: string): Promise<(number | undefined)[]> {
   const [kept] = await listKept(fs, root)
-  const said = [await readPublication(fs, target).then((found) => found?.pin), await readHold(fs, target), kept?.pin]
+  const said = [
+    await readPublication(fs, target).then((found) => found?.pin),
+    (await readRecord(fs, target))?.hold,
+    kept?.pin,
+  ]
   return said.map((pin) => pin?.since)
 }
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { readHistory, replaceDirectory } from '../../src/durable/index.js'
+import { history as past, replaceDirectory } from '../../src/durable/index.js'
 import { seeingAll } from '../seeing-all.js'
 import { findProgram } from './assets.js'
 import { Authority } from './authority.js'
@@ -55,7 +55,7 @@ await t.test("client-go's dynamic certificates load each rotation, and never a m
   }
   t.comment(`the longest took ${longest.toFixed(0)} ms`)
   t.ok(longest < 30_000, 'a watch saw it, and not the look that it takes each minute')
-  const kept = (await readHistory(target))?.map(({ state }) => state)
+  const kept = (await past.read(target))?.map(({ state }) => state)
   t.strictSame(kept, ['present', ...Array<string>(looking ? 5 : 3).fill('whole')])
   const old = readdirSync(dirname(target)).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
   t.strictSame(old, [], 'whoever only watches the files does not use them')

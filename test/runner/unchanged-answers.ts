@@ -7,7 +7,7 @@ import { AssertionError } from 'node:assert'
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { readHold, readPublication } from '../../src/durable/look/inspect.js'
+import { readRecord, readPublication } from '../../src/durable/look/inspect.js'
 import { readHistory } from '../../src/durable/look/read-history.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { codeOf } from '../../src/errors.js'
@@ -106,7 +106,7 @@ async function answersOf(path: string): Promise<unknown> {
   const [publication, history, hold] = await Promise.all([
     quiet(readPublication(fs, path)),
     quiet(readHistory(fs, path)),
-    quiet(readHold(fs, path)),
+    quiet(readRecord(fs, path).then((said) => said?.hold)),
   ])
   const { digest, publishedAt, objects, pendingHooks, pin, movedTo, relocation } = publication ?? {}
   const past = history?.map(({ sequence, why }) => ({ sequence, why }))

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { AgentConfiguration } from '../../config/types.js'
-import { NodeFileSystem, readKeeper } from '../../durable/index.js'
+import { NodeFileSystem, readRecord } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'
@@ -176,7 +176,7 @@ export class Drops {
   /** Whether another agent keeps it: that ends this at once. */
   async #isTaken(path: string): Promise<boolean> {
     const identity = this.#options.identity?.()
-    const keeper = await beside(path, () => readKeeper(path)).catch(() => undefined)
+    const keeper = (await beside(path, () => readRecord(path)).catch(() => undefined))?.keeper
     return identity !== undefined && keeper !== undefined && keeper !== identity
   }
 

@@ -1,5 +1,5 @@
 import type { DirectoryConfiguration } from '../../config/types.js'
-import { endRelocation, relocate } from '../../durable/index.js'
+import { relocation } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import { describeHostPathUser } from '../../static-pods/host-path-users.js'
@@ -51,7 +51,7 @@ export async function follow(
     } as const
     const usedBy = () => describeHostPathUser(from)
     const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
-    const progress = await relocate(to, { from, keep, publication, atNew, usedBy, lockTimeout, signal, log })
+    const progress = await relocation.goOn(to, { from, keep, publication, atNew, usedBy, lockTimeout, signal, log })
     const { result, ...rest } = progress
     return { kind: 'moving', to, ...rest, ...(result && { change: result.outcome, digest: result.digest }) }
   } catch (error) {
@@ -73,7 +73,7 @@ export async function endOtherMove(
 ): Promise<void> {
   if (!hasOtherMove(state)) return
   try {
-    await endRelocation(state.path, { lockTimeout, signal, log })
+    await relocation.end(state.path, { lockTimeout, signal, log })
     state.relocation = undefined
     state.movedTo = undefined
   } catch (error) {

@@ -1,8 +1,7 @@
 import { dirname } from 'node:path'
 import {
-  agentOf,
   atPlace,
-  letGoSince,
+  keeper,
   NodeFileSystem,
   readPublication,
   removePublished,
@@ -47,10 +46,10 @@ export async function removeDropped(path: string, dropping: Dropping): Promise<v
       if (record.publisher !== 'agent') throw stays('no agent has published what it holds')
       const same = await sameTarget(path, configured())
       if (same !== undefined) throw stays(`it is the same directory as ${same}, which is configured`)
-      const keeper = agentOf(record)
-      if (keeper === undefined) throw stays(`its record does not say which agent has published it; ${byHand}`)
-      if (keeper !== agent) throw stays('another agent publishes it now')
-      if (letGoSince(record) !== undefined || record.removing !== undefined) return
+      const agentNow = keeper.agentOf(record)
+      if (agentNow === undefined) throw stays(`its record does not say which agent has published it; ${byHand}`)
+      if (agentNow !== agent) throw stays('another agent publishes it now')
+      if (keeper.letGoSince(record) !== undefined || record.removing !== undefined) return
       if (isOwed()) throw new Error('its record does not say yet that it has left the configuration')
       throw stays(`it was published again since; ${byHand}`)
     },

@@ -66,12 +66,12 @@ usage or configuration, 3 published but not known to be durable, 75 another proc
 
 async function runAdopt(io: Io, path: string, options: AdoptOptions): Promise<void> {
   const target = await targetArgument(path)
-  const { disableCoreDumps, examineAdoption, planDirectory, replaceDirectory } = await import('../../durable/index.js')
+  const { adoption, disableCoreDumps, planDirectory, replaceDirectory } = await import('../../durable/index.js')
   disableCoreDumps()
   const log = createLogger(io, options)
   const { own, checks, result } = await interruptible(io, async (signal) => {
     const request = await requestBy(await askSource(target, { io, options, signal, as: adopting }), log, signal)
-    const { own, checks } = await examineAdoption(request, request.adopt ?? { replace: false })
+    const { own, checks } = await adoption.examine(request, request.adopt ?? { replace: false })
     if (own || !hasPassed(checks)) return { own, checks, result: undefined }
     if (options.dryRun === true) {
       await planDirectory(request)

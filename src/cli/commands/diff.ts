@@ -74,16 +74,16 @@ const otherwise = 'to compare what it held, use --from and --to with numbers'
 async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void> {
   const target = await targetArgument(path)
   const to = options.to ?? (options.from === undefined ? 'desired' : 'disk')
-  const [{ disableCoreDumps, readContent }, { compareContents }] = await Promise.all([
+  const [{ disableCoreDumps, history }, { compareContents }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../directories/compare.js'),
   ])
   disableCoreDumps()
   const shown = await interruptible(io, async (signal): Promise<ShownDiff> => {
     const asked = to === 'desired' ? await askSource(target, { io, options, signal, otherwise }) : undefined
-    const present = await readContent(target)
+    const present = await history.content(target)
     const newer = asked && (await desiredContent(asked, present))
-    const side = (which: number | 'disk') => (which === 'disk' ? present : readContent(target, which))
+    const side = (which: number | 'disk') => (which === 'disk' ? present : history.content(target, which))
     const before = await side(options.from ?? 'disk')
     const after = newer?.content ?? (await side(to === 'desired' ? 'disk' : to))
     const entries = compareContents(before, after, options.showText === true)

@@ -27,8 +27,8 @@ Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong
     )
     .action(async (target: string, options: OutputOptions) => {
       const path = await targetArgument(target)
-      const { readHistory } = await import('../../durable/index.js')
-      const contents = await readHistory(path)
+      const { history } = await import('../../durable/index.js')
+      const contents = await history.read(path)
       if (contents === undefined) {
         throw new Error(`holdfast has published nothing at ${path}: there is no record beside it`)
       }

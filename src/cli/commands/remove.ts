@@ -82,15 +82,18 @@ async function removeOnceUnused(
   signal: AbortSignal,
   log: Log,
 ): Promise<{ unproven?: true }> {
-  const [{ DurableWriteError, agentOf, letGoSince, removePublished, unprovenAt }, { describeHostPathUser }] =
-    await Promise.all([import('../../durable/index.js'), import('../../static-pods/host-path-users.js')])
+  const [{ keeper, removePublished, unprovenAt }, { DurableWriteError }, { describeHostPathUser }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../durable/errors.js'),
+    import('../../static-pods/host-path-users.js'),
+  ])
   const { force, release, requireProven = false, lockTimeout, wait = 0 } = options
   const usedBy = () => describeHostPathUser(target, options.podManifestDir)
   // The configuration may change while this waits.
   const confirm = async (record: KeptRecord) => {
     await refuseConfigured(target, options, removeItFirst)
-    if (force || letGoSince(record) !== undefined) return
-    await refuseOthers(target, agentOf(record), options.stateDirectory)
+    if (force || keeper.letGoSince(record) !== undefined) return
+    await refuseOthers(target, keeper.agentOf(record), options.stateDirectory)
     if (record.publisher === 'agent') throw keptByAgent(target)
   }
   // Before the removal: a failure here has changed nothing.

@@ -73,11 +73,11 @@ async function rollback(io: Io, path: string, options: RollbackOptions): Promise
   const until = typeof options.pin === 'number' ? Date.now() + options.pin : options.pin
   const log = createLogger(io, options)
   const result = await interruptible(io, async (signal) => {
-    const { disableCoreDumps, rollBack } = await import('../../durable/index.js')
+    const { disableCoreDumps, history } = await import('../../durable/index.js')
     disableCoreDumps()
     const confirmFiles = force ? undefined : await expiryCheck(target)
     const conditions = await findConditions(target, options, { log, signal })
-    return rollBack(target, {
+    return history.rollBack(target, {
       to,
       pin: { reason, until },
       force,
@@ -104,7 +104,7 @@ async function rollback(io: Io, path: string, options: RollbackOptions): Promise
 /** Refuses an expired certificate. A certificate that is not valid yet passes: the clock may be wrong. */
 async function expiryCheck(target: string): Promise<(files: ReadonlyMap<string, Uint8Array>) => void> {
   const [{ DurableWriteError }, { certificateBlocks }, { certificateDate }] = await Promise.all([
-    import('../../durable/index.js'),
+    import('../../durable/errors.js'),
     import('../../directories/certificates.js'),
     import('../../directories/validate.js'),
   ])

@@ -18,13 +18,14 @@ export async function findPublishedSource(from: string): Promise<PublishedSource
   const path = resolve(from)
   // Most sources have nothing of holdfast's beside them: then the half of the core that reads records is not loaded.
   if (!hasRecords(dirname(path))) return undefined
-  const { readForm } = await import('../../durable/index.js')
-  const form = await readForm(path).catch((error: unknown) => {
+  const { readRecord } = await import('../../durable/index.js')
+  const said = await readRecord(path).catch((error: unknown) => {
     // A user without the right to read its record copies it as any other directory.
     if (codeOf(error) === 'EACCES') return undefined
     throw error
   })
   const status = statusOf(path)
+  const form = said?.form === 'file' ? undefined : said?.form
   if (form === undefined || status?.isDirectory() !== true) return undefined
   const { modeAt } = await import('../../durable/publishing.js')
   const modeOf = (at: string, mode: number): Promise<number> => modeAt(at, mode & 0o7777)

@@ -4,6 +4,7 @@ import {
   atPlace,
   probeJournal,
   fsyncAll,
+  isUnproven,
   listsDigest,
   otherLists,
   type HeldLock,
@@ -23,8 +24,8 @@ import {
 import { DurableWriteError, leftAsItWas, wrapError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { quarantineForeign } from '../keep/index.js'
-import { compare, readPublication } from '../look/index.js'
-import { readAllRecords } from '../record/index.js'
+import { readPublication } from '../look/index.js'
+import { compare, namedRecords, readAllRecords } from '../record/index.js'
 import type { Log } from '../../log.js'
 import { NodeFileSystem } from '../posix/index.js'
 import {
@@ -318,6 +319,17 @@ export class Disk {
   }
 
   /** fsync of one open directory. @throws the system's failure */
+  /** Whether durability is not proven for a path whose mount is that of an existing directory. @throws DurableWriteError where that is refused */
+  async isUnproven(path: string, directory: string, requireProven: boolean): Promise<boolean> {
+    const mount = await this.inDirectory(directory, (opened) => this.fs.mount(opened))
+    return mount !== undefined && isUnproven(path, mount, requireProven)
+  }
+
+  /** The names of records in a directory, each with the target that it names; undefined where it is torn. */
+  recordsIn(directory: Descriptor): Promise<{ entry: string; name: string | undefined }[]> {
+    return namedRecords(this.fs, directory)
+  }
+
   async syncDirectory(directory: Descriptor): Promise<void> {
     await fsyncAll(this.fs, [directory])
   }

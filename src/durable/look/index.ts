@@ -4,10 +4,9 @@ export { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlie
 export { isGone } from './gone.js'
 export { usesOf } from './in-use.js'
 export {
-  compare,
   publicationIn,
-  readForm,
-  readHold,
+  readRecord,
+  type RecordSaid,
   readPublication,
   readPublishedFiles,
   readTarget,

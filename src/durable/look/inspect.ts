@@ -19,7 +19,18 @@ import {
   type Tree,
   readWhole,
 } from '../path/index.js'
-import { letGoSince, digestBy, isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
+import {
+  agentOf,
+  compare,
+  letGoSince,
+  digestBy,
+  isInForce,
+  isPinned,
+  type RecordKind,
+  type StoredRecord,
+  recordFor,
+  withRecord,
+} from '../record/index.js'
 import { openOffMounts } from '../target/index.js'
 import { findRetired } from '../keep/index.js'
 import type { Hold, Pin, Publication } from '../types.js'
@@ -30,6 +41,15 @@ import type { Hold, Pin, Publication } from '../types.js'
  */
 
 const looks = 8
+
+/** What a record says without a look at the content. */
+export interface RecordSaid {
+  readonly form: RecordKind
+  /** Which agent keeps the target; undefined: it names none. */
+  readonly keeper: string | undefined
+  /** An operator's hold that is in force, or his pin. */
+  readonly hold: Hold | Pin | undefined
+}
 
 /** What the newest record says of the target, compared with the disk; undefined where nothing was ever published. */
 export async function readPublication(fs: FileSystem, target: string): Promise<Publication | undefined> {
@@ -82,12 +102,6 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look<Publicatio
     const seen = await publicationIn(fs, target, parent, name, records)
     return seen && { state: seen.state, sequence: seen.record.sequence, quiet: seen.state.differences.length === 0 }
   })
-}
-
-/** In which form a directory was published; undefined where none was. The target itself is not read. */
-export async function readForm(fs: FileSystem, target: string): Promise<'exchange' | 'symlink' | undefined> {
-  const kind = await withRecord(fs, target, (_parent, _name, [newest]) => Promise.resolve(newest?.kind))
-  return kind === 'file' ? undefined : kind
 }
 
 /**
@@ -223,28 +237,6 @@ export async function formDifferences(
   }
 }
 
-/** What on the disk is not as it was published. */
-export function compare(
-  record: Pick<StoredRecord, 'entries' | 'keepsAttributes'>,
-  tree: Tree | undefined,
-): Publication['differences'] {
-  const actual = new Map((tree?.entries ?? []).map((entry) => [entry.path, entry]))
-  const differences: Publication['differences'] = []
-  for (const entry of record.entries) {
-    const found = actual.get(entry.path)
-    actual.delete(entry.path)
-    const path = entry.path === '' ? '.' : entry.path
-    if (!found) differences.push({ path, problem: 'missing' })
-    else if (found.type !== entry.type) differences.push({ path, problem: 'type' })
-    else if (found.sha256 !== entry.sha256) differences.push({ path, problem: 'content' })
-    else if (record.keepsAttributes === true) continue
-    else if (found.mode !== entry.mode) differences.push({ path, problem: 'mode' })
-    else if (found.uid !== entry.uid || found.gid !== entry.gid) differences.push({ path, problem: 'owner' })
-  }
-  for (const path of actual.keys()) differences.push({ path, problem: 'unexpected' })
-  return differences
-}
-
 /**
  * Of these records, newest first, the one that speaks of a target. Reads the target only where its inode and content decide: a publication
  * killed before its exchange leaves a record that does not count.
@@ -261,8 +253,8 @@ export async function speakingRecord(
   return recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind))
 }
 
-/** The hold that is in force, or the pin. */
-export async function readHold(fs: FileSystem, target: string): Promise<Hold | Pin | undefined> {
+/** What the record that speaks for a target says of it: see RecordSaid. */
+export async function readRecord(fs: FileSystem, target: string): Promise<RecordSaid | undefined> {
   const found = await lookUntilQuiet(() =>
     withRecord(fs, target, async (parent, name, records, missed) => {
       refuseMissed(target, records, missed)
@@ -270,9 +262,10 @@ export async function readHold(fs: FileSystem, target: string): Promise<Hold | P
       return state && { state, sequence: state.sequence, quiet: true }
     }),
   )
-  const { hold, pin } = found ?? {}
+  if (found === undefined) return undefined
+  const { kind, hold, pin } = found
   const pinned = isPinned(pin, fs.now()) ? pin : undefined
-  return isInForce(hold, fs.now()) ? hold : pinned
+  return { form: kind, keeper: agentOf(found), hold: isInForce(hold, fs.now()) ? hold : pinned }
 }
 
 /** The named files of a published directory, from the disk; leaves out those that have gone. */

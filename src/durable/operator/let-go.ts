@@ -1,6 +1,5 @@
 import type { FileSystem } from '../file-system.js'
 import { agentOf, letGoSince, recordBody, type StoredRecord, withRecord } from '../record/index.js'
-import { publicationIn } from '../look/index.js'
 import { checkTarget } from '../path/index.js'
 import { rewriteRecord } from './rewrite-record.js'
 import type { HoldOptions } from '../types.js'
@@ -39,12 +38,4 @@ export async function letGo(
     return recordBody({ ...said, letGo: { since: fs.now(), publishedAt } }, { hold, pin, removing })
   }
   return isKept(await rewriteRecord(fs, target, doing, change, options))
-}
-
-/** Which agent keeps it. */
-export async function readKeeper(fs: FileSystem, target: string): Promise<string | undefined> {
-  return withRecord(fs, target, async (parent, name, records) => {
-    const seen = await publicationIn(fs, target, parent, name, records)
-    return seen && agentOf(seen.record)
-  })
 }

@@ -59,7 +59,7 @@ export {
   type Identity,
   type Standing,
 } from './place.js'
-export { unprovenAt, unprovenRefused } from './proof.js'
+export { isUnproven, unprovenAt, unprovenRefused } from './proof.js'
 export { attempt, makeWritable, refuseMounted, remove, removeInside } from './remove.js'
 export {
   atPlace,

@@ -1,5 +1,5 @@
 import { unfit, type DurableWriteError } from '../errors.js'
-import type { FileSystem } from '../file-system.js'
+import type { FileSystem, Mount } from '../file-system.js'
 import { atPlace } from './resolve.js'
 
 /* Whether writes at a path are known to survive a power cut. */
@@ -10,10 +10,14 @@ export async function unprovenAt(
   path: string,
   requireProven: boolean | undefined,
 ): Promise<{ unproven?: true }> {
-  const { type, proven } = await atPlace(fs, path, ({ anchor }) => fs.mount(anchor))
-  if (proven) return {}
-  if (requireProven !== true) return { unproven: true }
-  throw unprovenRefused(path, type, 'leave out --require-proven')
+  const mount = await atPlace(fs, path, ({ anchor }) => fs.mount(anchor))
+  return isUnproven(path, mount, requireProven) ? { unproven: true } : {}
+}
+
+/** The same of a path for which this mount decides. */
+export function isUnproven(path: string, { type, proven }: Mount, requireProven: boolean | undefined): boolean {
+  if (!proven && requireProven === true) throw unprovenRefused(path, type, 'leave out --require-proven')
+  return !proven
 }
 
 /** `otherwise`: what to do to have it done all the same. */

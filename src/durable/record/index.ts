@@ -9,6 +9,7 @@ export {
   RecordFile,
   append,
   completeHook,
+  namedRecords,
   nextSequence,
   readAllRecords,
   readRecords,
@@ -17,6 +18,7 @@ export {
   type Records,
 } from './record-files.js'
 export {
+  compare,
   demanding,
   describes,
   digestBy,

@@ -30,7 +30,7 @@ import {
   newerObjects,
 } from './record.js'
 import { encodeLine, type Line, readLines, wholeLines } from './record-lines.js'
-import { knownFields } from './record-fields.js'
+import { isText, knownFields } from './record-fields.js'
 import type { RecordedObject } from '../types.js'
 
 /*
@@ -111,14 +111,28 @@ export async function readRecords(
 
 /** The records of all targets in a directory: staging names of a family are named by any of them. */
 export async function readAllRecords(fs: FileSystem, parent: Descriptor): Promise<RecordBody[]> {
-  const bodies: RecordBody[] = []
+  return (await firstLines(fs, parent)).flatMap(({ line }) => (isBody(line) ? [line] : []))
+}
+
+/** The names of all records in a directory, each with the target that it names; undefined where it is torn. */
+export async function namedRecords(
+  fs: FileSystem,
+  parent: Descriptor,
+): Promise<{ entry: string; name: string | undefined }[]> {
+  return (await firstLines(fs, parent)).map(({ entry, line }) => ({
+    entry,
+    name: line && 'name' in line && isText(line.name) ? line.name : undefined,
+  }))
+}
+
+async function firstLines(fs: FileSystem, parent: Descriptor): Promise<{ entry: string; line: object | undefined }[]> {
+  const lines: { entry: string; line: object | undefined }[] = []
   for (const entry of await fs.list(parent)) {
     if (!recordPattern.test(entry)) continue
     const text = await readRecordFile(fs, parent, entry)
-    const [body] = typeof text === 'string' ? wholeLines(text) : []
-    if (isBody(body)) bodies.push(body)
+    if (typeof text === 'string') lines.push({ entry, line: wholeLines(text)[0] })
   }
-  return bodies
+  return lines
 }
 
 /**

@@ -11,6 +11,7 @@ import type {
   Hold,
   LetGoMark,
   Pin,
+  Publication,
   Publisher,
   RecordedObject,
   Relocation,
@@ -216,6 +217,28 @@ export function describes(record: Described, tree: Pick<Tree, 'digest' | 'entrie
     const entry = entries[index]
     return entry?.path === path && entry.type === type && entry.sha256 === sha256
   })
+}
+
+/** What on the disk is not as it was published. */
+export function compare(
+  record: Pick<Described, 'entries' | 'keepsAttributes'>,
+  tree: Tree | undefined,
+): Publication['differences'] {
+  const actual = new Map((tree?.entries ?? []).map((entry) => [entry.path, entry]))
+  const differences: Publication['differences'] = []
+  for (const entry of record.entries) {
+    const found = actual.get(entry.path)
+    actual.delete(entry.path)
+    const path = entry.path === '' ? '.' : entry.path
+    if (!found) differences.push({ path, problem: 'missing' })
+    else if (found.type !== entry.type) differences.push({ path, problem: 'type' })
+    else if (found.sha256 !== entry.sha256) differences.push({ path, problem: 'content' })
+    else if (record.keepsAttributes === true) continue
+    else if (found.mode !== entry.mode) differences.push({ path, problem: 'mode' })
+    else if (found.uid !== entry.uid || found.gid !== entry.gid) differences.push({ path, problem: 'owner' })
+  }
+  for (const path of actual.keys()) differences.push({ path, problem: 'unexpected' })
+  return differences
 }
 
 /** The digest by which a record names what the disk holds, where it is of that; else the disk's own. */

@@ -94,7 +94,7 @@ async function removeLeftovers(
   const path = dirname(directory.target)
   await disk.inDirectory(path, async (parent) => {
     const leftovers = isPublished
-      ? await orphanedRecords(disk.fs, parent, pod, revision)
+      ? await orphanedRecords(disk, parent, pod, revision)
       : await leftoversOf(disk, parent, pod, revision, path, log)
     if (leftovers.length === 0) return
     // A killed prune may have renamed a revision away without making the rename durable.

@@ -20,5 +20,5 @@ export async function leftoversOf(
   log: Log,
 ): Promise<string[]> {
   const staged = await disk.stagedLeftovers(parent, path, namesFor('', revisionFamily(pod)), log)
-  return [...(await orphanedRecords(disk.fs, parent, pod, newest)), ...staged]
+  return [...(await orphanedRecords(disk, parent, pod, newest)), ...staged]
 }

@@ -97,7 +97,6 @@ export const equivalents: readonly Listed[] = [
     mutants: [
       `topNames counted _.split('/', 1)`,
       `relationOf counted _.slice(_.length).split('/', 1)`,
-      `nameIn counted (await readWhole(_, _)).toString('utf8').split('\\n', 1)`,
     ],
   },
   {

@@ -193,7 +193,7 @@ async function rollBackTo(place: Place, content: number): Promise<Result> {
   if (isThere && (await heldBy(place)) === 'pinned') return { outcome: 'unchanged' }
   const earlier = earlierContents(place).find(({ number }) => number === content)
   const pin = { reason: '', until: 'released' } as const
-  const { outcome } = await durable.rollBack(path, { to: earlier?.sequence, pin })
+  const { outcome } = await durable.history.rollBack(path, { to: earlier?.sequence, pin })
   return { outcome }
 }
 
@@ -217,7 +217,9 @@ async function pastProblem(
   how: HowFar,
 ): Promise<string | undefined> {
   const earlier = new Map(earlierContents(place).map((one) => [one.sequence, one] as const))
-  const recorded = ((await place.durable.readHistory(place.path)) ?? []).filter(({ replacedAt }) => replacedAt !== null)
+  const recorded = ((await place.durable.history.read(place.path)) ?? []).filter(
+    ({ replacedAt }) => replacedAt !== null,
+  )
   const found: number[] = []
   for (const { sequence, state } of recorded) {
     const { number, problem = 'it is gone' } = earlier.get(sequence) ?? {}

@@ -15,7 +15,7 @@ async function publish(target: string, version: string, keep?: number): Promise<
 
 /** Earlier contents: whole, each in a record, and one of these numbers of them. */
 async function pastOf(target: string, ...counts: readonly number[]): Promise<string[]> {
-  const past = ((await (await library()).readHistory(target)) ?? []).filter(({ state }) => state !== 'present')
+  const past = ((await (await library()).history.read(target)) ?? []).filter(({ state }) => state !== 'present')
   const damaged = past.filter(({ state }) => state !== 'whole').map(({ problem }) => problem ?? '')
   const id = createHash('sha256').update(basename(target)).digest('hex').slice(0, 16)
   const names = readdirSync(dirname(target)).filter((name) => /^\.\d+-/.test(name.replace(`.holdfast-${id}`, '')))
@@ -73,13 +73,13 @@ const rollback: Scenario = {
   },
   args: (root) => ['rollback', certs(root), '--pin', 'released', '-o', 'json'],
   async again(root) {
-    const { readPublication, replaceDirectory, rollBack } = await library()
+    const { readPublication, replaceDirectory, history } = await library()
     const target = certs(root)
     const found = await readPublication(target)
     const isThere = found?.pin !== undefined && found.differences.length === 0 && found.settled
     // Without a source for a rollback: the leftovers go with the next publication.
     if (isThere) return [(await replaceDirectory(target, { files: synced('new') })).outcome]
-    return [(await rollBack(target, { pin: { reason: '', until: 'released' } })).outcome]
+    return [(await history.rollBack(target, { pin: { reason: '', until: 'released' } })).outcome]
   },
   beside: (root) => pastOf(certs(root), 1, 2),
   before: ['flock LOCK', 'io_submit ', 'io_getevents '],

@@ -1,5 +1,5 @@
 /* What those who read a disk find there: read from the model itself, and by the looks of the program. */
-import { readHold, readPublication } from '../../../src/durable/look/index.js'
+import { readRecord, readPublication } from '../../../src/durable/look/index.js'
 import { readHistory } from '../../../src/durable/look/read-history.js'
 import type { Publication } from '../../../src/durable/types.js'
 import { codeOf } from '../../../src/errors.js'
@@ -79,7 +79,7 @@ export async function saidOf(disk: ModelDisk, path: string, user: ModelProcess['
   const history = await quiet(readHistory(fs, path))
   return {
     publication: typeof found === 'string' ? found : { ...found, settled: true, durable: true },
-    hold: await quiet(readHold(fs, path)),
+    hold: await quiet(readRecord(fs, path).then((said) => said?.hold)),
     past: Array.isArray(history) ? history.map(({ sequence, why, state }) => ({ sequence, why, state })) : history,
   }
 }

@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import type { Descriptor } from '../../../src/durable/file-system.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
-import { readHistory, readPublication, replaceDirectory, replaceFile } from '../../../src/durable/index.js'
+import { history as past, readPublication, replaceDirectory, replaceFile } from '../../../src/durable/index.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { removePublished } from '../../../src/durable/remove/removal.js'
@@ -56,7 +56,7 @@ await t.test('each form goes, with its history, its leftovers and its record; ot
   const history = { keep: 2, maxAge: null }
   const directory = join(root, 'directory')
   for (const text of ['1', '2', '3']) await replace(directory, text, { history })
-  t.equal((await readHistory(directory))?.length, 3)
+  t.equal((await past.read(directory))?.length, 3)
   const links = join(root, 'links')
   await replaceDirectory(links, { files: { a: '1', 'b/c': '2' }, publish: 'symlink' })
   const file = join(root, 'file')
@@ -219,10 +219,10 @@ await t.test('a removal that was interrupted goes on, or a publication takes its
     t.same((await readPublication(published))?.differences, [])
     t.equal((await readPublication(published))?.removing, undefined)
     t.same(contents(published), { 'a/key': '3' })
-    for (const { state } of (await readHistory(published)) ?? []) t.not(state, 'damaged')
+    for (const { state } of (await past.read(published)) ?? []) t.not(state, 'damaged')
     const beside = left(join(published, '..')).filter((name) => name !== basename(published))
     t.equal(beside.filter((name) => !name.includes('-', 20)).length, 1, 'one record')
-    t.equal((await readHistory(published))?.length, 1 + beside.length - 1)
+    t.equal((await past.read(published))?.length, 1 + beside.length - 1)
   }
 })
 

@@ -17,13 +17,13 @@ import { OverlappingTargets } from '../../../src/durable/errors.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
 import { letGo } from '../../../src/durable/operator/let-go.js'
 import {
-  examineAdoption,
-  readHold,
+  adoption,
+  readRecord,
   removePublished,
   replaceDirectories,
   replaceDirectory,
   replaceFile,
-  rollBack,
+  history,
 } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
@@ -56,7 +56,7 @@ const calls: Readonly<Record<string, (target: string) => Promise<unknown>>> = {
   hold: (target) => setHold(real, target, hold, {}),
   remove: (target) => removePublished(target),
   'remove --force': (target) => removePublished(target, { force: true }),
-  rollback: (target) => rollBack(target, { to: 1, pin: { reason: '', until: 'released' } }),
+  rollback: (target) => history.rollBack(target, { to: 1, pin: { reason: '', until: 'released' } }),
 }
 
 /** Two targets, one in the other, as 0.2.0 let them be published: the outer one's record is put away meanwhile. */
@@ -90,7 +90,7 @@ for (const [name, call] of Object.entries(calls)) {
     t.match(below, ` lies in ${outer}, which holdfast publishes as a whole; nothing was changed`)
     t.match(below, record)
     t.same(all(parent), before, 'nothing is touched')
-    t.match(await readHold(inner), hold)
+    t.match((await readRecord(inner))?.hold, hold)
   })
 }
 
@@ -107,7 +107,7 @@ await t.test('no call publishes in a target, held or not, by any path', async (t
   for (const path of [...inside, `${parent}/./outer//sub/../inner`, join(parent, 'link/inner')]) {
     await refuse(path, (target) => replaceDirectory(target, { files }))
     await refuse(path, (target) => replaceFile(target, 'x'))
-    await refuse(path, (target) => examineAdoption({ target, files }, { replace: false }))
+    await refuse(path, (target) => adoption.examine({ target, files }, { replace: false }))
   }
   t.same(all(parent), before, 'not even the directories above it are made')
   await setHold(real, outer, hold, {})
@@ -125,7 +125,7 @@ await t.test('a file that is a target keeps the directory around it', async (t) 
   t.match(await refusal(replaceDirectory(parent, { files })), file)
   rmSync(join(parent, namesFor('d').lock))
   t.same(all(parent), before, 'beside the lock, which every publication makes')
-  t.match((await examineAdoption({ target: join(parent, 'd'), files }, { replace: true })).checks, [
+  t.match((await adoption.examine({ target: join(parent, 'd'), files }, { replace: true })).checks, [
     { verdict: 'passed' },
     { verdict: 'refused', message: new RegExp(`^${file}, which holdfast publishes`) },
   ])
