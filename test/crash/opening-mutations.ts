@@ -19,6 +19,9 @@ export const openings: readonly Mutation[] = [
     'links are followed to files': without('NodeFileSystem.openFile', 'O_NOFOLLOW'),
     'links are followed in paths, without openat2': without('walkNoSymlinks', 'O_NOFOLLOW'),
   }),
+  ...caught([ownTest('durable/calls'), ownTest('durable/interrupted-calls')], {
+    'links of other users are followed on the way to a target': becomes(true, 'isTrusted', '&&'),
+  }),
   ...caught([ownTest()], {
     'openat2 crosses mounts': without('openOnSameMount', 'resolveNoMounts'),
   }),

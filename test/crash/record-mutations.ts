@@ -17,6 +17,9 @@ export const records: readonly Mutation[] = [
     'an aborted publication takes from what is kept': without('beyond', 'filter 2/2'),
     'what was let go goes with its hold': becomes(true, 'isFinished', '&&'),
   }),
+  ...caught([ownTest('interrupted-calls')], {
+    'a status that meets a publication is not looked at again': becomes(true, 'lookUntilQuiet', '&& 1/2'),
+  }),
   ...caught([ownTest('record-bounds')], {
     'a record has no bound': without('add', 'length 1/3'),
   }),

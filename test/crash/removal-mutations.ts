@@ -14,6 +14,9 @@ export const removals: readonly Mutation[] = [
       move('Removal.#finish', '#sync 3/3', 'clean'),
     ],
   }),
+  ...caught([ownTest('interrupted-calls')], {
+    'an abort is looked at after the target has left': move('Removal.#takeAway', 'aborted 1/2', '#finish'),
+  }),
   ...caught([ownTest()], {
     'what a removal has renamed counts as durably gone': without('isKnown', '||', 1),
     'nobody looks again whether somebody uses it': drop('Removal.#confirm', '#refuseUsed'),

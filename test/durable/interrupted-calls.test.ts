@@ -1,9 +1,10 @@
 /*
- * Before every call of the scenes marked so, another process publishes at the same path, once and twice, or the caller aborts. The end of
- * two callers must be as if one had come after the other, and an aborted caller gets the truth.
+ * Before every call of the scenes marked so, another process publishes at the same path, once and twice, another user puts a link above the
+ * target, or the caller aborts. The end of two callers must be as if one had come after the other, and an aborted caller gets the truth.
  */
 import t from 'tap'
 import { drawn } from './calls/faults.js'
+import { replaceByLink } from './calls/links.js'
 import { another, keyOf, orderOf, ordersOf, stateOf } from './calls/orders.js'
 import { play, type Played } from './calls/play.js'
 import { breachOf, ruleNames, type RuleName, shown } from './calls/rules.js'
@@ -48,6 +49,20 @@ for (const scene of scenes.filter(({ meets }) => meets)) {
       t.equal(breaches[0], undefined, `${breaches.length} breaches`)
     })
   }
+
+  await t.test(`another user puts a link above before each call of "${scene.name}"`, async (t) => {
+    const undisturbed = await play(scene)
+    const breaches: string[] = []
+    for (const { index } of drawn(undisturbed.calls)) {
+      const played = await play(scene, { meanwhile: { index, act: replaceByLink }, undisturbed })
+      const breach = await breachOfRules(played, [
+        'each descriptor is closed',
+        'nothing is opened through a link of others',
+      ])
+      if (breach !== undefined) breaches.push(breach)
+    }
+    t.equal(breaches[0], undefined, `${breaches.length} breaches`)
+  })
 
   await t.test(`the caller aborts before each call of "${scene.name}"`, async (t) => {
     const undisturbed = await play(scene)

@@ -10,6 +10,7 @@ import { deviceOf, type ModelDisk } from '../../crash/model/model-disk.js'
 import { powerCut } from '../../crash/model/power-cut.js'
 import { errorsIn, faultOfAnswer, hasWarned, isLie } from './judge-answers.js'
 import type { Played } from './play.js'
+import { beyondLinksOfOthers } from './links.js'
 import { differencesOf, lastingOf, saidOf, targetsOn, viewOf, visibleInodes } from './readers.js'
 import { type Call, isChange, isOnDisk } from './recorder.js'
 
@@ -357,6 +358,16 @@ const answersAreTrue: Check = async (played) => {
   return what === undefined ? undefined : { what }
 }
 
+const nothingBeyondLinksOfOthers: Check = ({ calls, start, end }) => {
+  const beyond = new Map([...beyondLinksOfOthers(start), ...beyondLinksOfOthers(end)])
+  if (beyond.size === 0) return undefined
+  for (const call of calls) {
+    const link = call.on.map((inode) => beyond.get(inode)).find((one) => one !== undefined)
+    if (link !== undefined) return { at: call, what: `works on what only the link ${link} of another user leads to` }
+  }
+  return undefined
+}
+
 interface Rule {
   /** What would be lost without it. */
   readonly protects: string
@@ -412,6 +423,11 @@ export const rules = {
   'nothing staged is left': {
     protects: 'private keys stay beside the target, and a directory fills up',
     check: nothingStagedIsLeft,
+  },
+  'nothing is opened through a link of others': {
+    protects: "another user's link has root publish into, or remove from, a directory of that user's choice",
+    check: nothingBeyondLinksOfOthers,
+    looks: true,
   },
   'the answer is true of the disk': {
     protects: 'a caller acts on what did not happen',

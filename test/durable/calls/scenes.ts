@@ -3,6 +3,7 @@ import { beside } from './beside.js'
 import { forms } from './forms.js'
 import { goingBack } from './going-back.js'
 import { leaving } from './leaving.js'
+import { links } from './links.js'
 import { looks } from './looks.js'
 import { operations } from './operations.js'
 import { places } from './places.js'
@@ -20,6 +21,7 @@ export const scenes: readonly Scene[] = [
   ...removing,
   ...places,
   ...beside,
+  ...links,
   ...looks,
   ...leaving,
   ...goingBack,
