@@ -6,9 +6,11 @@ import { project } from '../project.js'
 import { type Edit, edited } from './changes.js'
 import { withOtherNames } from './mutants/shown.js'
 import { editsOf, misfit, testFile } from './mutation.js'
+import { oracleScores, type Row } from './mutation-table.js'
 import { mutations } from './mutations.js'
 import { Core } from './places.js'
 import { compile, core, coreTexts } from './program.js'
+import { isOnTheModel, oracles, oracleTrials } from './suites.js'
 
 /** So many mutations quote the source, and break when a variable is renamed: they may only become fewer. */
 const quotedAtMost = 21
@@ -82,5 +84,27 @@ await t.test('each module that a suite loads from a build is there', (t) => {
     [...new Set(named)].filter((path) => !existsSync(join(project, path))),
     [],
   )
+  t.end()
+})
+
+await t.test('the score of an oracle counts what it catches, and what no other oracle does', (t) => {
+  const mutation = mutations.find(isOnTheModel)
+  if (!mutation) throw new Error('the model disk has no mutation')
+  const trials = oracleTrials(mutation)
+  t.same([...new Set(trials.map(({ oracle }) => oracle))], [...oracles])
+  const row = (...catching: readonly string[]): Row => ({
+    mutation,
+    seconds: 0,
+    cells: trials.map((trial) => ({
+      trial,
+      complaint: '',
+      words: catching.includes(trial.oracle ?? '') ? ['caught'] : [],
+    })),
+  })
+  const scores = oracleScores([row('unit', 'model'), row('model'), row(), row('failures')])
+  t.match(scores, /\| unit \| 1 of 4 \(25 %\) \| 0 \|/)
+  t.match(scores, /\| rules \| 0 of 4 \(0 %\) \| 0 \|/)
+  t.match(scores, /\| failures \| 1 of 4 \(25 %\) \| 1 \|/)
+  t.match(scores, /\| model \| 2 of 4 \(50 %\) \| 1 \|/)
   t.end()
 })

@@ -1,6 +1,15 @@
 import { editsOf, type Mutation, type SuiteName, suiteNames } from './mutation.js'
 import { makeProgram } from './program.js'
-import { matrixTrials, run, type Trial, trialOf, type TrialResult, wholeTrials } from './suites.js'
+import {
+  matrixTrials,
+  oracles,
+  oracleTrials,
+  run,
+  type Trial,
+  trialOf,
+  type TrialResult,
+  wholeTrials,
+} from './suites.js'
 
 export interface Row {
   readonly mutation: Mutation
@@ -11,9 +20,9 @@ export interface Row {
 export interface Extent {
   /**
    * `usual`: what must catch it and is cheapest; `matrix`: each quick suite before every mutation; `long`: every
-   * suite as a whole.
+   * suite as a whole; `oracles`: each oracle alone.
    */
-  readonly extent: 'usual' | 'matrix' | 'long'
+  readonly extent: 'usual' | 'matrix' | 'long' | 'oracles'
   /** Only this suite; '' for all. */
   readonly suite: string
   readonly isRoot: boolean
@@ -23,8 +32,8 @@ export interface Extent {
   readonly seconds: number
 }
 
-/** Longest time for one suite with one mutation, in milliseconds: a hang counts as caught. */
-const patience = { long: 1_800_000, matrix: 900_000, usual: 240_000 }
+/** Longest time for one suite with one mutation, in milliseconds: one that hangs has been caught. */
+const patience = { long: 1_800_000, matrix: 900_000, oracles: 900_000, usual: 240_000 }
 
 /** Each kind of fsync is also taken out on real disks, whatever else has caught it. */
 function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent): Trial[] {
@@ -37,6 +46,7 @@ function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent):
         trialOf(catcher, mutation),
       ),
     matrix: () => matrixTrials(mutation),
+    oracles: () => oracleTrials(mutation),
     long: () => wholeTrials(mutation),
   }[extent]()
   return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
@@ -61,11 +71,15 @@ export async function runMutations(
     await inTurns(mutations, extent.width, async (mutation) => {
       const began = performance.now()
       if (began > until) return
-      for (const trial of trialsFor(mutation, { ...extent, extent: 'usual' })) await unmutated.try(trial)
+      const green = extent.extent === 'oracles' ? 'oracles' : 'usual'
+      for (const trial of trialsFor(mutation, { ...extent, extent: green })) await unmutated.try(trial)
       const program = makeProgram(editsOf(mutation))
       try {
         const cells: (TrialResult & { trial: Trial })[] = []
         for (const trial of trialsFor(mutation, extent)) {
+          // One test of an oracle that has caught it speaks for the others.
+          if (trial.oracle && cells.some((cell) => cell.trial.oracle === trial.oracle && cell.words.length > 0))
+            continue
           const result = await run(trial, program.directory, patience[extent.extent])
           cells.push({ ...result, trial })
         }
@@ -154,4 +168,18 @@ export function survivors(rows: readonly Row[]): Row[] {
 /** Mutations for which nothing could be run here. */
 export function untried(rows: readonly Row[]): Row[] {
   return rows.filter(({ cells }) => cells.length === 0)
+}
+
+/** The score of each oracle, as a table for people: how many it catches, and how many that no other one does. */
+export function oracleScores(rows: readonly Row[]): string {
+  const caughtBy = rows.map(
+    ({ cells }) => new Set(cells.filter(({ words }) => words.length > 0).map(({ trial }) => trial.oracle)),
+  )
+  const lines = oracles.map((oracle) => {
+    const caught = caughtBy.filter((by) => by.has(oracle))
+    const alone = caught.filter(({ size }) => size === 1).length
+    const share = ((100 * caught.length) / rows.length).toFixed(0)
+    return `| ${oracle} | ${caught.length} of ${rows.length} (${share} %) | ${alone} |`
+  })
+  return ['| oracle | catches | no other one does |', '| --- | --- | --- |', ...lines].join('\n')
 }

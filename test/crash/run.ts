@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import { type Row, runMutations, survivors, table, untried } from './mutation-table.js'
+import { oracleScores, type Row, runMutations, survivors, table, untried } from './mutation-table.js'
 import { mutations } from './mutations.js'
 import { misfit } from './mutation.js'
 import { makeProgram } from './program.js'
-import { runProgram } from './suites.js'
+import { isOnTheModel, runProgram } from './suites.js'
 import { randomFrom, shuffled } from './syscalls/random.js'
 
 /*
@@ -14,6 +14,7 @@ import { randomFrom, shuffled } from './syscalls/random.js'
  *   --draw-seed N        draws the same order again
  *   --long               the model at full extent; every suite as a whole before every mutation
  *   --matrix             each quick suite before every mutation: what else sees it, beside what must
+ *   --oracles            each oracle alone before mutations of what the model disk has: prints how many each catches
  *   --no-mutations       the model alone
  *   --no-model           the mutations alone
  *   --mutation TEXT      only mutations whose name holds this
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: process.env['HOLDFAST_SEED'] ?? '1' },
     long: { type: 'boolean', default: false },
     matrix: { type: 'boolean', default: false },
+    oracles: { type: 'boolean', default: false },
     'no-mutations': { type: 'boolean', default: false },
     'no-model': { type: 'boolean', default: false },
     draw: { type: 'string', default: 'Infinity' },
@@ -65,13 +67,14 @@ function inOrder<T>(all: readonly T[]): readonly T[] {
 async function mutationTable(): Promise<void> {
   const { long, matrix, suite } = values
   const extent = {
-    extent: long ? 'long' : matrix ? 'matrix' : 'usual',
+    extent: values.oracles ? 'oracles' : long ? 'long' : matrix ? 'matrix' : 'usual',
     suite,
     isRoot: process.geteuid?.() === 0,
     width: 2,
     seconds: Number(values.draw),
   } as const
-  const chosen = inOrder(mutations.filter(({ name }) => name.includes(values.mutation)))
+  const named = mutations.filter(({ name }) => name.includes(values.mutation))
+  const chosen = inOrder(values.oracles ? named.filter(isOnTheModel) : named)
   // All of them at once, before anything runs for minutes.
   const unfit = chosen.flatMap((mutation) => misfit(mutation) ?? [])
   if (unfit.length > 0) throw new Error(`the core has changed, and these must follow it:\n${unfit.join('\n')}`)
@@ -80,6 +83,12 @@ async function mutationTable(): Promise<void> {
   const { rows } = tried
   complaints.push(...tried.complaints)
   console.log(`\n${table(rows)}\n`)
+  if (values.oracles) {
+    console.log(oracleScores(rows))
+    for (const complaint of complaints) console.log(`failed: the program without a mutation does not pass ${complaint}`)
+    state.green &&= complaints.length === 0
+    return
+  }
   const left = survivors(rows)
   const rest = untried(rows)
   for (const { mutation } of left) console.log(`not caught: ${mutation.name}`)

@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { project } from '../project.js'
+import { ownTest } from '../tested.js'
 import { type Catcher, editsOf, type Mutation, type SuiteName, suiteNames, testFile } from './mutation.js'
 import { runGroup } from './process-group.js'
 
@@ -10,7 +13,13 @@ export interface Trial {
   readonly needsRoot: boolean
   /** Words that a catcher's complaint must contain; none where it need not catch it. */
   readonly expects: readonly string[]
+  /** Which oracle it belongs to, where each is asked alone. */
+  readonly oracle?: Oracle
 }
+
+/** What tells a wrong program from a right one: unit tests, rules over played scenes, those with failures and others in them, the model disk. */
+export const oracles = ['unit', 'rules', 'failures', 'model'] as const
+export type Oracle = (typeof oracles)[number]
 
 /** Words for the table: `caught`, the file systems on which it was, the test; none where nothing was seen. */
 export interface TrialResult {
@@ -123,6 +132,31 @@ export function matrixTrials(mutation: Mutation): Trial[] {
     sweepTrial({ HOLDFAST_SWEEP: 'steps' }),
   ].filter(({ suite }) => musts.every((must) => must.suite !== suite))
   return [...musts, ...others.map((trial) => ({ ...trial, expects: [] }))]
+}
+
+/** Whether the model disk has what is changed, and so can tell. */
+export const isOnTheModel = (mutation: Mutation): boolean =>
+  editsOf(mutation).every(({ file }) => file.startsWith('src/durable/') && !beyondTheModel.test(file))
+
+const ofFailures = ['test/durable/failing-calls.test.ts', 'test/durable/interrupted-calls.test.ts']
+const ofRules = ['test/durable/calls.test.ts']
+
+/** Each oracle by itself, none of which must catch it: unit tests are those that the list or the changed files name. */
+export function oracleTrials(mutation: Mutation): Trial[] {
+  const own = mutation.caughtBy.flatMap((by) => (by.suite === 'own test' ? testFile(by, mutation) : []))
+  const byName = editsOf(mutation).map(({ file }) => ownTest(file))
+  const units = [...new Set([...own, ...byName])].filter(
+    (file) => existsSync(join(project, file)) && ![...ofFailures, ...ofRules].includes(file),
+  )
+  const tests = (oracle: Oracle, files: readonly string[]): Trial[] =>
+    files.map((file) => ({ ...ownTrial(file, false), expects: [], oracle }))
+  const brief = modelTrial('', '', 'brief')
+  return [
+    ...tests('unit', units),
+    ...tests('rules', ofRules),
+    ...tests('failures', ofFailures),
+    { ...brief, command: [...brief.command, '--except', 'batch'], expects: [], oracle: 'model' },
+  ]
 }
 
 function expected(catcher: Catcher, mutation: Mutation): string {
