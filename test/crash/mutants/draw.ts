@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { knownTimes } from '../../runner/schedule.js'
 import { randomFrom } from '../../seed.js'
@@ -20,6 +21,8 @@ import { survivors } from './survivors.js'
  *   --only TEXT    of the mutants whose name, or whose file's path, holds this
  *   --patience N   seconds for one mutant, on a machine that does nothing else; 120 suffice for all quick tests
  *   --tolerate N   so many survivors fail nothing: for a draw of untried mutants
+ *   --names FILE   of the mutants that this file names, one a line, known survivors among them
+ *   --no-model     before the tests alone
  */
 const { values } = parseArgs({
   options: {
@@ -29,6 +32,8 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     patience: { type: 'string', default: '120' },
     tolerate: { type: 'string', default: '0' },
+    names: { type: 'string' },
+    'no-model': { type: 'boolean', default: false },
   },
 })
 
@@ -49,13 +54,14 @@ const sources = readSources()
 const named = byName(sources)
 const listed = [...namesIn(equivalents), ...namesIn(survivors)]
 const outdated = listed.filter((name) => !named.has(name))
-const unlisted = sources.flatMap((source) =>
-  source.mutants
-    .filter(({ id, file }) => !listed.includes(id) && (id.includes(values.only) || file.includes(values.only)))
-    .map((mutant): Drawn => [source, mutant]),
-)
+const asked = values.names === undefined ? undefined : readFileSync(values.names, 'utf8').split('\n')
+const isDrawn = ({ id, file }: Mutant): boolean =>
+  asked
+    ? asked.includes(id) && !namesIn(equivalents).includes(id)
+    : !listed.includes(id) && `${id}\n${file}`.includes(values.only)
+const unlisted = sources.flatMap((source) => source.mutants.filter(isDrawn).map((mutant): Drawn => [source, mutant]))
 if (unlisted.length === 0) throw new Error(`no mutant that is to be noticed has a name or a file with ${values.only}`)
-const items = battery().filter(({ heavy }) => !heavy)
+const items = battery().filter(({ heavy, isTest }) => !heavy && (isTest || !values['no-model']))
 const refused = new Refused()
 const verdicts: Record<Verdict, number> = { killed: 0, hangs: 0, breaks: 0, survived: 0 }
 
@@ -76,6 +82,12 @@ async function judge(bench: Bench, [source, mutant]: Drawn): Promise<Verdict> {
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
   console.log(`${verdict}: ${mutant.file}:${mutant.line}: ${mutant.id}: ${end}, ${seconds} s`)
   return verdict
+}
+
+/** What hangs or breaks was noticed, though no test has said so. */
+function score({ killed, hangs, breaks, survived }: Readonly<Record<Verdict, number>>): string {
+  const caught = killed + hangs + breaks
+  return `score ${((100 * caught) / (caught + survived)).toFixed(1)} %: ${caught} caught, ${killed} by a test's own words, of ${caught + survived}`
 }
 
 console.log(`seed ${values.seed} (replay with --seed ${values.seed})`)
@@ -102,6 +114,7 @@ console.log(
   `${killed + hangs + breaks + survived} of ${unlisted.length} mutants tried: ${killed} killed, ${hangs + breaks} hang or break, ` +
     `${survived} survived; ${outdated.length + refused.alone.size} outdated; ${listed.length} are listed`,
 )
+console.log(score(verdicts))
 if (survived > 0)
   console.error('a survivor needs a test, or an entry of test/crash/mutants/equivalents.ts with its reason')
 const isTolerated = survived <= Number(values.tolerate)
