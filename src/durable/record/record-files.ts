@@ -1,7 +1,7 @@
 import { DurableWriteError } from '../errors.js'
 import { pause } from '../../deadline.js'
 import { clock } from '../../clock.js'
-import { codeOf, failureOf } from '../../errors.js'
+import { codeOf, failureOf, isSystemError, type SystemError } from '../../errors.js'
 import {
   type StagedEntries,
   lock,
@@ -348,11 +348,23 @@ async function add(area: RecordArea, name: string, line: Uint8Array, mayRewrite:
   }
 }
 
-/** Writes a line at the end of a record that has `size` bytes. @throws where it does not stand there as a whole afterwards */
+/** Writes a line at the end of a record that has `size` bytes. @throws where it does not stand there as a whole afterwards, or nobody knows */
 async function addLine(fs: FileSystem, file: Descriptor, line: Uint8Array, size: number): Promise<void> {
   await fs.write(file, line)
-  if ((await fs.attributes(file)).size !== size + line.length)
-    throw damaged('the record', 'another program wrote to it meanwhile')
+  const { size: now } = await fs.attributes(file).catch((error: unknown) => {
+    throw isSystemError(error) ? unseen(error) : error
+  })
+  if (now !== size + line.length) throw damaged('the record', 'another program wrote to it meanwhile')
+}
+
+/** Readers see the line by now, unless another program wrote in the same instant: an error may not say that nothing was changed. */
+function unseen(error: SystemError & Error): DurableWriteError {
+  const { code, syscall, message } = error
+  return new DurableWriteError(`could not look at the record after a line was added: ${message}`, {
+    ...{ code, syscall, path: 'the record', published: true, cause: error },
+    state: 'its readers may see the line',
+    advice: 'repeat the call',
+  })
 }
 
 /**
