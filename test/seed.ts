@@ -1,3 +1,5 @@
+import { Random } from './random.js'
+
 /**
  * The one seed of all random choices of a test: HOLDFAST_SEED, which replays a run, or a new one for each run. A test that draws from it
  * prints it with `replay`.
@@ -15,13 +17,8 @@ export const seed = given === undefined ? Math.floor(Math.random() * 1e9) : Numb
 /** For a test's title or a comment of its output. */
 export const replay = `replay with HOLDFAST_SEED=${seed}`
 
-/** A source of numbers in [0, 1) that the same seed gives again (mulberry32). */
+/** A source of numbers in [0, 1) that the same seed gives again. */
 export function randomFrom(start: number): () => number {
-  let state = start | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
+  const random = new Random(start)
+  return () => random.next()
 }

@@ -74,9 +74,12 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
  * people; undefined where there are none, or no publication yet. Rejects where it cannot read the directory; the state then stays
  * unchanged.
  */
-export async function compareWithRecord(state: DirectoryState): Promise<string | undefined> {
+export async function compareWithRecord(
+  state: DirectoryState,
+  read: typeof readPublication = readPublication,
+): Promise<string | undefined> {
   const hadRecord = state.digest !== undefined
-  const publication = await readPublication(state.path)
+  const publication = await read(state.path)
   state.adopt(publication)
   state.isAhead = false
   if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined

@@ -52,6 +52,9 @@ places=model,ext4,xfs,btrfs,ext4-log,xfs-log,btrfs-log
 fresh=$((RANDOM * 32768 + RANDOM))
 part "generated histories, seed $HOLDFAST_SEED" "${histories[@]}" --where "$places" --seed "$HOLDFAST_SEED" --seconds 3
 part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seconds 3
+# Lives of two or three targets, on the model: from the seed that all runs have, and from one that none had.
+part "drawn lives, seed $HOLDFAST_SEED" "${histories[@]}" --lives 20000 --seed "$HOLDFAST_SEED" --seconds 15
+part "drawn lives, seed $fresh" "${histories[@]}" --lives 20000 --seed "$fresh" --seconds 15
 part "kill and recover under load" node dist/test/crash/load/main.js --seed "$HOLDFAST_SEED" --rounds "$rounds"
 part "mutations" "${crash[@]}" "${mutations[@]}"
 if [ "$(id -u)" -eq 0 ]; then

@@ -4,7 +4,7 @@ import { mutations } from './mutations.js'
 import { misfit } from './mutation.js'
 import { makeProgram } from './program.js'
 import { isOnTheModel, runProgram } from './suites.js'
-import { randomFrom, shuffled } from './syscalls/random.js'
+import { Random } from '../random.js'
 
 /*
  * Every crash state of the model disk, then every mutation of the program against the suites.
@@ -61,7 +61,7 @@ function printRow({ mutation: { name }, cells, seconds }: Row): void {
 }
 
 function inOrder<T>(all: readonly T[]): readonly T[] {
-  return values.draw === 'Infinity' ? all : shuffled(all, randomFrom(Number(values['draw-seed'])))
+  return values.draw === 'Infinity' ? all : new Random(Number(values['draw-seed'])).shuffled(all)
 }
 
 async function mutationTable(): Promise<void> {

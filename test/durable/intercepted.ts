@@ -2,10 +2,15 @@ import { readlinkSync } from 'node:fs'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 
-/** Called before each call of the FileSystem interface that can fail; throwing makes the call fail. */
-export type Interceptor = (call: string, args: readonly unknown[], index: number) => void
+/** Called, and awaited, before each call of the FileSystem interface that can fail; throwing makes the call fail. */
+export type Interceptor = (call: string, args: readonly unknown[], index: number) => unknown
 
 const infallible = new Set(['random', 'now', 'user'])
+
+async function* readAfter(told: Promise<unknown>, read: () => unknown): AsyncIterable<Uint8Array> {
+  await told
+  yield* read() as AsyncIterable<Uint8Array>
+}
 
 /** The real file system, each call of which can be watched or made to fail. `close` is never stopped. */
 export function intercepted(
@@ -26,11 +31,11 @@ export function intercepted(
         }
         if (property === 'tryLock') return call(...args)
         if (property === 'read') {
-          intercept(property, args, ++index)
-          return call(...args)
+          const told = intercept(property, args, ++index)
+          return told instanceof Promise ? readAfter(told, () => call(...args)) : call(...args)
         }
         return (async () => {
-          intercept(property, args, ++index)
+          await intercept(property, args, ++index)
           const result = await call(...args)
           if (/^(open|create(File))/.test(property) && typeof result === 'number') open.add(result)
           return result

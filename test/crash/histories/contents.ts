@@ -4,7 +4,7 @@ import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { TargetPublication } from '../../../src/durable/publish/publication.js'
 import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
-import type { Random } from '../model/choices.js'
+import type { Random } from '../../random.js'
 import type { Content, Publication } from './vocabulary.js'
 import { below, nameOf, type Seen, type Snapshot, resolved, textOf } from './snapshot.js'
 

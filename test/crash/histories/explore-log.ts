@@ -1,7 +1,7 @@
 /** A history on disks that are logged: its last publication is cut off at instants of that log, and each disk then recovered from. */
 import { messageOf } from '../../../src/errors.js'
 import type { LogRecord } from '../../disk/write-log.js'
-import { Random } from '../model/choices.js'
+import { Random } from '../../random.js'
 import { nextContent } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'

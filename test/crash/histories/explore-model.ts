@@ -1,5 +1,6 @@
 /** A history on the model disk: its last publication is cut off at its instants, in many ways each, and then recovered from. */
-import { eachChoice, Random } from '../model/choices.js'
+import { Random } from '../../random.js'
+import { eachChoice } from '../model/choices.js'
 import type { ModelDisk } from '../model/model-disk.js'
 import { powerCut } from '../model/power-cut.js'
 import { contentOf, expectedTexts, nextContent, visibleText } from './contents.js'

@@ -1,5 +1,5 @@
 /** A history on real file systems: the power is lost in one instant of its last publication, and again after the next run. */
-import { Random } from '../model/choices.js'
+import { Random } from '../../random.js'
 import { nextContent } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'

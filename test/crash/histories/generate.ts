@@ -1,6 +1,6 @@
 /** Makes up histories from a seed, and shortens one that breaks a promise as far as it goes. */
 import { posix } from 'node:path'
-import type { Random } from '../model/choices.js'
+import type { Random } from '../../random.js'
 import { ModelDisk, ModelError } from '../model/model-disk.js'
 import { contentCount, keepsHistory, kindOf } from './contents.js'
 import * as model from './on-model.js'
@@ -205,9 +205,13 @@ function drawMeanwhile(random: Random, world: World, target: string): Meanwhile 
   return { do: 'write', path: `${target}/${random.pick(['key', 'theirs', 'sub/theirs'])}`, text }
 }
 
-/** The shortest history for which `breaks` still answers true: leaves each operation out, and divides each batch, as long as that goes. */
-export async function shrink(history: History, breaks: (history: History) => Promise<boolean>): Promise<History> {
-  let shortest = history
+/** The shortest one that `breaks` still answers for: what `simpler` leaves out is left out as long as that goes. */
+export async function shrink<Story>(
+  story: Story,
+  simpler: (story: Story) => Iterable<Story>,
+  breaks: (story: Story) => Promise<boolean>,
+): Promise<Story> {
+  let shortest = story
   for (let tried = false; !tried;) {
     tried = true
     for (const candidate of simpler(shortest)) {
@@ -224,7 +228,8 @@ function isDivisible({ targets: asked, content }: Publication): boolean {
   return asked.length > 1 && content !== 'moved'
 }
 
-function* simpler(history: History): Generator<History> {
+/** Each operation is left out, each batch divided. */
+export function* simpler(history: History): Generator<History> {
   const before = history.slice(0, -1)
   const last = history[history.length - 1] as Publication
   for (const index of before.keys()) yield [...before.filter((_, other) => other !== index), last]

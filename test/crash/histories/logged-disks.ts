@@ -11,7 +11,7 @@ import { type Choice, drawnChoice } from '../power/cuts.js'
 import { Image } from '../power/image.js'
 import { LoggedDisk, sizes } from '../power/logged-disk.js'
 import { LoopMount } from '../power/loop-mount.js'
-import type { Random } from '../power/random.js'
+import type { Random } from '../../random.js'
 import { MountedPair } from './mounted-pair.js'
 
 type Two<Item> = readonly [Item, Item]

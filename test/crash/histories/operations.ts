@@ -8,7 +8,7 @@ import { kindOf, recalled } from './contents.js'
 import type { ModelDisk } from '../model/model-disk.js'
 import * as model from './on-model.js'
 import * as real from './on-real.js'
-import type { Random } from '../model/choices.js'
+import type { Random } from '../../random.js'
 import type { Kind, Of, OfOne, OfTwo, Operation, World } from './vocabulary.js'
 import { bystanders, destinations, directories, inside, movable, otherFileSystem, own, targets } from './places.js'
 

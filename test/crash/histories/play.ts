@@ -16,6 +16,7 @@ import type { Log } from '../../../src/log.js'
 import { publicationOf } from './contents.js'
 import { type Answer, type CallOutcome, faultsOfCall } from './judge.js'
 import { Knowledge } from './knowledge.js'
+import type { Random } from '../../random.js'
 import type { Change, Operation, Publication } from './operations.js'
 import type { History } from './generate.js'
 import type { Snapshot } from './snapshot.js'
@@ -26,11 +27,22 @@ export interface Ground {
   change(operation: Change): void
   /** The program; `killedBefore`: dies before that call of the FileSystem interface. */
   publish(publication: Publication, killedBefore?: number): Promise<Answer | undefined>
+  /** A process of this boot; `before` comes before each of its calls of the FileSystem interface, and stops it by throwing. */
+  run<T>(
+    work: (fs: FileSystem, base: string) => Promise<T>,
+    before?: (call: string) => void | Promise<void>,
+  ): Promise<T>
   sync(): void | Promise<void>
   /** In good order: all content is durable. */
   reboot(): void | Promise<void>
   look(): Snapshot
+  /** The power goes now. */
+  losePower(random: Random): void
+  /** What its processes are told of the clock on the wall, in milliseconds since the epoch. */
+  now: number
 }
+
+export const clockStart = Date.UTC(2026, 0, 1)
 
 export interface Played {
   readonly knowledge: Knowledge

@@ -1,13 +1,15 @@
 /** Real file systems as the ground of a history. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { FileSystem } from '../../../src/durable/file-system.js'
 import { intercepted } from '../../durable/intercepted.js'
 import { textOfBystander } from './generate.js'
 import type { Answer } from './judge.js'
+import type { Random } from '../../random.js'
 import type { MountedPair } from './mounted-pair.js'
 import { type Change, type Publication, rowOf } from './operations.js'
 import { bystanders, initialDirectories } from './places.js'
-import { call, type Ground, Interruption } from './play.js'
+import { call, clockStart, type Ground, Interruption } from './play.js'
 import { type Snapshot, snapshotOfDirectory } from './snapshot.js'
 
 /** The power is lost before this call of the FileSystem interface. */
@@ -25,8 +27,12 @@ export class RealGround implements Ground {
   cut: Cut | undefined
   /** Whether it has been made. */
   isCut = false
+  now = clockStart
 
-  constructor(readonly disks: MountedPair) {}
+  constructor(
+    readonly disks: MountedPair,
+    readonly lose?: (random: Random) => void,
+  ) {}
 
   /** Where every history begins. */
   begin(): void {
@@ -49,18 +55,32 @@ export class RealGround implements Ground {
     const { cut } = this
     const interruption = new Interruption(this, publication, killedBefore)
     let calls = 0
-    const { fs } = intercepted((name) => {
+    const before = (name: string): void => {
       if (cut && ++calls === cut.before) {
         cut.lose()
         this.isCut = true
       }
       interruption.before(name)
-    })
-    // No process uses it; and on test machines, process 1 may be another user's, which this one may not inspect.
+    }
+    const answer = await this.run((fs, base) => call(fs, base, publication), before)
+    return interruption.isKilled ? undefined : { ...answer, meanwhile: interruption.meanwhile }
+  }
+
+  async run<T>(
+    work: (fs: FileSystem, base: string) => Promise<T>,
+    before?: (call: string) => void | Promise<void>,
+  ): Promise<T> {
+    const { fs } = intercepted((name) => before?.(name))
+    // Nobody uses it; and on machines of tests, process 1 may be somebody else's, which may not be looked at.
     fs.userOf = () => Promise.resolve(undefined)
     fs.bootId = () => Promise.resolve(`boot ${this.#boot}`)
-    const answer = await call(fs, this.disks.root, publication)
-    return interruption.isKilled ? undefined : { ...answer, meanwhile: interruption.meanwhile }
+    fs.now = () => this.now
+    return work(fs, this.disks.root)
+  }
+
+  losePower(random: Random): void {
+    this.lose?.(random)
+    this.reboot()
   }
 
   sync(): void {

@@ -13,7 +13,8 @@ import t, { type Test } from 'tap'
 import { scratch } from '../../durable/scratch.js'
 import { Disk } from '../../../src/durable/index.js'
 import { executable, plainNode, program } from '../syscalls/distribution.js'
-import { randomFrom, seed, shuffled } from '../syscalls/random.js'
+import { Random } from '../../random.js'
+import { seed } from '../../seed.js'
 import { nameOf, type Site, sitesOf } from '../syscalls/sites.js'
 import { type Program, traced } from '../syscalls/traced.js'
 import { CrashNode } from './node.js'
@@ -146,7 +147,7 @@ for (const situation of situations) {
 /** Each kind of call before the second of its kind, in an order of the seed's. */
 function sample(sites: readonly Site[]): Site[] {
   const seen = new Map<string, number>()
-  const ranked = shuffled(sites, randomFrom(seed)).map((site) => {
+  const ranked = new Random(seed).shuffled(sites).map((site) => {
     const kind = `${site.call} ${site.subject.replace(/.*\//, '')}`
     const rank = (seen.get(kind) ?? 0) + 1
     seen.set(kind, rank)

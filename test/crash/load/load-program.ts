@@ -4,7 +4,7 @@
  */
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { Random } from '../power/random.js'
+import { Random } from '../../random.js'
 
 const [directory = '', seed = '1'] = process.argv.slice(2)
 const random = new Random(Number(seed))

@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util'
 import { Disk, type FileSystem, missingForDisk } from '../../disk/disk.js'
 import { enterPrivateMounts } from '../../disk/private-mounts.js'
 import { sizes } from '../power/logged-disk.js'
-import { Random } from '../power/random.js'
+import { Random } from '../../random.js'
 import { type Death, Loop } from './round.js'
 
 const { values } = parseArgs({

@@ -15,7 +15,7 @@ import { shutDown } from '../histories/libc.js'
 import type { Answer, Order } from '../power/actor-program.js'
 import { appendMark, Expectations, type Expected, type Mark } from '../power/marks.js'
 import { LineProcess } from '../power/process-lines.js'
-import type { Random } from '../power/random.js'
+import type { Random } from '../../random.js'
 import type { Target } from '../power/targets.js'
 
 const run = promisify(execFile)

@@ -1,31 +1,4 @@
-/** Numbers from a seed: mulberry32. The same seed gives the same run. */
-export class Random {
-  #state: number
-
-  constructor(readonly seed: number) {
-    this.#state = seed >>> 0
-  }
-
-  /** From 0 up to, not including, 1. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0
-    let mixed = this.#state
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-
-  /** From 0 up to, not including, `limit`. */
-  below(limit: number): number {
-    return Math.floor(this.next() * limit)
-  }
-
-  pick<Item>(items: readonly Item[]): Item {
-    const item = items[this.below(items.length)]
-    if (item === undefined) throw new Error('nothing to pick from')
-    return item
-  }
-}
+import type { Random } from '../../random.js'
 
 /**
  * Decides, step by step, which unsynced changes a power cut left: a number below `options`. 0 is always the newest state, the last one the

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { eachChoice, Random } from './choices.js'
+import { Random } from '../../random.js'
+import { eachChoice } from './choices.js'
 import { canonical, holds, type Target, textOf } from './content.js'
 import type { Inode } from './inode.js'
 import { type Catalogue, judge, type Ledger } from './ledger.js'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { access, byDefault, listOf } from './access-lists.js'
-import { eachChoice, Random } from './choices.js'
+import { Random } from '../../random.js'
+import { eachChoice } from './choices.js'
 import { find } from './content.js'
 import { ModelDisk, rootInode } from './model-disk.js'
 import { ModelProcess } from './model-process.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { knownTimes } from '../../runner/schedule.js'
-import { randomFrom } from '../../seed.js'
+import { Random } from '../../random.js'
 import type { Verdict } from './answer.js'
 import { battery, type Item } from './battery.js'
 import { Bench, busyness, Refused } from './bench.js'
@@ -42,13 +42,6 @@ const times = knownTimes()
 const secondsOf = ({ name }: Item): number => Math.max(1, times[name] ?? 5)
 
 type Drawn = readonly [Source, Mutant]
-
-function shuffled<T>(all: readonly T[], random: () => number): T[] {
-  return all
-    .map((one) => ({ one, key: random() }))
-    .sort((a, b) => a.key - b.key)
-    .map(({ one }) => one)
-}
 
 const sources = readSources()
 const named = byName(sources)
@@ -92,7 +85,7 @@ function score({ killed, hangs, breaks, survived }: Readonly<Record<Verdict, num
 
 console.log(`seed ${values.seed} (replay with --seed ${values.seed})`)
 const end = performance.now() + 1000 * Number(values.seconds)
-const drawn = shuffled(unlisted, randomFrom(Number(values.seed))).values()
+const drawn = new Random(Number(values.seed)).shuffled(unlisted).values()
 
 async function lane(): Promise<void> {
   const bench = new Bench(refused)

@@ -13,7 +13,7 @@
  */
 import type { LogRecord } from '../../disk/write-log.js'
 import { Expectations, type Expected, type Mark } from './marks.js'
-import type { Random } from './random.js'
+import type { Random } from '../../random.js'
 import type { Depth, Recording, Records } from './recording.js'
 
 export interface CrashState {

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FileSystem } from '../../disk/disk.js'
 import { LoggedDisk, sizes } from './logged-disk.js'
-import { Random } from './random.js'
+import { Random } from '../../random.js'
 import type { Depth, Recording } from './recording.js'
 import { sceneOf, type Scenario } from './scene.js'
 

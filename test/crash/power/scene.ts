@@ -2,7 +2,7 @@
 import type { Answer, Order } from './actor-program.js'
 import type { LoggedDisk } from './logged-disk.js'
 import { LineProcess } from './process-lines.js'
-import type { Random } from './random.js'
+import type { Random } from '../../random.js'
 import type { Target } from './targets.js'
 
 export interface Scenario {

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { kept } from '../../durable/scratch.js'
-import { randomFrom, seed } from '../syscalls/random.js'
+import { Random } from '../../random.js'
+import { seed } from '../../seed.js'
 import { Cast, type Seen } from './processes.js'
 
 t.setTimeout(0)
@@ -17,7 +18,7 @@ t.jobs = 1
 const swaps = Number(process.env['HOLDFAST_SWAPS'] ?? (process.env['HOLDFAST_SWEEP'] === 'cheap' ? 200 : 1200))
 const isRoot = process.geteuid?.() === 0
 
-const random = randomFrom(seed)
+const random = new Random(seed)
 const inode = (path: string): number => lstatSync(path).ino
 
 function stage(t: Test): { root: string; cast: Cast } {
@@ -84,7 +85,7 @@ await t.test(`two targets in one parent, one writer killed again and again, seed
     // From the first publication on, so that Node's own start is over.
     const before = inode(killed)
     while (inode(killed) === before && child.exitCode === null) await sleep(2)
-    await sleep(random(10))
+    await sleep(random.below(10))
     child.kill('SIGKILL')
     const { signal, stderr } = await written
     if (signal !== 'SIGKILL') t.fail(`the writer failed before it was killed: ${stderr}`)

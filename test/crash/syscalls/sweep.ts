@@ -2,7 +2,7 @@
 import { rmSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Fault, type Job, judge, type Prepared, states } from './judge.js'
-import { randomFrom, shuffled } from './random.js'
+import { Random } from '../../random.js'
 import { placeOf, type Scenario } from './scene.js'
 import { exchangeIn, nameOf, sitesOf } from './sites.js'
 import { type Program, type Traced, traced } from './traced.js'
@@ -46,14 +46,13 @@ export async function prepare(
 
 /** Every fault at every writing call, in an order in which each kind comes before the second of its kind. */
 export function jobsOf(all: readonly Prepared[], faults: readonly Fault[], reading: boolean, seed: number): Job[] {
-  const random = randomFrom(seed)
   const jobs = all.flatMap((prepared) =>
     prepared.sites
       .filter(({ writes }) => writes || reading)
       .flatMap((site) => faults.map((fault) => ({ prepared, site, fault }))),
   )
   const seen = new Map<string, number>()
-  const ranked = shuffled(jobs, random).map((job) => {
+  const ranked = new Random(seed).shuffled(jobs).map((job) => {
     const kind = [job.prepared.scenario.name, job.site.call, job.fault].join()
     const rank = (seen.get(kind) ?? 0) + 1
     seen.set(kind, rank)

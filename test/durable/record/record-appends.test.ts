@@ -9,14 +9,15 @@ import { pause } from '../../../src/deadline.js'
 import { readPublication } from '../../../src/durable/look/inspect.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { codeOf, messageOf } from '../../../src/errors.js'
-import { eachChoice, Random } from '../../crash/model/choices.js'
+import { Random } from '../../random.js'
+import { eachChoice } from '../../crash/model/choices.js'
 import { find } from '../../crash/model/content.js'
 import { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { powerCut } from '../../crash/model/power-cut.js'
 import { makeDirectory } from '../../crash/model/scenario.js'
 import { holds } from '../../property.js'
-import { failure } from '../intercepted.js'
+import { failure, intercepted } from '../intercepted.js'
 import { hooks, isWhole, names, real, scene, torn, without } from '../record-scene.js'
 import { scratch } from '../scratch.js'
 
@@ -187,6 +188,17 @@ await t.test('while another call publishes, a record that must be written anew s
   for (const descriptor of [held, directory]) await real.close(descriptor)
   t.equal(readFileSync(recordPath(), 'utf8'), before)
   t.equal(await complete('hook 1'), true)
+  t.strictSame(await pending(), without('hook 1'))
+})
+
+await t.test('an error behind the write of a line does not say that readers see nothing of it', async (t) => {
+  const { complete, pending } = await scene(scratch(t))
+  let written = false
+  const { fs } = intercepted((call) => {
+    if (call === 'attributes' && written) throw failure('EIO', 'fstat')
+    if (call === 'write') written = true
+  })
+  await t.rejects(complete('hook 1', fs), { code: 'EIO', published: true, state: 'its readers may see the line' })
   t.strictSame(await pending(), without('hook 1'))
 })
 

@@ -1,4 +1,4 @@
-/** Pseudo-random choices that can be made again from their seed (mulberry32). */
+/** What tests draw at random: numbers from a seed, which gives them again. */
 export class Random {
   #state: number
 
@@ -13,7 +13,7 @@ export class Random {
     return new Random(hash)
   }
 
-  /** From 0 up to, not including, 1. */
+  /** From 0 up to, not including, 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -25,5 +25,19 @@ export class Random {
   /** A whole number from 0 up to, not including, `limit`. */
   below(limit: number): number {
     return Math.floor(this.next() * limit)
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    const item = items[this.below(items.length)]
+    if (item === undefined) throw new Error('nothing to pick from')
+    return item
+  }
+
+  /** The same items in another order. */
+  shuffled<Item>(items: readonly Item[]): Item[] {
+    const rest = [...items]
+    const order: Item[] = []
+    while (rest.length > 0) order.push(...rest.splice(this.below(rest.length), 1))
+    return order
   }
 }
