@@ -1,9 +1,9 @@
 /** What all readers say of a target, each asked by itself; and whether those that tell one fact agree. */
 import { join } from 'node:path'
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { readHold, readPublication } from '../../../src/durable/look/inspect.js'
-import { type KeptBeside, listKept } from '../../../src/durable/look/kept-beside.js'
-import { readHistory } from '../../../src/durable/look/past.js'
+import { readRecord, readPublication } from '../../../src/durable/look/inspect.js'
+import { type KeptBeside, listKept } from '../../../src/durable/look/list-kept.js'
+import { readHistory } from '../../../src/durable/look/read-history.js'
 import { readContent } from '../../../src/durable/look/target-content.js'
 import type { Hold, PastContent, Pin, Publication } from '../../../src/durable/types.js'
 import { codeOf } from '../../../src/errors.js'
@@ -49,7 +49,10 @@ export async function factsOf(ground: Ground, path: string, snapshot: Snapshot):
     return {
       text: textAt(snapshot, path),
       publication: await ask('readPublication', readPublication(fs, target)),
-      hold: await ask('readHold', readHold(fs, target)),
+      hold: await ask(
+        'readRecord',
+        readRecord(fs, target).then((said) => said?.hold),
+      ),
       past: (await ask('readHistory', readHistory(fs, target))) ?? [],
       kept: kept.find(({ name }) => name === nameOf(path)),
       sequence: (await ask('readContent', readContent(fs, target)))?.sequence,
@@ -104,7 +107,7 @@ export function disagreement(facts: Facts): string | undefined {
   const word = publication.hold ?? publication.pin
   const intact = publication.actual === publication.digest
   const pairs: readonly (readonly [string, unknown, string, unknown])[] = [
-    ['readPublication.hold or pin', word, 'readHold', hold],
+    ['readPublication.hold or pin', word, 'readRecord', hold],
     ['readPublication.hold', publication.hold, 'listKept.hold', kept?.hold],
     ['readPublication.pin', publication.pin, 'listKept.pin', kept?.pin],
     ['readPublication.movedTo', publication.movedTo, 'listKept.movedTo', kept?.movedTo],
