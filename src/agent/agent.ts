@@ -125,13 +125,20 @@ export class Agent {
 
   #compareRegularly(): void {
     clearInterval(this.#driftTimer)
-    this.#driftTimer = setInterval(() => this.compareAll(), this.#configuration.driftInterval)
+    const compare = (): void => {
+      for (const state of this.states) {
+        this.#operations.publish(state, causes.driftCheck)
+        if (state.intact) this.#operations.runHooksInTime(state)
+      }
+    }
+    this.#driftTimer = setInterval(compare, this.#configuration.driftInterval)
   }
 
-  /** Compares every directory with the disk, and repairs what differs; what waits for a change runs again. */
+  /** An operator asks for it: compares every directory with the disk, and repairs what differs; changes and hooks that wait do so no longer. */
   compareAll(): void {
     for (const state of this.states) {
       this.#operations.publish(state, causes.driftCheck)
+      this.#operations.hurry(state)
       if (state.intact) this.#operations.runHooks(state)
     }
   }
@@ -282,7 +289,7 @@ export class Agent {
     if (reference.selector !== undefined) this.#follow()
     for (const state of this.states.needing(reference, this.#latest)) {
       this.#freshness.reported(state)
-      this.#operations.publish(state, name)
+      this.#operations.publishNews(state, name)
     }
   }
 

@@ -298,6 +298,8 @@ export class Daemon {
     if (!this.#metrics) return { type: 'text/plain', text: '' }
     this.#metrics.clientCertificate(this.#agent.clientCertificateNotAfter())
     for (const state of this.#agent.states) this.#metrics.running(state.path, this.#agent.runningSeconds(state))
+    const waiting = this.#agent.pending().filter(({ state }) => state === 'waiting')
+    this.#metrics.waiting(waiting.map(({ key }) => key.split(' ', 1)[0] ?? ''))
     return this.#metrics.expose()
   }
 

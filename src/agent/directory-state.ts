@@ -175,7 +175,7 @@ export class DirectoryState {
   }
 
   get hooksOperation(): string {
-    return `afterPublish ${this.path}`
+    return hooksOperationOf(this.path)
   }
 
   /** What a record and the disk say, after a comparison; undefined: there is no record. */
@@ -282,6 +282,10 @@ export class DirectoryStates {
     return this.#byOperation.get(operation)
   }
 
+  byHooksOperation(operation: string): DirectoryState | undefined {
+    return this.byPath(operation.slice(hooksOperationOf('').length))
+  }
+
   remove(path: string): void {
     this.byPath(path)?.stopMoving()
     this.#byOperation.delete(publishOperationOf(path))
@@ -327,6 +331,10 @@ function neededBy(states: Iterable<DirectoryState>) {
 
 function publishOperationOf(path: string): string {
   return `publish ${path}`
+}
+
+function hooksOperationOf(path: string): string {
+  return `afterPublish ${path}`
 }
 
 /** Only what status and logs show: a record's list of files would be held in memory for nothing. */

@@ -114,6 +114,8 @@ export async function runPendingHooks(
     runs.map((run) => {
       const { pendingHooks, digest, hooksOperation } = run.state
       if (options.signal.aborted && digest !== undefined) return [hooksOperation, 'wait']
+      // The newer publication has made its hooks due.
+      if (run.outdated) return [hooksOperation, 'wait']
       return [hooksOperation, digest !== undefined && pendingHooks.length > 0 ? 'retry' : run.result]
     }),
   )
@@ -162,7 +164,7 @@ async function runOne(key: string, having: readonly DirectoryRun[], options: Hoo
       log.info({ ...run.fields, hook: name, place, milliseconds }, `${path}: the hook "${name}" has run`)
     }
     if (run.outdated) {
-      run.end('retry')
+      run.end('wait')
       continue
     }
     await complete(run, key, log)

@@ -14,6 +14,7 @@ import { hookGroups } from './hook-groups.js'
 import { runHooksTogether } from './hook-runner.js'
 import { stalledMeaning, type Outcome } from './outcome.js'
 import { PendingRemovals } from './leaving/pending-removals.js'
+import { Pacing } from './pacing.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
 import { RunningOperations } from './running-operations.js'
@@ -60,6 +61,7 @@ export class Operations {
   readonly #options: OperationsOptions
   readonly #publications: Workqueue
   readonly #hooks: Workqueue
+  readonly #pacing = new Pacing()
   readonly #abort = new AbortController()
   readonly #removals: PendingRemovals
   readonly #running: RunningOperations
@@ -102,6 +104,10 @@ export class Operations {
     const common = { failed, waits: options.changed }
     this.#publications = new Workqueue({
       ...common,
+      newsFrom: (operation, times) => {
+        const state = states.byOperation(operation)
+        return state === undefined ? times.first : this.#pacing.publishFrom(state, times)
+      },
       groups: () => {
         const fileSystemOf = fileSystemsNow()
         return (operation) =>
@@ -116,19 +122,28 @@ export class Operations {
     })
     this.#hooks = new Workqueue({
       ...common,
-      groups: () => hookGroups(states, fileSystemsNow()),
-      run: (batch, group) => {
-        const events = options.events()
-        const node = options.node || hostname()
-        const groupOf = hookGroups(states, fileSystemsNow())
-        // A hook that failed is retried for all of its directories by the first of them.
-        const together = [...states].filter(
-          ({ hooksOperation: operation, pendingHooks }) =>
-            batch.has(operation) || (pendingHooks.length > 0 && groupOf(operation) === group),
-        )
-        return runHooksTogether(together, { ...options, node, events, signal: this.#abort.signal })
+      newsFrom: (operation, { first }) => {
+        const state = states.byHooksOperation(operation)
+        return state === undefined ? first : this.#pacing.hooksFrom(state)
       },
+      groups: () => hookGroups(states, fileSystemsNow()),
+      run: (batch, group) => this.#runHooks(batch, group),
     })
+  }
+
+  #runHooks(batch: Batch, group: string): Promise<Map<string, QueueResult>> {
+    const { states, events, node } = this.#options
+    const groupOf = hookGroups(states, fileSystemsNow())
+    const together = [...states].filter((state) => {
+      const { hooksOperation: operation, pendingHooks } = state
+      if (batch.has(operation)) return true
+      // A hook that failed is retried for all of its directories by the first of them.
+      const isDue = this.#hooks.retries(operation) || this.#pacing.hooksFrom(state) <= performance.now()
+      return isDue && pendingHooks.length > 0 && groupOf(operation) === group
+    })
+    this.#pacing.hooksBegan(together)
+    const options = { ...this.#options, node: node || hostname(), events: events(), signal: this.#abort.signal }
+    return runHooksTogether(together, options)
   }
 
   /** How long a directory's operation on the disk has been running, in seconds; 0: none is. */
@@ -163,17 +178,32 @@ export class Operations {
     if (!this.#comparing.has(state)) this.#publications.add(state.publishOperation, cause)
   }
 
+  /** Publishes what the source has just reported of one of the directory's objects, as soon as its configuration lets that be. */
+  publishNews(state: DirectoryState, object: string): void {
+    if (!this.#comparing.has(state)) this.#publications.addNews(state.publishOperation, object)
+  }
+
+  /** Publishes what waits for its time: an operator asks for it. */
+  hurry(state: DirectoryState): void {
+    this.#publications.hurry(state.publishOperation)
+  }
+
   /** A publication of the directory is due or runs. */
   isPending(state: DirectoryState): boolean {
     return this.#publications.pending(state.publishOperation)
   }
 
-  /** Runs the pending hooks of the published content. */
+  /** Runs the hooks that wait for what is published, at once: somebody asks for it. */
   runHooks(state: DirectoryState): void {
     if (state.pendingHooks.length > 0) this.#hooks.add(state.hooksOperation, state.digest ?? '')
   }
 
-  /** The agent keeps the directory no longer. */
+  /** Runs the hooks that wait for what is published, as soon as its configuration lets that be. */
+  runHooksInTime(state: DirectoryState): void {
+    if (state.pendingHooks.length > 0) this.#hooks.addNews(state.hooksOperation, state.digest ?? '')
+  }
+
+  /** The directory is kept no longer. */
   forget(state: DirectoryState): void {
     clearTimeout(this.#ends.get(state))
     this.#ends.delete(state)
@@ -301,7 +331,7 @@ export class Operations {
         const published = this.#published.delete(state)
         // A comparison may have found another process's publication, whose hooks have yet to run.
         const found = state.intact && !this.#hooks.expects(state.hooksOperation)
-        if (published || found) this.runHooks(state)
+        if (published || found) this.runHooksInTime(state)
         this.#awaitEnd(state)
       }
       if (!this.#abort.signal.aborted) this.#removals.idle()
@@ -326,6 +356,7 @@ export class Operations {
   #applied(state: DirectoryState, outcome: Outcome): void {
     const change = 'change' in outcome ? outcome.change : undefined
     if (outcome.kind === 'published') this.#watch.follow(state.path)
+    if (outcome.kind === 'failed' || (change !== undefined && change !== 'unchanged')) this.#pacing.published(state)
     // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
     if (change !== undefined && change !== 'unchanged') {
       this.#removals.add(state.path)

@@ -1,8 +1,10 @@
+import { longestTimeout } from '../deadline.js'
 import { retryDelay } from './backoff.js'
 
 /**
- * A keyed queue. A caller may rely on this: a key never runs twice at once; additions to a running key merge into one further run; a failed
- * key runs again after its delay; a waiting key runs again only after another addition.
+ * A keyed queue. A caller may rely on this: a key is never run twice at once; what is added for a key while it runs is merged into
+ * one further run; what fails runs again after a delay of its own; what waits runs again only when something is added for it; and what
+ * is added as news waits for its time, without holding back anything else that is added for its key.
  */
 
 /** What a run made of a key: finished; failed, try again later; or hopeless until something changes. */
@@ -21,7 +23,7 @@ export type Batch = ReadonlyMap<string, Due>
 /** What a key is at. Times are by performance.now(). */
 export interface Pending {
   readonly key: string
-  /** Runs; is due, and waits for others of its group; or waits for its next try. */
+  /** Runs; is due, and waits for others of its group; or waits for its next try, or for the time of its news. */
   readonly state: 'running' | 'due' | 'waiting'
   /** When the run began, or the key became due or began to wait. */
   readonly since: number
@@ -29,6 +31,12 @@ export interface Pending {
   readonly attempt: number
   /** undefined: it runs, or will as soon as it can. */
   readonly nextTry: number | undefined
+}
+
+/** When news that are not served yet were added, first and last; by performance.now(). */
+export interface NewsTimes {
+  readonly first: number
+  readonly last: number
 }
 
 export interface WorkqueueOptions {
@@ -41,15 +49,22 @@ export interface WorkqueueOptions {
   run(batch: Batch, group: string): Promise<ReadonlyMap<string, QueueResult>>
   /** Called with what `groups` threw or `run` rejected with. */
   failed(error: unknown, batch: Batch): void
-  /** Called when a key has failed and waits for its next try: people may want to know when that is. */
+  /** From when on a key may run for such news, by performance.now(); asked each time that runs start. Absent: at once. */
+  newsFrom?(key: string, times: NewsTimes): number
+  /** Called when a key has failed and waits for its next try, or waits long for the time of its news: people may want to know when that is. */
   waits?(key: string): void
   /** Milliseconds until the next try after so many failures in a row. */
   readonly delay?: (failures: number) => number
 }
 
+interface News extends NewsTimes {
+  readonly causes: ReadonlySet<string>
+}
+
 interface Entry {
   causes: Set<string>
   since: number
+  news: News | undefined
   failures: number
   running: boolean
   forgotten: boolean
@@ -61,6 +76,12 @@ interface Entry {
   nextTry: number
 }
 
+/** Milliseconds: keys that become due so close together go out together. */
+const together = 5
+
+/** Milliseconds that news may wait before people want to know of it. */
+const longWait = 2_000
+
 export class Workqueue {
   readonly #options: WorkqueueOptions
   readonly #entries = new Map<string, Entry>()
@@ -70,6 +91,8 @@ export class Workqueue {
   /** How often in a row the groups could not be named, and the next try. */
   #failures = 0
   #later: NodeJS.Timeout | undefined
+  /** When the next news may run. */
+  #newsTimer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(options: WorkqueueOptions) {
@@ -88,12 +111,35 @@ export class Workqueue {
     this.#schedule()
   }
 
+  /** Makes the key due as soon as `newsFrom` lets that be. It keeps its next try, which may come earlier. */
+  addNews(key: string, cause: string): void {
+    if (this.#closed) return
+    const entry = this.#entries.get(key) ?? this.#create(key)
+    const now = performance.now()
+    const { first = now, causes = [] } = entry.news ?? {}
+    const isNew = entry.news === undefined || entry.forgotten
+    entry.news = { first, last: now, causes: new Set([...causes, cause]) }
+    entry.forgotten = false
+    if (isNew && this.#newsFrom(key, entry.news) > now + longWait) this.#options.waits?.(key)
+    this.#schedule()
+  }
+
+  /** Makes the key due now for its news. */
+  hurry(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry?.news === undefined) return
+    const { causes } = entry.news
+    entry.news = undefined
+    for (const cause of causes) this.add(key, cause)
+  }
+
   /** Drops the key; a run in flight ends by itself. */
   forget(key: string): void {
     const entry = this.#entries.get(key)
     if (entry === undefined) return
     clearTimeout(entry.timer)
     entry.causes.clear()
+    entry.news = undefined
     // A key that runs is remembered until it has ended, so that adding it again cannot run it twice at once.
     entry.forgotten = true
     if (!entry.running) this.#entries.delete(key)
@@ -101,18 +147,34 @@ export class Workqueue {
 
   /** The key is due or runs. */
   pending(key: string): boolean {
-    const entry = this.#entries.get(key)
-    return entry !== undefined && (entry.running || entry.causes.size > 0)
+    const state = this.#at(key)?.state
+    return state === 'running' || state === 'due'
   }
 
-  /** The key is due, runs, or waits for its next try: nothing need be added for it to be run again. */
+  /** The key is due, or waits: nothing need be added for it to be run again. */
   expects(key: string): boolean {
-    return this.pending(key) || this.#entries.get(key)?.timer !== undefined
+    const state = this.#at(key)?.state
+    return state === 'due' || state === 'waiting'
   }
 
-  /** The keys that are due, run, or wait for their next try. */
+  /** The key has failed, and waits for its next try. */
+  retries(key: string): boolean {
+    return this.#entries.get(key)?.timer !== undefined
+  }
+
+  /** The keys that are due, run, or wait. */
   all(): Pending[] {
-    return [...this.#entries].map(([key, entry]) => pendingOf(key, entry)).filter((pending) => pending !== undefined)
+    return [...this.#entries.keys()].map((key) => this.#at(key)).filter((pending) => pending !== undefined)
+  }
+
+  #at(key: string): Pending | undefined {
+    const entry = this.#entries.get(key)
+    return entry && pendingOf(key, entry, entry.news && this.#newsFrom(key, entry.news))
+  }
+
+  /** What goes out with others goes out a little earlier. */
+  #newsFrom(key: string, news: NewsTimes): number {
+    return Math.max(news.first, (this.#options.newsFrom?.(key, news) ?? -Infinity) - together)
   }
 
   /** Starts nothing any more; resolves when what runs has ended. */
@@ -120,6 +182,7 @@ export class Workqueue {
     this.#closed = true
     clearImmediate(this.#turn)
     clearTimeout(this.#later)
+    clearTimeout(this.#newsTimer)
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
     await Promise.all(this.#runs.values())
   }
@@ -128,6 +191,7 @@ export class Workqueue {
     const entry: Entry = {
       causes: new Set(),
       since: 0,
+      news: undefined,
       failures: 0,
       running: false,
       forgotten: false,
@@ -140,8 +204,20 @@ export class Workqueue {
     return entry
   }
 
+  /** The keys that may run now; news of others wait for their time. */
   #due(): [string, Entry][] {
-    return [...this.#entries].filter(([, entry]) => entry.causes.size > 0 && !entry.running)
+    const now = performance.now()
+    let next = Infinity
+    const due = [...this.#entries].filter(([key, { causes, news, running }]) => {
+      if (running) return false
+      const from = news === undefined ? Infinity : this.#newsFrom(key, news)
+      if (from > now) next = Math.min(next, from)
+      return causes.size > 0 || from <= now
+    })
+    clearTimeout(this.#newsTimer)
+    if (next !== Infinity)
+      this.#newsTimer = setTimeout(() => this.#schedule(), Math.min(next - now + 1, longestTimeout))
+    return due
   }
 
   /** One turn of the loop later, so that what comes in together goes out together. */
@@ -188,9 +264,12 @@ export class Workqueue {
   }
 
   async #execute(group: string, entries: [string, Entry][]): Promise<void> {
+    for (const [key, entry] of entries) this.#takeNews(key, entry)
     const batch = batchOf(entries)
     for (const [, entry] of entries) {
       entry.causes = new Set()
+      clearTimeout(entry.timer)
+      entry.timer = undefined
       entry.running = true
       entry.began = performance.now()
     }
@@ -202,6 +281,17 @@ export class Workqueue {
       results = new Map([...batch.keys()].map((key) => [key, 'retry']))
     }
     for (const [key, entry] of entries) this.#finish(key, entry, results.get(key) ?? 'done')
+  }
+
+  /** News whose time has not come stay. */
+  #takeNews(key: string, entry: Entry): void {
+    const { news, causes } = entry
+    if (news === undefined) return
+    const from = this.#newsFrom(key, news)
+    if (from > performance.now()) return
+    if (causes.size === 0) entry.since = from
+    for (const cause of news.causes) causes.add(cause)
+    entry.news = undefined
   }
 
   #finish(key: string, entry: Entry, result: QueueResult): void {
@@ -226,10 +316,15 @@ function batchOf(entries: readonly [string, Entry][]): Batch {
   return new Map(entries.map(([key, { causes, since }]) => [key, { causes: [...causes], since }]))
 }
 
-function pendingOf(key: string, { running, causes, timer, failures, ...entry }: Entry): Pending | undefined {
+function pendingOf(key: string, entry: Entry, newsFrom: number | undefined): Pending | undefined {
+  const { running, causes, timer, failures, news } = entry
   const attempt = failures + 1
   if (running) return { key, state: 'running', since: entry.began, attempt, nextTry: undefined }
   if (causes.size > 0) return { key, state: 'due', since: entry.since, attempt, nextTry: undefined }
-  if (timer === undefined) return undefined
-  return { key, state: 'waiting', since: entry.ended, attempt, nextTry: entry.nextTry }
+  if (newsFrom !== undefined && newsFrom <= performance.now())
+    return { key, state: 'due', since: newsFrom, attempt, nextTry: undefined }
+  const retry = timer && { since: entry.ended, nextTry: entry.nextTry }
+  const wait = news && newsFrom !== undefined ? { since: news.first, nextTry: newsFrom } : retry
+  const next = retry !== undefined && wait !== undefined && retry.nextTry < wait.nextTry ? retry : wait
+  return next && { key, state: 'waiting', attempt, ...next }
 }

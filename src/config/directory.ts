@@ -1,6 +1,7 @@
 import { reportContentConflicts } from './content-conflicts.js'
 import { content } from './contents.js'
 import { contentChecks, hooks } from './hooks.js'
+import { debounce, debounceFor } from './debounce.js'
 import { duration } from './duration.js'
 import { mappingOf, needs, neverBoth, type Fields, type ValueType } from './field.js'
 import type { NamespaceDefault } from './object-names.js'
@@ -91,6 +92,23 @@ const fields = {
     description: 'with `movedFrom`: how long the old path stays at least',
     default: '10m',
   },
+  debounce: {
+    type: debounce,
+    description:
+      'the agent publishes together what changes together: once nothing has changed for `quiet`, and `atMost` after the first change; default: `{ quiet: 100ms, atMost: 5s }` for several objects, none for one',
+  },
+  minInterval: {
+    type: duration({ least: '0s', most: '24h' }),
+    description:
+      'the time between two publications of changes by the agent, on average; five may follow at once after a pause',
+    default: '1s',
+  },
+  hookInterval: {
+    type: duration({ least: '0s', most: '24h' }),
+    description:
+      'the time between two runs of a hook by the agent for new publications; it runs for the newest one at the end',
+    default: '10s',
+  },
   validate: {
     type: made(listOf(oneOf(validations), { mayBeEmpty: true }), (words) => [...new Set(words)]),
     description:
@@ -104,7 +122,7 @@ const fields = {
   },
   afterPublish: {
     type: hooks,
-    description: 'hooks, in order; each runs at least once for each publication, after it is durable',
+    description: 'hooks, in order; each runs at least once after the newest publication, once it is durable',
     default: [],
   },
 } satisfies Fields<DirectoryContext>
@@ -173,8 +191,20 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
     ],
   },
   ({ read, at }, { place }) => {
-    const { path, publish, contents = [], owner, history, historyMaxAge, movedFrom, movedFromKeep, ...others } = read
-    reportContentConflicts(contents, publish, publishForms[publish].reservesDots)
+    const {
+      path,
+      publish,
+      contents: found = [],
+      owner,
+      history,
+      historyMaxAge,
+      movedFrom,
+      movedFromKeep,
+      debounce,
+      ...others
+    } = read
+    const contents = found.map(({ content }) => content)
+    reportContentConflicts(found, publish, publishForms[publish].reservesDots)
     if (path === undefined || at.path === undefined) return undefined
     const configuration = {
       ...others,
@@ -182,7 +212,8 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
       place,
       publish,
       owner,
-      contents: contents.map(({ content }) => content),
+      contents,
+      debounce: debounce ?? debounceFor(contents),
       history: { keep: history, maxAge: historyMaxAge ?? null },
       ...(movedFrom !== undefined && { movedFrom: { path: movedFrom, keep: movedFromKeep } }),
     }

@@ -6,7 +6,7 @@ import type { Content, DirectoryConfiguration, ObjectContent, SelectedContent } 
  * The objects and the selections that a directory observes, each once, in the order of the configuration. The objects that a
  * selection matches are among them once it is expanded.
  */
-export function referencesOf(directory: DirectoryConfiguration): ObjectReference[] {
+export function referencesOf(directory: Contents): ObjectReference[] {
   return [...byName(directory).values()]
 }
 
@@ -15,10 +15,12 @@ export function needs(directory: DirectoryConfiguration, reference: ObjectRefere
   return byName(directory).has(objectName(reference))
 }
 
-const references = new WeakMap<DirectoryConfiguration, ReadonlyMap<string, ObjectReference>>()
+type Contents = Pick<DirectoryConfiguration, 'contents'>
+
+const references = new WeakMap<Contents, ReadonlyMap<string, ObjectReference>>()
 
 /** Made once: each report of a source asks every directory, and a selector may match thousands. */
-function byName(directory: DirectoryConfiguration): ReadonlyMap<string, ObjectReference> {
+function byName(directory: Contents): ReadonlyMap<string, ObjectReference> {
   const known = references.get(directory)
   if (known !== undefined) return known
   const found = new Map<string, ObjectReference>()
@@ -34,7 +36,7 @@ function byName(directory: DirectoryConfiguration): ReadonlyMap<string, ObjectRe
 }
 
 /** The contents of a directory that select objects by their labels. */
-export function selectionsOf(directory: DirectoryConfiguration): SelectedContent[] {
+export function selectionsOf(directory: Contents): SelectedContent[] {
   return directory.contents.filter((content) => content.type === 'selector')
 }
 

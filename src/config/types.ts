@@ -62,10 +62,22 @@ export interface DirectoryConfiguration {
   readonly movedFrom?: { readonly path: string; readonly keep: number }
   /** Of an old path, which only the agent's own list of directories has: the path whose content it gets. */
   readonly follows?: string
+  /** What changes together is published together. */
+  readonly debounce: Debounce
+  /** Milliseconds between two publications of changes, on average. */
+  readonly minInterval: number
+  /** Milliseconds between two runs of a hook for new publications. */
+  readonly hookInterval: number
   readonly validate: readonly Validation[]
   /** Commands that examine new content before its publication, in order. */
   readonly beforePublish: readonly Hook<'exec'>[]
   readonly afterPublish: readonly Hook[]
+}
+
+/** The agent publishes a change once nothing has changed for `quiet`, and `atMost` after the first one: milliseconds. */
+export interface Debounce {
+  readonly quiet: number
+  readonly atMost: number
 }
 
 export type Content = ObjectContent | CombinedContent | SelectedContent

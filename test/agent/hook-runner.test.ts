@@ -96,7 +96,7 @@ await t.test('a publication that falls into a run has all of its hooks run', asy
   await scene.publish('1')
   scene.release('one')
   scene.release('two')
-  t.equal(await running, 'retry', 'the same content, published again, is another publication')
+  t.equal(await running, 'wait', 'the same content, published again, is another publication')
   t.equal(scene.read('ran'), 'one\n')
   t.strictSame((await readPublication(scene.target))?.pendingHooks, ['key-one', 'key-two'])
   t.equal(await scene.run(), 'done')

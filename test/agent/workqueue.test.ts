@@ -1,6 +1,6 @@
 import t from 'tap'
 import { until } from '../until.js'
-import { Workqueue, type Batch, type QueueResult } from '../../src/agent/workqueue.js'
+import { Workqueue, type Batch, type NewsTimes, type QueueResult } from '../../src/agent/workqueue.js'
 
 interface Run {
   readonly batch: Batch
@@ -18,6 +18,8 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
   const waits: string[] = []
   const lacking: { error: Error | undefined } = { error: undefined }
   const lack = (error: Error | undefined) => void (lacking.error = error)
+  /** How long the news of each key wait, as the test says: without a word, for ever. */
+  const wait: { from: (key: string, times: NewsTimes) => number } = { from: () => Infinity }
   const queue = new Workqueue({
     groups: () => {
       if (lacking.error) throw lacking.error
@@ -29,6 +31,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
     },
     failed: (error) => faults.push(error),
     waits: (key) => waits.push(key),
+    newsFrom: (key, times) => wait.from(key, times),
     run: (batch) =>
       new Promise((resolve, reject) => {
         const run: Run = {
@@ -46,7 +49,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
     const run = begun.shift()
     return run ? Promise.resolve(run) : new Promise((resolve) => waiting.push(resolve))
   }
-  return { queue, next, begun, faults, failures, waits, lack }
+  return { queue, next, begun, faults, failures, waits, lack, wait }
 }
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -228,4 +231,107 @@ await t.test('close waits for what runs, and begins nothing', async (t) => {
   await closing
   await turn()
   t.equal(begun.length, 0)
+})
+
+await t.test('news wait for their time, and go out together with their causes', async (t) => {
+  const { queue, next, begun, wait } = queueOf('batch')
+  t.teardown(() => queue.close())
+  const asked: NewsTimes[] = []
+  let open = Infinity
+  wait.from = (_, times) => {
+    asked.push(times)
+    return open
+  }
+  queue.addNews('a', 'first')
+  await turn()
+  queue.addNews('a', 'second')
+  await turn()
+  t.equal(begun.length, 0)
+  const { first, last } = asked.at(-1) ?? { first: 0, last: 0 }
+  t.ok(last - first >= 10, 'its time depends on the first and on the last of them')
+  t.equal(first, asked[0]?.first)
+  t.match(queue.all(), [{ key: 'a', state: 'waiting', since: first, attempt: 1 }])
+  t.notOk(queue.pending('a'))
+  t.ok(queue.expects('a'))
+  open = performance.now() + 40
+  queue.addNews('b', 'third')
+  const run = await next()
+  t.ok(performance.now() >= open - 6, 'not before their time')
+  t.strictSame(run.keys, ['a', 'b'], 'keys whose times are close go out together')
+  t.strictSame(run.batch.get('a')?.causes, ['first', 'second'])
+  t.ok(Math.abs((run.batch.get('a')?.since ?? 0) - open) <= 5, 'it was due when its time had come')
+  run.end()
+  await turn()
+  t.strictSame(queue.all(), [])
+})
+
+await t.test('what is added otherwise does not wait for news, and leaves them waiting', async (t) => {
+  const { queue, next, begun, wait } = queueOf('batch')
+  t.teardown(() => queue.close())
+  queue.addNews('a', 'news')
+  queue.add('a', 'comparison')
+  const run = await next()
+  t.strictSame(run.batch.get('a')?.causes, ['comparison'])
+  queue.addNews('a', 'more')
+  run.end()
+  await turn()
+  t.equal(begun.length, 0)
+  t.match(queue.all(), [{ key: 'a', state: 'waiting' }])
+  wait.from = () => 0
+  queue.add('a', 'again')
+  const second = await next()
+  t.strictSame(second.batch.get('a')?.causes, ['again', 'news', 'more'], 'what may go goes along')
+  second.end()
+})
+
+await t.test('news do not put off another try, and may come before it', async (t) => {
+  const { queue, next, wait } = queueOf('batch', 30)
+  t.teardown(() => queue.close())
+  queue.add('a', 'x')
+  ;(await next()).end({ a: 'retry' })
+  await turn()
+  t.ok(queue.retries('a'))
+  queue.addNews('a', 'news')
+  const second = await next()
+  t.strictSame(second.batch.get('a')?.causes, ['retry'])
+  wait.from = () => 0
+  second.end({ a: 'retry' })
+  const third = await next()
+  t.strictSame(third.batch.get('a')?.causes, ['news'], 'what is new may be the cure')
+  t.notOk(queue.retries('a'))
+  third.end()
+})
+
+await t.test('news that hurry go out once, now', async (t) => {
+  const { queue, next, begun } = queueOf('batch')
+  t.teardown(() => queue.close())
+  queue.hurry('a')
+  queue.addNews('a', 'one')
+  queue.addNews('a', 'two')
+  queue.hurry('a')
+  const run = await next()
+  t.strictSame(run.batch.get('a')?.causes, ['one', 'two'])
+  run.end()
+  await turn()
+  t.strictSame([begun.length, queue.all().length], [0, 0])
+})
+
+await t.test('people hear once of news that wait long; a key that is forgotten forgets its news', async (t) => {
+  const { queue, begun, waits, wait } = queueOf('batch')
+  t.teardown(() => queue.close())
+  wait.from = () => performance.now() + 60_000
+  queue.addNews('a', 'one')
+  queue.addNews('a', 'two')
+  t.strictSame(waits, ['a'])
+  wait.from = () => performance.now() + 100
+  queue.addNews('b', 'one')
+  t.strictSame(waits, ['a'], 'a short wait is not worth a word')
+  queue.forget('a')
+  queue.forget('b')
+  t.strictSame(queue.all(), [])
+  wait.from = () => 0
+  queue.add('c', 'one')
+  await turn()
+  t.strictSame(begun[0]?.keys, ['c'])
+  begun[0]?.end()
 })

@@ -99,6 +99,7 @@ await t.test(
       names.map((name) => ({
         path: `disk/${name}`,
         contents: [{ secret: 'shared' }],
+        hookInterval: '1s',
         afterPublish: name === 'b' ? [reload, own(name)] : [own(name), reload],
       })),
     )

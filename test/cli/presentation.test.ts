@@ -172,6 +172,21 @@ await t.test('statusText prints the table of status, and its notes below', (t) =
 agent 1.0.0, last reported 3m ago
 `,
   )
+  const operation = { state: 'waiting' as const, since: time, attempt: 1, nextTry: at(4).toISOString() }
+  const operations = [
+    { ...operation, name: 'publish /a' },
+    { ...operation, name: 'afterPublish /a' },
+    { ...operation, name: 'publish /bb', attempt: 2 },
+  ]
+  t.match(
+    statusText({ ...document, operations }, at(3), plain),
+    `/a: debounce or minInterval lets the agent publish what has changed in 60s
+/a: the hook "h" has not run yet: hookInterval lets it run in 60s
+/bb: Secret a/b is missing
+/bb: the agent tries again in 60s
+`,
+  )
+  t.notMatch(statusText({ ...document, operations }, at(5), plain), /lets|again/, 'what was to be is over')
   t.match(statusText(document, at(11), plain), /hangs: it last reported 11m ago/)
   const stopped = { ...document, agent: { ...agent, stoppedAt: time } }
   t.match(statusText(stopped, at(1), plain), /is not running: it ended in order 60s ago/)

@@ -35,4 +35,7 @@ export const beyondSchema: Readonly<Record<string, string>> = {
   'the same selection twice': amongContents,
   'a check that takes long': range,
   'a timeout of nothing': range,
+  'a wait for silence that ends before it': range,
+  'a wait that is shorter than the silence': range,
+  'an interval without end': range,
 }

@@ -35,6 +35,9 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
         retire: 'immediately',
         retireTimeout: 3_600_000,
         history: { keep: 0, maxAge: null },
+        debounce: { quiet: 100, atMost: 5_000 },
+        minInterval: 1_000,
+        hookInterval: 10_000,
         validate: [],
         contents: [
           {
@@ -96,6 +99,9 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
         retire: 'immediately',
         retireTimeout: 3_600_000,
         history: { keep: 0, maxAge: null },
+        debounce: { quiet: 0, atMost: 0 },
+        minInterval: 1_000,
+        hookInterval: 10_000,
         validate: [],
         contents: [
           {
@@ -117,6 +123,25 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
     'Secret kube-system/serving-cert',
     'ConfigMap kube-system/ca-bundle',
   ])
+})
+
+await t.test('what may change together waits for it: several objects, and what a selector matches', async (t) => {
+  const debounceOf = async (contents: string, fields = '') => {
+    const changed = sound
+      .replace('contents: [{ secret: other }]', `contents: ${contents}\n    ${fields}`)
+      .replace('kubernetes: { ', 'kubernetes: { watch: namespaces, ')
+    return (await parseConfiguration(changed, file)).directories[1]?.debounce
+  }
+  const waits = { quiet: 100, atMost: 5_000 }
+  t.same(await debounceOf('[{ secret: a }, { secret: b, into: b }]'), waits)
+  t.same(await debounceOf('[{ secret: a }, { secret: a, into: b }]'), { quiet: 0, atMost: 0 }, 'the same one twice')
+  t.same(await debounceOf('[{ secrets: { selector: x=y, into: "{name}" } }]'), waits)
+  t.same(await debounceOf('[{ combine: x, from: [{ secret: a, key: k }, { configMap: a, key: k }] }]'), waits)
+  t.same(await debounceOf('[{ secret: a }]', 'debounce: { atMost: 1s }'), { quiet: 100, atMost: 1_000 })
+  t.same(await debounceOf('[{ secret: a }, { secret: b, into: b }]', 'debounce: { quiet: 0s }'), {
+    quiet: 0,
+    atMost: 5_000,
+  })
 })
 
 await t.test('each mistake gets its message, with its place', async (t) => {

@@ -155,6 +155,7 @@ export const samples: readonly { readonly [name: string]: Data }[] = [
   { retire: 'whenUnused', retireTimeout: '1m' },
   { history: 3, historyMaxAge: '24h' },
   { movedFrom: '/srv/old', movedFromKeep: '1h' },
+  { debounce: { quiet: '1s', atMost: '10s' }, minInterval: '1m', hookInterval: '0s' },
   { path: '/srv/x', validate: ['certificates'] },
   { contents: [{ secret: 'a/b', into: 'x', optional: true, items: [{ key: 'k', path: 'p', mode: '0644' }] }] },
   { contents: [{ combine: 'x/y', from: [{ configMap: 'b', key: 'k' }], mode: '0644', optional: true }] },

@@ -53,7 +53,8 @@ for (const by of ['kubectl', 'a PUT'] as const) {
     await namespace.putSecret('a', { version: '0', 'tls.crt': 'c'.repeat(2000), 'tls.key': 'k'.repeat(1700) })
     const node = await Node.start(t, namespace, {
       allowed: { secrets: ['a'] },
-      directories: [{ path: 'certs', contents: [{ secret: 'a' }] }],
+      // One change after another is no lone change.
+      directories: [{ path: 'certs', contents: [{ secret: 'a' }], minInterval: '0s' }],
     })
     const { agent } = node
     const target = node.path('certs')

@@ -27,6 +27,8 @@ export interface NodeOptions {
   readonly watch?: 'namespaces'
   /** What runs the agent elsewhere, if not here. */
   readonly prefix?: readonly string[]
+  /** Where its disk and its state are, if not in the directory of the tests. */
+  readonly place?: string
   /** Further environment variables. */
   readonly environment?: Record<string, string>
 }
@@ -35,12 +37,13 @@ export class Node {
   private constructor(
     private readonly root: string,
     readonly agent: Agent,
-    private readonly write: (directories: readonly Directory[]) => void,
+    /** Writes the configuration anew; the agent is not told. */
+    readonly write: (directories: readonly Directory[]) => void,
   ) {}
 
   /** Makes account and configuration, and does not start the agent. `t` gets the end of the log of what fails. */
   static async create(t: Owner, namespace: Namespace, options: NodeOptions): Promise<Node> {
-    const root = mkdtempSync(join(workingDirectory, 'node-'))
+    const root = mkdtempSync(join(options.place ?? workingDirectory, 'node-'))
     const port = await freePort()
     const configuration = join(root, 'holdfast.yaml')
     const kubeconfig = options.kubeconfig ?? (await accountKubeconfig(namespace, options))

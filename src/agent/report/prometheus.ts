@@ -83,6 +83,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   const restarts = counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
   const requests = counter('holdfast_api_requests_total', 'Requests to the API server.', ['verb', 'code'])
   const watches = gauge('holdfast_watches_open', 'Watches of the API server that are open now.', [])
+  const waiting = gauge(
+    'holdfast_operations_waiting',
+    'Operations that wait: for their interval, or for another try after a failure.',
+    ['operation'],
+  )
   const throttled = counter(
     'holdfast_api_throttled_seconds_total',
     "How long requests have waited because of the agent's own limit, source.kubernetes.qps.",
@@ -165,6 +170,10 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       else notAfter.set(clientCertificateLabels, seconds(date))
     },
     running: (directory, seconds) => running.set({ directory }, seconds),
+    waiting(operations) {
+      for (const operation of ['publish', 'afterPublish']) waiting.set({ operation }, 0)
+      for (const operation of operations) waiting.inc({ operation })
+    },
     async expose() {
       return { type: registry.contentType, text: await registry.metrics() }
     },

@@ -35,6 +35,8 @@ export interface Metrics {
   clientCertificate(notAfter: Date | undefined): void
   /** How long the operation that works on the disk now has been running; 0: none is. */
   running(directory: string, seconds: number): void
+  /** All operations that wait now: `publish`, `afterPublish`. */
+  waiting(operations: readonly string[]): void
 }
 
 /** For commands without a server. */
@@ -56,6 +58,7 @@ export const noMetrics: Metrics = {
   certificates() {},
   clientCertificate() {},
   running() {},
+  waiting() {},
 }
 
 /** Counts one pass over a directory, and shows how the directory stands after it. */

@@ -187,12 +187,23 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = f
   }
   const notes = directories.flatMap((directory) => {
     const condition = problemOf(directory)
-    const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" has not run yet\n`)
+    const wait = waitOf(
+      shown,
+      `publish ${directory.path}`,
+      now,
+      'debounce or minInterval lets the agent publish what has changed',
+    )
+    const waits = wait === undefined ? [] : [`${directory.path}: ${wait}\n`]
+    const hookWait = waitOf(shown, `afterPublish ${directory.path}`, now, 'hookInterval lets it run')
+    const ending = hookWait === undefined ? '' : `: ${hookWait}`
+    const hooks = directory.pendingHooks.map(
+      (hook) => `${directory.path}: the hook "${hook}" has not run yet${ending}\n`,
+    )
     // During a move, each process that uses the old path keeps it from going, not only users of old content.
     const moves = condition?.reason === 'Relocating'
     const old = consumers.filter(({ path, retired }) => (retired || moves) && path === directory.path)
     const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
-    return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks, ...users]
+    return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...waits, ...hooks, ...users]
   })
   const orphans = shown.orphans ? ['\n', orphansText(shown.orphans, now)] : []
   return [
@@ -202,6 +213,13 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = f
     agentLine(shown, now, paint),
     ...orphans,
   ].join('')
+}
+
+/** Until when an operation of the agent waits, and for what; undefined where it does not. */
+function waitOf({ operations = [] }: ShownStatus, name: string, now: Date, paced: string): string | undefined {
+  const { attempt = 1, nextTry = null } = operations.find((operation) => operation.name === name) ?? {}
+  if (nextTry === null || new Date(nextTry) <= now) return undefined
+  return `${attempt > 1 ? 'the agent tries again' : paced} in ${age(now, new Date(nextTry))}`
 }
 
 function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {

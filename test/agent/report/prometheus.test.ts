@@ -67,6 +67,13 @@ await t.test('what happens is counted', async (t) => {
     'holdfast_certificate_not_after_timestamp_seconds{directory="",file="client-certificate"}': 9,
     'holdfast_watch_restarts_total{reason="expired"}': 1,
   })
+  metrics.waiting(['publish', 'publish'])
+  t.match(Object.fromEntries(await samples(metrics)), {
+    'holdfast_operations_waiting{operation="publish"}': 2,
+    'holdfast_operations_waiting{operation="afterPublish"}': 0,
+  })
+  metrics.waiting([])
+  t.equal((await samples(metrics)).get('holdfast_operations_waiting{operation="publish"}'), 0)
   metrics.follow('/srv/a', [])
   t.equal((await samples(metrics)).get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
 })

@@ -147,6 +147,31 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     '8:20: directories[0].retireTimeout: retireTimeout has no effect without retire: whenUnused: add retire: whenUnused, or leave it out',
   ),
   broken(
+    'a wait for silence that ends before it',
+    mode,
+    'debounce: { quiet: 6s }',
+    '8:24: directories[0].debounce.quiet: quiet (6000ms) is longer than atMost (5000ms): write a longer atMost, or a shorter quiet',
+  ),
+  broken(
+    'a wait that is shorter than the silence',
+    mode,
+    'debounce: { atMost: 50ms }',
+    '8:25: directories[0].debounce.atMost: quiet (100ms) is longer than atMost (50ms): write a longer atMost, or a shorter quiet',
+  ),
+  broken('a wait as a word', mode, 'debounce: 100ms', '8:15: directories[0].debounce: must be a mapping, not a string'),
+  broken(
+    'a time below nothing',
+    mode,
+    'minInterval: -1s',
+    '8:18: directories[0].minInterval: "-1s" is not a duration: write as in "10s", "1m30s", "500ms"',
+  ),
+  broken(
+    'an interval without end',
+    mode,
+    'hookInterval: 25h',
+    '8:19: directories[0].hookInterval: "25h" is out of range: write 0s to 24h',
+  ),
+  broken(
     'validate misspelt',
     mode,
     'validate: [certificate]',

@@ -1,0 +1,58 @@
+import type { DirectoryState } from './directory-state.js'
+import type { NewsTimes } from './workqueue.js'
+
+/** Publications of a directory that may follow one another at once, after a pause. */
+const burst = 5
+
+/** What is left of them, at a time. */
+interface Budget {
+  readonly left: number
+  readonly at: number
+}
+
+/**
+ * How often changes of the objects reach the disk and its consumers, as each directory is configured: `debounce`, `minInterval`,
+ * `hookInterval`. An operator, and a comparison with the disk, wait for none of them.
+ */
+export class Pacing {
+  readonly #budgets = new WeakMap<DirectoryState, Budget>()
+  /** When each hook began last, by its key: directories share the consumer of a hook that they have in common. */
+  readonly #began = new Map<string, number>()
+
+  /** @param now as performance.now() */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** A publication was made, or tried: one that fails costs the disk as much. */
+  published(state: DirectoryState): void {
+    const { left, at } = this.#budget(state)
+    const { minInterval } = state.configuration
+    const now = this.now()
+    const refilled = minInterval === 0 ? burst : Math.min(burst, left + (now - at) / minInterval)
+    this.#budgets.set(state, { left: Math.max(0, refilled - 1), at: now })
+  }
+
+  /** From when on such news of its objects may be published. */
+  publishFrom(state: DirectoryState, { first, last }: NewsTimes): number {
+    const { debounce, minInterval } = state.configuration
+    // Consumers wait for the first publication.
+    const settled = state.digest === undefined ? first : Math.min(last + debounce.quiet, first + debounce.atMost)
+    const { left, at } = this.#budget(state)
+    return Math.max(settled, at + (1 - left) * minInterval)
+  }
+
+  /** The pending hooks of these directories begin together: then they may run together again. */
+  hooksBegan(states: readonly DirectoryState[]): void {
+    const now = this.now()
+    for (const { pendingHooks } of states) for (const key of pendingHooks) this.#began.set(key, now)
+  }
+
+  /** From when on the pending hooks of the directory may run for a new publication. */
+  hooksFrom({ pendingHooks, configuration }: DirectoryState): number {
+    const began = Math.max(-Infinity, ...pendingHooks.map((key) => this.#began.get(key) ?? -Infinity))
+    return began + configuration.hookInterval
+  }
+
+  #budget(state: DirectoryState): Budget {
+    return this.#budgets.get(state) ?? { left: burst, at: this.now() }
+  }
+}

@@ -1,0 +1,103 @@
+/** When changes may be published, and their hooks run, by a clock that the test sets. */
+import t from 'tap'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { Pacing } from '../../src/agent/pacing.js'
+import { directoryOf, secret, whole } from '../directories/objects.js'
+
+const news = (first: number, last = first) => ({ first, last })
+
+function scene(more: Parameters<typeof directoryOf>[1] = {}) {
+  const clock = { now: 1_000_000 }
+  const pacing = new Pacing(() => clock.now)
+  const state = new DirectoryState(directoryOf([whole(secret('a'))], more))
+  state.digest = 'sha256:1'
+  return { clock, pacing, state }
+}
+
+await t.test('a lone change without debounce is published at once', (t) => {
+  const { clock, pacing, state } = scene()
+  for (let change = 0; change < 20; change++) {
+    t.ok(pacing.publishFrom(state, news(clock.now)) <= clock.now)
+    pacing.published(state)
+    clock.now += 1_000
+  }
+  t.end()
+})
+
+await t.test('debounce waits for silence, and no longer than atMost', (t) => {
+  const { clock, pacing, state } = scene({ debounce: { quiet: 100, atMost: 5_000 } })
+  const { now } = clock
+  t.equal(pacing.publishFrom(state, news(now)), now + 100)
+  t.equal(pacing.publishFrom(state, news(now, now + 90)), now + 190, 'each change begins the silence anew')
+  t.equal(pacing.publishFrom(state, news(now, now + 4_990)), now + 5_000)
+  state.digest = undefined
+  t.equal(pacing.publishFrom(state, news(now, now + 90)), now, 'the first publication waits for nothing')
+  t.end()
+})
+
+await t.test('minInterval lets five publications follow at once, and one in each interval then', (t) => {
+  const { clock, pacing, state } = scene({ minInterval: 1_000 })
+  const publishedAt: number[] = []
+  const began = clock.now
+  // An object that changes each 20 ms.
+  for (; clock.now < began + 20_000; clock.now += 20) {
+    if (pacing.publishFrom(state, news(clock.now)) > clock.now) continue
+    pacing.published(state)
+    publishedAt.push(clock.now - began)
+  }
+  t.strictSame(publishedAt.slice(0, 8), [0, 20, 40, 60, 80, 1_000, 2_000, 3_000])
+  t.equal(publishedAt.length, 5 + 19)
+  const last = news(clock.now - 20)
+  t.equal(pacing.publishFrom(state, last), began + 20_000, 'the last change waits no longer than the interval')
+  clock.now += 60_000
+  for (let more = 0; more < 5; more++) {
+    t.ok(pacing.publishFrom(state, news(clock.now)) <= clock.now)
+    pacing.published(state)
+  }
+  t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000, 'a pause saves up five, and no more')
+  t.end()
+})
+
+await t.test('publications that wait for nothing leave no debt, and minInterval 0s has no bound', (t) => {
+  const { clock, pacing, state } = scene({ minInterval: 1_000 })
+  for (let repair = 0; repair < 100; repair++) pacing.published(state)
+  t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000)
+  state.configuration = { ...state.configuration, minInterval: 0 }
+  for (let change = 0; change < 100; change++) pacing.published(state)
+  t.ok(pacing.publishFrom(state, news(clock.now)) <= clock.now)
+  t.end()
+})
+
+await t.test('another minInterval counts from the last publication', (t) => {
+  const { clock, pacing, state } = scene({ minInterval: 3_600_000 })
+  for (let change = 0; change < 5; change++) pacing.published(state)
+  t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 3_600_000)
+  state.configuration = { ...state.configuration, minInterval: 1_000 }
+  t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000)
+  t.end()
+})
+
+await t.test('the budget of one directory is not that of another', (t) => {
+  const { clock, pacing, state } = scene()
+  const other = new DirectoryState(directoryOf([whole(secret('b'))]))
+  for (let change = 0; change < 5; change++) pacing.published(state)
+  t.ok(pacing.publishFrom(other, news(clock.now)) <= clock.now)
+  t.end()
+})
+
+await t.test('a hook waits for hookInterval from its last beginning, for whichever directory that was', (t) => {
+  const { clock, pacing, state } = scene({ hookInterval: 10_000 })
+  const other = new DirectoryState(directoryOf([whole(secret('b'))], { hookInterval: 3_000 }))
+  state.pendingHooks = ['reload', 'own']
+  t.ok(pacing.hooksFrom(state) <= clock.now, 'the first run waits for nothing')
+  pacing.hooksBegan([state])
+  clock.now += 1_000
+  other.pendingHooks = ['reload']
+  t.equal(pacing.hooksFrom(state), clock.now + 9_000)
+  t.equal(pacing.hooksFrom(other), clock.now + 2_000, 'each directory has its own interval')
+  pacing.hooksBegan([other])
+  t.equal(pacing.hooksFrom(state), clock.now + 10_000)
+  other.pendingHooks = ['another']
+  t.ok(pacing.hooksFrom(other) <= clock.now)
+  t.end()
+})
