@@ -12,6 +12,7 @@ await t.test('each query names metrics that the agent has, with labels that they
   metrics.follow('/srv/a', ['exec true'])
   metrics.clientCertificate(new Date())
   metrics.dropPending('/srv/b', true)
+  metrics.moving('/srv/c', true)
   const { text } = await metrics.expose()
   const types = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]))
   const labels = (name: string) => {

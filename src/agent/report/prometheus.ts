@@ -9,7 +9,10 @@ export interface PrometheusMetrics extends Metrics {
   expose(): Promise<{ type: string; text: string }>
 }
 
-/** From an SSD's flush to a worn-out eMMC's. */
+/**
+ * From an SSD's flush to a worn-out eMMC's, of the barrier. The time of a publication has a sum and a count for each directory, and no bounds:
+ * those were half of what an agent of many directories sends to each scraper, and its disk's time is the barrier's.
+ */
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** What the file label says of the agent's own certificate, which is in no directory. */
@@ -43,8 +46,8 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     new Gauge({ name, help, labelNames, registers })
   const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
     new Counter({ name, help, labelNames, registers })
-  const histogram = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
-    new Histogram({ name, help, labelNames, registers, buckets: durationBuckets })
+  const histogram = <Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) =>
+    new Histogram({ name, help, labelNames, registers, buckets })
 
   const running = gauge(
     'holdfast_operation_running_seconds',
@@ -58,6 +61,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     'holdfast_publish_duration_seconds',
     'Time from when a publication was due until it was durable.',
     ['directory'],
+    [],
   )
   const published = gauge(
     'holdfast_last_publish_timestamp_seconds',
@@ -79,6 +83,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     'holdfast_barrier_duration_seconds',
     'One batch: staging, both barriers and the exchanges between them.',
     [],
+    durationBuckets,
   )
   const restarts = counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
   const requests = counter('holdfast_api_requests_total', 'Requests to the API server.', ['verb', 'code'])
@@ -111,14 +116,14 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     for (const code of [success, '429', noAnswer]) requests.inc({ verb, code }, 0)
   }
   const followed = new Map<string, { hooks: Set<string>; files: Set<string> }>()
-  const seconds = (date: Date) => date.getTime() / 1000
+  const seconds = (date: Date) => Math.floor(date.getTime() / 1000)
 
   return {
     follow(directory, names) {
       const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
       followed.set(directory, known)
       for (const result of publishResults) publishes.inc({ directory, result }, 0)
-      for (const metric of [published, ready, held, moving, confirmed, drift, running]) metric.inc({ directory }, 0)
+      for (const metric of [published, ready, held, confirmed, drift, running]) metric.inc({ directory }, 0)
       durations.zero({ directory })
       for (const hook of known.hooks) {
         if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
@@ -144,7 +149,10 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     publishedAt: (directory, date) => published.set({ directory }, seconds(date)),
     ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
     held: (directory, value) => held.set({ directory }, value ? 1 : 0),
-    moving: (directory, value) => moving.set({ directory }, value ? 1 : 0),
+    moving(directory, value) {
+      if (value) moving.set({ directory }, 1)
+      else moving.remove({ directory })
+    },
     drift: (directory) => drift.inc({ directory }),
     dropPending(directory, pending) {
       if (pending) dropPending.set({ directory }, 1)
