@@ -1,6 +1,5 @@
 import { returnFreedMemory } from '../../native/index.js'
 import { returnMemoryWith } from '../content-garbage.js'
-import { OwnFile } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
@@ -23,14 +22,9 @@ import { ownIdentity, type ProcessIdentity } from './process-identity.js'
 import type { PrometheusMetrics } from './report/prometheus.js'
 import { noMetrics } from './report/report-metrics.js'
 import { lockState } from './state-lock.js'
-import {
-  directoryStatus,
-  operationStatus,
-  readStatusFile,
-  statusFileIn,
-  StatusWriter,
-  type StatusDocument,
-} from './report/status-file.js'
+import { directoryStatus, operationStatus, readStatusFile } from './report/status-file.js'
+import { StatusStore, type CurrentStatus } from './report/status-store.js'
+import { StatusWriter } from './report/status-writer.js'
 
 /** Milliseconds to wait for the disk of the status, at the start and at the end. */
 const statusPatience = 2_000
@@ -55,7 +49,7 @@ export class Daemon {
   readonly #agent: Agent
   readonly #metrics: PrometheusMetrics | undefined
   readonly #status: StatusWriter
-  readonly #statusFile: OwnFile
+  readonly #statusStore: StatusStore
   readonly #hangingState: HangingState
   readonly #startedAt = new Date()
   readonly #endpoint: HealthEndpoint
@@ -79,9 +73,9 @@ export class Daemon {
     const { configuration, log, openSource, node } = options
     this.#options = options
     this.#metrics = metrics
-    this.#statusFile = new OwnFile(statusFileIn(configuration.stateDirectory))
+    this.#statusStore = new StatusStore(configuration.stateDirectory)
     this.#status = new StatusWriter({
-      write: () => this.#writeStatus(),
+      write: (isDue) => this.#writeStatus(isDue),
       failed: (error) => {
         this.#found()
         const message = `could not write the status file: ${messageOf(error)}`
@@ -321,19 +315,19 @@ export class Daemon {
     if (late) unreadable(`${stateDirectory} does not answer`)
   }
 
-  async #writeStatus(): Promise<void> {
+  async #writeStatus(isDue: boolean): Promise<boolean> {
     for (const state of this.#agent.states) this.#agent.refresh(state)
-    const text = this.#statusText()
-    await this.#hangingState.watch(() => beside(this.#statusFile.path, () => this.#statusFile.replace(text)))
+    const isSign = await this.#hangingState.watch(() => this.#statusStore.write(this.#document(), isDue))
     this.#statusProblem = undefined
     this.#found()
+    return isSign
   }
 
   #statusText(): string {
     return `${JSON.stringify(this.#document(), undefined, 2)}\n`
   }
 
-  #document(): StatusDocument {
+  #document(): CurrentStatus {
     const { file, digest } = this.#agent.configuration
     return {
       agent: {

@@ -9,7 +9,7 @@ import { silent, type Log } from '../log.js'
 import { beside } from './file-systems.js'
 import { dyingHolders } from './lock-holders.js'
 import { isRunning } from './process-identity.js'
-import { readStatusFile, type AgentStatus } from './report/status-file.js'
+import { readAgentStatus, type AgentStatus } from './report/status-file.js'
 
 /*
  * One agent for a state directory: two would publish everything twice, run every hook twice, and write one status. The lock is a
@@ -114,7 +114,7 @@ function isBusy(error: unknown): boolean {
 }
 
 async function busy(stateDirectory: string, cause: DurableWriteError): Promise<DurableWriteError> {
-  const other = (await readStatusFile(stateDirectory).catch(() => undefined))?.agent
+  const other = await readAgentStatus(stateDirectory).catch(() => undefined)
   const who = other && other.stoppedAt === undefined ? `: process ${other.pid}` : ''
   return new DurableWriteError(`another agent keeps its state in ${stateDirectory}${who}`, {
     code: cause.code,

@@ -45,10 +45,10 @@ export class HangingState {
   }
 
   /** Makes a write of the status. */
-  async watch(write: () => Promise<void>): Promise<void> {
+  async watch<Answer>(write: () => Promise<Answer>): Promise<Answer> {
     const late = setTimeout(() => this.#hangs(), patience)
     try {
-      await write()
+      return await write()
     } finally {
       clearTimeout(late)
       this.#answers()

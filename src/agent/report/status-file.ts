@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../../errors.js'
-import { retryDelay } from '../backoff.js'
 import type { ProcessIdentity } from '../process-identity.js'
 import type { Pending } from '../workqueue.js'
 import type { Condition, DirectoryState, PublishedObject } from '../directory-state.js'
+import { parseStatusLines, statusLinesIn, type StatusLines } from './status-lines.js'
 
 /** What `holdfast status -o json` prints, and what the agent keeps in STATE/status.json. Times are RFC 3339. */
 export interface StatusDocument {
@@ -88,20 +88,60 @@ export function operationStatus({ key: name, state, since, attempt, nextTry }: P
   return { name, state, since: time(since), attempt, nextTry: nextTry === undefined ? null : time(nextTry) }
 }
 
-/** Where the agent keeps its status. */
+/** Where the agent keeps its status; with many directories, what it says of each is in status.lines beside it. */
 export function statusFileIn(stateDirectory: string): string {
   return join(stateDirectory, 'status.json')
 }
 
-/** Reads a status file; undefined where there is none. Rejects when it cannot be read, or is no status. */
+/** What status.json holds. */
+export interface StatusFile extends StatusDocument {
+  readonly agent: AgentStatus
+  /** The directories are in status.lines, and `directories` has one row for readers that do not know that. */
+  readonly pieces?: {
+    /** Of the status.lines whose directories `confirmed` counts. */
+    readonly id: string
+    /** In the order of its directories: seconds from `confirmedAt` to `writtenAt`; null: never. */
+    readonly confirmed: readonly (number | null)[]
+  }
+}
+
+/** Reads the status; undefined where there is none. Rejects when it cannot be read, or is no status. */
 export async function readStatusFile(stateDirectory: string): Promise<StatusDocument | undefined> {
-  let text: string
+  let before: string | undefined
+  for (;;) {
+    const text = await readIfThere(statusFileIn(stateDirectory))
+    if (text === undefined) return undefined
+    const { pieces, ...document } = parseStatusFile(text, stateDirectory)
+    if (pieces === undefined) return document
+    const path = statusLinesIn(stateDirectory)
+    const said = parseStatusLines((await readIfThere(path)) ?? '')
+    if (said !== undefined && said.directories.every(isDirectoryStatus)) return together(document, pieces, said)
+    // An agent that has just begun to keep all in one file has removed the other.
+    if (text === before) {
+      throw new Error(
+        `${path} is damaged or missing: a running agent writes it again within five minutes, or at "holdfast reload"`,
+      )
+    }
+    before = text
+  }
+}
+
+/** What an agent says of itself, whatever has become of what it says of its directories; undefined where there is none. */
+export async function readAgentStatus(stateDirectory: string): Promise<AgentStatus | undefined> {
+  const text = await readIfThere(statusFileIn(stateDirectory))
+  return text === undefined ? undefined : parseStatusFile(text, stateDirectory).agent
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    text = await readFile(statusFileIn(stateDirectory), 'utf8')
+    return await readFile(path, 'utf8')
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
     throw error
   }
+}
+
+function parseStatusFile(text: string, stateDirectory: string): StatusFile {
   const document = parseStatus(text)
   if (document !== undefined) return document
   throw new Error(
@@ -109,8 +149,30 @@ export async function readStatusFile(stateDirectory: string): Promise<StatusDocu
   )
 }
 
+/** Each directory as its last line says. Confirmations that came after it are in status.json, where that counts the same directories. */
+function together(
+  { agent }: StatusFile,
+  { id, confirmed }: NonNullable<StatusFile['pieces']>,
+  said: StatusLines,
+): StatusDocument {
+  const written = Date.parse(agent.writtenAt)
+  const confirmedAt = ({ confirmedAt: at }: DirectoryStatus, index: number): string | null => {
+    const age = said.id === id ? confirmed[index] : undefined
+    const later = typeof age === 'number' ? new Date(written - age * 1000).toISOString() : null
+    return later !== null && (at === null || later > at) ? later : at
+  }
+  return {
+    agent: said.at > agent.writtenAt ? { ...agent, writtenAt: said.at } : agent,
+    directories: said.directories.map((directory, index) => ({
+      ...directory,
+      confirmedAt: confirmedAt(directory, index),
+    })),
+    operations: said.operations,
+  }
+}
+
 /** undefined: the text is no status. */
-export function parseStatus(text: string): StatusDocument | undefined {
+export function parseStatus(text: string): StatusFile | undefined {
   try {
     const document: unknown = JSON.parse(text)
     return isStatusDocument(document) ? document : undefined
@@ -119,9 +181,14 @@ export function parseStatus(text: string): StatusDocument | undefined {
   }
 }
 
-function isStatusDocument(value: unknown): value is StatusDocument {
+function isStatusDocument(value: unknown): value is StatusFile {
   if (!hasFields(value, ['agent', 'directories']) || !Array.isArray(value.directories)) return false
+  if ('pieces' in value && !isPieces(value.pieces)) return false
   return hasFields(value.agent, ['version', 'writtenAt']) && value.directories.every(isDirectoryStatus)
+}
+
+function isPieces(value: unknown): boolean {
+  return hasFields(value, ['id', 'confirmed']) && Array.isArray(value.confirmed)
 }
 
 function isDirectoryStatus(value: unknown): value is DirectoryStatus {
@@ -142,84 +209,4 @@ function isCondition(value: unknown): value is Condition {
 
 function hasFields<Name extends string>(value: unknown, names: readonly Name[]): value is Record<Name, unknown> {
   return typeof value === 'object' && value !== null && names.every((name) => name in value)
-}
-
-/** Milliseconds after a change: changes that come together are written together. */
-const writeDelay = 150
-
-/** Milliseconds: what changes nothing but dates is written this seldom, since each write costs the disk a flush. */
-const heartbeat = 5 * 60_000
-
-interface StatusWriterOptions {
-  /** Writes the status as it is now, durably. */
-  write(): Promise<void>
-  /** Called with a write's error; the write is tried again, after a delay or at the next change. */
-  failed(error: unknown): void
-}
-
-/** Decides when the status is written: soon after a change, never two at once, and every five minutes as a sign of life. */
-export class StatusWriter {
-  readonly #options: StatusWriterOptions
-  #soon: NodeJS.Timeout | undefined
-  /** Failed writes in a row, and the next try. */
-  #failures = 0
-  #again: NodeJS.Timeout | undefined
-  #writing: Promise<void> | undefined
-  #changed = false
-  #closed = false
-  readonly #beat: NodeJS.Timeout
-
-  constructor(options: StatusWriterOptions) {
-    this.#options = options
-    this.#beat = setInterval(() => this.changed(), heartbeat)
-  }
-
-  /** Something that a reader would want to know of has changed. */
-  changed(): void {
-    if (this.#closed) return
-    this.#changed = true
-    if (this.#writing) return
-    this.#soon ??= setTimeout(() => {
-      this.#soon = undefined
-      void this.#write()
-    }, writeDelay)
-  }
-
-  /** Writes nothing any more. */
-  abandon(): void {
-    this.#closed = true
-    clearInterval(this.#beat)
-    clearTimeout(this.#soon)
-    clearTimeout(this.#again)
-  }
-
-  /** Writes a last time; resolves when it is done. */
-  async close(): Promise<void> {
-    this.abandon()
-    await this.#writing
-    await this.#write()
-  }
-
-  async #write(): Promise<void> {
-    this.#changed = false
-    this.#beat.refresh()
-    clearTimeout(this.#again)
-    // In a later turn, once the writer counts as busy: its reads may report a change.
-    this.#writing = Promise.resolve()
-      .then(() => this.#options.write())
-      .then(
-        () => void (this.#failures = 0),
-        (error: unknown) => {
-          this.#failures += 1
-          this.#options.failed(error)
-        },
-      )
-    await this.#writing
-    this.#writing = undefined
-    if (this.#failures > 0 && !this.#closed) {
-      this.#again = setTimeout(() => this.changed(), retryDelay(this.#failures))
-    }
-    // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- changed() may have been called while it was awaited.
-    if (this.#changed) this.changed()
-  }
 }

@@ -52,12 +52,12 @@ Exit codes: 0 the configuration is in force, 1 no agent runs, or it did not answ
 }
 
 async function reload(options: ReloadOptions, signal: AbortSignal): Promise<number> {
-  const { readStatusFile, statusFileIn } = await import('../../agent/report/status-file.js')
+  const { readAgentStatus, statusFileIn } = await import('../../agent/report/status-file.js')
   // A faulty file is reported here, with its places, and the agent hears nothing of it.
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
   const stateDirectory =
     configuration?.stateDirectory ?? (await import('../../config/document.js')).defaultStateDirectory
-  const before = (await readStatusFile(stateDirectory))?.agent ?? undefined
+  const before = await readAgentStatus(stateDirectory)
   const agent = await running(before, statusFileIn(stateDirectory))
   try {
     process.kill(agent.pid, 'SIGHUP')
@@ -69,7 +69,7 @@ async function reload(options: ReloadOptions, signal: AbortSignal): Promise<numb
   const deadline = performance.now() + options.timeout
   while (performance.now() < deadline) {
     await sleep(lookInterval, undefined, { signal })
-    const now = (await readStatusFile(stateDirectory))?.agent
+    const now = await readAgentStatus(stateDirectory)
     if (now?.pid !== agent.pid || now.reloadedAt === undefined || now.reloadedAt === agent.reloadedAt) continue
     if (now.configurationInvalid === undefined) return agent.pid
     throw new UsageError(

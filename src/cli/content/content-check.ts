@@ -107,8 +107,8 @@ async function askAgent(
 }
 
 async function fileOfAgent(stateDirectory: string) {
-  const { readStatusFile } = await import('../../agent/report/status-file.js')
-  return (await readStatusFile(stateDirectory))?.agent?.configuration
+  const { readAgentStatus } = await import('../../agent/report/status-file.js')
+  return (await readAgentStatus(stateDirectory))?.configuration
 }
 
 /** That of an agent in a pod may not be at this path on its node. */

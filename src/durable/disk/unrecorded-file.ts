@@ -13,7 +13,7 @@ import {
   Scope,
 } from '../path/index.js'
 import { wrapError } from '../errors.js'
-import type { Descriptor, FileSystem } from '../file-system.js'
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { NodeFileSystem } from '../posix/index.js'
 import { silent } from '../../log.js'
 
@@ -24,6 +24,8 @@ import { silent } from '../../log.js'
 export class OwnFile {
   /** The leftovers of a predecessor have gone. */
   #tidied = false
+  /** The file as the last write left it, whole and durable; undefined: none has, or one has failed since. */
+  #written: Written | undefined
 
   constructor(
     readonly path: string,
@@ -35,6 +37,7 @@ export class OwnFile {
     const { fs, path } = this
     const scope = new Scope(fs)
     let published = false
+    this.#written = undefined
     try {
       const place = await resolve(scope, checkTarget(path))
       const { directory } = await openParent(scope, place)
@@ -56,8 +59,47 @@ export class OwnFile {
       await fsyncAll(fs, [directory])
       await probeJournal(fs, directory, names)
       this.#tidied = true
+      this.#written = await lookAt(fs, file)
     } catch (error) {
       throw wrapError(path, error, published, `could not write ${path}`)
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  /**
+   * Adds this text at the end; durable on return. False, and nothing is done, where the file is not as this process left it, whole and
+   * durable: then it must be replaced. A power cut, or a failure, may leave a part of the text. An empty one only looks.
+   * @throws DurableWriteError
+   */
+  async append(text: string): Promise<boolean> {
+    const { fs, path } = this
+    const before = this.#written
+    if (before === undefined) return false
+    const scope = new Scope(fs)
+    this.#written = undefined
+    let published = false
+    try {
+      const place = await resolve(scope, checkTarget(path))
+      const { directory } = await openParent(scope, place)
+      if ((await fs.look(directory, place.name)) === undefined) return false
+      const file = await scope.keep(fs.openAppend(directory, place.name))
+      if (!isSame(await lookAt(fs, file), before)) return false
+      if (text === '') {
+        this.#written = before
+        return true
+      }
+      const ancestors = await openAncestors(scope, place, directory)
+      const bytes = Buffer.from(text)
+      published = true
+      await fs.write(file, bytes)
+      await fsyncAll(fs, [file, ...ancestors])
+      await probeJournal(fs, directory, namesFor(place.name))
+      const after = await lookAt(fs, file)
+      if (isSame(after, { ...before, size: before.size + bytes.length })) this.#written = after
+      return this.#written !== undefined
+    } catch (error) {
+      throw wrapError(path, error, published, `could not add to ${path}`)
     } finally {
       await scope.closeAll()
     }
@@ -86,4 +128,15 @@ export class OwnFile {
       }
     })
   }
+}
+
+type Written = Pick<Attributes, 'device' | 'inode' | 'size'>
+
+async function lookAt(fs: FileSystem, file: Descriptor): Promise<Written> {
+  const { device, inode, size } = await fs.attributes(file)
+  return { device, inode, size }
+}
+
+function isSame(found: Written, { device, inode, size }: Written): boolean {
+  return found.device === device && found.inode === inode && found.size === size
 }

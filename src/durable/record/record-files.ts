@@ -29,7 +29,7 @@ import {
   type Added,
   newerObjects,
 } from './record.js'
-import { encodeLine, type Line, readLines, wholeLines } from './record-lines.js'
+import { encodeLine, type Line, readLines, wholeLines } from '../../checked-lines.js'
 import { isText, knownFields } from './record-fields.js'
 import type { RecordedObject } from '../types.js'
 

@@ -1,7 +1,7 @@
 import { objectName } from '../../object-name.js'
 import type { Standing, Tree, TreeEntry } from '../path/index.js'
 import { isAgentMark, isText, knownFields } from './record-fields.js'
-import { encodeLine, wholeLines } from './record-lines.js'
+import { encodeLine, wholeLines } from '../../checked-lines.js'
 import { isTakenOver } from './taken-over.js'
 import type {
   AgentMark,

@@ -203,7 +203,7 @@ export function configurationOf(path: string, from: string | undefined, call: Ca
     ...{ path, place: '', publish: kindOf(path) === 'links' ? 'symlink' : 'exchange', adopt: call.adopt },
     ...{ mode: 0o755, fileMode: 0o600, owner: undefined, attributes: 'set', contents: [], onMissing: 'keep' },
     ...{ onDrop: call.onDrop, retire: 'immediately', retireTimeout: 0, history, validate: [] },
-    ...{ beforePublish: [], afterPublish: [] },
+    ...{ debounce: { quiet: 0, atMost: 0 }, minInterval: 0, hookInterval: 0, beforePublish: [], afterPublish: [] },
     ...(from !== undefined && { movedFrom: { path: from, keep: keepOf(call) } }),
   }
 }

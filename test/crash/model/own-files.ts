@@ -1,6 +1,6 @@
 /*
- * A file that a process keeps for itself, on the model disk. A power cut or a kill at any instant leaves the file whole, and never older
- * than the last write that has answered; the next process's write succeeds.
+ * A file that a process keeps for itself, on the model disk. Whatever instant a power cut or a kill comes at, the file is whole, and never
+ * older than the last write that has answered; the next process's write succeeds. Of what is added to it, a power cut may leave a part.
  */
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import { filePublication } from '../../../src/durable/publish/replace.js'
@@ -22,6 +22,9 @@ const path = `${state}/status.json`
 const earlier = 'earlier'
 const texts = ['first', 'second', 'third'] as const
 const order: readonly (string | undefined)[] = [undefined, earlier, ...texts]
+
+/** What is added to the last of them, of more than a sector each. */
+const additions = ['x', 'y'].map((letter) => letter.repeat(700))
 
 export interface OwnFileStory {
   readonly name: string
@@ -92,6 +95,11 @@ async function write(explorer: Explorer, disk: ModelDisk, { meanwhile }: OwnFile
     answered = order.indexOf(text)
     note(`the answer: ${text} is durable`)
   }
+  for (const [index, addition] of additions.entries()) {
+    if (!(await file.append(addition))) explorer.report('nothing is added to a file that is as it was left', [])
+    answered = order.length + index
+    note(`the answer: addition ${index} is durable`)
+  }
   disk.changed = undefined
   if (process.descriptors > 0) explorer.report(`${process.descriptors} descriptors are left open`, [])
   return met
@@ -100,8 +108,17 @@ async function write(explorer: Explorer, disk: ModelDisk, { meanwhile }: OwnFile
 /** Which text the file holds, as an index of `order`; undefined: it is torn. */
 function versionOn(disk: ModelDisk): number | undefined {
   const inode = find(disk, path)
-  const found = order.findIndex((text) => (inode && textOf(disk, inode)) === (text && `f 600 0:0 <${text}>`))
-  return found === -1 ? undefined : found
+  const now = inode && textOf(disk, inode)
+  const found = order.findIndex((text) => now === (text && `f 600 0:0 <${text}>`))
+  return found === -1 ? additionsIn(now ?? '') : found
+}
+
+/** The last that is whole, by the index behind those of `order`; what follows it may be torn. */
+function additionsIn(text: string): number | undefined {
+  const whole = additions.map((_, index) => `f 600 0:0 <third${additions.slice(0, index + 1).join('')}`)
+  const most = whole.findLastIndex((start) => text.startsWith(start))
+  if (most === -1) return text.startsWith('f 600 0:0 <third') ? order.indexOf('third') : undefined
+  return order.length + most
 }
 
 export async function exploreOwnFiles(explorer: Explorer, story: OwnFileStory, effort: Effort): Promise<void> {
@@ -109,7 +126,7 @@ export async function exploreOwnFiles(explorer: Explorer, story: OwnFileStory, e
     const found = versionOn(disk)
     if (found === undefined) explorer.report('the file is torn', trail)
     else if (found < least)
-      explorer.report(`${order[least]} was durable, and ${order[found] ?? 'nothing'} is there`, trail)
+      explorer.report(`${order[least] ?? 'an addition'} was durable, and ${order[found] ?? 'nothing'} is there`, trail)
   }
   const writes = async ({ disk, trail }: Position, fs: FileSystem): Promise<void> => {
     const ended: Position = { disk, ledgers: [], trail: [...trail, 'the next process writes'] }

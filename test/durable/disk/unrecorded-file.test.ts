@@ -118,3 +118,71 @@ await t.test('replace changes no directory at its path', async (t) => {
   await t.rejects(watched(path).file.replace('x'), { name: 'DurableWriteError', published: false })
   t.ok(statSync(path).isDirectory())
 })
+
+await t.test('what is added is durable by one barrier, with what is above the file', async (t) => {
+  const parent = scratch(t)
+  const path = join(parent, 'status.lines')
+  const { file, calls, open } = watched(path)
+  t.equal(await file.append('nothing was written yet'), false)
+  t.notOk(existsSync(path))
+  await file.replace('one')
+  calls.length = 0
+  t.equal(await file.append(', two'), true)
+  t.equal(await file.append(', three'), true)
+  t.equal(readFileSync(path, 'utf8'), 'one, two, three')
+  const looks = ['openPath', 'attributes', 'mount', 'look']
+  const once = ['openAppend', 'write', 'sync', 'createFile', 'removeFile']
+  t.strictSame(
+    calls.filter((call) => !looks.includes(call)),
+    [...once, ...once],
+  )
+  calls.length = 0
+  t.equal(await file.append(''), true)
+  t.notOk(calls.includes('sync'), 'an empty text only looks')
+  t.strictSame(readdirSync(parent), ['status.lines'])
+  t.equal(open.size, 0)
+})
+
+await t.test('nothing is added to a file that is not as this process left it', async (t) => {
+  const parent = scratch(t)
+  const path = join(parent, 'status.lines')
+  const { file, open } = watched(path)
+  for (const [what, change] of [
+    ['it has gone', () => rmSync(path)],
+    ['it is longer', () => writeFileSync(path, 'one, and another')],
+    [
+      'another is there',
+      () => {
+        rmSync(path)
+        writeFileSync(path, 'two')
+      },
+    ],
+    ['its directory has gone', () => rmSync(parent, { recursive: true })],
+  ] as const) {
+    await file.replace('one')
+    change()
+    const left = existsSync(path) ? readFileSync(path, 'utf8') : undefined
+    t.equal(await file.append(', two'), false, what)
+    t.equal(existsSync(path) ? readFileSync(path, 'utf8') : undefined, left, what)
+  }
+  await file.replace('again')
+  t.equal(readFileSync(path, 'utf8'), 'again')
+  t.equal(open.size, 0)
+})
+
+await t.test('behind what could not be added as a whole, nothing is added', async (t) => {
+  const path = join(scratch(t), 'status.lines')
+  for (const [call, nth] of [
+    ['openAppend', 1],
+    ['write', 2],
+    ['sync', 3],
+    ['createFile', 3],
+  ] as const) {
+    const { file, open } = watched(path, call, nth)
+    await file.replace('one')
+    await t.rejects(file.append(', two'), { name: 'DurableWriteError', code: 'EIO' }, `${call} ${nth}`)
+    t.equal(await file.append(', three'), false)
+    t.notMatch(readFileSync(path, 'utf8'), 'three')
+    t.equal(open.size, 0)
+  }
+})

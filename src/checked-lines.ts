@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/* The lines of a record's file, each `SHA-256 of the JSON, a space, JSON`: see record.ts. */
+/* Lines of a file, each `SHA-256 of the JSON, a space, JSON`. Records and the status of many directories are made of them. */
 
 export function encodeLine(value: object): Uint8Array {
   const json = JSON.stringify(value)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { StatusWriter } from '../../../src/agent/report/status-file.js'
+import { StatusWriter } from '../../../src/agent/report/status-writer.js'
 
 const gate = () => {
   let open = () => {}
@@ -18,6 +18,7 @@ await t.test('changes that come together are written together, and never two at 
       if (index === 0) writer.changed()
       begun[index]?.open()
       await gates[index]?.opened
+      return false
     },
     failed: (error) => t.fail(String(error)),
   })
@@ -44,7 +45,7 @@ await t.test('a write that fails is reported, and the next change is written', a
   let writes = 0
   const fault = new Error('ENOSPC')
   const writer = new StatusWriter({
-    write: () => (++writes === 1 ? Promise.reject(fault) : Promise.resolve()),
+    write: () => (++writes === 1 ? Promise.reject(fault) : Promise.resolve(true)),
     failed: (error) => {
       failures.push(error)
       reported.open()
@@ -65,7 +66,7 @@ await t.test('a write that fails is tried again by itself, without a change', as
       writes += 1
       if (writes <= 2) return Promise.reject(new Error('EMFILE'))
       again.open()
-      return Promise.resolve()
+      return Promise.resolve(true)
     },
     failed: () => {},
   })
@@ -73,4 +74,24 @@ await t.test('a write that fails is tried again by itself, without a change', as
   await again.opened
   await writer.close()
   t.equal(writes, 4, 'and the end is written')
+})
+
+await t.test('a sign of life is due at intervals from the last one, whatever is written between them', async (t) => {
+  const due: boolean[] = []
+  const second = gate()
+  const writer = new StatusWriter({
+    heartbeat: 400,
+    write: (isDue) => {
+      due.push(isDue)
+      if (due.filter(Boolean).length === 2) second.open()
+      // The first that is due fails, and is due still.
+      if (isDue && due.filter(Boolean).length === 1) return Promise.reject(new Error('EIO'))
+      return Promise.resolve(isDue)
+    },
+    failed: () => {},
+  })
+  writer.changed()
+  await second.opened
+  await writer.close()
+  t.strictSame(due.slice(0, 3), [false, true, true])
 })

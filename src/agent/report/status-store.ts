@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
+import type { FileSystem } from '../../durable/file-system.js'
+import { OwnFile } from '../../durable/index.js'
+import { beside } from '../file-systems.js'
+import { statusFileIn, type DirectoryStatus, type OperationStatus, type StatusFile } from './status-file.js'
+import { encodeStatusLine, encodeStatusLines, statusLinesIn } from './status-lines.js'
+
+/** So many directories stand in status.json itself, where any version of any program finds them. */
+const mostInOne = 8
+
+/** Bytes of changes in status.lines, at least, before it is written anew; or as many as its directories take. */
+const mostAdded = 64 * 1024
+
+/** What the agent says of itself and its directories. */
+export interface CurrentStatus extends StatusFile {
+  readonly operations: readonly OperationStatus[]
+}
+
+/**
+ * Keeps the status on the disk, and writes no more of it than has changed. That the source has confirmed a directory once more is no change:
+ * the sign of life has the newest dates.
+ */
+export class StatusStore {
+  readonly #stateDirectory: string
+  readonly #file: OwnFile
+  readonly #lines: OwnFile
+  #id = ''
+  /** By path, as written last; undefined: nothing was, or nobody knows what. */
+  #directories: ReadonlyMap<string, DirectoryStatus> | undefined
+  #operations: readonly OperationStatus[] = []
+  #agent: object | undefined
+  /** Bytes of the directories in status.lines, and of what was added since. */
+  #size = 0
+  #added = 0
+
+  constructor(stateDirectory: string, fs?: FileSystem) {
+    this.#stateDirectory = stateDirectory
+    this.#file = new OwnFile(statusFileIn(stateDirectory), fs)
+    this.#lines = new OwnFile(statusLinesIn(stateDirectory), fs)
+  }
+
+  /**
+   * Writes what has changed, durably. `isDue`: a sign of life in any case. Answers whether status.json was written, which is that.
+   * @throws DurableWriteError: the next call writes all anew
+   */
+  write(now: CurrentStatus, isDue: boolean): Promise<boolean> {
+    return beside(this.#stateDirectory, async () => {
+      try {
+        return await this.#write(now, isDue)
+      } catch (error) {
+        this.#directories = undefined
+        throw error
+      }
+    })
+  }
+
+  async #write(now: CurrentStatus, isDue: boolean): Promise<boolean> {
+    const changed = this.#changed(now.directories)
+    const isNews = changed === undefined || changed.length > 0 || !isSameWork(this.#operations, now.operations)
+    const isInOne = now.directories.length <= mostInOne
+    const agent = { ...now.agent, writtenAt: undefined }
+    let isSign = isDue || !isDeepStrictEqual(agent, this.#agent)
+    if (isInOne) isSign ||= isNews
+    else if (changed === undefined || !(await this.#add(isNews ? { ...now, directories: changed } : undefined))) {
+      await this.#writeAnew(now)
+      isSign = true
+    }
+    if (isSign) {
+      await this.#file.replace(
+        isInOne ? `${JSON.stringify(now, undefined, 2)}\n` : `${JSON.stringify(this.#small(now))}\n`,
+      )
+      this.#agent = agent
+      // What status.json says by itself needs no other file.
+      if (isInOne && this.#size > 0) await rm(this.#lines.path, { force: true })
+      if (isInOne) this.#size = 0
+    }
+    this.#operations = now.operations
+    this.#directories = new Map(now.directories.map((directory) => [directory.path, directory]))
+    return isSign
+  }
+
+  /** undefined: there are others than before, or more, or fewer. */
+  #changed(now: readonly DirectoryStatus[]): readonly DirectoryStatus[] | undefined {
+    const before = this.#directories
+    const paths = [...(before?.keys() ?? [])]
+    if (before === undefined || paths.length !== now.length) return undefined
+    if (now.some(({ path }, index) => path !== paths[index])) return undefined
+    return now.filter((directory) => !isSame(before.get(directory.path), directory))
+  }
+
+  /** Answers whether all that is known stands in status.lines, the change included, if there is one. */
+  async #add(change: CurrentStatus | undefined): Promise<boolean> {
+    if (change === undefined) return this.#lines.append('')
+    const { agent, directories, operations } = change
+    const line = encodeStatusLine({ at: agent.writtenAt, directories, operations })
+    this.#added += Buffer.byteLength(line)
+    if (this.#added > Math.max(this.#size, mostAdded)) return false
+    return this.#lines.append(line)
+  }
+
+  /** Before status.json: a reader of that finds what it says is there. */
+  async #writeAnew({ agent, directories, operations }: CurrentStatus): Promise<void> {
+    this.#id = randomBytes(8).toString('hex')
+    const text = encodeStatusLines({ id: this.#id, at: agent.writtenAt, directories, operations })
+    await this.#lines.replace(text)
+    this.#size = Buffer.byteLength(text)
+    this.#added = 0
+  }
+
+  /** Without the directories. Versions up to 0.2.0 read this file alone: they show one row, which says where the directories are. */
+  #small({ agent, directories }: CurrentStatus): StatusFile {
+    const path = this.#lines.path
+    const written = Date.parse(agent.writtenAt)
+    const age = ({ confirmedAt }: DirectoryStatus): number | null =>
+      confirmedAt === null ? null : Math.ceil((written - Date.parse(confirmedAt)) / 1000)
+    const row: DirectoryStatus = {
+      path,
+      conditions: [
+        {
+          type: 'Published',
+          status: 'Unknown',
+          reason: 'NotConfirmed',
+          message: `this file has the status of ${directories.length} directories: only holdfast of the agent's version (${agent.version}) and later read it`,
+          lastTransitionTime: agent.startedAt,
+        },
+      ],
+      ...{ objects: [], digest: null, publishedAt: null, confirmedAt: null, pendingHooks: [] },
+    }
+    return { agent, directories: [row], pieces: { id: this.#id, confirmed: directories.map(age) } }
+  }
+}
+
+/** A newer confirmation alone is no difference. */
+function isSame(before: DirectoryStatus | undefined, now: DirectoryStatus): boolean {
+  return before !== undefined && isDeepStrictEqual({ ...before, confirmedAt: now.confirmedAt }, now)
+}
+
+/** Times are measured anew at each look. */
+function isSameWork(before: readonly OperationStatus[], now: readonly OperationStatus[]): boolean {
+  const text = (all: readonly OperationStatus[]): string =>
+    JSON.stringify(all.map(({ name, state, attempt }) => [name, state, attempt]))
+  return text(before) === text(now)
+}
