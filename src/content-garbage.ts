@@ -22,7 +22,7 @@ const seldom = 10 * 60_000
 const muchSince = 1024 * 1024
 
 let passed = 0
-let collect: (() => void) | undefined
+let collect: ((how?: object) => void) | undefined
 let later: NodeJS.Timeout | undefined
 let resting: NodeJS.Timeout | undefined
 let rested = -Infinity
@@ -57,19 +57,29 @@ function collectAtRest(): void {
   }, rest).unref()
 }
 
-/** V8 gives a page back only once all of it is free, so it moves the rest together. */
+/** The major version of V8: that of Node 20 is 11. */
+const major = Number.parseInt(process.versions.v8, 10)
+
+/**
+ * Of what was freed here and there, V8 gives a page back only once nothing is left in it. From Node 22 on it keeps such pages for the next ones
+ * (13 MB of them, for 8 s after each compaction), unless the collection is one for want of memory; Node 20 takes a `gc` with options for a
+ * collection of the young alone.
+ */
 function compact(): void {
-  setFlagsFromString('--compact-on-every-full-gc')
-  collectGarbage()
-  setFlagsFromString('--no-compact-on-every-full-gc')
+  if (major >= 12) collectGarbage({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  else {
+    setFlagsFromString('--compact-on-every-full-gc')
+    collectGarbage()
+    setFlagsFromString('--no-compact-on-every-full-gc')
+  }
   later = setTimeout(() => returnFreed?.(), settling).unref()
 }
 
-function collectGarbage(): void {
+function collectGarbage(how?: object): void {
   if (collect === undefined) {
     setFlagsFromString('--expose-gc')
-    collect = runInNewContext('gc') as () => void
+    collect = runInNewContext('gc') as typeof collect
   }
-  collect()
+  collect?.(how)
   returnFreed?.()
 }
