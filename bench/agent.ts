@@ -86,6 +86,48 @@ export async function measureAgent(
   return { watched, ...rest, change: (processorTime(agent.pid) - before) / changes }
 }
 
+/** Directories of one small Secret each, and how often one of them changes. */
+const busy = { directories: 30, updatesInSecond: 10, seconds: 30 }
+/** Milliseconds from the last change until what it has left in memory is collected. */
+const untilRest = 20_000
+
+/** Mebibytes of anonymous memory of an agent while one small Secret after the other changes, at most, and once it is at rest again. */
+export async function measureBusyAgent(owner: Owner, cluster: Cluster): Promise<{ peak: number; rest: number }> {
+  const namespace = await cluster.namespace()
+  const names = Array.from({ length: busy.directories }, (_, index) => `busy-${index}`)
+  const put = (index: number, version: string): Promise<unknown> =>
+    namespace.putSecret(names[index % names.length] ?? '', { version, 'tls.crt': 'c'.repeat(4000) })
+  await Promise.all(names.map((_, index) => put(index, 'first')))
+  const node = await Node.start(owner, namespace, {
+    environment: { MALLOC_ARENA_MAX: '1' },
+    allowed: { secrets: names },
+    directories: names.map((secret) => ({ path: secret, contents: [{ secret }] })),
+  })
+  const { agent } = node
+  await agent.ready()
+  let peak = 0
+  const look = (): void => void (peak = Math.max(peak, memory(agent.pid, 'Anonymous') / 1024))
+  const sampling = setInterval(look, 50)
+  try {
+    const began = performance.now()
+    const updates = busy.updatesInSecond * busy.seconds
+    const sent: Promise<unknown>[] = []
+    for (let update = 0; update < updates; update++) {
+      await sleep(Math.max(0, began + (1000 * update) / busy.updatesInSecond - performance.now()))
+      sent.push(put(update, `${update}`))
+    }
+    await Promise.all(sent)
+    const last = names.map((_, index) => `${updates - names.length + index}`)
+    const holds = (version: string, index: number): boolean =>
+      readTree(node.path(names[index] ?? ''))?.['version'] === version
+    await until('the last updates are on the disk', () => last.every(holds), patience)
+    await sleep(untilRest)
+    return { peak, rest: memory(agent.pid, 'Anonymous') / 1024 }
+  } finally {
+    clearInterval(sampling)
+  }
+}
+
 /** One agent after the other, on one control plane. @throws Error with why there is none, or what failed */
 export async function measureAgents(all: readonly FootprintOptions[]): Promise<Footprint[]> {
   buildControlPlane()

@@ -14,6 +14,8 @@ const secrets = 60
 const mebibyte = 1024 * 1024
 /** Mebibytes of anonymous memory over idle, for each MiB of content. */
 const factor = 1.3
+/** MiB of anonymous memory in all, of which the manifests allow 192. */
+const most = 120
 /** MiB of content that stay in memory between publications. */
 const budget = 16
 const content = 'a'.repeat(mebibyte)
@@ -50,6 +52,7 @@ await t.test(`the agent publishes ${secrets} Secrets of 1 MiB in one directory w
   await until('all is on the disk', published, patience)
   t.comment(`idle ${idle.toFixed(1)} MiB, over it at most ${(peak - idle).toFixed(1)} MiB`)
   t.ok(peak - idle <= factor * secrets, 'the largest batch')
+  t.ok(peak <= most, `${peak.toFixed(1)} MiB in all`)
   const dropped = (): boolean => {
     const over = anonymous(agent.pid) - idle
     if (over > factor * budget) throw new Error(`${over.toFixed(1)} MiB over idle`)
