@@ -170,7 +170,16 @@ export async function desiredContents(
 function unreadable(configuration: DirectoryConfiguration, source: ObservableSource): Finding[] {
   return referencesOf(expand(configuration, (reference) => source.latest(reference))).flatMap((reference) => {
     const known = source.latest(reference)
-    return known?.state === 'unknown' ? [{ reason: known.reason, message: known.message, reference }] : []
+    return known?.state === 'unknown'
+      ? [
+          {
+            reason: known.reason,
+            message: known.message,
+            reference,
+            ...(known.permanent && { misconfigured: true as const }),
+          },
+        ]
+      : []
   })
 }
 

@@ -27,9 +27,14 @@ export function availabilityOf(
     case 'absent':
       return { reference, kept, state: 'absent' }
     case 'unknown': {
-      const { reason } = observation
+      const { reason, permanent } = observation
       const message = observation.message.includes(name) ? observation.message : `${name}: ${observation.message}`
-      return { reference, kept, state: 'unknown', finding: { reason, message, reference } }
+      return {
+        reference,
+        kept,
+        state: 'unknown',
+        finding: { reason, message, reference, ...(permanent && { misconfigured: true as const }) },
+      }
     }
     case 'present':
       return observation.object.terminating

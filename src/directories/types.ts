@@ -7,6 +7,8 @@ export interface Finding {
   readonly reason: Reason
   readonly message: string
   readonly reference?: ObjectReference
+  /** A mistake of this node's configuration of its source, such as an unknown context. */
+  readonly misconfigured?: true
 }
 
 export interface RenderedFile {

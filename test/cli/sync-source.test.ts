@@ -80,13 +80,14 @@ await t.test('sync reports a lasting mistake in the source at once', async (t) =
     node.configure([web], source)
     const started = performance.now()
     const strict = await node.run('sync', '--timeout', '5s', '-o', 'json')
-    t.equal(strict.code, 1, name)
+    t.equal(strict.code, 2, name)
     t.match(
       JSON.parse(strict.stdout),
       { directories: [{ outcome: 'failed', reason: 'SourceUnavailable', message }] },
       name,
     )
-    t.equal((await node.run('sync', '--timeout', '5s', '--dry-run')).code, 1, name)
+    t.equal((await node.run('sync', '--timeout', '5s', '--dry-run')).code, 2, name)
+    t.equal((await node.run('diff', node.path('disk/web'), '--timeout', '5s')).code, 2, `${name}: diff`)
     t.equal(
       (await node.run('sync', '--timeout', '5s', '--allow-stale')).code,
       0,

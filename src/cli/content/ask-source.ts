@@ -64,9 +64,9 @@ export async function askSource(target: string, context: AskContext): Promise<As
     )
     if (desired === undefined) throw new Error('no directory was rendered')
     if (!('notPlanned' in desired)) return { ...desired, configuration, directory }
-    const { explanation } = await import('../output/sync-lines.js')
+    const { explanation, notPlanned } = await import('../output/sync-lines.js')
     const why = explanation(desired.notPlanned) ?? 'the source did not answer'
-    throw new Error(`what ${target} must hold is not known: ${why}`)
+    throw notPlanned(desired.notPlanned, `what ${target} must hold is not known: ${why}`)
   } finally {
     progress.stop()
   }

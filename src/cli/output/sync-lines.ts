@@ -2,6 +2,7 @@ import type { DirectoryState } from '../../agent/directory-state.js'
 import { isSourceAway, type Outcome } from '../../agent/outcome.js'
 import { pendingHookNames } from '../../agent/report/status-file.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
+import type { InvalidInput } from '../../errors.js'
 import { table } from './table.js'
 
 /* The output of `sync` about a pass. */
@@ -65,8 +66,15 @@ export function lineOf(
   return {
     ...details,
     outcome: 'failed',
-    error: outcome?.kind === 'failed' ? outcome.error : new Error(message),
+    error: outcome?.kind === 'failed' ? outcome.error : notPlanned(outcome, message),
   }
+}
+
+/** The error of a directory that was not tried: a source that is configured wrongly is wrong whatever the state of the node. */
+export function notPlanned(outcome: Outcome | undefined, message: string): Error {
+  const error = new Error(message)
+  const isWrong = outcome?.kind === 'incomplete' && outcome.findings.some(({ misconfigured }) => misconfigured)
+  return isWrong ? Object.assign(error, { invalid: 'configuration' } satisfies InvalidInput) : error
 }
 
 /** Why a directory was not published. */

@@ -62,9 +62,9 @@ export function exitCodeOf(error: unknown): number {
   return exitCodes.failed
 }
 
-/** The exit code of several targets: unknown durability wins, then a failure, then a busy lock. */
+/** The exit code of several targets: unknown durability wins, then a failure, then a wrong configuration, then a busy lock. */
 export function exitCodeOfAll(errors: readonly unknown[]): number {
   const codes = errors.map(exitCodeOf)
-  const order = [exitCodes.durabilityUnknown, exitCodes.failed, exitCodes.busy]
+  const order = [exitCodes.durabilityUnknown, exitCodes.failed, exitCodes.usage, exitCodes.busy]
   return order.find((code) => codes.includes(code)) ?? exitCodes.done
 }

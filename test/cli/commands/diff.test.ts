@@ -195,7 +195,7 @@ await t.test('diff fails where the source or the configuration does not tell the
   node.remove('gone')
   t.match(await shown(path, ...config), { equal: true, notes: [/^Secret demo\/gone is gone, or is being deleted/] })
   rmSync(node.objects, { recursive: true })
-  t.match(await diff(path, ...config, '--timeout', '50ms'), { code: 1, stderr: /must hold is not known/ })
+  t.match(await diff(path, ...config, '--timeout', '50ms'), { code: 2, stderr: /must hold is not known/ })
   mkdirSync(node.objects)
   rmSync(path, { recursive: true })
   writeFileSync(path, 'a file')
