@@ -191,7 +191,7 @@ function isPieces(value: unknown): boolean {
   return hasFields(value, ['id', 'confirmed']) && Array.isArray(value.confirmed)
 }
 
-function isDirectoryStatus(value: unknown): value is DirectoryStatus {
+export function isDirectoryStatus(value: unknown): value is DirectoryStatus {
   return (
     hasFields(value, ['path', 'conditions', 'objects']) &&
     Array.isArray(value.objects) &&

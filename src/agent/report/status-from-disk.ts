@@ -9,6 +9,7 @@ import { DirectoryState, type ConditionState } from '../directory-state.js'
 import { withOldPaths } from '../leaving/moves.js'
 import { movingCondition } from '../leaving/moving.js'
 import { noMetrics } from './report-metrics.js'
+import { newerPass, readLastPass } from './last-pass.js'
 import { directoryStatus, type DirectoryStatus, type StatusDocument } from './status-file.js'
 
 /**
@@ -20,10 +21,12 @@ export async function statusFromDisk(
   last?: StatusDocument,
 ): Promise<StatusDocument> {
   const endedAt = last?.agent?.stoppedAt ?? last?.agent?.writtenAt
+  const pass = newerPass(await readLastPass(configuration.stateDirectory), endedAt)
   const directories = []
   for (const { directory, relocation } of await unmoved(withOldPaths(configuration.directories))) {
     const state = new DirectoryState(directory)
-    const before = last?.directories.find(({ path }) => path === directory.path)
+    const isOfIt = ({ path }: DirectoryStatus): boolean => path === directory.path
+    const before = pass?.directories.find(isOfIt) ?? last?.directories.find(isOfIt)
     if (before) state.restore(before)
     await startDirectory(state, { log: silent, metrics: noMetrics })
     const now = new Date()
@@ -34,14 +37,17 @@ export async function statusFromDisk(
       const moving = { kind: 'moving', to: directory.follows, ...(relocation && { state: relocation.state }) } as const
       state.setPublished(movingCondition(moving, { directory: state.path, intact: state.intact }), now)
     }
-    const message =
-      endedAt === undefined
-        ? 'no agent has reported, so nobody has asked the source for newer objects'
-        : `the agent has ended, and nobody has asked the source since ${endedAt}`
-    state.setFresh({ status: 'Unknown', reason: 'NotConfirmed', message }, now)
+    state.setFresh({ status: 'Unknown', reason: 'NotConfirmed', message: notConfirmed(pass?.at, endedAt) }, now)
     directories.push(directoryStatus(state))
   }
   return { agent: last?.agent ?? null, directories }
+}
+
+function notConfirmed(passAt: string | undefined, endedAt: string | undefined): string {
+  if (passAt !== undefined) return `no agent runs, and nobody has asked the source since ${passAt}`
+  return endedAt === undefined
+    ? 'no agent has reported, so nobody has asked the source for newer objects'
+    : `the agent has ended, and nobody has asked the source since ${endedAt}`
 }
 
 interface Unmoved {
@@ -80,8 +86,9 @@ async function recordedCondition(
   return { ...compared, message: 'the disk holds the content that was published last' }
 }
 
-/** Why the agent could not publish newer content, while the disk still holds the content that it left. */
-function refusedAtTheEnd({ intact, digest }: DirectoryState, before: DirectoryStatus | undefined) {
-  if (!intact || before?.digest !== digest) return undefined
+/** Why the last pass could not publish something newer, where the disk still holds what that pass left, or nothing was published yet. */
+function refusedAtTheEnd({ intact, digest, drift, letGo }: DirectoryState, before: DirectoryStatus | undefined) {
+  if (drift !== undefined || letGo !== undefined || (digest !== undefined && !intact)) return undefined
+  if ((before?.digest ?? null) !== (digest ?? null)) return undefined
   return before?.conditions.find(({ type, status }) => type === 'Published' && status !== 'True')
 }

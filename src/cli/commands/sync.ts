@@ -74,12 +74,14 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
     { openSource },
     { passIdentity },
     { disableCoreDumps },
+    { recordPass },
     { isAborted, lineOf, lineText, errorsOf },
   ] = await Promise.all([
     import('../../agent/one-pass.js'),
     import('../../agent/open-source.js'),
     import('../../agent/identity.js'),
     import('../../durable/index.js'),
+    import('../../agent/report/last-pass.js'),
     import('../output/sync-lines.js'),
   ])
   disableCoreDumps()
@@ -110,6 +112,8 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
       }
       const hooks = options.hooks === true
       const passed = await onePass(configuration, { ...pass, hooks })
+      const states = passed.filter(({ outcome }) => !isAborted(outcome)).map(({ state }) => state)
+      if (states.length > 0) await recordPass(configuration.stateDirectory, states, log)
       const lines = passed.map(({ state, outcome }) => lineOf(state, outcome, stale, hooks))
       // A signal that ended work early decides the exit code, unless a publication went through with unknown durability.
       const unknown = exitCodeOfAll(errorsOf(lines)) === exitCodes.durabilityUnknown
