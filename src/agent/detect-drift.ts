@@ -7,7 +7,7 @@ import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import type { DirectoryState } from './directory-state.js'
-import type { Metrics } from './report/report-metrics.js'
+import { reportStanding, type Metrics } from './report/report-metrics.js'
 
 /** More differences than a line can show are only counted. */
 const shown = 5
@@ -44,6 +44,7 @@ export async function startDirectory(state: DirectoryState, reports: DriftReport
     const message = 'the disk holds the content that was published before the agent started'
     state.setPublished({ status: 'True', reason: 'Published', message }, now)
   }
+  reportStanding(metrics, state)
   if (!state.fresh) {
     const message = 'the source has not reported yet'
     state.setFresh({ status: 'False', reason: 'NotConfirmed', message }, now)

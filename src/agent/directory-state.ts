@@ -130,6 +130,7 @@ export class DirectoryState {
   confirmedAt: Date | undefined
   published: Condition | undefined
   fresh: Condition | undefined
+  #notCurrentSince: Date | undefined
 
   /** @param reconfigured called when it is configured in another way */
   constructor(
@@ -226,15 +227,29 @@ export class DirectoryState {
   restore({ conditions, confirmedAt, digest, objects }: EarlierStatus): void {
     this.#earlier = { ...(digest !== undefined && { digest }), ...(objects && { objects }) }
     this.published = conditions.find(({ type }) => type === 'Published')
+    const since = this.published && !this.isCurrent ? new Date(this.published.lastTransitionTime) : undefined
+    this.#notCurrentSince = since && !Number.isNaN(since.getTime()) ? since : undefined
     this.fresh = conditions.find(({ type }) => type === 'Fresh')
     const date = new Date(confirmedAt ?? NaN)
     this.confirmedAt = Number.isNaN(date.getTime()) ? undefined : date
+  }
+
+  /** The newest objects that the source has reported are on the disk. */
+  get isCurrent(): boolean {
+    return this.published?.status === 'True'
+  }
+
+  /** Since when it is not; undefined while it is, or an operator keeps it as it is. A restart of the agent does not begin anew. */
+  get failingSince(): Date | undefined {
+    const reason = this.published?.reason
+    return this.isCurrent || reason === 'Held' || reason === 'RolledBack' ? undefined : this.#notCurrentSince
   }
 
   /** Answers whether the condition is another one than before. */
   setPublished(state: ConditionState, now: Date): boolean {
     const previous = this.published
     this.published = transition('Published', previous, state, now)
+    this.#notCurrentSince = this.isCurrent ? undefined : (this.#notCurrentSince ?? now)
     return previous !== this.published
   }
 

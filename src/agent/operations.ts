@@ -1,3 +1,4 @@
+import { reportStanding } from './report/report-metrics.js'
 import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin, longestTimeout } from '../deadline.js'
@@ -372,7 +373,7 @@ export class Operations {
   /** The configuration may have dropped this directory meanwhile. */
   #stalled(state: DirectoryState, milliseconds: number): void {
     const { path: directory, publishOperation: operation } = state
-    const { states, log, events, refresh, changed } = this.#options
+    const { states, log, metrics, events, refresh, changed } = this.#options
     if (states.byPath(directory) !== state) return
     const meaning = stalledMeaning({ operation, directory, milliseconds, on: describeFileSystem(directory) })
     for (const { level, reason, message, fields } of meaning.lines) {
@@ -380,6 +381,7 @@ export class Operations {
     }
     events().pass(meaning)
     if (meaning.condition) state.setPublished(meaning.condition, new Date())
+    reportStanding(metrics, state)
     refresh(state)
     changed()
   }

@@ -16,7 +16,7 @@ import { recordHeldBack } from './record-versions.js'
 import type { AgentEvents } from './report/agent-events.js'
 import { warnUnproven } from '../unproven.js'
 import { reportLog } from './report/report-log.js'
-import { reportMetrics, type Metrics } from './report/report-metrics.js'
+import { reportMetrics, reportStanding, type Metrics } from './report/report-metrics.js'
 import type { Batch, Due, QueueResult } from './workqueue.js'
 
 /** Why a pass is due, where no object is the cause. */
@@ -114,6 +114,7 @@ async function isDue({ state, causes: why }: Work, options: ReconcileOptions): P
     // Its repair may take its time, or be refused.
     const message = `the disk differs from what was published: ${state.drift}`
     state.setPublished({ status: 'False', reason: 'PublishFailed', message }, new Date())
+    reportStanding(metrics, state)
     options.drifted?.(state)
   }
   const onlyCompare = why.every((cause) => cause === causes.driftCheck)
@@ -179,6 +180,7 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
     const suffix = state.drift === undefined ? '' : `; the disk differs from what was published: ${state.drift}`
     state.setPublished({ ...meaning.condition, message: meaning.condition.message + suffix }, new Date())
   }
+  reportStanding(metrics, state)
   if (outcome.kind === 'published') {
     await endOtherMove(state, options)
     state.publishedReports = work.reports

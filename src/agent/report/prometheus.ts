@@ -69,6 +69,12 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     ['directory'],
   )
   const ready = gauge('holdfast_directory_ready', '1: intact on the disk, as recorded.', ['directory'])
+  const current = gauge('holdfast_directory_current', '1: the newest known objects are published.', ['directory'])
+  const failingSince = gauge(
+    'holdfast_directory_failing_since_timestamp_seconds',
+    'Since when it is not current; 0: it is, or it is held.',
+    ['directory'],
+  )
   const held = gauge('holdfast_directory_held', '1: an operator holds it as it is.', ['directory'])
   const moving = gauge('holdfast_directory_moving', '1: it is the old path of one that has moved.', ['directory'])
   const dropPending = gauge(
@@ -123,7 +129,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
       followed.set(directory, known)
       for (const result of publishResults) publishes.inc({ directory, result }, 0)
-      for (const metric of [published, ready, held, confirmed, drift, running]) metric.inc({ directory }, 0)
+      for (const metric of [published, ready, current, held, confirmed, drift, running]) metric.inc({ directory }, 0)
       durations.zero({ directory })
       for (const hook of known.hooks) {
         if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
@@ -135,7 +141,18 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory)
       followed.delete(directory)
       for (const result of publishResults) publishes.remove({ directory, result })
-      for (const metric of [published, ready, held, moving, confirmed, drift, durations, running])
+      for (const metric of [
+        published,
+        ready,
+        current,
+        failingSince,
+        held,
+        moving,
+        confirmed,
+        drift,
+        durations,
+        running,
+      ])
         metric.remove({ directory })
       for (const hook of known?.hooks ?? []) {
         for (const result of hookResults) hooks.remove({ directory, hook, result })
@@ -148,6 +165,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     },
     publishedAt: (directory, date) => published.set({ directory }, seconds(date)),
     ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
+    current(directory, value, since) {
+      current.set({ directory }, value ? 1 : 0)
+      if (since === undefined) failingSince.remove({ directory })
+      else failingSince.set({ directory }, seconds(since))
+    },
     held: (directory, value) => held.set({ directory }, value ? 1 : 0),
     moving(directory, value) {
       if (value) moving.set({ directory }, 1)

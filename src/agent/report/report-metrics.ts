@@ -19,6 +19,8 @@ export interface Metrics {
   ready(directory: string, ready: boolean): void
   /** An operator keeps it as it is. */
   held(directory: string, held: boolean): void
+  /** The newest that the source has reported is on the disk; or it is not, since then. */
+  current(directory: string, current: boolean, failingSince: Date | undefined): void
   /** It is the old path of a directory that has moved, and still kept. */
   moving(directory: string, moving: boolean): void
   drift(directory: string): void
@@ -47,6 +49,7 @@ export const noMetrics: Metrics = {
   publishedAt() {},
   ready() {},
   held() {},
+  current() {},
   moving() {},
   drift() {},
   dropPending() {},
@@ -59,6 +62,14 @@ export const noMetrics: Metrics = {
   clientCertificate() {},
   running() {},
   waiting() {},
+}
+
+/** Shows whether a directory has what it is to have: after each change of its condition. */
+export function reportStanding(
+  metrics: Metrics,
+  { path, isCurrent, failingSince }: Pick<DirectoryState, 'path' | 'isCurrent' | 'failingSince'>,
+): void {
+  metrics.current(path, isCurrent, failingSince)
 }
 
 /** Counts one pass over a directory, and shows how the directory stands after it. */

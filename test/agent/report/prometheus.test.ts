@@ -33,6 +33,8 @@ await t.test('every known label set begins at 0', async (t) => {
   for (const name of [
     'holdfast_last_publish_timestamp_seconds',
     'holdfast_directory_ready',
+    'holdfast_directory_current',
+    'holdfast_directory_failing_since_timestamp_seconds',
     'holdfast_drift_total',
     'holdfast_last_confirmed_timestamp_seconds',
     'holdfast_publish_duration_seconds_count',
@@ -49,6 +51,7 @@ await t.test('what happens is counted', async (t) => {
   metrics.publish('/srv/a', 'refused', undefined)
   metrics.publishedAt('/srv/a', new Date(5000))
   metrics.ready('/srv/a', true)
+  metrics.current('/srv/a', false, new Date(4000))
   metrics.drift('/srv/a')
   metrics.hook('/srv/a', 'h', 'failure')
   metrics.certificates('/srv/a', [{ file: 'tls.crt', notBefore: new Date(0), notAfter: new Date(7000) }])
@@ -61,6 +64,8 @@ await t.test('what happens is counted', async (t) => {
     'holdfast_publish_duration_seconds_count{directory="/srv/a"}': 1,
     'holdfast_last_publish_timestamp_seconds{directory="/srv/a"}': 5,
     'holdfast_directory_ready{directory="/srv/a"}': 1,
+    'holdfast_directory_current{directory="/srv/a"}': 0,
+    'holdfast_directory_failing_since_timestamp_seconds{directory="/srv/a"}': 4,
     'holdfast_drift_total{directory="/srv/a"}': 1,
     'holdfast_hooks_total{directory="/srv/a",hook="h",result="failure"}': 1,
     'holdfast_certificate_not_after_timestamp_seconds{directory="/srv/a",file="tls.crt"}': 7,
@@ -74,6 +79,9 @@ await t.test('what happens is counted', async (t) => {
   })
   metrics.waiting([])
   t.equal((await samples(metrics)).get('holdfast_operations_waiting{operation="publish"}'), 0)
+  metrics.current('/srv/a', true, undefined)
+  t.equal((await samples(metrics)).get('holdfast_directory_current{directory="/srv/a"}'), 1)
+  t.notOk((await samples(metrics)).has('holdfast_directory_failing_since_timestamp_seconds{directory="/srv/a"}'))
   metrics.follow('/srv/a', [])
   t.equal((await samples(metrics)).get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
 })

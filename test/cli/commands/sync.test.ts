@@ -108,14 +108,19 @@ await t.test('status without an agent tells what the disk shows; an unreadable s
         path: node.path('disk/web'),
         conditions: [
           { type: 'Published', status: 'True' },
-          { type: 'Fresh', status: 'Unknown', message: /no agent has reported/ },
+          { type: 'Fresh', status: 'Unknown', message: /no agent runs, and nobody has asked the source since/ },
         ],
         digest: /^sha256:/,
       },
-      { conditions: [{ type: 'Published', status: 'False', message: 'nothing is published yet' }, {}] },
+      {
+        conditions: [
+          { type: 'Published', status: 'False', reason: 'ObjectMissing', message: /absent does not exist/ },
+          {},
+        ],
+      },
     ],
   })
-  t.match(await node.run('status'), { code: 0, stdout: /web +True +Unknown[\s\S]*no agent has reported/ })
+  t.match(await node.run('status'), { code: 0, stdout: /web +True +Unknown[\s\S]*no agent runs/ })
   mkdirSync(node.path('state'), { recursive: true })
   writeFileSync(node.path('state/status.json'), 'garbage')
   t.match(await node.run('status'), {
