@@ -15,7 +15,7 @@ import { floors } from './floors.mjs'
 
 const core = 'src/durable'
 /** What the way may be: the closure as it is meant; names and floors as they are, so that they only fall. */
-const bounds = { closure: 2_200, names: 45, up: 0, floors: 12 }
+const bounds = { closure: 2_200, names: 44, up: 0, floors: 12 }
 
 const files = readdirSync(core, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { mountTable } from '../src/durable/index.js'
+import * as mountTable from '../src/mountinfo.js'
 import type { Device, DiskDescription } from './types.js'
 
 /* The facts that a vendor asks for first, from mountinfo and sysfs: no call here waits for the disk. */

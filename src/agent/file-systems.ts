@@ -1,5 +1,5 @@
-import { mountTable } from '../durable/index.js'
-import type { MountDetails } from '../durable/posix/mountinfo.js'
+import * as mountTable from '../mountinfo.js'
+import type { MountDetails } from '../mountinfo.js'
 import { Lane } from '../../native/index.js'
 
 /** The mounts as they were read last, and when: by performance.now(). */

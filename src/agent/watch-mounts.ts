@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { mountTable } from '../durable/index.js'
+import * as mountTable from '../mountinfo.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 

@@ -1,6 +1,7 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import { mountTable, namesFor, atPlace, fitness, standing } from '../durable/index.js'
+import * as mountTable from '../mountinfo.js'
+import { namesFor, atPlace, fitness, standing } from '../durable/index.js'
 import type { TargetNames, Place } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'

@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { mountTable } from '../durable/index.js'
-import type { MountDetails } from '../durable/posix/mountinfo.js'
+import * as mountTable from '../mountinfo.js'
+import type { MountDetails } from '../mountinfo.js'
 import { forgottenVolume } from '../durable/errors.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 

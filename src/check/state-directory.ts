@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { FileSystem, Mount } from '../durable/file-system.js'
 import { forgottenVolume } from '../durable/errors.js'
 import { adviceOn, codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
-import { mountTable } from '../durable/index.js'
+import * as mountTable from '../mountinfo.js'
 
 /** Where the agent keeps its status: writable, and there again after a restart. Nothing is written to find out. */
 export async function checkStateDirectory(fs: FileSystem, path: string): Promise<CheckResult> {

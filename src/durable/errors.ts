@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { adviceFor, isSystemError, reasonForErrno, toError, type SystemError } from '../errors.js'
 import type { Reason } from '../reasons.js'
 import type { Mount } from './file-system.js'
-import { mountAbove, rootMount } from './posix/mountinfo.js'
+import { mountAbove, rootMount } from '../mountinfo.js'
 
 export interface ErrorDetails {
   readonly code: string

@@ -51,7 +51,7 @@ import type {
 export * from './publishing.js'
 export { namesFor, atPlace } from './path/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
-export { endTogether, flockHolders, mountTable, showInPlace } from './posix/index.js'
+export { endTogether, flockHolders, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
 /** Not by the doors of their rooms: each is one thing to know. */
 export * as keeper from './record/keeper.js'

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import t from 'tap'
 import { beside, fileSystemOf, fileSystemsNow, onFileSystem } from '../../src/agent/file-systems.js'
-import { parseMount } from '../../src/durable/posix/mountinfo.js'
+import { parseMount } from '../../src/mountinfo.js'
 import { Lane } from '../../native/index.js'
 import { threadsOfLane } from '../../native/lane.js'
 

@@ -6,7 +6,8 @@ import { webNode } from './web-node.js'
 
 async function standing(agent: Agent): Promise<{ current: number; since: number }> {
   const { text } = await agent.get('/metrics')
-  const value = (name: string) => Number(new RegExp(`^holdfast_directory_${name}\\{.*\\} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
+  const value = (name: string) =>
+    Number(new RegExp(`^holdfast_directory_${name}\\{.*\\} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
   return { current: value('current'), since: value('failing_since_timestamp_seconds') }
 }
 

@@ -60,7 +60,16 @@ await t.test('the build context has the needed files alone', (t) => {
   for (const path of seen) t.ok(existsSync(join(project, path)), path)
   for (const needed of imported('scripts/program.mjs')) t.ok(seen.includes(needed), needed)
   t.ok(seen.includes('scripts/program'), 'what takes the place of koffi’s loader')
-  for (const needed of ['package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE', 'bin', 'native', 'src', 'torture']) {
+  for (const needed of [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'LICENSE',
+    'bin',
+    'native',
+    'src',
+    'torture',
+  ]) {
     t.ok(seen.includes(needed), needed)
   }
   t.end()

@@ -8,8 +8,8 @@ import {
   type Location,
   processText,
   type Unseen,
-  mountTable,
 } from '../posix/index.js'
+import * as mountTable from '../../mountinfo.js'
 
 /* The processes that use a target, or its old content. A process keeps the directory that it has opened, not its path. */
 

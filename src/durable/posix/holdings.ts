@@ -2,7 +2,7 @@ import { promises as fsp, readdirSync, readFileSync, readlinkSync } from 'node:f
 import { endsWithin } from '../../deadline.js'
 import { codeOf, failureOf } from '../../errors.js'
 import { pathWithin } from '../path/index.js'
-import { type MountDetails, mountsOf, unescaped } from './mountinfo.js'
+import { type MountDetails, mountsOf, unescaped } from '../../mountinfo.js'
 
 /*
  * What the processes of this machine have open, mapped or mounted, as procfs tells it (proc(5)). It opens and stats nothing through

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import * as native from '../../../native/index.js'
 import type { Descriptor, Immovable } from '../file-system.js'
 import { mountIdOf } from './mount.js'
-import { mountDetails } from './mountinfo.js'
+import { mountDetails } from '../../mountinfo.js'
 
 /* Why the kernel renames a directory never, where it renames others beside it. None of it waits for a disk. */
 

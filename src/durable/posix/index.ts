@@ -15,6 +15,5 @@ export {
   type Location,
   type Unseen,
 } from './holdings.js'
-export * as mountTable from './mountinfo.js'
 export { showInPlace } from './show-in-place.js'
 export { StreamSource } from './stream-source.js'

@@ -2,7 +2,7 @@ import { promises as fsp, readFileSync } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { clock } from '../../clock.js'
 import type { Descriptor, Free, Mount } from '../file-system.js'
-import { mountDetails, type MountDetails } from './mountinfo.js'
+import { mountDetails, type MountDetails } from '../../mountinfo.js'
 
 /*
  * Which mount a descriptor is on, and whether durability is proven there. The mount's ID tells two mounts of one file system apart, as

@@ -6,7 +6,7 @@ import type { Descriptor, FileSystem, Writers } from '../file-system.js'
 import { entriesBelow, OpenDirectories, pathWithin } from '../path/index.js'
 import { commandOf, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
-import { mountDetails } from './mountinfo.js'
+import { mountDetails } from '../../mountinfo.js'
 import { pathOf } from './open-path.js'
 
 /**

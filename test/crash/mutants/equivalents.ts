@@ -94,10 +94,7 @@ export const equivalents: readonly Listed[] = [
   },
   {
     reason: 'only the first of the parts is looked at, and no part is empty',
-    mutants: [
-      `topNames counted _.split('/', 1)`,
-      `relationOf counted _.slice(_.length).split('/', 1)`,
-    ],
+    mutants: [`topNames counted _.split('/', 1)`, `relationOf counted _.slice(_.length).split('/', 1)`],
   },
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',

@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs'
 import t from 'tap'
 import * as native from '../../../native/index.js'
 import { idFromProcess, isProven, mountOf, tellsBirth } from '../../../src/durable/posix/mount.js'
-import { mountDetails } from '../../../src/durable/posix/mountinfo.js'
+import { mountDetails } from '../../../src/mountinfo.js'
 
 await t.test('what makes a mount a proven one', (t) => {
   // No block device has this number, and so no journal.

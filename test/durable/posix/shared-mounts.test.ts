@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { clock } from '../../../src/clock.js'
 import { AtOnceFileSystem } from '../../../src/durable/posix/at-once.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { mounts } from '../../../src/durable/posix/mountinfo.js'
+import { mounts } from '../../../src/mountinfo.js'
 import { scratch } from '../scratch.js'
 import { replaceCall } from '../system-calls.js'
 

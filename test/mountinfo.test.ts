@@ -3,15 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  mountAbove,
-  mountDetails,
-  mountPointsBelow,
-  parseMount,
-  rootMount,
-  tableOf,
-} from '../../src/durable/posix/mountinfo.js'
-import { holds } from '../property.js'
+import { mountAbove, mountDetails, mountPointsBelow, parseMount, rootMount, tableOf } from '../src/mountinfo.js'
+import { holds } from './property.js'
 
 /** As seq_escape() and mangle() do it. */
 const escaped = (text: string) =>

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { UrgentEvents } from '../../../native/index.js'
-import { clock } from '../../clock.js'
+import { UrgentEvents } from '../native/index.js'
+import { clock } from './clock.js'
 
 /** A line of /proc/self/mountinfo (proc(5)), as far as it matters here. */
 export interface MountDetails {
