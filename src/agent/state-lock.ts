@@ -9,7 +9,8 @@ import { silent, type Log } from '../log.js'
 import { beside } from './file-systems.js'
 import { dyingHolders } from './lock-holders.js'
 import { isRunning } from './process-identity.js'
-import { readAgentStatus, type AgentStatus } from './report/status-file.js'
+import { readAgentStatus } from './report/read-status.js'
+import type { AgentStatus } from './report/status-file.js'
 
 /*
  * One agent for a state directory: two would publish everything twice, run every hook twice, and write one status. The lock is a

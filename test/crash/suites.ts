@@ -19,7 +19,7 @@ export interface Trial {
 
 /** What tells a wrong program from a right one: unit tests, rules over played scenes, those with failures and others in them, the model disk. */
 export const oracles = ['unit', 'rules', 'failures', 'model'] as const
-export type Oracle = (typeof oracles)[number]
+type Oracle = (typeof oracles)[number]
 
 /** Words for the table: `caught`, the file systems on which it was, the test; none where nothing was seen. */
 export interface TrialResult {

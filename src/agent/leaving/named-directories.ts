@@ -4,7 +4,7 @@ import type { AgentConfiguration } from '../../config/types.js'
 import { OwnFile, syncParents } from '../../durable/index.js'
 import { codeOf } from '../../errors.js'
 import { beside } from '../file-systems.js'
-import { readStatusFile } from '../report/status-file.js'
+import { readStatusFile } from '../report/read-status.js'
 
 /*
  * STATE/directories.json: the directories that a configuration names, old paths too, and what it said last of each. The agent writes it

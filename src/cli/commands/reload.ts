@@ -52,7 +52,10 @@ Exit codes: 0 the configuration is in force, 1 no agent runs, or it did not answ
 }
 
 async function reload(options: ReloadOptions, signal: AbortSignal): Promise<number> {
-  const { readAgentStatus, statusFileIn } = await import('../../agent/report/status-file.js')
+  const [{ readAgentStatus }, { statusFileIn }] = await Promise.all([
+    import('../../agent/report/read-status.js'),
+    import('../../agent/report/status-file.js'),
+  ])
   // A faulty file is reported here, with its places, and the agent hears nothing of it.
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
   const stateDirectory =

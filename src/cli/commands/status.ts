@@ -118,7 +118,8 @@ interface ShownStatus extends StatusDocument {
 }
 
 async function statusFor(options: StatusOptions): Promise<ShownStatus> {
-  const [{ readStatusFile, statusFileIn }, { readStatusInMemory }, { isAgentRunning }] = await Promise.all([
+  const [{ readStatusFile }, { statusFileIn }, { readStatusInMemory }, { isAgentRunning }] = await Promise.all([
+    import('../../agent/report/read-status.js'),
     import('../../agent/report/status-file.js'),
     import('../../agent/report/status-in-memory.js'),
     import('../../agent/state-lock.js'),

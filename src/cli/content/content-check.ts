@@ -107,7 +107,7 @@ async function askAgent(
 }
 
 async function fileOfAgent(stateDirectory: string) {
-  const { readAgentStatus } = await import('../../agent/report/status-file.js')
+  const { readAgentStatus } = await import('../../agent/report/read-status.js')
   return (await readAgentStatus(stateDirectory))?.configuration
 }
 

@@ -13,7 +13,7 @@ export async function refuseConfigured(
 ): Promise<void> {
   const [{ sameTarget }, { readStatusFile }, { isAgentRunning }, { defaultStateDirectory }] = await Promise.all([
     import('../../durable/index.js'),
-    import('../../agent/report/status-file.js'),
+    import('../../agent/report/read-status.js'),
     import('../../agent/state-lock.js'),
     import('../../config/document.js'),
   ])

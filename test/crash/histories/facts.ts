@@ -26,7 +26,7 @@ export interface Facts {
 export const emptyDirectory = 'an empty directory'
 
 /** Names and bytes, without modes and owners: of those the digest tells. */
-export function textAt(snapshot: Snapshot, path: string): string {
+function textAt(snapshot: Snapshot, path: string): string {
   // A target inside this one has names of its own beside it.
   const isKey = (name: string): boolean => kindOf(path) === 'file' || (name !== '' && !name.includes('.holdfast-'))
   const seen = [...visibleTree(snapshot, path)].filter(([name, { type }]) => isKey(name) && type !== 'directory')
@@ -63,13 +63,21 @@ export async function factsOf(ground: Ground, path: string, snapshot: Snapshot):
 
 /** What a call that rejects may not change. How far a move has come is written down before its next step is refused. */
 export function saidOf({ publication, hold, past, kept }: Facts, isMoving = false): Readonly<Record<string, unknown>> {
-  const { settled: _, durable: __, retired: ___, relocation, movedTo, ...said } = publication ?? ({} as Publication)
+  const {
+    settled: _,
+    durable: __,
+    retired: ___,
+    relocation,
+    movedTo,
+    sequence,
+    ...said
+  } = publication ?? ({} as Publication)
   return {
     publication: publication && {
       ...said,
       differences: said.differences.map(({ path, problem }) => `${path} ${problem}`),
     },
-    ...(!isMoving && { relocation, movedTo }),
+    ...(!isMoving && { relocation, movedTo, sequence }),
     hold,
     past: past.map(({ sequence, state, digest, why }) => ({ state, digest, why, ...(!isMoving && { sequence }) })),
     publisher: kept?.publisher,

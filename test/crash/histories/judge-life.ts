@@ -44,7 +44,7 @@ function partOf({ call, path, from }: Call, at: string): 'target' | 'old' | 'non
   return at === from && (call === 'pass' || call === 'move') ? 'old' : 'none'
 }
 
-export type Kept = 'hold' | 'pin' | 'generation' | 'record'
+type Kept = 'hold' | 'pin' | 'generation' | 'record'
 
 /** Whether a call may take such a thing from a path. */
 function mayTake(call: Call, at: string, what: Kept, pin?: Pin): boolean {

@@ -198,7 +198,7 @@ async function byHand({ fs, base, call, log }: Making, paths: readonly string[])
   return resultsOf(await publish(publications, stopped(call).signal))
 }
 
-export function configurationOf(path: string, from: string | undefined, call: Call): DirectoryConfiguration {
+function configurationOf(path: string, from: string | undefined, call: Call): DirectoryConfiguration {
   return {
     ...{ path, place: '', publish: kindOf(path) === 'links' ? 'symlink' : 'exchange', adopt: call.adopt },
     ...{ mode: 0o755, fileMode: 0o600, owner: undefined, attributes: 'set', contents: [], onMissing: 'keep' },

@@ -7,7 +7,7 @@ import { kindOf } from './contents.js'
 
 const callNames = ['replace', 'pass', 'rollback', 'hold', 'release', 'prune', 'move', 'endMove'] as const
 const rarer = ['remove', 'letGo', 'hook', 'objects', 'takeAway', 'batch'] as const
-export type CallName = (typeof callNames)[number] | (typeof rarer)[number]
+type CallName = (typeof callNames)[number] | (typeof rarer)[number]
 
 /** One call of the program at a path. Fields that a call does not have are ignored by it. */
 export interface Call {
