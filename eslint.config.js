@@ -11,7 +11,6 @@ const rooms = {
   'src/static-pods': ['src/objects', 'src/kubernetes', 'src/yaml', 'src/durable'],
   'src/directories': ['src/static-pods', 'src/durable', 'native'],
   'src/config': ['src/yaml'],
-  /** Beside src: a program that only its two commands load. */
   torture: ['src/durable'],
   'src/check': [
     'src/config',

@@ -1,7 +1,7 @@
 import { DurableWriteError } from '../errors.js'
 import { pause } from '../../deadline.js'
 import { clock } from '../../clock.js'
-import { codeOf, failureOf, isSystemError, type SystemError } from '../../errors.js'
+import { adviceFor, codeOf, failureOf, isSystemError, type SystemError } from '../../errors.js'
 import {
   type StagedEntries,
   lock,
@@ -363,7 +363,7 @@ function unseen(error: SystemError & Error): DurableWriteError {
   return new DurableWriteError(`could not look at the record after a line was added: ${message}`, {
     ...{ code, syscall, path: 'the record', published: true, cause: error },
     state: 'its readers may see the line',
-    advice: 'repeat the call',
+    advice: `${adviceFor(code) ?? 'check the kernel log'}, and repeat the call`,
   })
 }
 

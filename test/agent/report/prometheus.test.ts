@@ -34,7 +34,6 @@ await t.test('every known label set begins at 0', async (t) => {
     'holdfast_last_publish_timestamp_seconds',
     'holdfast_directory_ready',
     'holdfast_directory_current',
-    'holdfast_directory_failing_since_timestamp_seconds',
     'holdfast_drift_total',
     'holdfast_last_confirmed_timestamp_seconds',
     'holdfast_publish_duration_seconds_count',

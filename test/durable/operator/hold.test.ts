@@ -101,7 +101,7 @@ await t.test('the record of a hold has the lines that were appended to its prede
   await recordObjects(target, digest, [{ ...(objects[0] as (typeof objects)[0]), resourceVersion: '8' }])
   const before = await readPublication(target)
   await setHold(target, hold)
-  t.same(await readPublication(target), { ...before, hold })
+  t.same(await readPublication(target), { ...before, hold, sequence: 2 })
   t.match(before, { pendingHooks: ['two'], objects: [{ resourceVersion: '8' }], durable: true })
 })
 
