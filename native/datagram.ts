@@ -6,7 +6,7 @@ import { callNow, declare } from './libc.js'
 // Linux, include/linux/socket.h and include/linux/net.h.
 const unix = 1
 const datagram = 2
-const closeOnExec = 0x80000
+const closeSocketOnExec = 0x80000
 /** MSG_DONTWAIT | MSG_NOSIGNAL. */
 const atOnce = 0x40 | 0x4000
 
@@ -29,7 +29,7 @@ let bound: ReturnType<typeof bind> | undefined
 export function sendDatagram(address: string, text: string): void {
   const { socket, sendto } = (bound ??= bind())
   const to = socketAddress(address)
-  const opened = callNow(socket, unix, datagram | closeOnExec, 0)
+  const opened = callNow(socket, unix, datagram | closeSocketOnExec, 0)
   if (opened.result < 0) throw new SystemError('socket', opened.errno, undefined)
   try {
     const bytes = Buffer.from(text)

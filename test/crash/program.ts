@@ -67,9 +67,11 @@ export function compile(text: string): string {
   return transformSync(text, { loader: 'ts', format: 'esm', target: 'es2023', tsconfigRaw }).code
 }
 
+const isCore = /^(?:src\/(?:durable|static-pods)\/.*|src\/(?:checked-lines|mountinfo)|native\/.*)\.ts$/
+
 /** The sources that mutations change, by their paths. */
 export function coreTexts(): ReadonlyMap<string, string> {
-  return new Map([...sources()].filter(([path]) => /^(src\/(durable|static-pods)|native)\/.*\.ts$/.test(path)))
+  return new Map([...sources()].filter(([path]) => isCore.test(path)))
 }
 
 let theCore: Core | undefined

@@ -32,7 +32,7 @@ export const ofPublishing = [
     mutants: [
       `checkPath swapped if (_ === '') throw new TypeError('the path is empty')`,
       `renameError swapped if (_ === 'EEXIST' && _ === 'noreplace') { return foreign(\`another program created \${_} m…`,
-      `renameError swapped if (_ === 'EXDEV' && _ === 'overlay' && _ === 'exchange') { return unfit(\`\${_} is in a lo…`,
+      `renameError swapped if (_ === 'EXDEV' && _ === 'overlay' && _ === 'exchange') { const { problem: _, advice: _…`,
     ],
   },
   {

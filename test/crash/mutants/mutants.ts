@@ -46,7 +46,14 @@ function files(): string[] {
   const inStaticPods = below('src/static-pods').filter((path) => exported.test(textOf(path)))
   if (inStaticPods.length !== staticPods.length)
     throw new Error(`${inStaticPods.join(', ')}: each of these is to be exported once: ${staticPods.join(', ')}`)
-  return ['src/parallel.ts', ...below('native'), ...below('src/durable'), ...inStaticPods].sort()
+  return [
+    'src/checked-lines.ts',
+    'src/mountinfo.ts',
+    'src/parallel.ts',
+    ...below('native'),
+    ...below('src/durable'),
+    ...inStaticPods,
+  ].sort()
 }
 
 const textOf = (file: string): string => readFileSync(join(project, file), 'utf8')
