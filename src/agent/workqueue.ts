@@ -79,6 +79,10 @@ interface Entry {
 /** Milliseconds: keys that become due so close together go out together. */
 const together = 5
 
+/** Milliseconds that a timer is late where something else has held the loop up, and for how many of them news wait again. */
+const heldUp = 20
+const longestHeldUp = 200
+
 /** Milliseconds that news may wait before people want to know of it. */
 const longWait = 2_000
 
@@ -215,9 +219,21 @@ export class Workqueue {
       return causes.size > 0 || from <= now
     })
     clearTimeout(this.#newsTimer)
-    if (next !== Infinity)
-      this.#newsTimer = setTimeout(() => this.#schedule(), Math.min(next - now + 1, longestTimeout))
+    if (next !== Infinity) this.#wake(Math.min(next - now + 1, longestTimeout))
     return due
+  }
+
+  /**
+   * Looks at the news again after so many milliseconds. A loop that was held up runs its timers before it reads what has come meanwhile, and
+   * the other half of a change may be in it: so news wait as long again.
+   */
+  #wake(delay: number): void {
+    const wanted = performance.now() + delay
+    this.#newsTimer = setTimeout(() => {
+      const late = performance.now() - wanted
+      if (late <= heldUp) this.#schedule()
+      else this.#newsTimer = setTimeout(() => this.#schedule(), Math.min(late, longestHeldUp))
+    }, delay)
   }
 
   /** One turn of the loop later, so that what comes in together goes out together. */

@@ -265,6 +265,24 @@ await t.test('news wait for their time, and go out together with their causes', 
   t.strictSame(queue.all(), [])
 })
 
+await t.test('news wait again behind a loop that was held up: the rest of a change may not be read yet', async (t) => {
+  const { queue, next, begun, wait } = queueOf('batch')
+  t.teardown(() => queue.close())
+  wait.from = (_, { last }) => last + 30
+  queue.addNews('a', 'one half')
+  await turn()
+  const busyUntil = performance.now() + 120
+  while (performance.now() < busyUntil);
+  // What comes from a server takes some turns of the loop until it is decoded.
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate)
+  queue.addNews('a', 'the other half')
+  const run = await next()
+  t.strictSame(run.batch.get('a')?.causes, ['one half', 'the other half'])
+  run.end()
+  await turn()
+  t.equal(begun.length, 0)
+})
+
 await t.test('what is added otherwise does not wait for news, and leaves them waiting', async (t) => {
   const { queue, next, begun, wait } = queueOf('batch')
   t.teardown(() => queue.close())

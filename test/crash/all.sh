@@ -20,7 +20,7 @@ echo "seed $HOLDFAST_SEED"
 
 crash=(node dist/test/crash/run.js)
 # Mutations are drawn anew each time, for as many seconds; `--long` tries each.
-mutations=(--no-model --draw 240)
+mutations=(--no-model --draw 150)
 power=(node dist/test/crash/power/run.js --seed "$HOLDFAST_SEED")
 rounds=2
 if [ "$long" = yes ]; then
@@ -34,12 +34,15 @@ fi
 if [ "$brief" = yes ]; then
   export HOLDFAST_SWEEP=cheap
   power+=(--quick)
-  mutations=(--no-model --draw 150)
+  mutations=(--no-model --draw 100)
 fi
 
-# Two processors are busy all the time: one with the model, one with the parts in their order. The power cuts wait for their disks more than
-# they compute.
-part "the model disk" "${crash[@]}" --no-mutations >"$logs/model" 2>&1 &
+# Two processors are busy all the time: one with the model and the mutations, one with the parts that wait for strace, mounts and programs.
+# The power cuts wait for their disks more than they compute.
+{
+  part "the model disk" "${crash[@]}" --no-mutations
+  part "mutations" "${crash[@]}" "${mutations[@]}"
+} >"$logs/model" 2>&1 &
 beside=($!)
 if [ "$(id -u)" -eq 0 ]; then
   part "power cuts" nice "${power[@]}" >"$logs/power" 2>&1 &
@@ -56,7 +59,6 @@ part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seco
 part "drawn lives, seed $HOLDFAST_SEED" "${histories[@]}" --lives 20000 --seed "$HOLDFAST_SEED" --seconds 15
 part "drawn lives, seed $fresh" "${histories[@]}" --lives 20000 --seed "$fresh" --seconds 15
 part "kill and recover under load" node dist/test/crash/load/main.js --seed "$HOLDFAST_SEED" --rounds "$rounds"
-part "mutations" "${crash[@]}" "${mutations[@]}"
 if [ "$(id -u)" -eq 0 ]; then
   mutants=dist/test/crash/mutants
   if [ "$long" = yes ]; then part "generated mutants" node "$mutants/run.js" --heavy

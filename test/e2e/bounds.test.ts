@@ -130,7 +130,7 @@ const pairs = 100
 /** Milliseconds. */
 const oneMoment = 50
 /** Milliseconds for all of them: a loaded machine writes few within a moment. */
-const patience = 180_000
+const patience = 60_000
 
 await t.test(`Secrets of one directory that change in one moment are published together (${replay})`, async (t) => {
   const namespace = await cluster.namespace()
@@ -152,22 +152,32 @@ await t.test(`Secrets of one directory that change in one moment are published t
   /** Of those that were written in one moment: the pair of each version of an object. */
   const pairOf = new Map<string, number>()
   let counted = 0
+  // A machine that keeps this process from its processor for as long keeps the server from sending, and the agent from reading.
+  const stalls: number[] = []
+  let last = performance.now()
+  const watch = setInterval(() => {
+    const now = performance.now()
+    if (now - last > oneMoment) stalls.push(now - last)
+    last = now
+  }, 5)
+  t.teardown(() => clearInterval(watch))
   const end = performance.now() + patience
   for (let pair = 1; counted < pairs && performance.now() < end; pair++) {
     const version = String(pair)
     const group = groups[pair % groups.length] ?? ''
     const put = (part: string) => namespace.putSecret(`${group}-${part}`, { version, ...certificate })
+    stalls.length = 0
     const began = performance.now()
     const first = put('key')
     await sleep(random() * 20)
     const written = [await put('trust'), await first]
     // A server that takes longer has not written them in one moment.
-    if (performance.now() - began <= oneMoment) {
-      counted += 1
-      for (const { metadata } of written) pairOf.set(metadata.resourceVersion, pair)
-    }
+    const inOneMoment = performance.now() - began <= oneMoment
     const isThere = (part: string) => readPublished(node.path(group), `${part}/version`) === version
     await until(`${group} has pair ${version}`, () => isThere('key') && isThere('trust'), { every: 20 })
+    if (!inOneMoment || stalls.length > 0) continue
+    counted += 1
+    for (const { metadata } of written) pairOf.set(metadata.resourceVersion, pair)
   }
   const mixed = agent.logged('Published').filter(({ objects }) => {
     const versions = (objects as { resourceVersion: string }[]).map(({ resourceVersion }) =>
