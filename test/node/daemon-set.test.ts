@@ -18,7 +18,8 @@ import { health, healthPortFree, parent, Reader, Rotation, target } from './read
 import { unfit } from './requirements.js'
 import { conditionOf, type Condition } from './status.js'
 
-const rotations = Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 200)
+/** `minInterval` lets one a second through, after a burst. */
+const rotations = Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 60)
 
 t.setTimeout(1_200_000)
 

@@ -25,8 +25,8 @@ import { conditionOf } from './status.js'
 import { askWorkload, makePairs } from './workload.js'
 import { project } from '../project.js'
 
-/** In each of the four parts. */
-const rotations = Math.ceil(Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 200) / 4)
+/** In each of the four parts; `minInterval` lets one a second through, after a burst. */
+const rotations = Math.ceil(Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 60) / 4)
 const deployed = join(project, 'deploy/static-pod')
 const patience = { within: 180_000, every: 50 }
 

@@ -11,12 +11,10 @@ import { sharesItsProcess } from './files.js'
 export const longest: Readonly<Record<string, number>> = {
   'test/node/systemd.test.ts': 190,
   'test/node/static-pods.test.ts': 150,
-  'test/node/systemd.test.ts': 145,
   'test/e2e/footprint.test.ts': 140,
   'test/node/daemon-set.test.ts': 115,
   'test/e2e/bounds.test.ts': 100,
   'test/node/static-agent.test.ts': 85,
-  'test/e2e/bounds.test.ts': 90,
   'test/e2e/slow-link.test.ts': 80,
   'test/e2e/static-pods.test.ts': 55,
   'test/e2e/kill.test.ts': 45,
