@@ -110,7 +110,8 @@ await t.test('two copies of the package in one process wait for one another', as
     (index % 2 === 0 ? copy : holdfast).replaceDirectory(target, { files: { a: String(index) } }),
   )
   for (const { outcome } of await Promise.all(calls)) t.match(outcome, /^(created|replaced)$/)
-  t.ok(Number(contents(target)['a']) >= 8)
+  // Two copies have two queues: the kernel's lock knows no order.
+  t.match(contents(target), { a: /^\d$/ })
 })
 
 await t.test('a call that may not wait, or whose time is over, says that this process holds the lock', async (t) => {

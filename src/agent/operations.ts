@@ -21,7 +21,7 @@ import { reportStanding } from './report/report-metrics.js'
 import { RunningOperations } from './running-operations.js'
 import { DirectoryWatch } from './watch-directories.js'
 import { MountWatch } from './watch-mounts.js'
-import { Workqueue, type Batch, type Pending, type QueueResult } from './workqueue.js'
+import { Workqueue, type Batch, type NewsTimes, type Pending, type QueueResult } from './workqueue.js'
 
 interface OperationsOptions extends Omit<AgentOptions, 'openSource'> {
   readonly states: DirectoryStates
@@ -50,6 +50,9 @@ const secondLook = 500
 
 /** Milliseconds for the last words to the disks. */
 const lastGrace = 1_000
+
+/** Milliseconds that a comparison waits, at most, for what changes together. */
+const comparisonWaits = 1_000
 
 /** Milliseconds that the agent waits for it in all. */
 const endLimit = 5_000
@@ -108,6 +111,12 @@ export class Operations {
       newsFrom: (operation, times) => {
         const state = states.byOperation(operation)
         return state === undefined ? times.first : this.#pacing.publishFrom(state, times)
+      },
+      // A comparison publishes the newest that is known: beside news, that may be one half of what changes together.
+      besideNews: (operation, times, reasons) => {
+        const state = states.byOperation(operation)
+        const compares = [...reasons].every((cause) => cause === causes.driftCheck)
+        return state !== undefined && compares ? this.#wholeFrom(state, times) : -Infinity
       },
       groups: () => {
         const fileSystemOf = fileSystemsNow()
@@ -300,6 +309,20 @@ export class Operations {
     return beside(state.path, () => this.#running.run([state], work))
   }
 
+  /** Neither the repair of drift nor the end of a hold waits for a long debounce. */
+  #wholeFrom(state: DirectoryState, news: NewsTimes): number {
+    return Math.min(this.#pacing.settledFrom(state, news), news.first + comparisonWaits)
+  }
+
+  #compareAgain(operation: string): boolean {
+    const state = this.#options.states.byOperation(operation)
+    const news = this.#publications.newsOf(operation)
+    if (state === undefined || news === undefined) return false
+    if (this.#wholeFrom(state, news) <= performance.now()) return false
+    this.#publications.add(operation, causes.driftCheck)
+    return true
+  }
+
   async #reconcile(batch: Batch): Promise<Map<string, QueueResult>> {
     const { log, metrics, states, events, configuration, identity, isOwed } = this.#options
     const source = this.#options.source()
@@ -321,6 +344,7 @@ export class Operations {
         },
         source,
         state: (operation) => states.byOperation(operation),
+        compareAgain: (operation) => this.#compareAgain(operation),
         drifted: (state) => {
           this.#options.refresh(state)
           this.#options.changed()

@@ -32,12 +32,15 @@ export class Pacing {
   }
 
   /** From when on such news of its objects may be published. */
-  publishFrom(state: DirectoryState, { first, last }: NewsTimes): number {
-    const { debounce, minInterval } = state.configuration
-    // Consumers wait for the first publication.
-    const settled = state.digest === undefined ? first : Math.min(last + debounce.quiet, first + debounce.atMost)
+  publishFrom(state: DirectoryState, times: NewsTimes): number {
     const { left, at } = this.#budget(state)
-    return Math.max(settled, at + (1 - left) * minInterval)
+    return Math.max(this.settledFrom(state, times), at + (1 - left) * state.configuration.minInterval)
+  }
+
+  /** From when on such news count as whole. */
+  settledFrom({ digest, configuration: { debounce } }: DirectoryState, { first, last }: NewsTimes): number {
+    // Consumers wait for the first publication.
+    return digest === undefined ? first : Math.min(last + debounce.quiet, first + debounce.atMost)
   }
 
   /** The pending hooks of these directories begin together: then they may run together again. */

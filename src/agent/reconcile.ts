@@ -40,6 +40,8 @@ interface ReconcileOptions {
   readonly release?: boolean
   /** By operation name; undefined for a directory that was dropped meanwhile. */
   state(operation: string): DirectoryState | undefined
+  /** News came while the disk was read, and are not whole yet: the comparison is made again once they are. */
+  compareAgain?(operation: string): boolean
   /** A comparison has found drift, whose repair has not begun yet. */
   drifted?(state: DirectoryState): void
   /** A pass has ended, and the state says what came of it. */
@@ -105,10 +107,12 @@ function isForObjects({ causes: why }: Work): boolean {
 }
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */
-async function isDue({ state, causes: why }: Work, options: ReconcileOptions): Promise<boolean> {
+async function isDue({ operation, state, causes: why }: Work, options: ReconcileOptions): Promise<boolean> {
   const { log, metrics, source } = options
   if (!why.includes(causes.driftCheck)) return true
+  const onlyCompare = why.every((cause) => cause === causes.driftCheck)
   await detectDrift(state, { log, metrics })
+  if (onlyCompare && options.compareAgain?.(operation) === true) return false
   if (state.isAhead) setFloor(state, source)
   if (state.drift !== undefined && state.published?.status === 'True') {
     // Its repair may take its time, or be refused.
@@ -117,7 +121,6 @@ async function isDue({ state, causes: why }: Work, options: ReconcileOptions): P
     reportStanding(metrics, state)
     options.drifted?.(state)
   }
-  const onlyCompare = why.every((cause) => cause === causes.driftCheck)
   const due = !(
     onlyCompare &&
     state.intact &&

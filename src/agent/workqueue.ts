@@ -51,6 +51,8 @@ export interface WorkqueueOptions {
   failed(error: unknown, batch: Batch): void
   /** From when on a key may run for such news, by performance.now(); asked each time that runs start. Absent: at once. */
   newsFrom?(key: string, times: NewsTimes): number
+  /** From when on, by performance.now(), the key may run for these causes while its news wait. Default: at once. */
+  besideNews?(key: string, times: NewsTimes, causes: ReadonlySet<string>): number
   /** Called when a key has failed and waits for its next try, or waits long for the time of its news: people may want to know when that is. */
   waits?(key: string): void
   /** Milliseconds until the next try after so many failures in a row. */
@@ -126,6 +128,11 @@ export class Workqueue {
     entry.forgotten = false
     if (isNew && this.#newsFrom(key, entry.news) > now + longWait) this.#options.waits?.(key)
     this.#schedule()
+  }
+
+  /** The key's news that wait for their time. */
+  newsOf(key: string): NewsTimes | undefined {
+    return this.#entries.get(key)?.news
   }
 
   /** Makes the key due now for its news. */
@@ -215,8 +222,9 @@ export class Workqueue {
     const due = [...this.#entries].filter(([key, { causes, news, running }]) => {
       if (running) return false
       const from = news === undefined ? Infinity : this.#newsFrom(key, news)
-      if (from > now) next = Math.min(next, from)
-      return causes.size > 0 || from <= now
+      const beside = news && causes.size > 0 ? (this.#options.besideNews?.(key, news, causes) ?? now) : now
+      for (const time of [from, beside]) if (time > now) next = Math.min(next, time)
+      return (causes.size > 0 && beside <= now) || from <= now
     })
     clearTimeout(this.#newsTimer)
     if (next !== Infinity) this.#wake(Math.min(next - now + 1, longestTimeout))

@@ -19,7 +19,10 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
   const lacking: { error: Error | undefined } = { error: undefined }
   const lack = (error: Error | undefined) => void (lacking.error = error)
   /** How long the news of each key wait, as the test says: without a word, for ever. */
-  const wait: { from: (key: string, times: NewsTimes) => number } = { from: () => Infinity }
+  const wait: {
+    from: (key: string, times: NewsTimes) => number
+    beside: (causes: ReadonlySet<string>) => number
+  } = { from: () => Infinity, beside: () => -Infinity }
   const queue = new Workqueue({
     groups: () => {
       if (lacking.error) throw lacking.error
@@ -32,6 +35,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
     failed: (error) => faults.push(error),
     waits: (key) => waits.push(key),
     newsFrom: (key, times) => wait.from(key, times),
+    besideNews: (_, __, causes) => wait.beside(causes),
     run: (batch) =>
       new Promise((resolve, reject) => {
         const run: Run = {
@@ -300,6 +304,23 @@ await t.test('what is added otherwise does not wait for news, and leaves them wa
   const second = await next()
   t.strictSame(second.batch.get('a')?.causes, ['again', 'news', 'more'], 'what may go goes along')
   second.end()
+})
+
+await t.test('a cause that publishes the newest waits until the news beside it are whole', async (t) => {
+  const { queue, next, begun, wait } = queueOf('batch')
+  t.teardown(() => queue.close())
+  let whole = Infinity
+  wait.beside = (causes) => (causes.has('comparison') ? whole : -Infinity)
+  queue.addNews('a', 'one half')
+  queue.add('a', 'comparison')
+  await turn()
+  t.equal(begun.length, 0)
+  whole = performance.now() + 20
+  queue.addNews('a', 'the other half')
+  const run = await next()
+  t.ok(performance.now() >= whole, 'not before')
+  t.strictSame(run.batch.get('a')?.causes, ['comparison'], 'their own time may be a later one')
+  run.end()
 })
 
 await t.test('news do not put off another try, and may come before it', async (t) => {
