@@ -1,14 +1,11 @@
 import { checkDescriptor } from './arguments.js'
 import { allocate, callNow, declareSystemCall, systemCallNumber } from './libc.js'
-import { sizeOfStatx } from './mount-id.js'
+import { statxOf } from './mount-id.js'
 
-const statx = declareSystemCall(['int', 'const char *', 'int', 'unsigned int', 'uint64_t'])
-const statxNumber = systemCallNumber('statx')
 const nameToHandle = declareSystemCall(['int', 'const char *', 'uint64_t', 'uint64_t', 'int'])
 const nameToHandleNumber = systemCallNumber('name_to_handle_at')
 
 const emptyPath = 0x1000
-const dontSync = 0x4000
 /** Without it, an overlay gives a handle only with nfs_export (fcntl.h, Linux 6.5). */
 const handleFid = 0x200
 /** Of stx_attributes (linux/stat.h): what chattr(1) sets by +i and +a. */
@@ -18,17 +15,14 @@ const appendOnly = 0x20n
 /** Bytes of a handle at most (MAX_HANDLE_SZ), behind its head of two integers. */
 const handleSize = 128
 const headSize = 8
-/** Of fs/overlayfs/overlayfs.h: the type of a handle, and where in it a flag says that it names what is in the upper layer alone. */
+/** fs/overlayfs/overlayfs.h: the type of an overlay's handle, and its flag for an entry that no lower layer has. */
 const overlayHandle = 0xf8
 const offsetOfFlags = headSize + 6
 const isUpper = 4
 
 /** Whether the inode behind a descriptor has one of these flags. Never waits for a disk. */
 export function inodeFlag(fd: number): 'immutable' | 'append-only' | undefined {
-  const { address, view } = allocate(sizeOfStatx)
-  const { result } = callNow(statx, statxNumber, checkDescriptor(fd), '', emptyPath | dontSync, 0, address)
-  if (result !== 0) return undefined
-  const attributes = view.getBigUint64(offsetOfAttributes, true)
+  const attributes = statxOf(fd, 0)?.getBigUint64(offsetOfAttributes, true) ?? 0n
   if ((attributes & immutable) !== 0n) return 'immutable'
   return (attributes & appendOnly) === 0n ? undefined : 'append-only'
 }

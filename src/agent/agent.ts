@@ -215,7 +215,7 @@ export class Agent {
   }
 
   /**
-   * Finishes or aborts what is in flight, at a point where every target is intact. Answers the directories whose disks do not answer: no
+   * Finishes or aborts its operations, at a point where every target is intact. Answers the directories whose disks do not answer: no
    * call ends the threads that wait for those.
    */
   async stop(): Promise<string[]> {

@@ -6,7 +6,7 @@ import { fingerprint } from '../regular-file.js'
 /** Milliseconds that the file has to stay as it is before it counts as written. */
 const settle = 200
 
-/** Milliseconds after which a file that is gone is reported: whoever replaces it may remove it first. */
+/** Milliseconds after which the watch reports a missing file: a program that replaces it may remove it first. */
 const longestGone = 2_000
 
 /** Milliseconds between looks that no event has asked for: a file behind a link to another directory sends none. */
@@ -14,7 +14,7 @@ const rescan = 10_000
 
 interface ConfigurationWatchOptions {
   readonly file: string
-  /** The fingerprint of what is in force. */
+  /** The fingerprint of the configuration in force. */
   readonly seen: string
   /** Looks at intervals, too, for what sends no event. */
   readonly rescans: boolean
@@ -26,7 +26,7 @@ interface ConfigurationWatchOptions {
 
 /**
  * Calls back when the configuration file has become another one: written, renamed over, or changed with the `..data` link of a mounted
- * ConfigMap. A file that is gone for a moment, or that is being written, is waited for.
+ * ConfigMap. It waits for a file that is missing for a moment, or still being written.
  */
 export class ConfigurationWatch {
   readonly #options: ConfigurationWatchOptions

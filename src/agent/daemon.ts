@@ -207,7 +207,7 @@ export class Daemon {
     return written ? hanging : [...hanging, this.#agent.configuration.stateDirectory]
   }
 
-  /** Watches the configuration file: a change is read where it says so, and that it is gone is told in any case. */
+  /** Watches the configuration file: reads a change with `reload: auto`, and reports a missing file always. */
   #followFile(seen: string): void {
     const { file, reload } = this.#agent.configuration
     const follows = reload === 'auto'

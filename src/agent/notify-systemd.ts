@@ -16,7 +16,7 @@ export interface NotifyTarget {
   readonly watchdog: number | undefined
 }
 
-/** What systemd has put into the environment of this process; undefined: it wants to hear nothing. */
+/** Reads systemd's variables in the environment of this process; undefined: the unit has no Type=notify. */
 export function notifyTarget(env: NodeJS.ProcessEnv, pid: number): NotifyTarget | undefined {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: microseconds, WATCHDOG_PID: watched } = env
   if (!socket) return undefined
@@ -25,12 +25,12 @@ export function notifyTarget(env: NodeJS.ProcessEnv, pid: number): NotifyTarget 
 }
 
 /**
- * Milliseconds after which READY=1 is sent whatever is missing: kubelet, which waits for this unit, may have to start the API server that has
+ * Milliseconds after which the agent sends READY=1 with directories missing, too: kubelet, which waits for this unit, may have to start the API server that has
  * the missing objects.
  */
 const longestStart = 30_000
 
-/** Milliseconds in which changes are told together; and until the next try where systemd's queue is full. */
+/** Milliseconds that changes wait for one another; and until the next try where systemd's queue is full. */
 const together = 100
 const retry = 1_000
 
@@ -57,7 +57,7 @@ interface NotifierOptions {
   readonly longestStart?: number
 }
 
-/** Tells systemd what the agent is at. */
+/** Tells systemd the agent's state. */
 export class SystemdNotifier {
   readonly #options: NotifierOptions
   readonly #late: NodeJS.Timeout
@@ -83,7 +83,7 @@ export class SystemdNotifier {
     if (to.watchdog !== undefined) this.#beat = setInterval(() => void this.#live(), to.watchdog / beats)
   }
 
-  /** Something may have changed of what it tells. */
+  /** Readiness or a problem may have changed. */
   changed(): void {
     if (this.#closed) return
     this.#soon ??= setTimeout(() => {

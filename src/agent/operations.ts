@@ -51,7 +51,7 @@ const secondLook = 500
 /** Milliseconds for the last words to the disks. */
 const lastGrace = 1_000
 
-/** Milliseconds that a comparison waits, at most, for what changes together. */
+/** Milliseconds that a comparison waits, at most, for the rest of a change. */
 const comparisonWaits = 1_000
 
 /** Milliseconds that the agent waits for it in all. */
@@ -112,7 +112,7 @@ export class Operations {
         const state = states.byOperation(operation)
         return state === undefined ? times.first : this.#pacing.publishFrom(state, times)
       },
-      // A comparison publishes the newest that is known: beside news, that may be one half of what changes together.
+      // A comparison publishes the newest known objects: beside news, these may be one half of a change.
       besideNews: (operation, times, reasons) => {
         const state = states.byOperation(operation)
         const compares = [...reasons].every((cause) => cause === causes.driftCheck)
@@ -167,8 +167,8 @@ export class Operations {
   }
 
   /**
-   * Resolves when the queue of publications has taken something on and ended it. It proves that what is due is begun; what waits for a disk,
-   * which ends with no restart of the agent, holds it up as little as it holds up directories on other disks.
+   * Resolves when the queue of publications has begun and ended a task. It proves that the queue begins due work. A hanging disk, which no restart of the
+   * agent cures, delays it as little as it delays directories on other disks.
    */
   turn(): Promise<void> {
     return new Promise((resolve) => {
@@ -203,17 +203,17 @@ export class Operations {
     return this.#publications.pending(state.publishOperation)
   }
 
-  /** Runs the hooks that wait for what is published, at once: somebody asks for it. */
+  /** Runs the pending hooks of the published content at once: an operator asks for it. */
   runHooks(state: DirectoryState): void {
     if (state.pendingHooks.length > 0) this.#hooks.add(state.hooksOperation, state.digest ?? '')
   }
 
-  /** Runs the hooks that wait for what is published, as soon as its configuration lets that be. */
+  /** Runs the pending hooks of the published content as soon as `hookInterval` allows. */
   runHooksInTime(state: DirectoryState): void {
     if (state.pendingHooks.length > 0) this.#hooks.addNews(state.hooksOperation, state.digest ?? '')
   }
 
-  /** The directory is kept no longer. */
+  /** The agent keeps the directory no longer. */
   forget(state: DirectoryState): void {
     clearTimeout(this.#ends.get(state))
     this.#ends.delete(state)

@@ -4,7 +4,7 @@ import type { NewsTimes } from './workqueue.js'
 /** Publications of a directory that may follow one another at once, after a pause. */
 const burst = 5
 
-/** What is left of them, at a time. */
+/** The publications left of the burst, at a time. */
 interface Budget {
   readonly left: number
   readonly at: number
@@ -12,7 +12,7 @@ interface Budget {
 
 /**
  * How often changes of the objects reach the disk and its consumers, as each directory is configured: `debounce`, `minInterval`,
- * `hookInterval`. An operator, and a comparison with the disk, wait for none of them.
+ * `hookInterval`. An operator waits for none of them, and a comparison with the disk only for the debounce, at most a second.
  */
 export class Pacing {
   readonly #budgets = new WeakMap<DirectoryState, Budget>()
@@ -22,7 +22,7 @@ export class Pacing {
   /** @param now as performance.now() */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** A publication was made, or tried: one that fails costs the disk as much. */
+  /** Counts a publication; a failed one costs the disk as much. */
   published(state: DirectoryState): void {
     const { left, at } = this.#budget(state)
     const { minInterval } = state.configuration

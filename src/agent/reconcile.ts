@@ -40,7 +40,7 @@ interface ReconcileOptions {
   readonly release?: boolean
   /** By operation name; undefined for a directory that was dropped meanwhile. */
   state(operation: string): DirectoryState | undefined
-  /** News came while the disk was read, and are not whole yet: the comparison is made again once they are. */
+  /** Asked after a comparison: news that came meanwhile may be one half of a change, so the queue compares again once they are whole. */
   compareAgain?(operation: string): boolean
   /** A comparison has found drift, whose repair has not begun yet. */
   drifted?(state: DirectoryState): void

@@ -2,9 +2,9 @@ import { longestTimeout } from '../deadline.js'
 import { retryDelay } from './backoff.js'
 
 /**
- * A keyed queue. A caller may rely on this: a key is never run twice at once; what is added for a key while it runs is merged into
- * one further run; what fails runs again after a delay of its own; what waits runs again only when something is added for it; and what
- * is added as news waits for its time, without holding back anything else that is added for its key.
+ * A keyed queue. A caller may rely on this: a key never runs twice at once; additions to a running key merge into one further run; a failed
+ * key runs again after its delay; a waiting key runs again only after another addition; and news of a key wait for their time, while other
+ * causes of the key do not wait for them.
  */
 
 /** What a run made of a key: finished; failed, try again later; or hopeless until something changes. */
@@ -232,8 +232,8 @@ export class Workqueue {
   }
 
   /**
-   * Looks at the news again after so many milliseconds. A loop that was held up runs its timers before it reads what has come meanwhile, and
-   * the other half of a change may be in it: so news wait as long again.
+   * Looks at the news again after so many milliseconds. A loop that was held up runs its timers before it reads its sockets, which may
+   * hold the other half of a change: so news wait as long again.
    */
   #wake(delay: number): void {
     const wanted = performance.now() + delay

@@ -14,8 +14,8 @@ import type { Metrics } from '../report/report-metrics.js'
 import type { DirectoryStatus } from '../report/status-file.js'
 
 /*
- * `onDrop: remove`: a directory that leaves the configuration goes, once nobody uses it. STATE/directories.json says what its configuration
- * said last, and since when it is absent; the record beside the directory must say that this agent has let it go, or it stays. Only an
+ * `onDrop: remove`: a directory that leaves the configuration goes, once no process uses it. STATE/directories.json has its configuration's
+ * last word, and since when it is absent; the record beside the directory must say that this agent has let it go, or it stays. Only an
  * absence of ten minutes is a wish: a directory that comes back within that time was missing by a typo.
  *
  * The minutes are those of the machine since its start, which no clock that is set makes shorter or longer. After a reboot they begin
@@ -57,7 +57,7 @@ export class Drops {
   readonly #uptime: () => Promise<Uptime>
   readonly #remove: (path: string, signal: AbortSignal) => Promise<void>
   #configuration: AgentConfiguration | undefined
-  /** What is said of each that is absent, and since when. */
+  /** The message for each absent directory, and since when. */
   readonly #messages = new Map<string, { readonly message: string; readonly at: string }>()
   readonly #removing = new Map<string, AbortController>()
   #timer: NodeJS.Timeout | undefined

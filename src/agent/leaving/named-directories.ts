@@ -7,8 +7,8 @@ import { beside } from '../file-systems.js'
 import { readStatusFile } from '../report/read-status.js'
 
 /*
- * STATE/directories.json: the directories that a configuration names, old paths too, and what it said last of each. The agent writes it
- * before it publishes anything there, so that a start finds out what has left since the last one, and what becomes of that. A directory's
+ * STATE/directories.json: the directories that a configuration names, old paths too, and its last word on each. The agent writes it before it
+ * publishes anything there, so that a start finds the directories that have left since the last one, and their `onDrop`. A directory's
  * record says whose content it holds, and nothing of the configuration: the record changes only with a publication, and a configuration
  * counts without one.
  */
@@ -43,7 +43,7 @@ export class NamedDirectories {
   /** As the file has it. */
   #saved = textOf(new Map())
 
-  /** `isAgent`: its process is the agent of the state directory. What the last agent there had configured was its own, whatever the file was called. */
+  /** `isAgent`: this process is the agent of the state directory, and the last agent's directories are its own, under any name of the file. */
   constructor(private readonly isAgent: boolean) {}
 
   /** Read once. @throws Error where the file cannot be read: the next call tries again */
@@ -107,7 +107,7 @@ export class NamedDirectories {
 
   /**
    * A version before this one had a file for the directories with `onDrop: remove`: null for those that were configured. That file must
-   * be gone, durably, before anything changes in this one: later, it would say what is true no more.
+   * be gone, durably, before anything changes in this one: later, it would be out of date.
    */
   async #takeDrops(stateDirectory: string, file: string): Promise<void> {
     const drops = join(stateDirectory, 'drops.json')

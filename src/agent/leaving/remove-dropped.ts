@@ -18,7 +18,7 @@ export class Stays extends Error {}
 interface Dropping {
   readonly signal: AbortSignal
   readonly log: Log
-  /** What stays, by whatever path it is reached. */
+  /** The directories that stay, by any of their paths. */
   readonly configured: () => readonly string[]
   /** The record could not say yet that the directory has left. */
   readonly isOwed: () => boolean
@@ -26,7 +26,7 @@ interface Dropping {
 }
 
 /**
- * Removes a directory that has left the configuration, once nobody uses it: only what this agent has published and let go, and nobody has
+ * Removes a directory that has left the configuration, once no process uses it: only what this agent has published and let go, and no program has
  * published since.
  * @throws Stays; anything else may be otherwise the next time
  */

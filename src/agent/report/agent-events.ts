@@ -17,7 +17,7 @@ export interface AgentEvents {
   rewound(reference: ObjectReference, observation: ObservedState, message: string): void
   hookFailed(message: string): void
   configurationInvalid(message: string): void
-  /** The configuration was read again: the API server may allow now what it denied before. */
+  /** After a reload of the configuration: the API server may now allow what it denied before. */
   reloaded(): void
   /** Sends what waits, for two seconds at most. */
   close(): Promise<void>

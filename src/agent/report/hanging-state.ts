@@ -3,10 +3,10 @@ import { messageOf } from '../../errors.js'
 import { describeFileSystem } from '../file-systems.js'
 import { StatusInMemory } from './status-in-memory.js'
 
-/** Milliseconds after which a write of the status is said to hang. */
+/** Milliseconds after which a write of the status counts as hanging. */
 const patience = 3_000
 
-/** Milliseconds after a change: changes that come together are kept together. */
+/** Milliseconds after a change: one write serves the changes of a moment. */
 const together = 150
 
 /** Milliseconds: a status that is older looks as if its agent hung. */

@@ -1,5 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { endsWithin } from '../../deadline.js'
 import { OwnFile } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
@@ -27,27 +28,17 @@ export function lastPassFileIn(stateDirectory: string): string {
 export async function recordPass(stateDirectory: string, states: readonly DirectoryState[], log: Log): Promise<void> {
   const file = lastPassFileIn(stateDirectory)
   const pass: LastPass = { at: new Date().toISOString(), directories: states.map(directoryStatus) }
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the disk of ${file} does not answer`)), patience)
+  const writing = beside(stateDirectory, async () => {
+    await mkdir(stateDirectory, { recursive: true, mode: 0o700 })
+    await new OwnFile(file).replace(`${JSON.stringify(pass)}\n`)
   })
-  try {
-    const writing = beside(stateDirectory, async () => {
-      await mkdir(stateDirectory, { recursive: true, mode: 0o700 })
-      await new OwnFile(file).replace(`${JSON.stringify(pass)}\n`)
-    })
-    await Promise.race([writing, late])
-  } catch (error) {
-    log.info(
-      { path: file },
-      `could not record what this pass found, which status then does not tell: ${messageOf(error)}`,
-    )
-  } finally {
-    clearTimeout(timer)
-  }
+  const written = writing.then(() => undefined, messageOf)
+  const problem = (await endsWithin(written, patience)) ? await written : `the disk of ${file} does not answer`
+  if (problem !== undefined)
+    log.info({ path: file }, `could not record the findings of this pass, so status does not show them: ${problem}`)
 }
 
-/** undefined where there is none that can be read: the disk and its records tell the rest. */
+/** undefined without a readable file: the disk and its records tell the rest. */
 export async function readLastPass(stateDirectory: string): Promise<LastPass | undefined> {
   try {
     const { at, directories } = JSON.parse(await readFile(lastPassFileIn(stateDirectory), 'utf8')) as Partial<LastPass>

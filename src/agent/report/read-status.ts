@@ -33,7 +33,7 @@ export async function readStatusFile(stateDirectory: string): Promise<StatusDocu
   }
 }
 
-/** What an agent says of itself, whatever has become of what it says of its directories; undefined where there is none. */
+/** The agent's own part of the status, even if the part of its directories is damaged; undefined without a status. */
 export async function readAgentStatus(stateDirectory: string): Promise<AgentStatus | undefined> {
   const text = await readIfThere(statusFileIn(stateDirectory))
   return text === undefined ? undefined : parseStatusFile(text, stateDirectory).agent

@@ -64,7 +64,7 @@ export const noMetrics: Metrics = {
   waiting() {},
 }
 
-/** Shows whether a directory has what it is to have: after each change of its condition. */
+/** Sets the gauges of a standing failure, after each change of a directory's condition. */
 export function reportStanding(
   metrics: Metrics,
   { path, isCurrent, failingSince }: Pick<DirectoryState, 'path' | 'isCurrent' | 'failingSince'>,

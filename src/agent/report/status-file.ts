@@ -85,7 +85,7 @@ export function operationStatus({ key: name, state, since, attempt, nextTry }: P
   return { name, state, since: time(since), attempt, nextTry: nextTry === undefined ? null : time(nextTry) }
 }
 
-/** Where the agent keeps its status; with many directories, what it says of each is in status.lines beside it. */
+/** Where the agent keeps its status; with many directories, status.lines beside it has the part of each. */
 export function statusFileIn(stateDirectory: string): string {
   return join(stateDirectory, 'status.json')
 }

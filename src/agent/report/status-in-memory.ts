@@ -1,11 +1,13 @@
 import { closeSync, writeFileSync } from 'node:fs'
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { open, readdir, readlink } from 'node:fs/promises'
 import { createMemoryFile } from '../../../native/index.js'
 import { parseStatus, type StatusDocument } from './status-file.js'
 
 /*
  * While the disk of the stateDirectory does not answer, the status is in a file in memory of the agent's process. `holdfast status` finds it
- * among the descriptors of the processes: that asks no disk, and needs no socket. Only the agent's user and root may open it.
+ * among the descriptors of the processes: that asks no disk, and needs no socket. Only the agent's user and root may open it. Any process can
+ * make a file of this name: so a reader takes only a file of root or of its own user, by a process in its own mount namespace, where another
+ * container's root is not.
  */
 
 /** The kernel takes 249 bytes: of a longer path, the end. */
@@ -18,7 +20,7 @@ export class StatusInMemory {
 
   constructor(private readonly stateDirectory: string) {}
 
-  /** Replaces what is there as a whole. Throws the system's error. */
+  /** Replaces the whole text. Throws the system's error. */
   write(text: string): void {
     const before = this.#file
     const file = createMemoryFile(nameFor(this.stateDirectory))
@@ -34,20 +36,32 @@ export class StatusInMemory {
   }
 }
 
-/** The status that a running agent keeps in memory; undefined: none does, or this user may not see it. */
+/** The status that a running agent keeps in memory; undefined: no agent does, or this user may not see it. */
 export async function readStatusInMemory(stateDirectory: string): Promise<StatusDocument | undefined> {
   const link = `/memfd:${nameFor(stateDirectory)} (deleted)`
+  const namespaceOf = (pid: string) => readlink(`/proc/${pid}/ns/mnt`).catch(() => undefined)
+  const own = await namespaceOf('self')
   for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue
+    if (!/^\d+$/.test(pid) || (await namespaceOf(pid)) !== own) continue
     const directory = `/proc/${pid}/fd`
     // Processes of other users, and those that end meanwhile.
     for (const file of await readdir(directory).catch(() => [])) {
       const path = `${directory}/${file}`
       if ((await readlink(path).catch(() => '')) !== link) continue
       // The agent may just replace it: then the next one has the whole text.
-      const document = parseStatus(await readFile(path, 'utf8').catch(() => ''))
+      const document = parseStatus(await readTrusted(path).catch(() => ''))
       if (document !== undefined) return document
     }
   }
   return undefined
+}
+
+async function readTrusted(path: string): Promise<string> {
+  const file = await open(path)
+  try {
+    const { uid } = await file.stat()
+    return uid === 0 || uid === process.geteuid?.() ? await file.readFile('utf8') : ''
+  } finally {
+    await file.close()
+  }
 }

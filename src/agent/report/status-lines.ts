@@ -5,7 +5,7 @@ import type { DirectoryStatus, OperationStatus } from './status-file.js'
 /*
  * The status of many directories, so that a change of one writes no other: STATE/status.lines has a line for each directory, and then one for
  * each change since, of those that have changed. A line is `SHA-256 of the JSON, a space, JSON`, as in a record. The file is replaced as a
- * whole now and then; what is added to it is durable before the next line is. So only its end can be torn, and says nothing then.
+ * whole now and then; each added line is durable before the next one. So a crash can tear only its end, which then says nothing.
  */
 
 /** What a line says; the first one names its file. */

@@ -27,11 +27,11 @@ export class StatusStore {
   readonly #file: OwnFile
   readonly #lines: OwnFile
   #id = ''
-  /** By path, as written last; undefined: nothing was, or nobody knows what. */
+  /** By path, as written last; undefined: the content of the file is unknown. */
   #directories: ReadonlyMap<string, DirectoryStatus> | undefined
   #operations: readonly OperationStatus[] = []
   #agent: object | undefined
-  /** Bytes of the directories in status.lines, and of what was added since. */
+  /** Bytes of the directories in status.lines, and of the lines added since. */
   #size = 0
   #added = 0
 
@@ -42,7 +42,7 @@ export class StatusStore {
   }
 
   /**
-   * Writes what has changed, durably. `isDue`: a sign of life in any case. Answers whether status.json was written, which is that.
+   * Writes the changes, durably. `isDue`: a sign of life in any case. Answers whether it wrote status.json, which is the sign.
    * @throws DurableWriteError: the next call writes all anew
    */
   write(now: CurrentStatus, isDue: boolean): Promise<boolean> {
@@ -90,7 +90,7 @@ export class StatusStore {
     return now.filter((directory) => !isSame(before.get(directory.path), directory))
   }
 
-  /** Answers whether all that is known stands in status.lines, the change included, if there is one. */
+  /** Answers whether status.lines holds the whole status, this change included. */
   async #add(change: CurrentStatus | undefined): Promise<boolean> {
     if (change === undefined) return this.#lines.append('')
     const { agent, directories, operations } = change
@@ -100,7 +100,7 @@ export class StatusStore {
     return this.#lines.append(line)
   }
 
-  /** Before status.json: a reader of that finds what it says is there. */
+  /** Before status.json, so that a reader of status.json finds its lines. */
   async #writeAnew({ agent, directories, operations }: CurrentStatus): Promise<void> {
     this.#id = randomBytes(8).toString('hex')
     const text = encodeStatusLines({ id: this.#id, at: agent.writtenAt, directories, operations })

@@ -3,11 +3,11 @@ import { retryDelay } from '../backoff.js'
 /** Milliseconds after a change: changes that come together are written together. */
 const writeDelay = 150
 
-/** Milliseconds: what changes nothing but dates is written this seldom, since each write costs the disk a flush. */
+/** Milliseconds between writes that change dates alone: each write costs the disk a flush. */
 const heartbeat = 5 * 60_000
 
 interface StatusWriterOptions {
-  /** Writes what has changed, durably; `isDue`: a sign of life in any case. Answers whether there was one. */
+  /** Writes the changes, durably; `isDue`: a sign of life in any case. Answers whether it wrote one. */
   write(isDue: boolean): Promise<boolean>
   /** Called with a write's error; the write is tried again, after a delay or at the next change. */
   failed(error: unknown): void
@@ -19,7 +19,7 @@ interface StatusWriterOptions {
 export class StatusWriter {
   readonly #options: StatusWriterOptions
   #soon: NodeJS.Timeout | undefined
-  /** What has failed so often in a row, and its next try. */
+  /** Failed writes in a row, and the next try. */
   #failures = 0
   #again: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
@@ -36,7 +36,7 @@ export class StatusWriter {
     }, options.heartbeat ?? heartbeat)
   }
 
-  /** Something that a reader would want to know of has changed. */
+  /** The status has changed. */
   changed(): void {
     if (this.#closed) return
     this.#changed = true
@@ -67,7 +67,7 @@ export class StatusWriter {
     const isDue = this.#isDue
     this.#isDue = false
     clearTimeout(this.#again)
-    // Begun only once it is known that somebody writes: what it looks at may tell of a change.
+    // In a later turn, once the writer counts as busy: its reads may report a change.
     this.#writing = Promise.resolve()
       .then(() => this.#options.write(isDue))
       .then(

@@ -59,7 +59,7 @@ await t.test('without a state directory, or with a file that is none, sync and s
   const node = new Node(t, [web])
   node.put('Secret', 'web', { key: '1' })
   writeFileSync(node.path('state'), 'no directory')
-  t.match(await node.run('sync'), { code: 0, stderr: /could not record what this pass found/ })
+  t.match(await node.run('sync'), { code: 0, stderr: /could not record the findings of this pass/ })
   rmSync(node.path('state'))
   t.match(await node.run('sync'), { code: 0 })
   for (const text of ['', '{}', '[]', 'null', '{"at":"x","directories":[{}]}']) {

@@ -1,0 +1,50 @@
+/** The status in memory: what the agent's own user reads, and what another program left there. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { pathToFileURL } from 'node:url'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { readStatusInMemory, StatusInMemory } from '../../../src/agent/report/status-in-memory.js'
+import { project } from '../../project.js'
+
+const text = JSON.stringify({ agent: { version: '1', writtenAt: '2026-01-01T00:00:00.000Z' }, directories: [] })
+const needsRoot = process.geteuid?.() === 0 ? false : 'needs root'
+
+/** Another process that keeps this status, behind a command that changes what it is. */
+async function otherKeeps(t: Test, stateDirectory: string, prefix: readonly string[]): Promise<void> {
+  const module = pathToFileURL(join(project, 'dist/src/agent/report/status-in-memory.js')).href
+  const script = `
+    const { StatusInMemory } = await import(${JSON.stringify(module)})
+    new StatusInMemory(${JSON.stringify(stateDirectory)}).write(${JSON.stringify(text)})
+    console.log('kept')
+    setInterval(() => {}, 1000)`
+  const command = [...prefix, process.execPath, '--input-type=module', '--eval', script]
+  const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+}
+
+await t.test('status reads what a process of its user keeps in memory, until the disk answers again', async (t) => {
+  const stateDirectory = '/srv/state-in-memory-1'
+  const memory = new StatusInMemory(stateDirectory)
+  t.teardown(() => memory.drop())
+  t.equal(await readStatusInMemory(stateDirectory), undefined)
+  memory.write(text)
+  t.match(await readStatusInMemory(stateDirectory), { agent: { version: '1' } })
+  memory.drop()
+  t.equal(await readStatusInMemory(stateDirectory), undefined)
+  await otherKeeps(t, stateDirectory, [])
+  t.match(await readStatusInMemory(stateDirectory), { agent: { version: '1' } })
+})
+
+await t.test('root takes no status from a process of another user', { skip: needsRoot }, async (t) => {
+  const stateDirectory = '/srv/state-in-memory-2'
+  await otherKeeps(t, stateDirectory, ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'])
+  t.equal(await readStatusInMemory(stateDirectory), undefined)
+})
+
+await t.test('root takes no status from root of another container', { skip: needsRoot }, async (t) => {
+  const stateDirectory = '/srv/state-in-memory-3'
+  await otherKeeps(t, stateDirectory, ['unshare', '--mount'])
+  t.equal(await readStatusInMemory(stateDirectory), undefined)
+})
