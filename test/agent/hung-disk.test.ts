@@ -286,13 +286,14 @@ await t.test(
     await agent.logged('Published')
     interface Shown {
       readonly running: boolean
-      readonly agent: { readonly pid: number; readonly stateProblem?: string }
+      /** null: the agent has written no status yet. */
+      readonly agent: { readonly pid: number; readonly stateProblem?: string } | null
       readonly directories: readonly { readonly objects: readonly { readonly resourceVersion: string }[] }[]
     }
     const shown = async () => JSON.parse(await statusAmong(disks, node, '-o', 'json')) as Shown
     const before = await until('the status is there', async () => {
       const now = await shown().catch(() => undefined)
-      return now?.directories[0]?.objects.length === 1 && now
+      return now?.agent && now.directories[0]?.objects.length === 1 ? { ...now, agent: now.agent } : undefined
     })
     t.equal(before.agent.stateProblem, undefined)
     await disks.freeze(join(root, 'state-disk'))
@@ -316,7 +317,7 @@ await t.test(
 
     await disks.thaw(join(root, 'state-disk'))
     await until('the log says that it answers', () => agent.log().some(({ msg }) => msg.includes('answers again')))
-    await until('the status has no problem', async () => (await shown()).agent.stateProblem === undefined)
+    await until('the status has no problem', async () => (await shown()).agent?.stateProblem === undefined)
     t.equal(await agent.end('SIGTERM'), 0)
   },
 )

@@ -65,9 +65,10 @@ export class HangingState {
     const { stateDirectory, log, changed } = this.#options
     this.#problem = `${stateDirectory} does not answer: its disk, ${describeFileSystem(stateDirectory)}, hangs`
     const meanwhile = 'the agent goes on, and keeps in memory what "holdfast status" shows; check the kernel log'
-    log.warn({ reason: 'Stalled', stateDirectory }, `${this.#problem}; ${meanwhile}`)
     this.#beat = setInterval(() => this.#keep(), heartbeat).unref()
+    // First: a person who reads the line asks for the status.
     this.#keep()
+    log.warn({ reason: 'Stalled', stateDirectory }, `${this.#problem}; ${meanwhile}`)
     changed()
   }
 

@@ -16,23 +16,24 @@ function nameFor(stateDirectory: string): string {
 }
 
 export class StatusInMemory {
-  #file: number | undefined
+  /** The last two: a reader that has listed the descriptors finds one of them whole, in spite of the next write. */
+  #files: readonly number[] = []
 
   constructor(private readonly stateDirectory: string) {}
 
   /** Replaces the whole text. Throws the system's error. */
   write(text: string): void {
-    const before = this.#file
     const file = createMemoryFile(nameFor(this.stateDirectory))
+    const [last, ...older] = this.#files
+    this.#files = last === undefined ? [file] : [file, last]
     writeFileSync(file, text)
-    this.#file = file
-    if (before !== undefined) closeSync(before)
+    older.forEach((one) => closeSync(one))
   }
 
   /** The disk has the status again. */
   drop(): void {
-    if (this.#file !== undefined) closeSync(this.#file)
-    this.#file = undefined
+    this.#files.forEach((file) => closeSync(file))
+    this.#files = []
   }
 }
 
@@ -41,6 +42,7 @@ export async function readStatusInMemory(stateDirectory: string): Promise<Status
   const link = `/memfd:${nameFor(stateDirectory)} (deleted)`
   const namespaceOf = (pid: string) => readlink(`/proc/${pid}/ns/mnt`).catch(() => undefined)
   const own = await namespaceOf('self')
+  let newest: StatusDocument | undefined
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid) || (await namespaceOf(pid)) !== own) continue
     const directory = `/proc/${pid}/fd`
@@ -48,12 +50,16 @@ export async function readStatusInMemory(stateDirectory: string): Promise<Status
     for (const file of await readdir(directory).catch(() => [])) {
       const path = `${directory}/${file}`
       if ((await readlink(path).catch(() => '')) !== link) continue
-      // The agent may just replace it: then the next one has the whole text.
+      // Not whole while the agent writes it.
       const document = parseStatus(await readTrusted(path).catch(() => ''))
-      if (document !== undefined) return document
+      if (document !== undefined && writtenAt(document) > writtenAt(newest)) newest = document
     }
   }
-  return undefined
+  return newest
+}
+
+function writtenAt(document: StatusDocument | undefined): string {
+  return document?.agent?.writtenAt ?? ''
 }
 
 async function readTrusted(path: string): Promise<string> {

@@ -7,7 +7,9 @@ import t, { type Test } from 'tap'
 import { readStatusInMemory, StatusInMemory } from '../../../src/agent/report/status-in-memory.js'
 import { project } from '../../project.js'
 
-const text = JSON.stringify({ agent: { version: '1', writtenAt: '2026-01-01T00:00:00.000Z' }, directories: [] })
+const written = (second: number, version = '1') =>
+  JSON.stringify({ agent: { version, writtenAt: new Date(second * 1000).toISOString() }, directories: [] })
+const text = written(1)
 const needsRoot = process.geteuid?.() === 0 ? false : 'needs root'
 
 /** Another process that keeps this status, behind a command that changes what it is. */
@@ -35,6 +37,22 @@ await t.test('status reads what a process of its user keeps in memory, until the
   t.equal(await readStatusInMemory(stateDirectory), undefined)
   await otherKeeps(t, stateDirectory, [])
   t.match(await readStatusInMemory(stateDirectory), { agent: { version: '1' } })
+})
+
+await t.test('status reads the newest while the agent writes the next one', async (t) => {
+  const stateDirectory = '/srv/state-in-memory-4'
+  const memory = new StatusInMemory(stateDirectory)
+  t.teardown(() => memory.drop())
+  for (let second = 1; second <= 5; second++) {
+    memory.write(written(second, `${second}`))
+    t.match(await readStatusInMemory(stateDirectory), { agent: { version: `${second}` } })
+  }
+  // A write replaces nothing that a reader may be about to open.
+  const reading = readStatusInMemory(stateDirectory)
+  memory.write(written(6, '6'))
+  t.match(await reading, { agent: { version: /^[56]$/ } })
+  memory.drop()
+  t.equal(await readStatusInMemory(stateDirectory), undefined)
 })
 
 await t.test('root takes no status from a process of another user', { skip: needsRoot }, async (t) => {
