@@ -1,6 +1,6 @@
 import { objectName } from '../../object-name.js'
 import { damaged, noneEarlier, readEarlier, type EarlierContent, readTarget } from '../look/index.js'
-import { foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
+import { type DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import type { HoldOptions } from '../types.js'
 import {
@@ -60,9 +60,37 @@ export async function rollBack(
   options: RollbackOptions,
 ): Promise<ReplaceResult & { sequence: number }> {
   const target = checkTarget(path)
-  const { generation, request } = await earlier(fs, target, options)
+  const { generation, request } = await readEarlierAtRest(fs, target, options)
   const result = only(await publish([directoryPublication(fs, request)], options.signal))
   return { ...result, sequence: generation.sequence }
+}
+
+/** How often the earlier contents are read where each time another process has published meanwhile. */
+const readsAtMost = 4
+
+/** Reads without the lock, and so again where the record is another one by then: what was read proves nothing, a failure neither. */
+async function readEarlierAtRest(
+  fs: FileSystem,
+  target: string,
+  options: RollbackOptions,
+): Promise<{ generation: Generation; request: Request }> {
+  try {
+    for (let time = 1; ; time++) {
+      const before = await newestOf(fs, target)
+      try {
+        return await earlier(fs, target, options)
+      } catch (error) {
+        if ((await newestOf(fs, target)) === before) throw error
+        if (time === readsAtMost) throw movedOn(target)
+      }
+    }
+  } catch (error) {
+    throw wrapError(target, error, false, `could not read the earlier contents of ${target}`)
+  }
+}
+
+function newestOf(fs: FileSystem, target: string): Promise<number | undefined> {
+  return withRecord(fs, target, (_, __, [newest]) => Promise.resolve(newest?.sequence))
 }
 
 async function earlier(
@@ -70,36 +98,32 @@ async function earlier(
   target: string,
   options: RollbackOptions,
 ): Promise<{ generation: Generation; request: Request }> {
-  try {
-    const found = await withRecord(fs, target, async (parent, name, records) => {
-      const [newest] = records
-      if (newest === undefined) return undefined
-      const tree = await readTarget(fs, target, parent, name, newest.kind)
-      const record = recordFor(newest, records, tree)
-      const generation = chosen(target, record, digestBy(record, tree), options.to)
-      if (options.force !== true) {
-        refuseOtherObjects(target, generation, record)
-        refuseLetGo(target, record, tree)
-      }
-      refuseVoidPin(target, record, options.pin, fs.now())
-      const content = await readEarlier(fs, parent, name, generation)
-      if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
-      refuseOdd(target, generation, content.entries)
-      options.confirmFiles?.(content.files)
-      const confirm: Request['confirm'] = (now, generations) => {
-        refuseMovedOn(target, newest, generation, now.newest, generations)
-        if (options.force !== true) refuseOtherObjects(target, generation, now.record ?? newest)
-      }
-      const request = { ...requestFromPast(target, record, generation, content, options), confirm }
-      if (request.attributes !== 'keep') refuseMixed(target, generation, content.entries)
-      if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)
-      return { generation, request }
-    })
-    if (found === undefined) throw noneEarlier(target, `holdfast has published nothing at ${target}`)
-    return found
-  } catch (error) {
-    throw wrapError(target, error, false, `could not read the earlier contents of ${target}`)
-  }
+  const found = await withRecord(fs, target, async (parent, name, records) => {
+    const [newest] = records
+    if (newest === undefined) return undefined
+    const tree = await readTarget(fs, target, parent, name, newest.kind)
+    const record = recordFor(newest, records, tree)
+    const generation = chosen(target, record, digestBy(record, tree), options.to)
+    if (options.force !== true) {
+      refuseOtherObjects(target, generation, record)
+      refuseLetGo(target, record, tree)
+    }
+    refuseVoidPin(target, record, options.pin, fs.now())
+    const content = await readEarlier(fs, parent, name, generation)
+    if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
+    refuseOdd(target, generation, content.entries)
+    options.confirmFiles?.(content.files)
+    const confirm: Request['confirm'] = (now, generations) => {
+      refuseMovedOn(target, newest, generation, now.newest, generations)
+      if (options.force !== true) refuseOtherObjects(target, generation, now.record ?? newest)
+    }
+    const request = { ...requestFromPast(target, record, generation, content, options), confirm }
+    if (request.attributes !== 'keep') refuseMixed(target, generation, content.entries)
+    if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)
+    return { generation, request }
+  })
+  if (found === undefined) throw noneEarlier(target, `holdfast has published nothing at ${target}`)
+  return found
 }
 
 /** The generation of the request. */
@@ -177,7 +201,11 @@ function refuseMovedOn(
   generations: readonly Generation[],
 ): void {
   if (newest?.sequence === sequence && generations.some((one) => one.name === name)) return
-  throw unfit(`another process has published ${target} meanwhile, or removed the earlier content`, {
+  throw movedOn(target)
+}
+
+function movedOn(target: string): DurableWriteError {
+  return unfit(`another process has published ${target} meanwhile, or removed the earlier content`, {
     code: 'ESTALE',
     syscall: 'none',
     path: target,

@@ -49,7 +49,6 @@ export const goingBack: readonly Scene[] = [
     name: 'taking back',
     ends: 'replaced',
     meets: true,
-    givesUp: 'the earlier content is read without the lock, and may go with the next publication',
     before: thrice(),
     run: (fs, log, signal) => rollBack(fs, target, { pin, ...by(log, signal) }),
   },

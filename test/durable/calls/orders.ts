@@ -70,9 +70,7 @@ export async function orderOf(orders: readonly Order[], played: Played, other: s
   return orders.find(
     (order) =>
       order.state === state &&
-      (order.scene === undefined
-        ? errorsIn(played.answer).length > 0 && (waits.test(scene) || played.scene.givesUp !== undefined)
-        : order.scene === scene) &&
+      (order.scene === undefined ? errorsIn(played.answer).length > 0 && waits.test(scene) : order.scene === scene) &&
       (order.other === undefined ? waits.test(other) : order.other === other),
   )?.name
 }

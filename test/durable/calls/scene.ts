@@ -17,8 +17,6 @@ export interface Scene {
   readonly fails?: true
   /** Another publisher comes before each of its calls, and an abort. */
   readonly meets?: true
-  /** Why it may answer with any error, and change nothing, where another publisher comes: it reads without the lock. */
-  readonly givesUp?: string
   /** What another publisher publishes at the same path. Default: a directory that is exchanged. */
   readonly another?: (fs: FileSystem, text: string) => Promise<unknown>
   readonly before?: (disk: ModelDisk, fs: FileSystem) => unknown

@@ -211,6 +211,19 @@ await t.test('published, changed or removed meanwhile: refused, to be repeated',
   t.equal(one.holds(), 'c2')
 })
 
+await t.test('a rollback that meets a publication at each of its four looks is to be repeated', async (t) => {
+  const { fs, replace, back, holds } = scene(t)
+  for (const text of ['1', '2']) await replace(text)
+  let publications = 2
+  // The old content goes while it is read.
+  const { fs: met } = intercepted(
+    (call, [, name]) => (call === 'openDirectory' && name === 'sub' ? replace(`${++publications}`) : undefined),
+    fs,
+  )
+  await t.rejects(back({}, met), { code: 'ESTALE', published: false, message: /meanwhile.*repeat/ })
+  t.strictSame([publications, holds()], [6, '6'])
+})
+
 await t.test(
   'a rollback pins the target, even where another program puts the very content back meanwhile',
   async (t) => {
