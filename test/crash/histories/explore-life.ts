@@ -34,6 +34,9 @@ export async function exploreLife(life: Life, seed: number, ground: Ground): Pro
   return player.explored
 }
 
+/** Calls that change what readers see at several places at once. */
+const worksAtSeveralPlaces: ReadonlySet<string> = new Set(['batch', 'takeAway'])
+
 class Player {
   readonly explored = nothingYet()
   readonly #paths: readonly string[]
@@ -177,6 +180,8 @@ class Player {
     for (const path of [call.path, ...(call.from === undefined ? [] : [call.from])]) {
       if (!isDone || call.disturbed !== undefined || call.call === 'takeAway') this.#sure.delete(path)
     }
+    // What it has removed before it failed may come back.
+    if (!isDone && call.call === 'takeAway') this.#isUnsynced = true
     const isPublished = isDone && answer.results.some(({ outcome }) => outcome !== 'unchanged')
     if (isPublished && call.disturbed === undefined) this.#sure.add(call.path)
     if (this.explored.faults.length === 0 && !wasUnsynced && sure) await this.#judgeCuts(call, answer, before, after)
@@ -204,14 +209,18 @@ class Player {
     const { disturbed, at } = call
     let count = 0
     let between: { from: AllFacts; to: AllFacts } | undefined
+    let halted: Promise<{ from: AllFacts; to: AllFacts }> | undefined
     const before = async (name: string): Promise<void> => {
-      count += 1
-      if (disturbed === 'killed' && count >= at) throw new Killed('killed')
-      if (count !== at || disturbed === undefined) return
-      // The targets of a batch go on side by side: nobody could look at what stands still.
-      if (typeof disturbed === 'object' && call.call === 'batch') return
+      const here = ++count
+      // A call that works on several entries at once stands still as a whole.
+      await halted
+      if (disturbed === 'killed' && here >= at) throw new Killed('killed')
+      if (here !== at || disturbed === undefined) return
       if (typeof disturbed === 'string') throw new ModelError(disturbed, name, call.path)
-      between = await this.#comesBetween(disturbed)
+      // On a real disk nobody can tell when a system call ends that another part of the call has begun.
+      if (worksAtSeveralPlaces.has(call.call) && !(this.ground instanceof ModelGround)) return
+      halted = this.#comesBetween(disturbed)
+      between = await halted
     }
     const answer = await this.ground.run((fs, base) => makeCall(fs, base, call, this.#memory), before)
     const isKilled = disturbed === 'killed' && count >= at
@@ -221,6 +230,8 @@ class Player {
 
   /** It is judged by itself, too: for it the other one has come to a halt. */
   async #comesBetween(step: Call | Deed): Promise<{ from: AllFacts; to: AllFacts }> {
+    // What other parts of the halted call have begun on the model disk ends in this turn.
+    await new Promise((resolve) => setImmediate(resolve))
     const from = await this.#look()
     if (step.do !== 'call') {
       this.#pool.do(step)

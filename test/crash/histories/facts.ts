@@ -75,7 +75,10 @@ export function saidOf({ publication, hold, past, kept }: Facts, isMoving = fals
   return {
     publication: publication && {
       ...said,
-      differences: said.differences.map(({ path, problem }) => `${path} ${problem}`),
+      // What a killed publication has left inside a target goes with the next attempt.
+      differences: said.differences
+        .filter(({ path, problem }) => problem !== 'unexpected' || !path.startsWith('..'))
+        .map(({ path, problem }) => `${path} ${problem}`),
     },
     ...(!isMoving && { relocation, movedTo, sequence }),
     hold,

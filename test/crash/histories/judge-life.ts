@@ -135,7 +135,7 @@ export function faultOfLife(judged: Judged): string | undefined {
   const spans = between
     ? ([
         [before, between.from],
-        [settled(before, between), after],
+        [settled(judged), after],
       ] as const)
     : ([[before, after]] as const)
   for (const [then, now] of spans) {
@@ -147,10 +147,17 @@ export function faultOfLife(judged: Judged): string | undefined {
   return faultOfMove(judged) ?? (answer === undefined ? faultOfKilled(judged) : faultOfAnswer(judged, answer))
 }
 
-/** The record of a publication that is under way may go with it: it is in no look before. */
-function settled(before: AllFacts, { from, to }: { readonly from: AllFacts; readonly to: AllFacts }): AllFacts {
-  const isUnderWay = (path: string): boolean =>
-    from.get(path)?.sequence === to.get(path)?.sequence && before.get(path)?.sequence !== to.get(path)?.sequence
+/**
+ * What the rest of a call starts from. The record of a publication that is under way may go with it: no look before has it, and readers
+ * believe it as soon as another program changes the target.
+ */
+function settled({ call: { disturbed }, before, between }: Judged): AllFacts {
+  if (!between) return before
+  const { from, to } = between
+  const isUnderWay = (path: string): boolean => {
+    const sequence = to.get(path)?.sequence
+    return sequence !== before.get(path)?.sequence && (isDeed(disturbed) || sequence === from.get(path)?.sequence)
+  }
   return new Map([...to].filter(([path]) => !isUnderWay(path)))
 }
 
@@ -199,7 +206,7 @@ function faultOfAnswer(judged: Judged, answer: Answered): string | undefined {
   const except = (path: string): boolean =>
     error?.message.includes('these were published all the same') === true ||
     (isMoving && path === call.from && after.get(path)?.text === before.get(path)?.text)
-  const changed = changedBetween(between?.to ?? before, after, except, isMoving)
+  const changed = changedBetween(settled(judged), after, except, isMoving)
   return changed === undefined ? undefined : `rejects (${error?.message}), and ${changed}`
 }
 
@@ -228,7 +235,10 @@ function untrueRefusal({ call, before, between, after, sure }: Judged, error: Er
     case 'TargetForeign':
       return sure && isOurs(before.get(call.path), call) ? `it is its own, and says ${said}` : undefined
     case 'TargetUnfit':
-      return message.includes('has published nothing') && publications.every((one) => one !== undefined)
+      // Another program exchanges the records one after the other, without the lock.
+      return message.includes('has published nothing') &&
+        !disturbsRecords(call, call.path) &&
+        publications.every((one) => one !== undefined)
         ? `holdfast has published it at each look, and says ${said}`
         : undefined
     default:
