@@ -70,7 +70,8 @@ export interface Hold {
  * Why content was published; `driftRepaired`: again, after another program had changed it; `rolledBack`: an operator has chosen an earlier
  * one; `adopted`: holdfast has taken over another program's.
  */
-export type Cause = 'published' | 'driftRepaired' | 'rolledBack' | 'adopted'
+export type Cause = (typeof publicationCauses)[number]
+export const publicationCauses = ['published', 'driftRepaired', 'rolledBack', 'adopted'] as const
 
 /** An operator's word that an earlier content stays, although there is a newer one: see rollback.ts. */
 export interface Pin {

@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { examineAdoption, takeOver } from '../../src/durable/adopt/adoption.js'
 import type { Adopting, AdoptionCheck } from '../../src/durable/types.js'
 import type { FileSystem, Writers } from '../../src/durable/file-system.js'
+import { readPublication } from '../../src/durable/look/inspect.js'
 import { readHistory } from '../../src/durable/look/read-history.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
@@ -79,7 +80,8 @@ export function scene(t: Test, there: Record<string, string> = before, fs: NodeF
   }
   const past = async () =>
     ((await readHistory(fs, target)) ?? []).map(({ sequence, why, state }) => `${sequence} ${why} ${state}`)
-  return { root, target, fs, take, publishBy, examine, refuses, past, requestFor }
+  const pendingHooks = async () => (await readPublication(fs, target))?.pendingHooks
+  return { root, target, fs, take, publishBy, examine, refuses, past, pendingHooks, requestFor }
 }
 
 /** Scans no process: writers-in-use has another test. */

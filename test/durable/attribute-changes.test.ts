@@ -4,6 +4,7 @@ import { directoryPublication, filePublication } from '../../src/durable/publish
 import type { PublicationOptions } from '../../src/durable/types.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { access, changeExtended, listOf } from '../crash/model/access-lists.js'
+import type { Inode } from '../crash/model/inode.js'
 import { ModelDisk, rootInode } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 
@@ -30,17 +31,27 @@ function scene(form: (typeof forms)[number]) {
     const [outcome] = await publish([publication])
     return { outcome: outcome && 'error' in outcome ? outcome.error : outcome?.outcome, said }
   }
-  /** What setfacl does to the file that holds the content. */
-  const setList = (permissions: number): void => {
+  /** The file that holds the content. */
+  const file = (): Inode => {
     const target = disk.child(rootInode, 't')
     const link = target && disk.child(target.number, '..data')
     const holder = form === 'symlink' ? target && disk.child(target.number, link?.now.data ?? '') : target
-    const file = form === 'file' ? target : holder && disk.child(holder.number, 'a')
-    if (!file) throw new Error('nothing is published')
-    const list = listOf(6, permissions, 0, permissions, 0)
-    disk.setMetadata(file.number, changeExtended(file.now.attributes, access, list), 'setfacl')
+    const found = form === 'file' ? target : holder && disk.child(holder.number, 'a')
+    if (!found) throw new Error('nothing is published')
+    return found
   }
-  return { run, setList }
+  /** What setfacl does to it. */
+  const setList = (permissions: number): void => {
+    const { number, now } = file()
+    const list = listOf(6, permissions, 0, permissions, 0)
+    disk.setMetadata(number, changeExtended(now.attributes, access, list), 'setfacl')
+  }
+  /** What chcon does to the target, and to that file. */
+  const setLabels = (...labels: [string, string]): void =>
+    [disk.child(rootInode, 't') ?? file(), file()].forEach(({ number }, index) =>
+      disk.setMetadata(number, { label: labels[index] ?? '' }, 'chcon'),
+    )
+  return { run, setList, setLabels, label: () => file().now.attributes.label }
 }
 
 for (const form of forms) {
@@ -68,5 +79,15 @@ for (const form of forms) {
     setList(6)
     await expect('3', 'replaced', true, 'reported by a replacement, too')
     await expect('3', 'unchanged', false)
+  })
+}
+
+for (const form of forms) {
+  await t.test(`a file of the form ${form} keeps the SELinux label that an administrator has given it`, async (t) => {
+    const { run, setLabels, label } = scene(form)
+    await run('old')
+    setLabels('etc_t', 'cert_t')
+    t.equal((await run('new')).outcome, 'replaced')
+    t.equal(label(), 'cert_t')
   })
 }

@@ -2,7 +2,19 @@
  * A directory in the form `exchange`: which content a publication takes over, which it keeps and for how long, and which it never deletes.
  */
 import type { DirectoryPublicationOptions } from '../../src/durable/publish/request.js'
-import { chownSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import {
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { takeOver } from '../../src/durable/adopt/adoption.js'
@@ -10,6 +22,7 @@ import type { FileSystem } from '../../src/durable/file-system.js'
 import { readHistory } from '../../src/durable/look/read-history.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
+import type { DirectoryRequest } from '../../src/durable/types.js'
 import { withRecord } from '../../src/durable/record/record-files.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { silent } from '../../src/log.js'
@@ -27,7 +40,7 @@ function scene(t: Test) {
   const add = (_: object, message: string): void => void lines.push(message)
   const log = { ...silent, info: add, warn: add }
   const publishOne = async (
-    files: Record<string, string>,
+    files: DirectoryRequest['files'],
     options: DirectoryPublicationOptions,
     fs: FileSystem,
   ): Promise<string | undefined> => {
@@ -39,7 +52,7 @@ function scene(t: Test) {
   }
   /** The outcome, or the refusal. A defect says no more than that it is one. */
   const replace = (
-    files: Record<string, string>,
+    files: DirectoryRequest['files'],
     options: DirectoryPublicationOptions = {},
     fs: FileSystem = new NodeFileSystem(),
   ) => publishOne(files, options, fs).catch(() => 'a defect')
@@ -174,6 +187,19 @@ await t.test('a failure before the exchange leaves neither staged content nor a 
   })
   t.match(await replace({ a: '2' }, { history }, fs), /^EIO: /)
   t.strictSame([contents(target), kept(root), lines], [{ a: '1' }, ['lock', 'record'], []])
+})
+
+await t.test('a published program runs as soon as it is visible: no descriptor has it open for writing', async (t) => {
+  const { target, replace } = scene(t)
+  const ran: unknown[] = []
+  let isVisible = false
+  const { fs } = intercepted((call) => {
+    if (isVisible && call === 'sync') ran.push(spawnSync(join(target, 'program')).error ?? 'it runs')
+    isVisible ||= call === 'rename'
+  })
+  const program = { content: readFileSync(realpathSync('/bin/true')), mode: 0o700 }
+  t.equal(await replace({ program }, {}, fs), 'created')
+  t.strictSame(ran.slice(0, 1), ['it runs'])
 })
 
 await t.test('a name that another program has taken for staging stays his', async (t) => {

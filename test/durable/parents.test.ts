@@ -1,5 +1,5 @@
 /** The parent of a target: when a publication refuses it, how often it looks it up, and whether it is still there at the end. */
-import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { FileSystem, Mount } from '../../src/durable/file-system.js'
@@ -93,22 +93,27 @@ await t.test('a preview of a target whose parent is missing makes none', async (
 await t.test(
   'a publication whose parent is renamed meanwhile reports that its path no longer leads to the content',
   async (t) => {
-    const root = scratch(t)
-    const [before, after] = [join(root, 'before'), join(root, 'after')]
-    mkdirSync(before)
-    const { fs, open } = intercepted((call) => {
-      if (call === 'rename') renameSync(before, after)
-    })
-    t.match(await failed(fs, join(before, 'certs'), {}), {
-      code: 'ESTALE',
-      syscall: 'openat2',
-      path: join(before, 'certs'),
-      published: true,
-      message:
-        /a directory above .*before\/certs was renamed or removed while it was published; the new content is in that/,
-    })
-    t.strictSame(contents(join(after, 'certs')), { a: '1' })
-    t.equal(open.size, 0)
+    for (const at of ['rename', 'the mutation that asks the journal']) {
+      const root = scratch(t)
+      const [before, after] = [join(root, 'before'), join(root, 'after')]
+      mkdirSync(before)
+      const calls: string[] = []
+      const { fs, open } = intercepted((call) => {
+        const isAsking = call === 'createFile' && calls.includes('rename')
+        if ((at === 'rename' ? call === at : isAsking) && existsSync(before)) renameSync(before, after)
+        calls.push(call)
+      })
+      t.match(await failed(fs, join(before, 'certs'), {}), {
+        code: 'ESTALE',
+        syscall: 'openat2',
+        path: join(before, 'certs'),
+        published: true,
+        message:
+          /a directory above .*before\/certs was renamed or removed while it was published; the new content is in that/,
+      })
+      t.strictSame(contents(join(after, 'certs')), { a: '1' }, at)
+      t.equal(open.size, 0)
+    }
   },
 )
 

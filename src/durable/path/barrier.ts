@@ -55,7 +55,7 @@ export interface StagedEntry<Owner> extends Pending<Owner> {
   readonly later: boolean
 }
 
-/** Closes the synced entries early, since later steps may need the descriptors. */
+/** Closes the synced entries before they are visible: the kernel runs no program that a process has open for writing (ETXTBSY). */
 export async function closeSynced<Owner>(entries: readonly StagedEntry<Owner>[]): Promise<void> {
   for (const { scope, descriptor, later } of entries) if (!later) await scope.close(descriptor)
 }

@@ -65,10 +65,10 @@ export class KeptAttributes {
     const inherited = path === '' ? this.inherited : this.#defaultOf(parentOf(path))
     if (inherited === undefined) return undefined
     const list = inheritedList(inherited, mode)
-    const found = new Map<string, Uint8Array>()
-    if (list) found.set(accessAttribute, list)
-    if (type === 'directory') found.set(defaultAttribute, inherited)
-    return found
+    return new Map([
+      ...(list ? [[accessAttribute, list] as const] : []),
+      ...(type === 'directory' ? [[defaultAttribute, inherited] as const] : []),
+    ])
   }
 
   /** The default ACL that a directory of the new content has. */

@@ -15,6 +15,9 @@ type Write = (bytes: Uint8Array) => Promise<void>
 /** Makes a file, and reads its content into it. */
 type Staging = (file: PlannedFile, read: (write: Write) => Promise<void>) => Promise<void>
 
+/** An entry without its content. */
+export type PlannedHead = EntryHead & { readonly type: 'file' | 'directory' }
+
 export interface PlannedFile extends Item {
   readonly content: PlannedContent
 }
@@ -102,7 +105,7 @@ export class PlannedTree {
   }
 
   /** The entries without their content, which needs a reading. */
-  get heads(): EntryHead[] {
+  get heads(): PlannedHead[] {
     return this.#items.map((item) => headOf(item))
   }
 
@@ -186,7 +189,7 @@ async function hashInSlices(digest: Digest, content: Uint8Array): Promise<string
   return whole.digest('hex')
 }
 
-function headOf(item: Item): EntryHead {
+function headOf(item: Item): PlannedHead {
   const { path, mode, owner } = item
   return { type: typeOf(item), path, mode, uid: owner.uid, gid: owner.gid }
 }

@@ -2,7 +2,6 @@ import { nameOf, parentOf } from '../../relative-path.js'
 import {
   type StagedEntries,
   attributesDigest,
-  type EntryHead,
   KeptAttributes,
   upwards,
   withLists,
@@ -15,7 +14,7 @@ import {
 import type { PlannedContent } from './content.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from '../file-system.js'
 import { inParallel } from '../../parallel.js'
-import type { PlannedFile, PlannedTree } from './planned-tree.js'
+import type { PlannedFile, PlannedHead, PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 
 /** The labels that staged entries get: the same path's in the old target, else its directory's. */
@@ -59,12 +58,9 @@ export class OldMetadata {
   }
 
   /** Of the ACLs and user attributes that the entries of new content get; null where none gets any. */
-  digest(entries: readonly EntryHead[]): string | null {
+  digest(entries: readonly PlannedHead[]): string | null {
     return attributesDigest(
-      entries.map(({ path, type, mode }) => ({
-        path,
-        extended: type === 'file' || type === 'directory' ? this.#extendedOf(path, type, mode) : undefined,
-      })),
+      entries.map(({ path, type, mode }) => ({ path, extended: this.#extendedOf(path, type, mode) })),
     )
   }
 }

@@ -107,16 +107,15 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   protected async isComplete(): Promise<boolean> {
-    if (this.#target === undefined) return false
-    if (!this.#isAsAsked(await metadataOf(this.fs, this.#target))) return false
-    const links = await keyLinks(this.fs, this.#target)
+    const target = this.#target
+    if (target === undefined) return false
+    const links = await keyLinks(this.fs, target)
     const isLinked = links.size === this.#names.size && [...this.#names].every((name) => links.has(name))
-    if (!isLinked) return false
-    const current = await currentGeneration(this.fs, this.#target)
-    const strays = (await this.fs.list(this.#target)).filter(
+    const current = await currentGeneration(this.fs, target)
+    const hasStrays = (await this.fs.list(target)).some(
       (name) => name === nextDataLink || (isGeneration(name) && name !== current),
     )
-    return strays.length === 0
+    return isLinked && !hasStrays && this.#isAsAsked(await metadataOf(this.fs, target))
   }
 
   #isAsAsked({ mode, uid, gid }: { mode: number; uid: number; gid: number }): boolean {
@@ -131,13 +130,11 @@ export class SymlinkPublication extends TargetPublication {
     const first = this.#target === undefined
     let target = this.#target
     let holder = this.name
-    let inherited: Uint8Array | undefined
     if (target === undefined) {
       holder = this.names.staging(this.random)
       await this.fs.createDirectory(directory, holder, stagingMode(this.planned.root.mode))
       this.#generation = generation
       target = await this.scope.keep(this.fs.openDirectory(directory, holder))
-      inherited = await disinherit(this.fs, target)
     } else {
       await this.#refuseTakenNames(target)
       // Our own name, under the lock: what a predecessor left.
@@ -146,7 +143,9 @@ export class SymlinkPublication extends TargetPublication {
     await this.fs.createDirectory(target, generation, stagingMode(this.planned.root.mode))
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
-    const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
+    // The default ACL of the target's parent has come down to here through a new target.
+    const inherited = await disinherit(this.fs, root)
+    const metadata = new OldMetadata(this.found?.tree, inherited)
     this.stagedAttributes = metadata.digest(this.planned.heads)
     this.stagedDirectory = { path: `${holder}/${generation}`, descriptor: root }
     this.#generationIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
@@ -237,18 +236,19 @@ export class SymlinkPublication extends TargetPublication {
       return
     }
     const links = await keyLinks(this.fs, this.#target)
-    const missing = [...this.#names].filter((name) => !links.has(name))
-    const stale = [...links].filter((name) => !this.#names.has(name))
-    for (const name of missing) await this.#link(this.#target, name, `${dataLink}/${name}`)
-    for (const name of stale) await this.fs.removeFile(this.#target, name)
     const before = await metadataOf(this.fs, this.#target)
     const metadataChanged = !this.#isAsAsked(before)
+    const changed = [...this.#names, ...links].filter((name) => !(this.#names.has(name) && links.has(name)))
+    for (const name of changed) {
+      if (links.has(name)) await this.fs.removeFile(this.#target, name)
+      else await this.#link(this.#target, name, `${dataLink}/${name}`)
+    }
     if (metadataChanged) {
       const { owner, mode } = this.plan
       const extended = withMode(before.extended, mode)
       await setMetadata(this.fs, this.#target, { target: this.path, owner, mode, extended })
     }
-    if (metadataChanged || missing.length + stale.length > 0) {
+    if (metadataChanged || changed.length > 0) {
       await fsyncAll(this.fs, [this.#target])
     }
     // Last: only a mutation after the last sync shows a flush that failed in another process's fsync.

@@ -1,6 +1,6 @@
 import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
-import { relocationForms, relocationStates } from '../types.js'
-import type { AgentMark, Cause } from '../types.js'
+import { publicationCauses, relocationForms, relocationStates } from '../types.js'
+import type { AgentMark } from '../types.js'
 
 /* What each field of a record may hold: a right checksum alone does not make a record valid. */
 
@@ -9,8 +9,6 @@ const latestTime = 8.64e15
 
 /** What a record can require of its reader, and this version understands. */
 const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin', 'removing', 'adopted'])
-
-const causes = { published: true, driftRepaired: true, rolledBack: true, adopted: true } satisfies Record<Cause, true>
 
 /** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
 export const knownFields = {
@@ -105,7 +103,7 @@ function isHold(hold: unknown): boolean {
 }
 
 function isCause(value: unknown): boolean {
-  return isText(value) && Object.hasOwn(causes, value)
+  return publicationCauses.some((cause) => cause === value)
 }
 
 export function isAgentMark(value: unknown): value is AgentMark {

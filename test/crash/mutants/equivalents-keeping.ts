@@ -14,6 +14,7 @@ export const ofKeeping = [
       `isPartOf swapped if ((await _.mountsBelow(_)).length > 0) return true`,
       `removeEntries.removeFiles swapped await makeWritable(_, _)`,
       `withLockedTarget swapped await _.close()`,
+      `Removal.#finish swapped await probeJournal(_, this.#parent, this.#names)`,
       `Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
       `removeKnown swapped if (_.type === 'directory') { const _ = await _.keep(_.openDirectory(_, _)) await refuseM…`,
       `copyTree swapped for (const { path: _ } of _) { await _.use(parentOf(_), (_) => _.createDirectory(_, nameO…`,

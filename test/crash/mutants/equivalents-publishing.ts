@@ -1,12 +1,9 @@
 /** Those of publishing, and of the system calls that it makes. */
 export const ofPublishing = [
   {
-    reason: 'the value of an entry of a table whose keys alone are read',
-    mutants: ['published', 'driftRepaired', 'rolledBack', 'adopted'].map((cause) => `causes inverted ${cause}: true`),
-  },
-  {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
+      `SymlinkPublication.mutate swapped for (const _ of _) { if (_.has(_)) await this.fs.removeFile(this.#target, _) else await t…`,
       `DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
       `FilePublication.stageContent swapped this.#staged = await this.fs.attributes(_)`,
       `chosen swapped const _ = _.map(({ sequence: _ }) => _).join(', ')`,
@@ -25,6 +22,16 @@ export const ofPublishing = [
       `syncVerdicts swapped await _.syncNames(_, _.map((_) => basename(_)))`,
       `removeAll swapped const _ = await leftoversOf(_, _, _, _, _, _)`,
       `removeAll swapped await _.rename(_, revisionName(_, _.revision), _, _, 'noreplace')`,
+    ],
+  },
+  {
+    reason: 'another order, in which all callers lock alike',
+    mutants: [`publish negated _.site.identity < _.site.identity`],
+  },
+  {
+    reason: 'a kill between the two leaves what a kill before the record is staged leaves',
+    mutants: [
+      `TargetPublication.discard swapped await this.#attempt('could not remove the staged content', () => this.discardContent())`,
     ],
   },
   {

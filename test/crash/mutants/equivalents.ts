@@ -117,8 +117,6 @@ export const equivalents: readonly Listed[] = [
       `formDifferences swapped if (_) { // They are the administrator's. } else if (_ && _.mode !== _) _.push({ path: '.…`,
       `inOrder swapped _.catch(() => undefined)`,
       `walk swapped _.unshift(..._.split('/').filter((_) => _ !== ''))`,
-      `SymlinkPublication.mutate swapped const _ = [..._].filter((_) => !this.#names.has(_))`,
-      `SymlinkPublication.mutate swapped for (const _ of _) await this.#link(this.#target, _, \`\${dataLink}/\${_}\`)`,
       `removeAll swapped for (const _ of _.filter(({ outcome: _ }) => _ === 'removed')) { const _ = _.staging(_.ra…`,
     ],
   },

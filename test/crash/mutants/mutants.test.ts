@@ -8,7 +8,7 @@ import { survivors } from './survivors.js'
 import { answerOf } from './answer.js'
 
 /** So many there are: the list may only get shorter. */
-const equivalentsAtMost = 267
+const equivalentsAtMost = 252
 
 const text = `
 const flags = READ | NOFOLLOW | EXCL

@@ -19,6 +19,7 @@ import { examineAdoption, takeOver } from '../../../src/durable/adopt/adoption.j
 import type { Adopting } from '../../../src/durable/types.js'
 import type { Free } from '../../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import { completeHook } from '../../../src/durable/record/record-files.js'
 import { replaceFile } from '../../../src/durable/publish/replace.js'
 import { Alone, before, files, order, scene } from '../adoption-scene.js'
 import { failure, intercepted } from '../intercepted.js'
@@ -28,12 +29,16 @@ const isRoot = process.getuid?.() === 0
 const hasLists = spawnSync('setfacl', ['--version']).status === 0
 
 await t.test('nothing, an empty directory and what holdfast published are no adoption', async (t) => {
-  const { target, take, examine } = scene(t, {})
+  const { target, fs, take, examine, pendingHooks } = scene(t, {})
   chmodSync(target, 0o777)
   t.match(await take(), { outcome: 'replaced' })
   chmodSync(target, 0o777)
   writeFileSync(join(target, 'more'), 'drift')
-  t.match(await take(), { outcome: 'replaced' })
+  const { outcome, digest } = await take()
+  t.equal(outcome, 'replaced')
+  t.ok(await completeHook(fs, target, digest, 'reload'))
+  t.match(await take({}, before), { outcome: 'replaced' })
+  t.strictSame(await pendingHooks(), ['reload'], 'no consumer knows what holdfast itself has changed')
   rmSync(target, { recursive: true })
   t.match(await examine(), { own: true })
   const other = scene(t)
@@ -45,13 +50,15 @@ await t.test('nothing, an empty directory and what holdfast published are no ado
   )
   t.match(open[0], { message: /does not exist/ })
   t.match(await other.take(), { outcome: 'created' })
+  t.strictSame(await other.pendingHooks(), ['reload'])
 })
 
 await t.test('an adoption takes over files that the new content lacks only with replace', async (t) => {
-  const { target, root, refuses, take } = scene(t, { ...files, 'ca.crt': 'mine' })
+  const { target, root, refuses, take, pendingHooks } = scene(t, { ...files, 'ca.crt': 'mine' })
   await refuses('content', 'refused', /does not have \(ca\.crt\)/)
   t.match(await take({ adopt: takeOver({ replace: true }) }), { outcome: 'replaced' })
   t.strictSame(contents(target), files)
+  t.strictSame(await pendingHooks(), ['reload'], 'no consumer knows what has changed')
   const [copy = ''] = readdirSync(root).filter((name) => name.includes('.0-'))
   t.equal(readFileSync(join(root, copy, 'certs/ca.crt'), 'utf8'), 'mine')
 })

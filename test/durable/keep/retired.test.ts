@@ -125,10 +125,10 @@ await t.test(
     await replace('1')
     const reader = worker(t, target)
     await replace('2', { retireTimeout: 60_000 })
-    fs.clock += 59_000
+    fs.clock += 59_999
     await replace('2')
     t.strictSame(kept(root), ['lock', 'record', 'staging'])
-    fs.clock += 2_000
+    fs.clock += 1
     await replace('2')
     t.strictSame(kept(root), ['lock', 'record'])
     t.match(
