@@ -188,8 +188,8 @@ class Player {
   }
 
   /** A wrong request is only made where something is there that must stay; a version is only recorded of the content that it gave. */
-  #fitting(call: Call): Call | undefined {
-    const facts = this.#now.get(call.path)
+  #fitting(call: Call, now = this.#now): Call | undefined {
+    const facts = now.get(call.path)
     if (call.call === 'objects' && facts?.text !== textFor(call.path, contentOfVersion(this.#memory.version)))
       return undefined
     if ((call.call === 'move' || call.call === 'batch') && call.from === undefined) return undefined
@@ -238,7 +238,9 @@ class Player {
       this.#isUnsynced = true
       for (const path of this.#paths) this.#sure.delete(path)
     } else {
-      const { disturbed: _, ...call } = step
+      const { disturbed: _, ...asked } = step
+      const call = this.#fitting(asked, from)
+      if (call === undefined) return { from, to: from }
       // One that comes twice leaves nothing of what was read before it.
       if (call.call === 'replace' && call.number > 0)
         await this.ground.run((fs, base) => makeCall(fs, base, call, this.#memory))

@@ -93,6 +93,10 @@ function isSame(one: Hold | Pin, other: Hold | Pin | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
+function isNotDamaged({ state }: PastContent): boolean {
+  return state !== 'damaged'
+}
+
 function isSamePast(one: PastContent, other: PastContent): boolean {
   return one.sequence === other.sequence && one.digest === other.digest && other.state === 'whole'
 }
@@ -220,6 +224,8 @@ function untrueRefusal({ call, before, between, after, sure }: Judged, error: Er
   )
   const { reason, code, message } = error
   const said = `${reason}, ${code}: ${message}`
+  // A rollout alone comes to the trees that it takes away.
+  const meets = between !== undefined && !isDeed(call.disturbed) && call.call !== 'takeAway'
   switch (reason as string) {
     case 'Held':
       return publications.some((one) => one?.hold) ? undefined : `says that it is held, and it is not: ${said}`
@@ -235,6 +241,8 @@ function untrueRefusal({ call, before, between, after, sure }: Judged, error: Er
     case 'TargetForeign':
       return sure && isOurs(before.get(call.path), call) ? `it is its own, and says ${said}` : undefined
     case 'TargetUnfit':
+      if (code === 'EBADMSG' && sure && meets && looks.every((all) => all.get(call.path)?.past.every(isNotDamaged)))
+        return `no earlier content is damaged at any look: ${said}`
       // Another program exchanges the records one after the other, without the lock.
       return message.includes('has published nothing') &&
         !disturbsRecords(call, call.path) &&
@@ -242,7 +250,11 @@ function untrueRefusal({ call, before, between, after, sure }: Judged, error: Er
         ? `holdfast has published it at each look, and says ${said}`
         : undefined
     default:
-      return call.disturbed === undefined && call.wrong === undefined ? `nothing failed: ${said}` : undefined
+      // Another publisher is no failing disk: the call waits, or is to be repeated.
+      return (call.disturbed === undefined && call.wrong === undefined) ||
+        (meets && reason === 'PublishFailed' && code !== 'ESTALE' && code !== 'EAGAIN')
+        ? `nothing failed: ${said}`
+        : undefined
   }
 }
 
