@@ -206,9 +206,9 @@ function faultOfAnswer(judged: Judged, answer: Answered): string | undefined {
   const isMoving = call.call === 'pass' || call.call === 'move'
   // While it was under way, another one came: what had been changed until then may have been taken back.
   if (between && changedBetween(before, between.from, () => false, isMoving) !== undefined) return undefined
-  // A batch may have published its other target; a move's steps before the one that failed stay.
+  // A batch may have published its other target, or thinned its history; a move's steps before the one that failed stay.
   const except = (path: string): boolean =>
-    error?.message.includes('these were published all the same') === true ||
+    (call.call === 'batch' && error instanceof DurableWriteError && !error.path.endsWith(`/${path}`)) ||
     (isMoving && path === call.from && after.get(path)?.text === before.get(path)?.text)
   const changed = changedBetween(settled(judged), after, except, isMoving)
   return changed === undefined ? undefined : `rejects (${error?.message}), and ${changed}`
