@@ -1,5 +1,5 @@
 import { drop, without, move } from './changes.js'
-import { caught, model, ownTest, type Mutation } from './mutation.js'
+import { caught, model, ownTest, power, type Mutation } from './mutation.js'
 
 /** Removals of targets. */
 export const removals: readonly Mutation[] = [
@@ -8,7 +8,7 @@ export const removals: readonly Mutation[] = [
     'the record goes before the rest is known to be gone': drop('Removal.#finish', '#sync 2/3'),
     'the removal of the record is not synced': drop('Removal.#finish', '#sync 3/3'),
   }),
-  ...caught([model('removal', 'power cut')], {
+  ...caught([model('removal', 'power cut'), power('btrfs', 'removal')], {
     'the record goes before what it tells of': [
       move('Removal.#finish', 'remove', 'clean'),
       move('Removal.#finish', '#sync 3/3', 'clean'),

@@ -73,8 +73,11 @@ const stories: Record<Life, Story> = {
       if (contentAfter('removal', step) > 0) return pastProblem(place, step === 2 ? [1] : [], 1, how)
       const own = ownNames(place).filter((name) => !name.endsWith('.lock'))
       if (how === 'next') return stagedProblem(place, step, own)
-      const isRecord = (name: string): boolean => /\.[0-9]+$/.test(name)
-      if (own.length > 0 && !own.some(isRecord)) return `without a record, these are left: ${own.join(', ')}`
+      // An older record tells of content, not of its removal.
+      const tells = (name: string): boolean =>
+        /\.[0-9]+$/.test(name) && readFileSync(join(dirname(place.path), name), 'utf8').includes('"removing":')
+      if (own.length > 0 && !own.some(tells))
+        return `without the record of their removal, these are left: ${own.join(', ')}`
       return how !== 'begun' && own.length > 0 ? `these were removed, and are back: ${own.join(', ')}` : undefined
     },
   },
