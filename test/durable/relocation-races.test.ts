@@ -7,6 +7,7 @@ import { replaceDirectory } from '../../src/durable/index.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import { relocate } from '../../src/durable/move/relocation.js'
 import { removePublished } from '../../src/durable/remove/removal.js'
+import { intercepted } from './intercepted.js'
 import { Observed, story } from './relocation-story.js'
 import { contents, scratch } from './scratch.js'
 
@@ -84,6 +85,19 @@ async function atEachLook(
 }
 
 const heldAt = (path: string): string | undefined => (existsSync(path) ? contents(path)['a'] : undefined)
+
+await t.test('relocate looks again where another process publishes the new path while it reads that', async (t) => {
+  const root = scratch(t)
+  const [from, to] = [join(root, 'was/certs'), join(root, 'is/certs')]
+  await replaceDirectory(to, { files: { 'sub/a': '1' } })
+  let versions = 1
+  const { fs } = intercepted((call, [, name]) => {
+    if (call !== 'openDirectory' || name !== 'sub' || versions > 1) return undefined
+    return replaceDirectory(to, { files: { 'sub/a': `${++versions}` } })
+  })
+  t.match(await relocate(fs, to, { from, ...options }), { entered: 'done' })
+  t.strictSame([versions, contents(to)], [2, { 'sub/a': '2' }])
+})
 
 await t.test('an old path that another program removes meanwhile does not come back', async (t) => {
   await atEachLook(

@@ -4,12 +4,14 @@ export { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlie
 export { isGone } from './gone.js'
 export { usesOf } from './in-use.js'
 export {
+  lookUntilQuiet,
   publicationIn,
   readRecord,
   type RecordSaid,
   readPublication,
   readPublishedFiles,
   readTarget,
+  refuseMissed,
 } from './inspect.js'
 export { listKept, type KeptBeside } from './list-kept.js'
 export { pruneHistory, readHistory } from './read-history.js'

@@ -252,7 +252,7 @@ function untrueRefusal({ call, before, between, after, sure }: Judged, error: Er
     default:
       // Another publisher is no failing disk: the call waits, or is to be repeated.
       return (call.disturbed === undefined && call.wrong === undefined) ||
-        (meets && reason === 'PublishFailed' && code !== 'ESTALE' && code !== 'EAGAIN')
+        (meets && call.wrong === undefined && reason === 'PublishFailed' && code !== 'ESTALE' && code !== 'EAGAIN')
         ? `nothing failed: ${said}`
         : undefined
   }
