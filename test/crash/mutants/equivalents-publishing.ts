@@ -4,6 +4,7 @@ export const ofPublishing = [
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
       `SymlinkPublication.mutate swapped for (const _ of _) { if (_.has(_)) await this.fs.removeFile(this.#target, _) else await t…`,
+      `WatchStart.constructor swapped this.#path = join(_, \`.holdfast-\${_}.watch\`)`,
       `DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
       `FilePublication.stageContent swapped this.#staged = await this.fs.attributes(_)`,
       `chosen swapped const _ = _.map(({ sequence: _ }) => _).join(', ')`,

@@ -15,15 +15,9 @@ export const survivors: readonly Listed[] = [
       'TargetPublication.#decide swapped if (!isRepeated(_, this.desired)) refusePinned(_, this.desired.digest, _, _, _.now())',
       'rewrite dropped await failureOf(remove(_, _, _))',
       'removeSuperseded swapped await reportAttributes(_, _, false)',
-      "recordAgent compared _ !== 'agent'",
       'syncRecord swapped await probeJournal(_.fs, _, _)',
-      'takeIn dropped await _.close()',
       'Removal.run swapped await refuseTargetBelow({ fs: _, path: _, parent: this.#parent, name: _ }, _)',
     ],
-  },
-  {
-    reason: 'two statements, neither of which reads or writes what the other one writes',
-    mutants: ['WatchStart.constructor swapped this.#path = join(_, `.holdfast-${_}.watch`)'],
   },
   {
     reason: 'let live by the third of the tests that is asked first, not put before the others, and not looked at yet',

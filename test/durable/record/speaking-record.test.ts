@@ -2,9 +2,15 @@
 import t from 'tap'
 import type { Identity } from '../../../src/durable/path/place.js'
 import type { StoredRecord } from '../../../src/durable/record/record.js'
+import { readRecord } from '../../../src/durable/look/inspect.js'
+import { letGo } from '../../../src/durable/operator/let-go.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { inForce, isRecorded, recordFor } from '../../../src/durable/record/speaking-record.js'
+import { ModelProcess } from '../../crash/model/model-process.js'
 import { parent, record, within } from '../judge-rows.js'
 import { treeOf } from '../judgements.js'
+import { published, target } from '../model-target.js'
 
 /** Inodes by letter: of the same number, made at different times, where only the second letter differs. */
 const inode = (name: string): Identity => ({ inode: name.slice(0, 1), birth: `born ${name}` })
@@ -145,3 +151,20 @@ await t.test(
     t.end()
   },
 )
+
+await t.test('an agent that finds content as it is to be enters its name where none is', async (t) => {
+  const { fs } = await published(ModelProcess, { publisher: 'agent' })
+  const again = { publisher: 'agent', agent: 'one' } as const
+  const [outcome] = await publish([directoryPublication(fs, { target, files: { a: '1' }, ...again })])
+  t.match(outcome, { outcome: 'unchanged' })
+  t.equal((await readRecord(fs, target))?.keeper, 'one')
+})
+
+await t.test('an agent that takes in content that another one has let go closes each descriptor', async (t) => {
+  const { fs } = await published(ModelProcess, { publisher: 'agent', agent: 'one' })
+  await letGo(fs, target, { agent: 'one' })
+  const again = { publisher: 'agent', agent: 'two' } as const
+  const [outcome] = await publish([directoryPublication(fs, { target, files: { a: '1' }, ...again })])
+  t.match(outcome, { outcome: 'unchanged' })
+  t.equal(fs.descriptors, 0)
+})
