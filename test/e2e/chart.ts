@@ -16,12 +16,17 @@ export interface ApiObject {
   readonly [field: string]: unknown
 }
 
-/** `helm VERB holdfast CHART`, in the namespace `holdfast`. */
-export async function helm(verb: string, args: readonly string[] = [], values: object = {}): Promise<string> {
+/** `helm VERB RELEASE CHART`, in the namespace `holdfast`. */
+export async function helm(
+  verb: string,
+  args: readonly string[] = [],
+  values: object = {},
+  release = 'holdfast',
+): Promise<string> {
   const directory = mkdtempSync(join(workingDirectory, 'helm-'))
   writeFileSync(join(directory, 'values.json'), JSON.stringify(values))
   const chart = verb === 'uninstall' ? [] : [join(deploy, 'helm/holdfast'), '--values', join(directory, 'values.json')]
-  const words = [verb, 'holdfast', ...chart, '--namespace', 'holdfast', ...args]
+  const words = [verb, release, ...chart, '--namespace', 'holdfast', ...args]
   return (await promisify(execFile)(await findProgram('helm'), words, { env: { HOME: directory } })).stdout
 }
 
@@ -36,9 +41,14 @@ export function objectsOf(text: string): ApiObject[] {
   return found.filter((object) => object !== null)
 }
 
-/** Kustomize names the ConfigMap after its content; helm has an annotation for that. */
+/**
+ * Kustomize names the ConfigMap after its content; helm has an annotation for that. The labels of a release are helm's alone, and those
+ * of metadata are not compared.
+ */
 export const unhashed = (text: string): string =>
-  text.replaceAll(/\bholdfast-[a-z0-9]{10}\b/g, 'holdfast').replaceAll(/^ +checksum\/configuration: .*\n/gm, '')
+  text
+    .replaceAll(/\bholdfast-[a-z0-9]{10}\b/g, 'holdfast')
+    .replaceAll(/^ +(?:checksum\/configuration|app\.kubernetes\.io\/instance): .*\n/gm, '')
 
 /** Objects by kind and name, without the fields that the server alone sets; the configuration as data. */
 export function comparable(objects: readonly ApiObject[]): Record<string, unknown> {
@@ -47,7 +57,7 @@ export function comparable(objects: readonly ApiObject[]): Record<string, unknow
     const text = (data as Record<string, string> | undefined)?.['holdfast.yaml']
     const compared = {
       ...object,
-      metadata: { ...metadata, uid: undefined, creationTimestamp: undefined },
+      metadata: { ...metadata, labels: undefined, uid: undefined, creationTimestamp: undefined },
       status: undefined,
       data: text === undefined ? data : (parse(text) as unknown),
     }

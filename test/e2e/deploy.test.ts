@@ -121,7 +121,10 @@ await t.test('the chart grants the rights that `holdfast rbac` prints', async (t
     const printed = await holdfast(['rbac', '--config', file])
     t.equal(printed.code, 0, printed.stderr)
     // The chart's own source has a namespace.
-    const values = { configuration: { ...configuration, source: { namespace: null, ...source } } }
+    const values = {
+      configuration: { ...configuration, source: { namespace: null, ...source } },
+      parents: [{ name: 'srv', path: '/srv' }],
+    }
     const rendered = objectsOf(await helm('template', ['--show-only', 'templates/rights.yaml'], values))
     t.same(comparable(rendered), comparable(objectsOf(printed.stdout)), JSON.stringify(source))
   }
@@ -137,6 +140,31 @@ await t.test('helm installs the chart with the values of docs/operations.md, and
   const path = ['-o', 'jsonpath={.spec.template.spec.containers[0].volumeMounts[*].mountPath}']
   const mounts = await cluster.kubectl(['-n', 'holdfast', 'get', 'daemonset', 'holdfast', ...path])
   t.same(mounts.split(' '), ['/etc/holdfast', '/var/lib/holdfast', '/etc/kubernetes/node-certs', '/var/lib/web'])
+
+  // A second release beside it: no object in common, and the end of one leaves the other whole.
+  const edge = {
+    configuration: {
+      stateDirectory: '/var/lib/holdfast-edge',
+      source: { namespace: 'web' },
+      directories: [{ path: '/srv/edge/tls', contents: [{ secret: 'edge-tls' }] }],
+      server: { address: '127.0.0.1:10809' },
+    },
+    parents: [{ name: 'edge', path: '/srv/edge' }],
+  }
+  t.match(await helm('install', access, edge, 'edge'), /STATUS: deployed[^]*daemonset\/edge-holdfast/)
+  const kinds = 'daemonset,configmap,serviceaccount,role,rolebinding'
+  const of = async (release: string): Promise<string[]> => {
+    const selector = ['--selector', `app.kubernetes.io/instance=${release}`, '-o', 'name']
+    return (await cluster.kubectl(['get', kinds, '--all-namespaces', ...selector])).trim().split('\n').sort()
+  }
+  const [first, second] = [await of('holdfast'), await of('edge')]
+  t.equal(first.filter((name) => second.includes(name)).length, 0)
+  t.match(second, ['configmap/edge-holdfast', 'daemonset.apps/edge-holdfast'])
+  const selectors = ['-n', 'holdfast', 'get', 'daemonset', '-o', 'jsonpath={.items[*].spec.selector.matchLabels}']
+  t.match(await cluster.kubectl(selectors), /instance":"edge".*instance":"holdfast"/)
+  await helm('uninstall', access, {}, 'edge')
+  t.same(await of('holdfast'), first)
+  t.same(await of('edge'), [''])
   await helm('uninstall', access)
   const wrong = { configuration: { ...values.configuration, colour: 'red' } }
   const refused = /'\/configuration': additional properties 'colour' not allowed/
