@@ -79,8 +79,10 @@ interface ErrnoRule {
 /**
  * The meaning of each errno. Terminal are those that the target or its file system answers each time. The agent retries a failure that can
  * end without a change of the configuration (a full disk, a read-only mount).
+ *
+ * @internal docs/reasons.md shows this table.
  */
-const byErrno: Readonly<Record<string, ErrnoRule>> = {
+export const byErrno: Readonly<Record<string, ErrnoRule>> = {
   ENOSPC: { reason: 'NoSpace', advice: 'free up space or inodes on this file system' },
   EDQUOT: { reason: 'NoSpace', advice: 'raise the quota, or free up space' },
   EFBIG: { reason: 'PublishFailed', advice: 'raise the limit of file sizes (ulimit -f), or publish smaller files' },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { prometheusMetrics } from '../../src/agent/report/prometheus.js'
+import { read } from '../docs/pages.js'
 import { project } from '../project.js'
 import { alertQueries, alerts, dashboard, panelQueries } from './monitoring.js'
 
@@ -64,10 +65,18 @@ await t.test('panels and alerts have a description', (t) => {
     if (type !== 'row') t.ok(description !== undefined && targets?.length, title)
   }
   t.equal(new Set(dashboard.panels.map(({ title }) => title)).size, dashboard.panels.length)
-  const page = readFileSync(join(project, 'docs/operations.md'), 'utf8')
+  const index = read('docs/alerts/README.md')
   for (const { alert, annotations } of alerts) {
     t.match(annotations, { summary: /\w/, description: /\.$/ }, alert)
-    t.match(page, new RegExp(`^\\| \`${alert}\` +\\| .*\\w.* \\| .*\\w.* \\|$`, 'm'), alert)
+    // Its page: what it means, what to do, when it ends.
+    t.equal(annotations['runbook_url'], `docs/alerts/${alert}.md`)
+    t.match(index, new RegExp(`^\\| \\[\`${alert}\`\\]\\(${alert}\\.md\\) +\\| .*\\w.* \\| .*\\w.* \\|$`, 'm'), alert)
+    const page = read(`docs/alerts/${alert}.md`)
+    t.match(
+      page,
+      new RegExp(`^# ${alert}\n\nFor people on call: \\w[^]*\n## What to do\n\n    \\S[^]*\n## When it ends\n\n\\w`),
+      alert,
+    )
   }
   t.end()
 })

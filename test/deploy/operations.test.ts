@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { parseConfiguration } from '../../src/config/parse.js'
-import { reasons } from '../../src/reasons.js'
 import { begin } from '../cli/holdfast.js'
 import { scratch } from '../durable/scratch.js'
 import { until } from '../until.js'
@@ -13,19 +12,6 @@ import { alertQueries } from './monitoring.js'
 import { yamlBlocks } from './operations-page.js'
 
 const page = readFileSync(join(project, 'docs/operations.md'), 'utf8')
-
-await t.test('each reason is on the page, with what to do', (t) => {
-  const rows = new Map(
-    page.split('\n').flatMap((line) => {
-      const [, name, meaning = '', remedy = ''] = /^\| `(\w+)` +\| (.*?) +\| (.*?) +\|$/.exec(line) ?? []
-      return name === undefined ? [] : [[name, { meaning, remedy }] as const]
-    }),
-  )
-  for (const reason of [...reasons, 'StaticPodInstallerCompleted', 'StaticPodInstallerFailed']) {
-    t.match(rows.get(reason), { meaning: /\w{3}/, remedy: /\w{3}/ }, reason)
-  }
-  t.end()
-})
 
 await t.test('each file and directory of the project that it names is there', (t) => {
   const named = [...page.matchAll(/\bdeploy\/[\w./-]*\w/g)].map(([path]) => path)
@@ -37,7 +23,7 @@ await t.test('each file and directory of the project that it names is there', (t
 
 await t.test('its configurations pass the agent’s own parser', async (t) => {
   const configurations = yamlBlocks().filter(({ text }) => text.includes('kind: AgentConfiguration'))
-  t.equal(configurations.length, 3)
+  t.equal(configurations.length, 1)
   for (const { text, name } of configurations) {
     const { directories } = await parseConfiguration(text, `/etc/holdfast/${name}`)
     t.ok(directories.some(({ contents }) => contents.length > 0))

@@ -211,7 +211,7 @@ await t.test('alerts, dashboard and scrape come with the chart, each behind its 
   const objects = await rendered({
     metrics: true,
     podMonitor: { enabled: true, interval: '30s', labels: { release: 'prometheus' } },
-    prometheusRule: { enabled: true, labels: { release: 'prometheus' } },
+    prometheusRule: { enabled: true, labels: { release: 'prometheus' }, runbookUrl: 'https://wiki.example.com/' },
     dashboard: { enabled: true },
   })
   const { spec } = named(objects, 'DaemonSet') as unknown as {
@@ -226,7 +226,8 @@ await t.test('alerts, dashboard and scrape come with the chart, each behind its 
   t.same((monitor?.['spec'] as { selector: object }).selector, spec.selector, 'it selects the pods of this release')
   const rules = named(objects, 'PrometheusRule')
   t.match(rules, { apiVersion: 'monitoring.coreos.com/v1', metadata: { labels: { release: 'prometheus' } } })
-  t.same(rules?.['spec'], parse(readFileSync(rulesFile, 'utf8')))
+  const alerts = readFileSync(rulesFile, 'utf8').replaceAll('runbook_url: ', '$&https://wiki.example.com/')
+  t.same(rules?.['spec'], parse(alerts))
   const board = objects.find(({ metadata }) => metadata.name === 'holdfast-dashboard') as unknown as {
     data: Record<string, string>
     metadata: { labels: object }

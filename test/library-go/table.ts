@@ -1,19 +1,15 @@
 /** The table of differences, as docs/static-pods.md has it. */
+import { markdownTable } from '../docs/markdown-table.js'
 import { differences } from './differences.js'
 
 export const page = 'docs/static-pods.md'
 const heading = '## Differences from library-go, and why\n'
 
-/** As prettier aligns it. */
 function table(): string {
-  const rows = [
+  return markdownTable([
     ['library-go', 'holdfast', 'why'],
     ...differences.map(({ libraryGo, holdfast, why }) => [libraryGo, holdfast, why]),
-  ]
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => (row[column] ?? '').length)))
-  const lines = rows.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`)
-  const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`
-  return [lines[0], rule, ...lines.slice(1)].join('\n')
+  ])
 }
 
 /** The page with this table below its heading, in place of the old one. @throws Error without one */
