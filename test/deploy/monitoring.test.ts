@@ -22,7 +22,7 @@ await t.test('each query names metrics that the agent has, with labels that they
   }
   const used = new Set<string>()
   for (const { of, expr } of [...panelQueries, ...alertQueries]) {
-    const named = [...expr.matchAll(/\b(holdfast_\w+?)(_bucket|_sum|_count)?\b(?:\{([^}]*)\})?/g)]
+    const named = [...expr.matchAll(/\b((?:holdfast|process)_\w+?)(_bucket|_sum|_count)?\b(?:\{([^}]*)\})?/g)]
     t.ok(named.length > 0, of)
     for (const [, name = '', part, selector = ''] of named) {
       const known = types.get(name)

@@ -76,7 +76,7 @@ await t.test('metrics that it and the alerts name are those that an agent has', 
   for (const [, name = '', type] of metrics.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
     t.match(metrics, new RegExp(`^# HELP ${name} \\S`, 'm'))
     t.equal(name.endsWith('_total'), type === 'counter', `${name} is a ${type}`)
-    t.match(name, /^holdfast_[a-z_]+$/)
+    t.match(name, /^(?:holdfast|process)_[a-z_]+$/)
     t.notMatch(name, /_(count|sum|bucket|milliseconds|minutes|hours|gauge|counter|histogram)\b/)
   }
   for (const name of names) {

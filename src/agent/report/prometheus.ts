@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ApiVerb } from '../../kubernetes/connection/client.js'
 import { watchRestartReasons } from '../../objects/types.js'
 import { publishResults } from '../outcome.js'
+import { processMetrics } from './process-metrics.js'
 import { hookResults, type Metrics } from './report-metrics.js'
 
 export interface PrometheusMetrics extends Metrics {
@@ -38,7 +39,7 @@ function codeLabel(status: number | undefined): string {
   return codes.has(status) ? String(status) : `${Math.floor(status / 100)}xx`
 }
 
-/** The agent's metrics on prom-client. Only its own: a node's process metrics come from the node exporter and cAdvisor. */
+/** The agent's metrics on prom-client: its own, and those of its process. */
 export function prometheusMetrics(version: string, node: string): PrometheusMetrics {
   const registry = new Registry()
   const registers = [registry]
@@ -116,6 +117,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     ['directory', 'file'],
   )
 
+  processMetrics(registry)
   build.set({ version, node }, 1)
   for (const reason of watchRestartReasons) restarts.inc({ reason }, 0)
   for (const [verb, success] of Object.entries(successes)) {
