@@ -168,6 +168,7 @@ await t.test('each value of the pod reaches the DaemonSet', async (t) => {
     updateStrategy: { type: 'OnDelete' },
     serviceAccount: { name: 'other', annotations: { 'example.com/role': 'x' } },
     nameOverride: 'files',
+    resources: { requests: { 'ephemeral-storage': '64Mi' } },
     metrics: true,
   }
   const objects = await rendered(values, 'edge')
@@ -187,7 +188,7 @@ await t.test('each value of the pod reaches the DaemonSet', async (t) => {
             {
               image: /^r\/holdfast:/,
               imagePullPolicy: 'Never',
-              resources: { requests: { 'ephemeral-storage': '64Mi' } },
+              resources: { requests: { cpu: '10m', 'ephemeral-storage': '64Mi' } },
             },
           ],
         },
