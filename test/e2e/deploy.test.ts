@@ -1,11 +1,15 @@
 /** The files of deploy/, given to a real API server as an operator gives them: rendered, and then judged by its own validation. */
+import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import { holdfast } from '../cli/holdfast.js'
 import { yamlBlocks } from '../deploy/operations-page.js'
 import { deploy } from '../deploy/manifests.js'
+import { executable, project } from '../project.js'
+import { findProgram } from './assets.js'
 import { comparable, created, helm, objectsOf, unhashed, type ApiObject } from './chart.js'
 import { Cluster } from './cluster.js'
 import { workingDirectory } from './guard.js'
@@ -252,4 +256,49 @@ await t.test('a changed configuration is another ConfigMap, so that the DaemonSe
   t.match(before, /^holdfast-[a-z0-9]{10}$/)
   t.not(after, before)
   t.same([mountedBefore, mountedAfter], [before, after])
+})
+
+await t.test('the commands of docs/tutorial.md do what the page says, but for nginx and the agent', async (t) => {
+  const page = readFileSync(join(project, 'docs/tutorial.md'), 'utf8')
+  const directory = mkdtempSync(join(workingDirectory, 'tutorial-'))
+  for (const name of ['nginx', 'bin']) mkdirSync(join(directory, name))
+  const placed = (text: string): string =>
+    text
+      .replaceAll('/etc/rancher/k3s/k3s.yaml', cluster.adminKubeconfig)
+      .replaceAll('/etc/nginx', join(directory, 'nginx'))
+      .replaceAll('/etc/holdfast', directory)
+  const [, configuration = ''] = /^```yaml\n# \/etc\/holdfast\/holdfast\.yaml\n([^]*?)^```$/m.exec(page) ?? []
+  writeFileSync(
+    join(directory, 'holdfast.yaml'),
+    `${placed(configuration)}stateDirectory: ${join(directory, 'state')}\n`,
+  )
+  const program = (name: string, line: string) =>
+    writeFileSync(join(directory, 'bin', name), `#!/bin/sh\nexec ${line} "$@"\n`, { mode: 0o755 })
+  program('holdfast', `${process.execPath} ${executable}`)
+  program('kubectl', await findProgram('kubectl'))
+  const prompts = [...page.matchAll(/^# (.+)$/gm)].map(([, line = '']) => line)
+  const commands = prompts.filter((line) =>
+    /^(?:export|pair|kubectl|holdfast (?:check|sync)) /.test(line.replace('pair()', 'pair')),
+  )
+  t.equal(commands.length, 8, commands.join('\n'))
+  const sync = commands.find((line) => line.startsWith('holdfast sync ')) ?? ''
+  // What the agent does by itself after each of these.
+  const script = commands.flatMap((line, index) => (index > 5 ? [line, `${sync} || true`] : [line])).map(placed)
+  const options = {
+    cwd: directory,
+    env: { PATH: `${join(directory, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: directory },
+  }
+  const { stdout } = await promisify(execFile)('bash', ['-euc', script.join('\n')], options)
+  t.match(
+    stdout,
+    new RegExp(
+      [
+        'secret/web-tls created\\n',
+        'this node is fit: 0 faults, ',
+        '\\ncreated  \\S+/nginx/tls  sha256:',
+        'secret/web-tls configured\\nreplaced  \\S+/nginx/tls  sha256:',
+        'secret/web-tls configured\\nfailed  \\S+/nginx/tls  CertificateInvalid: ',
+      ].join('[^]*'),
+    ),
+  )
 })
