@@ -21,17 +21,24 @@ const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
   description: string
 }
 
-await t.test('the Dockerfile names one base, pinned, as the local build can make it', (t) => {
-  const bases = [...dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(([, name]) => name)
-  t.equal(bases.length, 2)
-  t.equal(bases[0], bases[1])
-  const script = readFileSync(join(project, 'test/node/image/build.sh'), 'utf8')
-  const [, pattern = ''] = /^form='(.*)'$/m.exec(script) ?? []
-  t.match(bases[1], new RegExp(pattern))
-  t.match(bases[1], /:24\.\d+\.\d+-/)
-  t.match(dockerfile, `org.opencontainers.image.base.name="${bases[1]}"`)
-  t.end()
-})
+await t.test(
+  'the Dockerfile names one base, pinned, as the local build can make it, and the image is made from scratch',
+  (t) => {
+    const stages = [...dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(([, name = '']) => name)
+    const bases = stages.filter((name) => name.includes('/'))
+    t.equal(bases.length, 2)
+    t.equal(bases[0], bases[1])
+    t.equal(stages.at(-1), 'scratch')
+    const script = readFileSync(join(project, 'test/node/image/build.sh'), 'utf8')
+    const [, pattern = ''] = /^form='(.*)'$/m.exec(script) ?? []
+    t.match(bases[1], new RegExp(pattern))
+    t.match(bases[1], /:24\.\d+\.\d+-/)
+    t.match(dockerfile, `org.opencontainers.image.base.name="${bases[1]}"`)
+    for (const label of ['version="$VERSION"', 'revision="$REVISION"', 'source="$SOURCE"'])
+      t.match(dockerfile, `org.opencontainers.image.${label}`)
+    t.end()
+  },
+)
 
 await t.test('the image has the package’s version and description, and starts without a shell', (t) => {
   t.match(dockerfile, new RegExp(`^ARG VERSION=${manifest.version.replaceAll('.', '\\.')}$`, 'm'))
@@ -40,7 +47,7 @@ await t.test('the image has the package’s version and description, and starts 
   t.notMatch(final, /^RUN /m, 'the last stage runs nothing, so that it is built for other platforms too')
   const [, entry = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(final) ?? []
   t.same(JSON.parse(entry), ['/usr/local/bin/node', '--disable-sigusr1', '/opt/holdfast/bin/holdfast.js'])
-  t.match(final, /^ENV MALLOC_ARENA_MAX=1$/m, 'one heap for all threads')
+  t.match(final, /^ENV PATH=\/usr\/local\/bin MALLOC_ARENA_MAX=1$/m, 'a path for exec, and one heap for all threads')
   t.end()
 })
 
@@ -61,6 +68,7 @@ await t.test('the build context has the needed files alone', (t) => {
   for (const needed of imported('scripts/program.mjs')) t.ok(seen.includes(needed), needed)
   t.ok(seen.includes('scripts/program'), 'what takes the place of koffi’s loader')
   for (const needed of [
+    'scripts/image',
     'package.json',
     'package-lock.json',
     'tsconfig.json',

@@ -58,7 +58,7 @@ async function suite(): Promise<void> {
     const output = await cluster.kubectl(logs)
     t.equal(pod.metadata.name, 'with-files')
     t.match(output, /^created {2}\/files\/published\/serving {2}sha256:/m)
-    t.match(output, /^-rw-r----- 1 65532 65532 +\d+ \w+ +\d+ [\d:]+ tls\.crt$/m, 'ls shows what it got')
-    t.match(output, /^-rw-r----- 1 65532 65532 +\d+ \w+ +\d+ [\d:]+ tls\.key$/m)
+    t.match(output, /^640 65532:65532 \S+\/tls\.crt$/m, 'the program shows what it got')
+    t.match(output, /^640 65532:65532 \S+\/tls\.key$/m)
   })
 }

@@ -18,9 +18,9 @@ out=$(cd "$out" && pwd)
 
 # What can be made here: the version of Node, and the release of Debian.
 form='^docker\.io/library/node:([0-9]+\.[0-9]+\.[0-9]+)-([a-z]+)-slim$'
-from=$(sed -n 's/^FROM \([^ ]*\)$/\1/p' "$project/Dockerfile")
+from=$(sed -n 's/^FROM \([^ ]*\) AS debian$/\1/p' "$project/Dockerfile")
 if ! [[ $from =~ $form ]]; then
-  echo "build.sh: cannot make '$from', the last FROM of the Dockerfile: expected docker.io/library/node:X.Y.Z-RELEASE-slim" >&2
+  echo "build.sh: cannot make '$from', the base of the Dockerfile: expected docker.io/library/node:X.Y.Z-RELEASE-slim" >&2
   exit 1
 fi
 node=${BASH_REMATCH[1]} suite=${BASH_REMATCH[2]}
@@ -67,7 +67,7 @@ make_base() {
   mv "$work/base.tar" "$1"
 }
 
-base=$cache/base-$(cat "$0" <(echo "$from $debian") | sha256sum | cut -c1-16).tar
+base=$cache/base-$(declare -f make_base | cat - <(echo "$from $debian") | sha256sum | cut -c1-16).tar
 exec 9>"$cache/.lock"
 flock 9
 if [ -f "$base" ]; then
@@ -118,5 +118,9 @@ done | sort -n | sed -n 8p)
 printed=$(chroot "$root" /usr/local/bin/node /opt/holdfast/bin/holdfast.js --version)
 [ "$printed" = "$version" ] || { echo "build.sh: the image says it is '$printed', not '$version'" >&2; exit 1; }
 echo "holdfast $printed on $from ($debian)"
-echo "size beyond the base: $((added / 1000)) kB, $((packed / 1000)) kB packed; base: $(($(stat -c %s "$base") / 1000000)) MB"
+whole=$(du -sx --block-size=1 --apparent-size "$root" | cut -f1)
+for program in sh npm env; do
+  [ -z "$(find "$root" -name "$program" -print -quit)" ] || { echo "build.sh: the image has $program" >&2; exit 1; }
+done
+echo "size: $((whole / 1000000)) MB, of it holdfast $((added / 1000)) kB, $((packed / 1000)) kB packed; Debian with Node: $(($(stat -c %s "$base") / 1000000)) MB"
 echo "start until the version is printed: $((starts / 10)).$((starts % 10)) ms (node alone: $((bare / 10)).$((bare % 10)) ms), median of 15"
