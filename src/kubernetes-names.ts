@@ -36,5 +36,16 @@ export function isDataKey(text: string): boolean {
   return dataKeyPattern.test(text)
 }
 
+/** Characters of a resourceVersion: a number of 64 bits has 20. */
+export const longestVersion = 64
+
+/** A uid or a resourceVersion: opaque, but a short text without spaces. */
+export function isIdentifier(text: string, longest: number): boolean {
+  return text.length <= longest && /^[-\w.:+/=~]+$/.test(text)
+}
+
 /** The namespace of events about a Node, which is in none. */
 export const nodeEventsNamespace = 'default'
+
+/** Members of one map or items of one list that holdfast reads of a server's answer; `limits.keys` cannot be more. */
+export const mostMembers = 32_768

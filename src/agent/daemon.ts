@@ -3,7 +3,7 @@ import { returnMemoryWith } from '../content-garbage.js'
 import type { HeldLock } from '../durable/path/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
-import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
+import type { AgentConfiguration, ServerAddress } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
 import { failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
@@ -96,7 +96,11 @@ export class Daemon {
     })
     this.#endpoint = new HealthEndpoint({
       log,
-      health: { readiness: () => this.readiness, metrics: () => this.#exposeMetrics() },
+      health: {
+        readiness: () => this.readiness,
+        metrics: () => this.#exposeMetrics(),
+        hosts: () => this.#hosts(),
+      },
       changed: () => this.#changed(),
     })
     this.#agent = new Agent(configuration, {
@@ -171,7 +175,7 @@ export class Daemon {
   }
 
   /** Where health and metrics are served. */
-  get address(): ServerConfiguration | undefined {
+  get address(): ServerAddress | undefined {
     return this.#endpoint.address
   }
 
@@ -282,11 +286,17 @@ export class Daemon {
   }
 
   /** Binds a new address, beside the old one, before the rest of the configuration comes into force; undefined where it stays. */
-  async #bind(after: ServerConfiguration | undefined): Promise<{ server: HealthServer | undefined } | undefined> {
+  async #bind(after: ServerAddress | undefined): Promise<{ server: HealthServer | undefined } | undefined> {
     const { server: before } = this.#agent.configuration
     if (before?.host === after?.host && before?.port === after?.port) return undefined
     if (after && !this.#metrics) throw new Error('the configuration adds server: restart the agent to use it')
     return { server: after && (await this.#endpoint.bind(after)) }
+  }
+
+  /** Names of this node's server. */
+  #hosts(): readonly string[] {
+    const { server } = this.#agent.configuration
+    return [this.#options.node, ...(server ? [server.host, ...server.hosts] : [])]
   }
 
   async #exposeMetrics(): Promise<{ type: string; text: string }> {

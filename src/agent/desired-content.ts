@@ -1,9 +1,9 @@
 import { objectName } from '../object-name.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { expand, referencesOf, selectionsOf } from '../config/references.js'
-import type { DirectoryConfiguration } from '../config/types.js'
+import type { DirectoryConfiguration, Limits } from '../config/types.js'
 import { render } from '../directories/render.js'
-import type { Finding, KeptObject, Rendering } from '../directories/types.js'
+import type { KeptObject, Rendering, Unrendered } from '../directories/types.js'
 import { readPublication, readPublishedFiles, adoption } from '../durable/index.js'
 import type { DirectoryPublicationOptions } from '../durable/publish/index.js'
 import { keyPairProblemAmong } from '../directories/key-pairs.js'
@@ -21,6 +21,7 @@ import type {
 } from '../objects/types.js'
 import type { DirectoryState, PublishedObject } from './directory-state.js'
 import { hasObject } from '../objects/same-state.js'
+import { sizeOf } from '../objects/stored-object.js'
 import { isNewer } from './rolled-back.js'
 
 type Latest = (reference: ObjectReference) => ObservedState | undefined
@@ -45,16 +46,29 @@ export class PassObjects {
 
   /**
    * Loads the objects of an expanded directory, one after the other: in parallel, their reads would take twice their memory. Answers why
-   * the source could not read dropped content again, for the first such object; undefined: all of it is here.
+   * it went no further: the first object whose dropped content the source could not read again, or that is more than the directory's
+   * limits. undefined: all of it is here.
    */
-  async load(configuration: DirectoryConfiguration): Promise<Finding | undefined> {
+  async load(configuration: DirectoryConfiguration): Promise<Unrendered | undefined> {
+    const { limits } = configuration
+    let size = 0
     for (const reference of referencesOf(configuration)) {
       if (reference.selector !== undefined) continue
       const name = objectName(reference)
-      if (this.#loaded.get(name) !== undefined) continue
-      const dropped = this.source.latest(reference)?.state === 'unloaded'
-      const state = await this.source.load(reference, this.signal)
-      if (dropped && state?.state === 'unknown') return { reason: state.reason, message: state.message, reference }
+      let state = this.#loaded.get(name)
+      if (state === undefined) {
+        const dropped = this.source.latest(reference)?.state === 'unloaded'
+        state = await this.source.load(reference, this.signal)
+        if (dropped && state?.state === 'unknown') {
+          const finding = { reason: state.reason, message: state.message, reference }
+          return { ready: false, findings: [finding], unread: true }
+        }
+      }
+      if (state?.state === 'present') size += sizeOf(state.object.data)
+      if (size > limits.bytes) {
+        const message = `${name}: with it, the objects of the directory take more than limits.bytes, ${limits.bytes} bytes`
+        return { ready: false, findings: [{ reason: 'ObjectInvalid', message, reference }] }
+      }
       this.#loaded.set(name, state)
     }
     return undefined
@@ -83,11 +97,21 @@ export class PassObjects {
  */
 export async function renderFrom(configured: DirectoryConfiguration, objects: PassObjects): Promise<Rendering> {
   const configuration = objects.expand(configured)
-  const unread = await objects.load(configuration)
-  if (unread !== undefined) return { ready: false, findings: [unread], unread: true }
-  const { latest } = objects
+  const unrendered = await objects.load(configuration)
+  if (unrendered !== undefined) return unrendered
+  const latest = withinLimits(objects.latest, configuration.limits)
   const kept = await keptObjects(configuration, latest)
   return render(configuration, latest, (reference) => kept.get(objectName(reference)))
+}
+
+/** An object with more keys than the directory reads is unknown to it, as one is that cannot be decoded. */
+function withinLimits(latest: Loaded, { keys }: Limits): Loaded {
+  return (reference) => {
+    const state = latest(reference)
+    if (state?.state !== 'present' || state.object.data.size <= keys) return state
+    const message = `it has ${state.object.data.size} keys; limits.keys of the directory is ${keys}`
+    return { state: 'unknown', reason: 'ObjectInvalid', message }
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ServerConfiguration } from '../config/types.js'
+import type { ServerAddress } from '../config/types.js'
 import { adviceOnShortage, codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { retryDelay } from './backoff.js'
@@ -25,7 +25,7 @@ export class HealthEndpoint {
 
   constructor(private readonly options: HealthEndpointOptions) {}
 
-  get address(): ServerConfiguration | undefined {
+  get address(): ServerAddress | undefined {
     return this.#server?.address
   }
 
@@ -35,7 +35,7 @@ export class HealthEndpoint {
   }
 
   /** Serves at an address now, or as soon as it is free. Rejects where waiting does not help. */
-  async open(address: ServerConfiguration): Promise<void> {
+  async open(address: ServerAddress): Promise<void> {
     const turn = this.#turn
     try {
       const server = await this.bind(address)
@@ -48,7 +48,7 @@ export class HealthEndpoint {
   }
 
   /** A server at another address, beside the one in use. Rejects where the address cannot be had now. */
-  async bind(address: ServerConfiguration): Promise<HealthServer> {
+  async bind(address: ServerAddress): Promise<HealthServer> {
     try {
       return await serveHealth(address, this.options.health)
     } catch (error) {
@@ -73,7 +73,7 @@ export class HealthEndpoint {
     return this.use(undefined)
   }
 
-  #tryLater(address: ServerConfiguration, error: Error): void {
+  #tryLater(address: ServerAddress, error: Error): void {
     this.#failures += 1
     const delay = retryDelay(this.#failures)
     const message = `${error.message}; the agent works without /livez, /readyz and /metrics meanwhile, and tries again`
@@ -83,7 +83,7 @@ export class HealthEndpoint {
     this.#retry = setTimeout(() => void this.#again(address), delay)
   }
 
-  async #again(address: ServerConfiguration): Promise<void> {
+  async #again(address: ServerAddress): Promise<void> {
     const turn = this.#turn
     try {
       await this.open(address)

@@ -4,6 +4,7 @@ import { silent } from '../log.js'
 import type { AccessSnapshot } from '../kubernetes/credentials/access.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../kubernetes/connection/client.js'
 import { loadClusterAccess } from '../kubernetes/credentials/cluster-access.js'
+import { unverified } from '../kubernetes/credentials/plain-http.js'
 import { connect } from '../kubernetes/connection/connection.js'
 import { field, statusMessage } from '../kubernetes/reads/api-error.js'
 import { checkClock, validitiesOf } from './certificates.js'
@@ -32,7 +33,7 @@ export async function checkApi({ kubeconfig, context }: KubernetesSource, option
   } catch (error) {
     return [fault('access', messageOf(error), 'correct the kubeconfig, or the files that it names')]
   }
-  const results = [ok('access', access.origin), ...checkClocks(snapshot, options.now)]
+  const results = [ok('access', access.origin), ...checkVerified(snapshot), ...checkClocks(snapshot, options.now)]
   const api = connect(access, { version: options.version })
   try {
     const reached = await reach(api, snapshot.server.origin, options)
@@ -52,6 +53,12 @@ export async function checkApi({ kubeconfig, context }: KubernetesSource, option
   } finally {
     await api.close()
   }
+}
+
+function checkVerified({ insecure, server }: AccessSnapshot): CheckResult[] {
+  if (!insecure) return []
+  const [found = '', advice = ''] = unverified(server.origin).split('; ')
+  return [warn('server certificate', found, advice)]
 }
 
 function checkClocks({ certificate, authority }: AccessSnapshot, now: Date): CheckResult[] {

@@ -3,6 +3,7 @@ import { content } from './contents.js'
 import { contentChecks, hooks } from './hooks.js'
 import { debounce, debounceFor } from './debounce.js'
 import { duration } from './duration.js'
+import { defaultLimits, limits } from './limits.js'
 import { mappingOf, needs, neverBoth, type Fields, type ValueType } from './field.js'
 import type { NamespaceDefault } from './object-names.js'
 import { directoryMode, fileMode, owner } from './ownership.js'
@@ -109,6 +110,11 @@ const fields = {
       'the time between two runs of a hook by the agent for new publications; it runs for the newest one at the end',
     default: '10s',
   },
+  limits: {
+    type: limits,
+    description:
+      'what its objects may cost: beyond it, nothing of the directory is published; default: `{ keys: 4096, files: 16384, bytes: 64Mi }`',
+  },
   validate: {
     type: made(listOf(oneOf(validations), { mayBeEmpty: true }), (words) => [...new Set(words)]),
     description:
@@ -201,6 +207,7 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
       movedFrom,
       movedFromKeep,
       debounce,
+      limits,
       ...others
     } = read
     const contents = found.map(({ content }) => content)
@@ -214,6 +221,7 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
       owner,
       contents,
       debounce: debounce ?? debounceFor(contents),
+      limits: limits ?? defaultLimits,
       history: { keep: history, maxAge: historyMaxAge ?? null },
       ...(movedFrom !== undefined && { movedFrom: { path: movedFrom, keep: movedFromKeep } }),
     }

@@ -1,8 +1,8 @@
 import { isIP, isIPv6 } from 'node:net'
 import { mappingOf, type Fields, type ValueType } from './field.js'
 import { quote } from '../quote.js'
-import type { ServerConfiguration } from './types.js'
-import { numberUpTo } from './value-types.js'
+import type { ServerAddress, ServerConfiguration } from './types.js'
+import { listOf, numberUpTo } from './value-types.js'
 import type { Value } from './value.js'
 
 const example = '127.0.0.1:10808'
@@ -11,7 +11,7 @@ const highestPort = 65535
 const hostName = '[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?'
 const hostNamePattern = new RegExp(`^${hostName}$`)
 
-const address: ValueType<ServerConfiguration> = {
+const address: ValueType<ServerAddress> = {
   read: readAddress,
   schema: () => {
     const octet = `(?!0[0-9])${numberUpTo(255)}`
@@ -20,14 +20,32 @@ const address: ValueType<ServerConfiguration> = {
   },
 }
 
+const host: ValueType<string> = {
+  read: (value) => {
+    const text = value.text('metrics.example')
+    if (text === undefined || isHostName(text)) return text
+    return value.wrong(`${quote(text)} is not a host name`, 'write it without a port, as in "metrics.example"')
+  },
+  schema: () => ({ type: 'string', maxLength: 253, pattern: `^(?![0-9.]*$)${hostName}$` }),
+}
+
 const fields = {
   address: { type: address, description: 'HOST:PORT; port 0 lets the kernel choose one', required: quote(example) },
+  hosts: {
+    type: listOf(host, { mayBeEmpty: true }),
+    description:
+      "names by which requests may call this server, beside addresses, `localhost` and the node's name: it answers others with 421",
+    default: [],
+  },
 } satisfies Fields<unknown>
 
 /** `server`: where /livez, /readyz, /healthz and /metrics are answered. */
-export const server: ValueType<ServerConfiguration> = mappingOf({ fields }, ({ read }) => read.address)
+export const server: ValueType<ServerConfiguration> = mappingOf(
+  { fields },
+  ({ read }) => read.address && { ...read.address, hosts: read.hosts },
+)
 
-function readAddress(address: Value): ServerConfiguration | undefined {
+function readAddress(address: Value): ServerAddress | undefined {
   const text = address.text(example)
   if (text === undefined) return undefined
   const found = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]+)$/.exec(text)

@@ -26,9 +26,14 @@ export interface AgentConfiguration {
   readonly server: ServerConfiguration | undefined
 }
 
-export interface ServerConfiguration {
+export interface ServerAddress {
   readonly host: string
   readonly port: number
+}
+
+export interface ServerConfiguration extends ServerAddress {
+  /** Names that a request's Host header may have, beside addresses, `localhost` and the node's name. */
+  readonly hosts: readonly string[]
 }
 
 export interface Owner {
@@ -68,6 +73,7 @@ export interface DirectoryConfiguration {
   readonly minInterval: number
   /** Milliseconds between two runs of a hook for new publications. */
   readonly hookInterval: number
+  readonly limits: Limits
   readonly validate: readonly Validation[]
   /** Commands that examine new content before its publication, in order. */
   readonly beforePublish: readonly Hook<'exec'>[]
@@ -78,6 +84,15 @@ export interface DirectoryConfiguration {
 export interface Debounce {
   readonly quiet: number
   readonly atMost: number
+}
+
+/** What the objects of one directory may cost: beyond it, none of the directory is published. */
+export interface Limits {
+  /** Of one object. */
+  readonly keys: number
+  readonly files: number
+  /** Of memory, for all of its objects. */
+  readonly bytes: number
 }
 
 export type Content = ObjectContent | CombinedContent | SelectedContent

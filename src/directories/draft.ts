@@ -32,6 +32,13 @@ export class Draft {
   /** The contents that lack an object, by its name. */
   readonly #lacking = new Map<string, Set<string>>()
 
+  constructor(private readonly mostFiles: number) {}
+
+  /** It has more files than the directory may have: a finding says so, and nothing more is needed. */
+  get isFull(): boolean {
+    return this.files.size > this.mostFiles
+  }
+
   /** The same finding of two contents is one. */
   find(finding: Finding): void {
     if (!this.#findings.has(finding.message)) this.#findings.set(finding.message, finding)
@@ -56,6 +63,10 @@ export class Draft {
       return
     }
     this.files.set(path, file)
+    if (this.isFull) {
+      const rule = `the directory would hold more than ${this.mostFiles} files, its limits.files`
+      this.find({ reason: 'ObjectInvalid', message: `${objectName(reference)}: with it, ${rule}`, reference })
+    }
     for (const directory of directoriesAbove(path)) {
       if (!this.#directories.has(directory)) this.#directories.set(directory, file.origin)
     }

@@ -24,7 +24,7 @@ export function render(
   kept: (reference: ObjectReference) => KeptObject | undefined,
   now: Date = new Date(),
 ): Rendering {
-  const draft = new Draft()
+  const draft = new Draft(directory.limits.files)
   // Reads each object once, so that all of a directory's contents see the same version of it.
   const known = new Map<string, Availability>()
   const availability = (reference: ObjectReference) => {
@@ -34,6 +34,7 @@ export function render(
     return found
   }
   for (const content of directory.contents) {
+    if (draft.isFull) break
     switch (content.type) {
       case 'object':
         renderObject(draft, content, availability(content.reference), directory.onMissing)

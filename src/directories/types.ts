@@ -34,13 +34,15 @@ export type Rendering =
       readonly warnings: readonly Finding[]
       readonly certificates: readonly CertificateDate[]
     }
-  | {
-      readonly ready: false
-      /** At least one. The first decides the condition's reason. */
-      readonly findings: readonly Finding[]
-      /** Content dropped from memory could not be read again: the source sends no event once it can, so the agent has to retry. */
-      readonly unread?: true
-    }
+  | Unrendered
+
+export interface Unrendered {
+  readonly ready: false
+  /** At least one. The first decides the condition's reason. */
+  readonly findings: readonly Finding[]
+  /** Content dropped from memory could not be read again: the source sends no event once it can, so the agent has to retry. */
+  readonly unread?: true
+}
 
 /**
  * The published part of an object, for when it has vanished (`onMissing: keep`), is being deleted, or cannot be read: the files

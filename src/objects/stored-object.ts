@@ -141,10 +141,13 @@ export class StoredObject {
   }
 }
 
-/** Bytes of content. */
+/** Bytes of memory that a key takes beside its name and its value, about: an entry of a map, and the two objects of a buffer. */
+const perKey = 256
+
+/** Bytes of memory that content takes, about. */
 export function sizeOf(data: ReadonlyMap<string, Uint8Array>): number {
   let size = 0
-  for (const bytes of data.values()) size += bytes.length
+  for (const [key, bytes] of data) size += perKey + key.length + bytes.length
   return size
 }
 

@@ -7,11 +7,11 @@ export const dialects = {
   /** All that some reader takes for YAML. */
   any: { merge: true },
   /** YAML 1.2 and nothing else: it has no merge keys; tree.ts, which knows places, finds a field that stands twice. */
-  configuration: { version: '1.2', schema: 'core', merge: false, strict: true, uniqueKeys: false },
+  configuration: { version: '1.2', schema: 'core', merge: false, strict: true },
   /** kubectl merges (`<<`). */
   kubeconfig: { merge: true },
   /** Keys such as `123` and `true` are strings in Kubernetes. */
   objects: { stringKeys: true },
   /** Texts alone, and each field as often as it stands: go-values.ts says what they mean to kubelet. */
-  manifest: { schema: 'failsafe', resolveKnownTags: false, merge: false, uniqueKeys: false },
+  manifest: { schema: 'failsafe', resolveKnownTags: false, merge: false },
 } as const satisfies Record<Dialect, ParseOptions & DocumentOptions & SchemaOptions>

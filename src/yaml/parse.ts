@@ -37,12 +37,14 @@ export async function parseText(text: string, dialect: Dialect): Promise<ParsedT
   const yaml = await import('yaml')
   const lineCounter = new yaml.LineCounter()
   const common = { lineCounter, prettyErrors: false, logLevel: 'silent', keepSourceTokens: false } as const
+  // Each reader finds keys that stand twice by itself: the parser takes the square of their number for it.
+  const unchecked = { uniqueKeys: false } as const
   const positionOf = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
   try {
-    const documents = yaml.parseAllDocuments(text, { ...common, ...dialects[dialect] })
+    const documents = yaml.parseAllDocuments(text, { ...common, ...unchecked, ...dialects[dialect] })
     return { yaml, documents: 'empty' in documents ? [] : documents, positionOf }
   } catch {
     throw new YamlError('it is nested too deeply')

@@ -98,3 +98,34 @@ await t.test('earlier contents stay while one of the selections of their kind an
   t.strictSame(only(), [both, both, apart])
   t.end()
 })
+
+await t.test(
+  'a directory beyond its limits is invalid, and no object is read after the one that passes them',
+  async (t) => {
+    const contents = ['a', 'b', 'c'].map((name) => whole(secret(name), { into: name }))
+    const limits = (more: object) => directoryOf(contents, { limits: { ...directoryOf([]).limits, ...more } })
+    const rendered = async (directory: ReturnType<typeof limits>, ...keys: number[]) => {
+      const read: string[] = []
+      const load = (reference: ObjectReference) => {
+        read.push(reference.name)
+        const count = keys[read.length - 1] ?? 0
+        const data = Object.fromEntries(Array.from({ length: count }, (_, key) => [`k${key}`, '']))
+        return Promise.resolve(present(reference, data)[1])
+      }
+      const objects = new PassObjects({ latest: () => undefined, load }, new AbortController().signal)
+      const rendering = await renderFrom(directory, objects)
+      return [
+        rendering.ready || rendering.findings.map(({ reason, message }) => `${reason}: ${message}`),
+        read.join(''),
+      ]
+    }
+    const full = 'with it, the directory would hold more than 6 files, its limits.files'
+    const wide = 'it has 5 keys; limits.keys of the directory is 4'
+    const large = 'with it, the objects of the directory take more than limits.bytes, 1024 bytes'
+    t.strictSame(await rendered(limits({ files: 6 }), 2, 2, 2), [true, 'abc'])
+    t.strictSame(await rendered(limits({ files: 6 }), 2, 5, 2), [[`ObjectInvalid: Secret ns/b: ${full}`], 'abc'])
+    t.strictSame(await rendered(limits({ keys: 4 }), 4, 5, 1), [[`ObjectInvalid: Secret ns/b: ${wide}`], 'abc'])
+    t.strictSame(await rendered(limits({ bytes: 1024 }), 2, 2, 2), [[`ObjectInvalid: Secret ns/b: ${large}`], 'ab'])
+    t.strictSame(await rendered(limits({ bytes: 1024 }), 1, 1, 1), [true, 'abc'])
+  },
+)

@@ -29,8 +29,10 @@ interface Review {
   }
 }
 
+const trusted = { 'certificate-authority-data': base64(authority.certificate) }
+
 /** The findings of `check` about the API server, and its requests. */
-async function checkAgainst(t: Test, answers: Answers) {
+async function checkAgainst(t: Test, answers: Answers, trust: object = trusted) {
   const handler: Handler = (seen, reply) => {
     const answer = answers[seen.path]
     if (answer === undefined) status(reply, 404, 'the server could not find the requested resource')
@@ -40,7 +42,7 @@ async function checkAgainst(t: Test, answers: Answers) {
   t.teardown(() => server.close())
   const scene = new Scene(t)
   const file = scene.path('kubeconfig')
-  const cluster = { server: server.url, 'certificate-authority-data': base64(authority.certificate) }
+  const cluster = { server: server.url, ...trust }
   writeFileSync(file, kubeconfig(cluster, { token: 'very-secret' }))
   const source = { namespace: 'demo', kubernetes: { kubeconfig: file } }
   scene.configure([{ path: scene.target, contents: [{ secret: 'serving-cert' }] }], { source })
@@ -132,4 +134,11 @@ await t.test('check reports a connection that breaks after the first answer', as
     status: 'FAULT',
     advice: 'find out why the API server stopped answering, then check again',
   })
+})
+
+await t.test('check warns of a server whose certificate is not looked at', async (t) => {
+  const { found } = await checkAgainst(t, healthy, { 'insecure-skip-tls-verify': true })
+  t.match(found('server certificate'), [{ status: 'WARN', found: /^insecure-skip-tls-verify is set: / }])
+  const { found: beside } = await checkAgainst(t, healthy)
+  t.strictSame(beside('server certificate'), [])
 })

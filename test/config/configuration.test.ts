@@ -19,7 +19,7 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
     operationTimeout: 120_000,
     reload: 'signal',
     source: { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig', watch: 'objects', qps: 20, burst: 30 },
-    server: { host: '127.0.0.1', port: 10808 },
+    server: { host: '127.0.0.1', port: 10808, hosts: [] },
     directories: [
       {
         path: '/srv/certs',
@@ -38,6 +38,7 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
         debounce: { quiet: 100, atMost: 5_000 },
         minInterval: 1_000,
         hookInterval: 10_000,
+        limits: { keys: 4_096, files: 16_384, bytes: 67_108_864 },
         validate: [],
         contents: [
           {
@@ -102,6 +103,7 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
         debounce: { quiet: 0, atMost: 0 },
         minInterval: 1_000,
         hookInterval: 10_000,
+        limits: { keys: 4_096, files: 16_384, bytes: 67_108_864 },
         validate: [],
         contents: [
           {
@@ -198,11 +200,11 @@ await t.test('the configuration accepts anchors, modes, names and other sound fo
     kind: 'AgentConfiguration',
     source: { files: { path: 'objects' } },
     directories: [{ path: 'out', contents: [{ secret: 'a/b' }] }],
-    server: { address: '[::1]:0' },
+    server: { address: '[::1]:0', hosts: ['metrics.example'] },
   })
   const configuration = await parseConfiguration(json, file)
   t.same(configuration.source, { type: 'files', path: '/configurations/objects' })
-  t.same(configuration.server, { host: '::1', port: 0 })
+  t.same(configuration.server, { host: '::1', port: 0, hosts: ['metrics.example'] })
   const files = sound.replace('kubernetes: { kubeconfig: ./kubeconfig }', 'files: { path: /o }')
   const { source } = await parseConfiguration(files, file)
   t.same(source, { type: 'files', path: '/o', namespace: 'kube-system' })

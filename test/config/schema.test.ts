@@ -168,7 +168,7 @@ await t.test('the schema refuses no value elsewhere that holdfast accepts', asyn
     driftInterval: '1m',
     operationTimeout: '1m',
     reload: 'auto',
-    server: { address: 'localhost:0' },
+    server: { address: 'localhost:0', hosts: ['metrics.example'] },
     source: { namespace: 'a', kubernetes },
   }
   const known = new Set(fieldsIn([whole, files, head, 'directories'], 'data'))

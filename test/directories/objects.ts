@@ -1,5 +1,6 @@
 /** Directories and objects as tests describe them. */
 import { objectName } from '../../src/object-name.js'
+import { defaultLimits } from '../../src/config/limits.js'
 import type { CombinedContent, Content, DirectoryConfiguration, ObjectContent } from '../../src/config/types.js'
 import type { KeptObject } from '../../src/directories/types.js'
 import type { KubernetesObject, LoadedState, ObjectReference } from '../../src/objects/types.js'
@@ -34,6 +35,7 @@ export function directoryOf(
     debounce: { quiet: 0, atMost: 0 },
     minInterval: 1_000,
     hookInterval: 10_000,
+    limits: defaultLimits,
     validate: [],
     beforePublish: [],
     afterPublish: [],

@@ -1,9 +1,9 @@
 /** Secrets as large as they may be: what the agent's memory grows by, and what becomes of drift in content that it has dropped. */
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Cluster } from './cluster.js'
-import { readTree } from './disk.js'
+import { readPublished, readTree } from './disk.js'
 import { Node } from './node.js'
 import { memory } from './process-figures.js'
 import { until } from './until.js'
@@ -23,6 +23,43 @@ const patience = { within: 240_000, every: 500 }
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
+
+/** As many empty keys as the server stores for one object: it counts their bytes alone. */
+const emptyKeys = 100_000
+
+await t.test(`a Secret of ${emptyKeys} empty keys costs its own directory alone`, async (t) => {
+  const namespace = await cluster.namespace()
+  await namespace.putSecret('wide', { data: '1' })
+  await namespace.putSecret('beside', { version: '1' })
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['wide', 'beside'] },
+    directories: ['wide', 'beside'].map((secret) => ({ path: secret, contents: [{ secret }] })),
+  })
+  const { agent } = node
+  await agent.ready()
+  const idle = anonymous(agent.pid)
+  const inodes = statfsSync(node.path('wide')).ffree
+  let peak = 0
+  const sampling = setInterval(() => (peak = Math.max(peak, anonymous(agent.pid))), 10)
+  t.teardown(() => clearInterval(sampling))
+  const keys = Array.from({ length: emptyKeys }, (_, index) => [index.toString(36).padStart(4, '0'), ''])
+  await namespace.patchSecret('wide', { data: Object.fromEntries(keys) as Record<string, string> })
+  const began = performance.now()
+  await namespace.putSecret('beside', { version: '2' })
+  await until('the neighbour is on the disk', () => readPublished(node.path('beside'), 'version') === '2', {
+    every: 10,
+  })
+  const late = performance.now() - began
+  const message = /Secret .*\/wide: data has 10000\d keys; holdfast reads at most 32768/
+  await agent.condition(node.path('wide'), 'Published', 'False', 'ObjectInvalid', { message })
+  const taken = inodes - statfsSync(node.path('wide')).ffree
+  t.comment(`${(peak - idle).toFixed(1)} MiB more, the neighbour after ${late.toFixed(0)} ms, ${taken} inodes`)
+  t.ok(peak - idle < 64)
+  t.ok(late < 1_000)
+  t.strictSame(readTree(node.path('wide')), { data: '1' })
+  t.ok(taken < 1_000)
+  t.equal(await agent.stop(), 0)
+})
 
 await t.test(`the agent publishes ${secrets} Secrets of 1 MiB in one directory within its memory`, async (t) => {
   const namespace = await cluster.namespace()

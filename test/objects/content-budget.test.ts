@@ -15,7 +15,7 @@ function stored(budget: ContentBudget, recorder = new Recorder()): StoredObject 
 }
 
 void t.test('the oldest published content goes first, then the oldest', (t) => {
-  const budget = new ContentBudget(10)
+  const budget = new ContentBudget(524)
   const [first, second, third, fourth] = [1, 2, 3, 4].map(() => stored(budget))
   const states = () => [first, second, third, fourth].map((each) => each?.latest?.state)
   first?.offer(present(1, '1234'))

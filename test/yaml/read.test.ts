@@ -3,7 +3,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { YamlError } from '../../src/yaml/parse.js'
+import { readManifestText } from '../../src/yaml/manifest-text.js'
 import { readJson, readYaml } from '../../src/yaml/read.js'
+import { parseTree } from '../../src/yaml/tree.js'
 import type { Dialect } from '../../src/yaml/dialects.js'
 import { holds } from '../property.js'
 
@@ -73,3 +75,38 @@ void t.test('the reader reads every written YAML text as it was', async (t) => {
   })
   await holds(t, 'round trip', property)
 })
+
+void t.test('no dialect takes a key twice, and each says where it stands again', async (t) => {
+  for (const dialect of ['any', 'kubeconfig', 'objects'] as const) {
+    for (const text of [
+      'a: 1\nb: {c: 1}\nb: 2\n',
+      'a: 1\nb: 1\n"b": {a: 1, a: 2}\n',
+      '- 1\n- x\n- {a: 1, b: 2, a: 3}\n',
+    ]) {
+      const error = await errorOf(() => readYaml(text, dialect))
+      t.match(error, { problem: 'not valid YAML (DUPLICATE_KEY)', position: { line: 3 } }, dialect)
+    }
+    t.ok(await readYaml('a: {c: 1}\nb: {c: 1}\n', dialect))
+  }
+})
+
+void t.test('a mebibyte of keys takes no reader two seconds of processor time', async (t) => {
+  const keys = Array.from({ length: 80_000 }, (_, key) => `k${key}: ""`)
+  const texts = { block: `data:\n  ${keys.join('\n  ')}\n`, flow: `data: {${keys.join(', ')}}\n` }
+  const readers: Record<string, (text: string) => Promise<unknown>> = {
+    ...Object.fromEntries((['any', 'kubeconfig', 'objects'] as const).map((dialect) => [dialect, readAs(dialect)])),
+    manifest: readManifestText,
+    tree: (text) => parseTree(text, { add: () => undefined }),
+  }
+  for (const [reader, read] of Object.entries(readers)) {
+    for (const [style, text] of Object.entries(texts)) {
+      const before = process.cpuUsage()
+      await read(text)
+      const { user, system } = process.cpuUsage(before)
+      const seconds = (user + system) / 1e6
+      t.ok(seconds < 2, `${reader}, ${style}: ${seconds.toFixed(2)} s for ${text.length} characters`)
+    }
+  }
+})
+
+const readAs = (dialect: Dialect) => (text: string) => readYaml(text, dialect)

@@ -1,4 +1,4 @@
-import type { ServerConfiguration } from '../../config/types.js'
+import type { ServerAddress } from '../../config/types.js'
 import { fingerprint } from '../../regular-file.js'
 import { Exit, exitCodeAfter } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
@@ -12,7 +12,7 @@ import { version } from '../words/version.js'
 
 interface AgentOptions extends SourceOptions, LogOptions {
   readonly config?: string
-  readonly listen?: ServerConfiguration
+  readonly listen?: ServerAddress
   readonly requireProven?: true
 }
 

@@ -1,10 +1,10 @@
-import type { AgentConfiguration, ServerConfiguration, SourceConfiguration } from '../../config/types.js'
+import type { AgentConfiguration, ServerAddress, SourceConfiguration } from '../../config/types.js'
 import type { SourceOptions } from '../words/options.js'
 import { UsageError } from '../words/exit-codes.js'
 
 export interface LoadOptions extends SourceOptions {
   readonly config?: string
-  readonly listen?: ServerConfiguration
+  readonly listen?: ServerAddress
   readonly requireProven?: true
 }
 
@@ -35,7 +35,7 @@ async function load(
     ...configuration,
     requireProven: configuration.requireProven || options.requireProven === true,
     source: withFlags(configuration.source, options),
-    ...(options.listen ? { server: options.listen } : {}),
+    ...(options.listen ? { server: { ...options.listen, hosts: configuration.server?.hosts ?? [] } } : {}),
   }
 }
 

@@ -1,3 +1,4 @@
+import { parseBounded } from './bounded-json.js'
 import { ConnectionError } from './client.js'
 import { wantsTls, wrapConnectionError } from './connection-error.js'
 import type { ReadPlace } from './large-reads.js'
@@ -35,11 +36,11 @@ export async function readBody(answer: Answer, { limit, what, signal, place, pro
   }
 }
 
-/** The document, or undefined where the body is not JSON. The parser's message would quote it. */
+/** The document, or undefined where the body is not JSON, or none that is read: parseBounded(). */
 export function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined
   try {
-    return JSON.parse(body.toString()) as unknown
+    return parseBounded(body.toString())
   } catch {
     return undefined
   }

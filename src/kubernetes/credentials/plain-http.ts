@@ -1,10 +1,10 @@
-/** Servers without TLS: a listener on the way could read a credential, and become its user. */
+/** Servers without TLS, or without a look at their certificate: a listener on the way could read a credential, and become its user. */
 import type { ContextSettings } from './kubeconfig.js'
 
 export interface Shown {
   /** With the credentials that the server may see. */
   readonly settings: ContextSettings
-  /** A warning of the credentials held back; undefined: there are none. */
+  /** Of the credentials held back, or of a server that anyone may be; undefined: neither. */
   readonly warning: string | undefined
 }
 
@@ -14,7 +14,9 @@ export interface Shown {
  */
 export function shownTo(settings: ContextSettings): Shown {
   const { cluster, user } = settings
-  if (cluster.server.protocol === 'https:') return { settings, warning: undefined }
+  if (cluster.server.protocol === 'https:') {
+    return { settings, warning: cluster.insecure ? unverified(cluster.server.origin) : undefined }
+  }
   const held = [
     user.token && 'token',
     user.basic && 'user name and password',
@@ -29,4 +31,12 @@ export function shownTo(settings: ContextSettings): Shown {
       `${cluster.server.origin} has no TLS: holdfast does not use the ${held.join(' and ')} of this user there; ` +
       'let server start with https://, or name a user without credentials where this is kubectl proxy',
   }
+}
+
+/** Of a kubeconfig with `insecure-skip-tls-verify`. */
+export function unverified(origin: string): string {
+  return (
+    `insecure-skip-tls-verify is set: any program on the way can answer as ${origin}, see the credentials of this user, and choose what is published; ` +
+    "remove it, and name the server's authority with certificate-authority"
+  )
 }

@@ -3,7 +3,7 @@
  * name and never with its value.
  */
 import { contentPassed } from '../../content-garbage.js'
-import { isDataKey, longestName } from '../../kubernetes-names.js'
+import { isDataKey, isIdentifier, longestName, longestVersion, mostMembers } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
 import type { KubernetesObject, ObjectKind, ObjectReference } from '../../objects/types.js'
 
@@ -26,8 +26,8 @@ export function decodeObject(reference: ObjectReference, json: unknown): Kuberne
   const metadata = record(body.metadata, 'metadata')
   return {
     reference,
-    uid: nonEmptyString(metadata.uid, 'metadata.uid'),
-    resourceVersion: nonEmptyString(metadata.resourceVersion, 'metadata.resourceVersion'),
+    uid: identifier(metadata.uid, 'metadata.uid', longestName),
+    resourceVersion: identifier(metadata.resourceVersion, 'metadata.resourceVersion', longestVersion),
     terminating: typeof metadata.deletionTimestamp === 'string',
     data: decodeData(reference.kind, body),
   }
@@ -70,6 +70,11 @@ export function record(value: unknown, field: string): Readonly<Record<string, u
 
 function addAll(data: Data, field: string, map: unknown, decode: (value: string) => Uint8Array | undefined) {
   if (map === undefined || map === null) return
+  // What a server sends with more members than that has come as their number: parseBounded().
+  const members = typeof map === 'number' ? map : Object.keys(record(map, field)).length
+  if (members > mostMembers) {
+    throw new InvalidObjectError(`${field} has ${members} keys; holdfast reads at most ${mostMembers}`)
+  }
   for (const [key, value] of Object.entries(record(map, field))) {
     checkKey(key, field)
     // The API server, too, reads null as empty.
@@ -114,16 +119,24 @@ function fromText(text: string): Uint8Array {
   return unpooled(text, 'utf8')
 }
 
+/** An empty value costs a key of its own and no more. */
+const nothing = new Uint8Array()
+
 /** Allocates outside Node's buffer pool: a small key must not keep a slab of it alive. */
 function unpooled(text: string, encoding: 'base64' | 'utf8'): Uint8Array {
+  if (text === '') return nothing
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding))
   bytes.write(text, encoding)
   return bytes
 }
 
-function nonEmptyString(value: unknown, field: string): string {
-  if (typeof value === 'string' && value !== '') return value
-  throw new InvalidObjectError(`${field} must be a string that is not empty`)
+/** Versions and uids stand in records, logs and status as the server gives them. */
+function identifier(value: unknown, field: string, longest: number): string {
+  if (typeof value !== 'string' || value === '') {
+    throw new InvalidObjectError(`${field} must be a string that is not empty`)
+  }
+  if (isIdentifier(value, longest)) return value
+  throw new InvalidObjectError(`${field} must be at most ${longest} letters, digits and '-._:+/=~'`)
 }
 
 function kindOf(value: unknown): string {

@@ -4,6 +4,7 @@ import type { ObservedVersion } from '../../objects/stored-object.js'
 import type { ObjectReference } from '../../objects/types.js'
 import { decodeObject, InvalidObjectError } from './decode.js'
 import { field, ApiError } from './api-error.js'
+import { isIdentifier, longestName, longestVersion } from '../../kubernetes-names.js'
 import { describeTarget, objectTarget, type ApiTarget } from './requests.js'
 import { labelsOf } from './selections.js'
 
@@ -34,7 +35,7 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
         message: `${objectName(reference)}: ${error.message}`,
       },
       resourceVersion: resourceVersionOf(json),
-      uid: typeof uid === 'string' ? uid : '',
+      uid: typeof uid === 'string' && isIdentifier(uid, longestName) ? uid : '',
       labels: labelsOf(json),
     }
   }
@@ -79,5 +80,5 @@ export function observeList(reference: ObjectReference, json: unknown): Observed
 /** metadata.resourceVersion of an object, a list or a bookmark. */
 export function resourceVersionOf(json: unknown): string | undefined {
   const version = field(field(json, 'metadata'), 'resourceVersion')
-  return typeof version === 'string' && version !== '' ? version : undefined
+  return typeof version === 'string' && isIdentifier(version, longestVersion) ? version : undefined
 }

@@ -1,7 +1,7 @@
 /** From a file's documents to the Secrets and ConfigMaps that they hold. */
 import { objectName } from '../../object-name.js'
 import type { Log } from '../../log.js'
-import { isObjectName } from '../../kubernetes-names.js'
+import { isIdentifier, isObjectName, longestName } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
 import { addStringData, decodeData, InvalidObjectError, record } from '../../kubernetes/reads/decode.js'
 import type { Labels } from '../../label-selector.js'
@@ -99,7 +99,7 @@ function readObject(
     if (kind === 'Secret') addStringData(data, body.stringData)
     const object = {
       reference: { kind, namespace, name },
-      uid: typeof metadata.uid === 'string' ? metadata.uid : '',
+      uid: typeof metadata.uid === 'string' && isIdentifier(metadata.uid, longestName) ? metadata.uid : '',
       resourceVersion: version,
       data,
       terminating: metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null,

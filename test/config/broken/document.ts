@@ -107,7 +107,7 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     'a field of no sense',
     'mode:',
     'colour:',
-    '8:5: directories[0].colour: unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromKeep, debounce, minInterval, hookInterval, validate, beforePublish, afterPublish',
+    '8:5: directories[0].colour: unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromKeep, debounce, minInterval, hookInterval, limits, validate, beforePublish, afterPublish',
   ),
   broken(
     'a field in the wrong place',
@@ -138,7 +138,7 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     'a field with a strange name',
     mode,
     '"a\\nb": 1',
-    '8:5: directories[0]."a\\nb": unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromKeep, debounce, minInterval, hookInterval, validate, beforePublish, afterPublish',
+    '8:5: directories[0]."a\\nb": unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromKeep, debounce, minInterval, hookInterval, limits, validate, beforePublish, afterPublish',
   ),
   // Source.
   broken(

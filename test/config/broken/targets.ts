@@ -172,6 +172,24 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     '8:19: directories[0].hookInterval: "25h" is out of range: write 0s to 24h',
   ),
   broken(
+    'a limit without a unit',
+    mode,
+    'limits: { bytes: 64 }',
+    '8:22: directories[0].limits.bytes: 64 has no unit: write as in "64Mi"',
+  ),
+  broken(
+    'a limit with another unit',
+    mode,
+    'limits: { bytes: 64MB }',
+    '8:22: directories[0].limits.bytes: "64MB" is not a size: write as in "64Mi", "512Ki", "1Gi"',
+  ),
+  broken(
+    'a limit of more keys than are read',
+    mode,
+    'limits: { keys: 40000 }',
+    '8:21: directories[0].limits.keys: 40000 is out of range: write 1 to 32768',
+  ),
+  broken(
     'validate misspelt',
     mode,
     'validate: [certificate]',

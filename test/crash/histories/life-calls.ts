@@ -4,6 +4,7 @@ import { compareWithRecord } from '../../../src/agent/detect-drift.js'
 import { requestFor } from '../../../src/agent/desired-content.js'
 import { DirectoryState } from '../../../src/agent/directory-state.js'
 import { hasOtherMove } from '../../../src/agent/leaving/moves.js'
+import { defaultLimits } from '../../../src/config/limits.js'
 import type { DirectoryConfiguration } from '../../../src/config/types.js'
 import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import { atPlace } from '../../../src/durable/path/index.js'
@@ -203,7 +204,8 @@ function configurationOf(path: string, from: string | undefined, call: Call): Di
     ...{ path, place: '', publish: kindOf(path) === 'links' ? 'symlink' : 'exchange', adopt: call.adopt },
     ...{ mode: 0o755, fileMode: 0o600, owner: undefined, attributes: 'set', contents: [], onMissing: 'keep' },
     ...{ onDrop: call.onDrop, retire: 'immediately', retireTimeout: 0, history, validate: [] },
-    ...{ debounce: { quiet: 0, atMost: 0 }, minInterval: 0, hookInterval: 0, beforePublish: [], afterPublish: [] },
+    ...{ debounce: { quiet: 0, atMost: 0 }, minInterval: 0, hookInterval: 0, limits: defaultLimits },
+    ...{ beforePublish: [], afterPublish: [] },
     ...(from !== undefined && { movedFrom: { path: from, keep: keepOf(call) } }),
   }
 }

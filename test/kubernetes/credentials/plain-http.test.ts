@@ -141,3 +141,12 @@ await t.test('the client follows no redirection to another server', async (t) =>
   }
   t.strictSame(plain.requests, [])
 })
+
+void t.test('a kubeconfig that skips the look at the certificate is warned of once', async (t) => {
+  const { warnings, open } = scene(t)
+  const running = await serve(t, 'h2')
+  const api = await open({ server: running.url, 'insecure-skip-tls-verify': true }, { token: CANARY })
+  for (let asked = 0; asked < 2; asked++) await api.get('/version', {}, once)
+  t.equal(warnings.length, 1)
+  t.match(warnings[0], /insecure-skip-tls-verify is set: any program on the way can answer as https:/)
+})

@@ -103,3 +103,26 @@ void t.test('decodeObject keeps the version and the deletion of an object, and n
   }
   t.end()
 })
+
+void t.test('decodeObject refuses more keys than it reads, and versions and uids that are none', (t) => {
+  const refused = (metadata: object, data: unknown = {}): string => {
+    try {
+      decodeObject(reference('x'), { metadata: { name: 'x', namespace: 'kube-system', ...metadata }, data })
+      return 'taken'
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const version = "metadata.resourceVersion must be at most 64 letters, digits and '-._:+/=~'"
+  const uid = "metadata.uid must be at most 253 letters, digits and '-._:+/=~'"
+  t.equal(refused({ uid: 'u'.repeat(253), resourceVersion: '9'.repeat(64) }), 'taken')
+  t.equal(refused({ uid: 'u', resourceVersion: '9'.repeat(65) }), version)
+  t.equal(refused({ uid: 'u', resourceVersion: '7\u001b[2J' }), version)
+  t.equal(refused({ uid: 'u'.repeat(254), resourceVersion: '7' }), uid)
+  t.equal(refused({ uid: 'a b', resourceVersion: '7' }), uid)
+  const many = Object.fromEntries(Array.from({ length: 32_769 }, (_, index) => [`k${index}`, '']))
+  const keys = (count: number) => `data has ${count} keys; holdfast reads at most 32768`
+  t.equal(refused({ uid: 'u', resourceVersion: '7' }, many), keys(32_769))
+  t.equal(refused({ uid: 'u', resourceVersion: '7' }, 130_000), keys(130_000), 'as parseBounded() tells it')
+  t.end()
+})

@@ -1,0 +1,117 @@
+/**
+ * JSON from a server, whose text decides neither memory nor time: JSON.parse takes fifty bytes for a member of three, and a stack for each
+ * bracket. So a look at the text comes first, which allocates nothing for what it counts.
+ */
+
+import { mostMembers } from '../../kubernetes-names.js'
+
+/** Containers within containers: as many as Go's decoder takes (encoding/json, scanner.go, maxNestingDepth). */
+const deepest = 10_000
+
+/** Values of one text, but for those of containers with too many members. */
+const mostValues = 400_000
+
+/** The text is JSON that nothing here reads. The message quotes nothing of it. */
+export class JsonRefused extends Error {
+  override readonly name = 'JsonRefused'
+}
+
+/**
+ * The value of a text, in which each map and each list of more than `mostMembers` is the number of its members instead.
+ * @throws JsonRefused
+ */
+export function parseBounded(text: string): unknown {
+  const bounded = bound(text)
+  try {
+    return JSON.parse(bounded) as unknown
+  } catch {
+    // The parser's own message quotes the text.
+    throw new JsonRefused('is not JSON')
+  }
+}
+
+interface Wide {
+  readonly start: number
+  readonly end: number
+  readonly members: number
+}
+
+function bound(text: string): string {
+  const scan = new Scan()
+  for (let at = 0; at < text.length;) {
+    const code = text.charCodeAt(at)
+    if (code === quotationMark) {
+      at = endOfText(text, at)
+      continue
+    }
+    if (code === openBrace || code === openBracket) scan.open(at)
+    else if (code === closeBrace || code === closeBracket) scan.close(at)
+    else if (code === comma) scan.comma()
+    at += 1
+  }
+  scan.end()
+  let from = 0
+  const pieces: string[] = []
+  for (const { start, end, members } of scan.wide) {
+    pieces.push(text.slice(from, start), String(members))
+    from = end
+  }
+  return pieces.length === 0 ? text : pieces.join('') + text.slice(from)
+}
+
+/** Counts by container. What is not JSON is counted anyhow: the parser refuses it. */
+class Scan {
+  /** The outermost containers with too many members, in order. */
+  readonly wide: Wide[] = []
+  readonly #starts: number[] = []
+  readonly #members: number[] = []
+  /** Values before each open container. */
+  readonly #before: number[] = []
+  #values = 0
+
+  open(at: number): void {
+    if (this.#starts.length >= deepest) throw new JsonRefused(`is nested deeper than ${deepest} levels`)
+    this.#starts.push(at)
+    this.#members.push(1)
+    this.#before.push(this.#values)
+    this.#values += 1
+  }
+
+  comma(): void {
+    this.#values += 1
+    const last = this.#members.length - 1
+    if (last >= 0) this.#members[last] = (this.#members[last] ?? 0) + 1
+  }
+
+  close(at: number): void {
+    const start = this.#starts.pop()
+    const members = this.#members.pop() ?? 0
+    const before = this.#before.pop() ?? 0
+    if (start === undefined || members <= mostMembers) return
+    while ((this.wide.at(-1)?.start ?? -1) > start) this.wide.pop()
+    this.wide.push({ start, end: at + 1, members })
+    this.#values = before + 1
+  }
+
+  end(): void {
+    if (this.#values > mostValues) throw new JsonRefused(`holds more than ${mostValues} values`)
+  }
+}
+
+const quotationMark = 0x22
+const comma = 0x2c
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+/** The place behind the text's closing quotation mark; the end, where it has none. */
+function endOfText(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let escapes = 0
+    while (json.charCodeAt(end - 1 - escapes) === backslash) escapes += 1
+    if (escapes % 2 === 0) return end + 1
+  }
+  return json.length
+}
