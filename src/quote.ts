@@ -1,8 +1,12 @@
+/** C0 but for tab and newline, DEL, C1, marks and overrides of the direction of writing, and separators of lines. */
+const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+/** The text with what a terminal would obey, or a reader not see, as `\u001b`. Letters of any language stay. In JSON it means the same. */
+export function escaped(text: string): string {
+  return text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 /** Text of the user's as a message can show it: quoted, on one line, at most 64 characters of it. */
 export function quote(text: string): string {
-  const shown = text.length > 64 ? `${text.slice(0, 64)}…` : text
-  return JSON.stringify(shown).replace(
-    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return escaped(JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text))
 }

@@ -1,6 +1,7 @@
 import { CommanderError, type Command } from 'commander'
 import { exitCodeOf, exitCodes } from './words/exit-codes.js'
 import { processIo, type Io } from './output/io.js'
+import { behindDoor } from './output/terminal.js'
 import { readEnvironment } from './words/option.js'
 import { isForPrograms, print } from './output/print.js'
 import { program } from './program.js'
@@ -11,7 +12,8 @@ import { refuseUndecodable } from './content/undecodable.js'
  * Runs a command line and resolves to its exit code. Reports every failure, but rejects where a file of the program itself does
  * not load. Leaves nothing behind in the process, so that several command lines can run in one, also at the same time.
  */
-export async function main(argv: readonly string[], io: Io = processIo): Promise<number> {
+export async function main(argv: readonly string[], process: Io = processIo): Promise<number> {
+  const io = behindDoor(process)
   const holdfast = await program(io, argv)
   // The options of the command that ran decide how its error is reported.
   let running: Command = holdfast

@@ -95,8 +95,10 @@ async function watchStatus(
     const now = JSON.stringify(shown)
     if (!redraws && now === last) return stdout.closed ? 'unseen' : 'shown'
     // In one write, so that a reader sees no half of it.
-    let text = redraws ? clearScreen : last === undefined ? '' : separator
-    await printStatus(io, { ...stdout, write: (more) => void (text += more) }, options, shown)
+    let text = redraws || last === undefined ? '' : separator
+    const { isTTY, columns } = stdout
+    await printStatus(io, { isTTY, columns, write: (more) => void (text += more) }, options, shown)
+    if (redraws) stdout.control?.(clearScreen)
     stdout.write(text)
     last = now
     return stdout.closed ? 'unseen' : 'shown'

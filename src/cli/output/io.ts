@@ -3,6 +3,7 @@ import { fstatSync, writeSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { clock } from '../../clock.js'
 import { codeOf, messageOf } from '../../errors.js'
+import { escaped } from '../../quote.js'
 
 /** A stream for text. Everything is written when the call returns, so that the process may end right after it. */
 export interface Output {
@@ -10,6 +11,8 @@ export interface Output {
   /** Width of the terminal; undefined where there is none. */
   readonly columns: number | undefined
   readonly write: (text: string) => void
+  /** Writes what moves a terminal's cursor: `write` escapes it. */
+  readonly control?: (sequence: string) => void
   /** The reader has gone away (`| head`): nothing that holdfast writes arrives. */
   readonly closed?: boolean
   /** systemd has connected the stream to its journal. */
@@ -101,7 +104,7 @@ export const processIo: Io = {
 
 /** One JSON document. */
 export function printJson(output: Output, document: unknown): void {
-  output.write(`${JSON.stringify(document, undefined, 2)}\n`)
+  output.write(`${escaped(JSON.stringify(document, undefined, 2))}\n`)
 }
 
 let outputClosed = false

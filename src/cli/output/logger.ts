@@ -1,5 +1,6 @@
 import type { pino } from 'pino'
 import type { Log } from '../../log.js'
+import { escaped } from '../../quote.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
 
@@ -116,7 +117,7 @@ export function readableLine(line: string, paint: Paint): string {
   const [label, colour] = looks[isLevel(entry.level) ? entry.level : 'info']
   const parts = [paint('grey', String(entry.time).slice(11, 19)), paint(colour, label)]
   if (typeof entry.reason === 'string') parts.push(paint('bold', entry.reason))
-  if (typeof entry.msg === 'string') parts.push(entry.msg)
+  if (typeof entry.msg === 'string') parts.push(escaped(entry.msg))
   for (const [name, value] of Object.entries(entry)) {
     if (hidden.has(name) || name === 'reason') continue
     parts.push(paint('grey', `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))

@@ -1,3 +1,4 @@
+import { escaped } from '../../quote.js'
 import { printJson, type Output } from './io.js'
 
 /* A command's output: one document, for a program or for people. */
@@ -9,10 +10,19 @@ export type OutputFormat = (typeof outputFormats)[number]
 
 /** Prints it as YAML: the same document as in JSON. */
 export async function printYaml(output: Output, documents: readonly object[], headline = ''): Promise<void> {
-  const { stringify } = await import('yaml')
+  const { Document, visit } = await import('yaml')
   // By way of JSON: YAML would write dates and undefined in forms that JSON lacks.
   const plain = documents.map((document) => JSON.parse(JSON.stringify(document)) as unknown)
-  const texts = plain.map((document) => stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 }))
+  const texts = plain.map((value) => {
+    const document = new Document(value, { aliasDuplicateObjects: false })
+    visit(document, {
+      Scalar: (_, scalar) => {
+        // Escapes mean something in double quotes alone.
+        if (typeof scalar.value === 'string' && escaped(scalar.value) !== scalar.value) scalar.type = 'QUOTE_DOUBLE'
+      },
+    })
+    return escaped(document.toString({ lineWidth: 0 }))
+  })
   output.write(headline + texts.join('---\n'))
 }
 

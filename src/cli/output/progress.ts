@@ -43,7 +43,7 @@ export class Progress {
   }
 
   #clear(): void {
-    if (this.#shown) this.stream.write('\r\u001b[K')
+    if (this.#shown) this.stream.control?.('\r\u001b[K')
     this.#shown = false
   }
 }

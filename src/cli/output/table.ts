@@ -1,4 +1,5 @@
 import { objectName } from '../../object-name.js'
+import { escaped } from '../../quote.js'
 import type { RecordedObject } from '../../durable/types.js'
 
 /** A cell; `paint` colours it after its width was measured. */
@@ -9,7 +10,11 @@ export interface Cell {
 
 /** Lines of aligned columns, two spaces apart, without trailing blanks. */
 export function table(rows: readonly (readonly (string | Cell)[])[]): string {
-  const cells = rows.map((row) => row.map((cell): Cell => (typeof cell === 'string' ? { text: cell } : cell)))
+  const cells = rows.map((row) =>
+    row.map((cell): Cell =>
+      typeof cell === 'string' ? { text: escaped(cell) } : { ...cell, text: escaped(cell.text) },
+    ),
+  )
   const widths: number[] = []
   for (const row of cells) {
     row.forEach(({ text }, column) => (widths[column] = Math.max(widths[column] ?? 0, text.length)))
