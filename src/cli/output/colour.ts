@@ -13,7 +13,6 @@ export function wantsColour(stream: { readonly isTTY: boolean }, environment: No
 const codes = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const
 
 /** A colour, or the end of one, as the painter writes it. */
-// eslint-disable-next-line no-control-regex -- it is one
 export const colourSequence = new RegExp(`(\u001b\\[(?:0|${Object.values(codes).join('|')})m)`)
 
 export type Colour = keyof typeof codes

@@ -59,38 +59,41 @@ function bound(text: string): string {
   return pieces.length === 0 ? text : pieces.join('') + text.slice(from)
 }
 
+/** Of each open container: where it starts, its members, and the values before it. One scan at a time, so one place for all. */
+const starts = new Int32Array(deepest)
+const counts = new Int32Array(deepest)
+const before = new Int32Array(deepest)
+
 /** Counts by container. What is not JSON is counted anyhow: the parser refuses it. */
 class Scan {
   /** The outermost containers with too many members, in order. */
   readonly wide: Wide[] = []
-  readonly #starts: number[] = []
-  readonly #members: number[] = []
-  /** Values before each open container. */
-  readonly #before: number[] = []
+  #depth = 0
   #values = 0
 
   open(at: number): void {
-    if (this.#starts.length >= deepest) throw new JsonRefused(`is nested deeper than ${deepest} levels`)
-    this.#starts.push(at)
-    this.#members.push(1)
-    this.#before.push(this.#values)
+    if (this.#depth >= deepest) throw new JsonRefused(`is nested deeper than ${deepest} levels`)
+    starts[this.#depth] = at
+    counts[this.#depth] = 1
+    before[this.#depth] = this.#values
+    this.#depth += 1
     this.#values += 1
   }
 
   comma(): void {
     this.#values += 1
-    const last = this.#members.length - 1
-    if (last >= 0) this.#members[last] = (this.#members[last] ?? 0) + 1
+    if (this.#depth > 0) counts[this.#depth - 1] = (counts[this.#depth - 1] ?? 0) + 1
   }
 
   close(at: number): void {
-    const start = this.#starts.pop()
-    const members = this.#members.pop() ?? 0
-    const before = this.#before.pop() ?? 0
-    if (start === undefined || members <= mostMembers) return
+    if (this.#depth === 0) return
+    this.#depth -= 1
+    const members = counts[this.#depth] ?? 0
+    if (members <= mostMembers) return
+    const start = starts[this.#depth] ?? 0
     while ((this.wide.at(-1)?.start ?? -1) > start) this.wide.pop()
     this.wide.push({ start, end: at + 1, members })
-    this.#values = before + 1
+    this.#values = (before[this.#depth] ?? 0) + 1
   }
 
   end(): void {

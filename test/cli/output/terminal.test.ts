@@ -4,12 +4,11 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { behindDoor } from '../../../src/cli/output/terminal.js'
 import { painter } from '../../../src/cli/output/colour.js'
-import { processIo, type Io } from '../../../src/cli/output/io.js'
+import { processIo } from '../../../src/cli/output/io.js'
 import { holdfast, Node } from '../holdfast.js'
 
 /** C0, C1, an override of the direction, and a separator of lines. */
 const hostile = 'a\u001b]0;x\u0007\u009b31m\u202egpj\u2028b'
-// eslint-disable-next-line no-control-regex -- these are meant
 const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 const shown = 'a\\u001b]0;x\\u0007\\u009b31m\\u202egpj\\u2028b'
 const letters = 'Zürich Ελλάδα Москва 東京 القاهرة हिन्दी 👩‍🚀'
@@ -48,7 +47,7 @@ await t.test('no command shows what a terminal obeys, of names and of arguments'
 await t.test('a terminal gets the colours of holdfast, and those of nothing else', (t) => {
   const written: string[] = []
   const stream = { isTTY: true, columns: 80, write: (text: string) => void written.push(text) }
-  const { stdout } = behindDoor({ ...processIo, stdout: stream, stderr: stream, env: {} } as Io)
+  const { stdout } = behindDoor({ ...processIo, stdout: stream, stderr: stream, env: {} })
   t.strictSame([stdout.isTTY, stdout.columns], [true, 80])
   stdout.write(`${painter(true)('red', hostile)} ${hostile}\tx\n`)
   stdout.control?.('\r\u001b[K')
