@@ -162,6 +162,8 @@ export interface FileSystem {
   random(): string
   /** Milliseconds since the epoch, as the clock on the wall has it. */
   now(): number
+  /** Milliseconds since the start of the kernel: they go on while somebody sets the clock on the wall. */
+  uptime(): number
   /** How many staged files may be open at a time, and how many staged directories: a part of the descriptors that the process may have. */
   readonly stagedFiles: number
   /** How many files of one tree may be read, written or looked at at a time. */

@@ -283,6 +283,8 @@ export interface Generation {
   /** Milliseconds since the epoch, as all times of a record. */
   publishedAt: number
   replacedAt: number
+  /** The same instant by the clock of this start of the kernel. */
+  replacedIn?: { boot: string; uptime: number }
   why: Cause
   objects: RecordedObject[]
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
+import { uptime } from 'node:os'
 import * as native from '../../../native/index.js'
 import { codeOf } from '../../errors.js'
 import type {
@@ -289,6 +290,10 @@ export class NodeFileSystem implements FileSystem {
 
   now(): number {
     return Date.now()
+  }
+
+  uptime(): number {
+    return Math.round(uptime() * 1000)
   }
 
   #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {

@@ -281,12 +281,15 @@ export abstract class TargetPublication {
     const replaced = found?.tree?.identity
     const { staging, retiring, generation } = this.exchanged()
     const { generations: stays = [], staying } = this.#seen ?? {}
-    this.#history = historyAfter(limits, stays, generation, fs.now(), options, found, this.desired)
+    const [boot, now] = [await fs.bootId(), fs.now()]
+    const replacedIn = { boot, uptime: fs.uptime() }
+    const added = generation && { ...generation, replacedIn }
+    this.#history = historyAfter(limits, stays, added, now, options, found, this.desired)
     const body = newBody({
       name,
       kind,
-      boot: await fs.bootId(),
-      now: fs.now(),
+      boot,
+      now,
       found,
       desired: this.desired,
       options,

@@ -142,8 +142,13 @@ function isGeneration(value: unknown): boolean {
     isSaid &&
     has(value, isNumber, 'sequence') &&
     has(value, isTime, 'publishedAt', 'replacedAt') &&
+    has(value, (instant) => instant === undefined || isUptime(instant), 'replacedIn') &&
     has(value, areObjects, 'objects')
   )
+}
+
+function isUptime(instant: unknown): boolean {
+  return has(instant, isText, 'boot') && has(instant, isTime, 'uptime')
 }
 
 function isRelocation(value: unknown): boolean {

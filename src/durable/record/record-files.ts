@@ -101,12 +101,35 @@ export async function readRecords(
     if (text === null) taken.add(sequence)
     if (typeof text !== 'string') continue
     const record = parseRecord(text, name, sequence, boot)
-    if (record) valid.push(record)
+    if (record) valid.push(withTimePassed(record, { now: fs.now(), boot, uptime: fs.uptime() }))
     else if (isOfNewerVersion(text)) newer.push(sequence)
     else torn.push(sequence)
   }
   valid.sort((a, b) => b.sequence - a.sequence)
   return { valid, torn, taken, newer, staging, quarantined, generations, missed }
+}
+
+/** Milliseconds by which two clocks may differ while nobody sets one. */
+const slew = 1_000
+
+/**
+ * The record with the times of its earlier contents as the clock on the wall has them now: it may have been set since. The kernel's own
+ * clock tells how long ago a content was replaced in this start of the kernel.
+ */
+function withTimePassed(
+  record: StoredRecord,
+  { now, boot, uptime }: { now: number; boot: string; uptime: number },
+): StoredRecord {
+  const { history } = record
+  if (history === undefined) return record
+  const generations = history.generations.map((generation) => {
+    const { replacedAt, replacedIn } = generation
+    // A container whose uptime begins anew has the kernel's boot.
+    if (replacedIn?.boot !== boot || replacedIn.uptime > uptime) return generation
+    const exact = now - (uptime - replacedIn.uptime)
+    return Math.abs(exact - replacedAt) <= slew ? generation : { ...generation, replacedAt: exact }
+  })
+  return { ...record, history: { ...history, generations } }
 }
 
 /** The records of all targets in a directory: staging names of a family are named by any of them. */

@@ -206,6 +206,10 @@ export abstract class ModelReader {
     return Date.UTC(2026, 0, 1)
   }
 
+  uptime(): number {
+    return 60_000
+  }
+
   #attributes({ number, type, now }: Inode): Attributes {
     const { mode, uid, gid } = now.attributes
     const { disk } = this

@@ -45,7 +45,7 @@ export interface Call {
 const parented =
   /^(openDirectory|openFile|openAppend|createFile|openLock|createDirectory|createLink|readLink|look|setLinkOwner|removeFile|removeDirectory|rename)$/
 const opens = /^(open(?!Directories)|createFile$)/
-const never = new Set(['random', 'now', 'bootId'])
+const never = new Set(['random', 'now', 'uptime', 'bootId'])
 const changes = /^(create|openLock|write$|copy|set|rename|remove)/
 
 /** Whether a call changes the disk, if it succeeds. */

@@ -88,10 +88,12 @@ await t.test(
     const [minute, hour, month] = [60_000, 3_600_000, 30 * 24 * 3_600_000]
     const history = { keep: 3, maxAge: hour }
     await replace('1', { history })
-    fs.clock -= month
+    fs.set(-month)
     await replace('2', { history })
     await replace('3', { history })
-    fs.clock += month + minute
+    fs.boot = 'second'
+    fs.set(month)
+    fs.clock += minute
     t.match(await replace('3', { history }), { outcome: 'unchanged' })
     t.strictSame(await past(), ['3 present', '2 whole', '1 whole'])
     fs.clock += hour
@@ -99,6 +101,33 @@ await t.test(
     t.strictSame(await past(), ['3 present'])
   },
 )
+
+await t.test('historyMaxAge counts the time since the replacement, however the clock was set meanwhile', async (t) => {
+  const { fs, replace, past } = scene(t)
+  const [minute, hour, month] = [60_000, 3_600_000, 30 * 24 * 3_600_000]
+  const history = { keep: 3, maxAge: hour }
+  await replace('1', { history })
+  fs.clock += 2 * month
+  fs.set(-month)
+  await replace('2', { history })
+  fs.set(month)
+  fs.clock += minute
+  t.match(await replace('2', { history }), { outcome: 'unchanged' })
+  t.strictSame(await past(), ['2 present', '1 whole'], 'the clock stood back at the replacement alone')
+  fs.set(-2 * month)
+  fs.clock += hour
+  await replace('2', { history })
+  t.strictSame(await past(), ['2 present'], 'a clock that is set back keeps nothing')
+  fs.set(2 * month)
+  await replace('3', { history })
+  fs.boot = 'second'
+  fs.clock += minute
+  await replace('3', { history })
+  t.strictSame(await past(), ['3 present', '2 whole'])
+  fs.clock += hour
+  await replace('3', { history })
+  t.strictSame(await past(), ['3 present'], 'after another boot, the clock on the wall counts')
+})
 
 await t.test('a publication removes content from an object that is gone, and keeps none of it', async (t) => {
   const { target, fs, replace, past } = scene(t)
