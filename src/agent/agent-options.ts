@@ -13,6 +13,8 @@ export interface AgentOptions {
   readonly node: string
   /** The random name of this agent; undefined where its state directory could not keep one. */
   readonly identity: () => string | undefined
+  /** Called when a move (`movedFrom`) is done: a configuration that was refused because of it may come into force. */
+  readonly moved: () => void
   /** Called when something that the status shows has changed. */
   readonly changed: () => void
 }

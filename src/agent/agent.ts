@@ -27,6 +27,9 @@ import type { Pending } from './workqueue.js'
 /** Milliseconds that the end waits for a removal: it goes on at the next start. */
 const dropGrace = 1_000
 
+/** A configuration waits for a move that an earlier one asks for. */
+export class StillMovingError extends Error {}
+
 /**
  * Keeps directories as a source says. It starts once, takes new configurations, and stops once; `states` has its knowledge of each
  * directory.
@@ -64,6 +67,7 @@ export class Agent {
       moved: (state) => {
         this.#forget(state)
         this.#departures.moved(state.path)
+        options.moved()
       },
     })
     for (const directory of withOldPaths(configuration.directories)) this.states.add(directory)
@@ -204,8 +208,10 @@ export class Agent {
       if (movedFrom === undefined) continue
       const first = [...this.states].find(({ configuration }) => configuration.follows === movedFrom.path)
       if (first === undefined) continue
-      const advice = `wait until that move is done, or first leave movedFrom out of ${movedFrom.path}, which leaves ${first.path} as it is`
-      throw new Error(`${place}: ${first.path} still moves to ${movedFrom.path}, which is to move to ${to}: ${advice}`)
+      const advice = `the agent reads this file again once that move is done; or first leave movedFrom out of ${movedFrom.path}, which leaves ${first.path} as it is`
+      throw new StillMovingError(
+        `${place}: ${first.path} still moves to ${movedFrom.path}, which is to move to ${to}: ${advice}`,
+      )
     }
   }
 

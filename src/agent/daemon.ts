@@ -8,7 +8,7 @@ import { endsWithin } from '../deadline.js'
 import { failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { fingerprint } from '../regular-file.js'
-import { Agent } from './agent.js'
+import { Agent, StillMovingError } from './agent.js'
 import type { OpenSource } from './agent-options.js'
 import { ConfigurationWatch } from './configuration-watch.js'
 import { hasRequired } from './directory-state.js'
@@ -61,6 +61,8 @@ export class Daemon {
   #configurationError: string | undefined
   /** Why the status could not be written. */
   #statusProblem: string | undefined
+  /** The fingerprint of a file that waits for the end of a move. */
+  #waitsForMove: string | undefined
   #reloadedAt: Date | undefined
   #process: ProcessIdentity | undefined
   #identity: string | undefined
@@ -109,6 +111,7 @@ export class Daemon {
       node,
       identity: () => this.#identity,
       metrics: metrics ?? noMetrics,
+      moved: () => void this.#retryRefused(),
       changed: () => this.#changed(),
     })
     const { notify } = options
@@ -197,6 +200,12 @@ export class Daemon {
     return this.#reloading
   }
 
+  /** With `reload: signal`, a file that has changed since waits for its own SIGHUP. */
+  async #retryRefused(): Promise<void> {
+    const seen = this.#waitsForMove
+    if (seen !== undefined && (await fingerprint(this.#agent.configuration.file)) === seen) await this.reload()
+  }
+
   /** Ends in order. Answers the directories whose disks do not answer, which keep this process: the agent's own, too. */
   async stop(): Promise<string[]> {
     this.#notifier?.stopping()
@@ -253,6 +262,7 @@ export class Daemon {
     this.#notifier?.reloading()
     const before = this.#agent.configuration
     const seen = await fingerprint(before.file)
+    this.#waitsForMove = undefined
     try {
       const after = await load()
       if (after.stateDirectory !== before.stateDirectory) {
@@ -272,6 +282,7 @@ export class Daemon {
       log.info({ configuration: after.file }, `${after.file} is in force`)
     } catch (error) {
       this.#configurationError = messageOf(error)
+      if (error instanceof StillMovingError) this.#waitsForMove = seen
       if (error instanceof ConfigurationError) logProblems(log, error)
       const about = error instanceof ConfigurationError ? `${before.file} is invalid` : messageOf(error)
       const message = `${about}; the previous configuration stays in force`

@@ -23,7 +23,7 @@ import { DirectoryWatch } from './watch-directories.js'
 import { MountWatch } from './watch-mounts.js'
 import { Workqueue, type Batch, type NewsTimes, type Pending, type QueueResult } from './workqueue.js'
 
-interface OperationsOptions extends Omit<AgentOptions, 'openSource'> {
+interface OperationsOptions extends Omit<AgentOptions, 'openSource' | 'moved'> {
   readonly states: DirectoryStates
   readonly configuration: () => AgentConfiguration
   readonly isOwed: (path: string) => boolean

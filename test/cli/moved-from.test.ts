@@ -55,6 +55,10 @@ await t.test('the agent keeps both paths up to date, through a crash, until the 
     [],
   )
   process.kill(pid, 'SIGKILL')
+  const third = { path: 'disk/third', contents, movedFrom: 'disk/sub/new', movedFromKeep: '1h' }
+  node.configure([third], { driftInterval: '1s' })
+  second.signal('SIGHUP')
+  t.match((await second.logged('ConfigurationInvalid')).msg, /disk\/old still moves to .*sub\/new.* stays in force$/)
   t.match(await holdfast(['remove', node.path('disk/old'), '--force', '--wait', '40s', '--lock-timeout', '30s']), {
     code: 0,
     stdout: `removed ${node.path('disk/old')}\n`,
@@ -63,6 +67,8 @@ await t.test('the agent keeps both paths up to date, through a crash, until the 
   t.match(await second.logged('Relocated'), { directory: node.path('disk/old'), state: 'done' })
   t.notOk(existsSync(node.path('disk/old')))
   await until('the status says nothing of it', async () => (await condition()) === undefined)
+  await until('the refused file comes into force once that move is done', () => node.read('disk/third/key') === '3')
+  t.notMatch((await node.run('status', '-o', 'json')).stdout, 'configurationInvalid')
   t.equal((await second.get('/readyz')).status, 200)
   mkdirSync(node.path('disk/old'))
   second.signal('SIGHUP')
