@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { errnoName } from '../native/errno.js'
 import { reasons, type Reason } from './reasons.js'
 
@@ -147,6 +148,12 @@ function ruleOf(code: string | undefined): ErrnoRule | undefined {
 export function adviceFor(code: string, access: 'read' | 'write' = 'write'): string | undefined {
   const rule = ruleOf(code)
   return access === 'read' ? (rule?.adviceToRead ?? rule?.advice) : rule?.advice
+}
+
+/** The advice for a call that failed because /proc is not mounted: those relative to a directory lead through /proc/self/fd. */
+export function adviceWithoutProc(code: unknown): string | undefined {
+  if (code !== 'ENOENT' || existsSync('/proc/self/fd')) return undefined
+  return '/proc is not mounted here: in this chroot or container, run mount -t proc proc /proc first'
 }
 
 const noDescriptor: readonly string[] = ['EMFILE', 'ENFILE']

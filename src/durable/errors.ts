@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { adviceFor, isSystemError, reasonForErrno, toError, type SystemError } from '../errors.js'
+import { adviceWithoutProc, adviceFor, isSystemError, reasonForErrno, toError, type SystemError } from '../errors.js'
 import type { Reason } from '../reasons.js'
 import type { Mount } from './file-system.js'
 import { mountAbove, rootMount } from '../mountinfo.js'
@@ -69,7 +69,12 @@ export function forgottenVolume(
 
 /** What to do about a system call on the way to a target that failed with this errno; undefined where nothing is known. */
 export function adviceAt(target: string, code: string, access?: 'read' | 'write'): string | undefined {
-  return umaskAdvice(code) ?? (code === 'EROFS' ? forgottenVolume(target) : undefined) ?? adviceFor(code, access)
+  return (
+    adviceWithoutProc(code) ??
+    umaskAdvice(code) ??
+    (code === 'EROFS' ? forgottenVolume(target) : undefined) ??
+    adviceFor(code, access)
+  )
 }
 
 /** The errno does not say which right is missing; the denied call and its path do. */

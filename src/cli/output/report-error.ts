@@ -1,6 +1,6 @@
 import { logProblems } from '../../config/log-problems.js'
 import type { ConfigurationError } from '../../config/problem.js'
-import { invalidInputOf } from '../../errors.js'
+import { adviceWithoutProc, invalidInputOf } from '../../errors.js'
 import { Exit } from '../words/exit-codes.js'
 import { createLogger, logFormats, logLevels } from './logger.js'
 import { isForPrograms, print } from './print.js'
@@ -25,8 +25,10 @@ function errorFacts(error: unknown): ErrorFacts {
     const value: unknown = Reflect.get(error, name)
     return typeof value === type ? { [name]: value } : {}
   }
+  const { path, code } = error as NodeJS.ErrnoException
+  const advice = path?.startsWith('/proc/') ? adviceWithoutProc(code) : undefined
   return {
-    message: error.message,
+    message: advice === undefined || error.message.includes(advice) ? error.message : `${error.message}; ${advice}`,
     ...field('code', 'string'),
     ...field('syscall', 'string'),
     ...field('path', 'string'),

@@ -1,6 +1,10 @@
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { bound } from '../../../src/durable/posix/limits.js'
+import { executable } from '../../project.js'
+import { scratch } from '../scratch.js'
 
 await t.test('a bound is a share of the files that the process may open, and at least one', (t) => {
   const script = `
@@ -13,20 +17,32 @@ await t.test('a bound is a share of the files that the process may open, and at 
   t.end()
 })
 
+const advice = '/proc is not mounted here: in this chroot or container, run mount -t proc proc /proc first'
 const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
-await t.test('the library can be imported where /proc is not mounted', { skip: !mayMount && 'needs root' }, (t) => {
-  const script = `
+await t.test(
+  'without /proc the library can be imported, and calls and commands say to mount it',
+  { skip: !mayMount && 'needs root' },
+  (t) => {
+    const script = `
     const library = await import(${JSON.stringify(new URL('../../../src/index.js', import.meta.url).href)})
     const call = library.replaceDirectory('/tmp/holdfast-without-proc/certs', { files: { a: '1' } })
-    console.log(JSON.stringify(await call.then(() => 'published', ({ name, code, published }) => [name, code, published])))`
-  const commands = 'umount --lazy /proc && exec "$0" --input-type=module --eval "$1"'
-  const { stdout, stderr } = spawnSync(
-    'unshare',
-    ['--mount', '--propagation', 'private', '/bin/sh', '-c', commands, process.execPath, script],
-    { encoding: 'utf8' },
-  )
-  t.equal(stderr, '')
-  t.same(JSON.parse(stdout), ['DurableWriteError', 'ENOENT', false])
-  t.end()
-})
+    const shown = ({ name, code, published, advice }) => [name, code, published, advice]
+    console.log(JSON.stringify(await call.then(() => 'published', shown)))`
+    const file = join(scratch(t), 'holdfast.yaml')
+    const directories = [{ path: 'certs', contents: [{ secret: 'a' }] }]
+    const kind = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration' }
+    const source = { namespace: 'demo', files: { path: 'objects' } }
+    writeFileSync(file, JSON.stringify({ ...kind, stateDirectory: 'state', source, directories }))
+    const commands =
+      'umount --lazy /proc && "$0" --input-type=module --eval "$1" && exec "$0" "$2" check --config "$3" --log-format text'
+    const { stdout, stderr } = spawnSync(
+      'unshare',
+      ['--mount', '--propagation', 'private', '/bin/sh', '-c', commands, process.execPath, script, executable, file],
+      { encoding: 'utf8' },
+    )
+    t.same(JSON.parse(stdout), ['DurableWriteError', 'ENOENT', false, advice])
+    t.match(stderr, new RegExp(`ERROR .*/proc/self/limits.*; ${advice}`))
+    t.end()
+  },
+)
