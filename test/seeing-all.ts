@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { usesOf } from '../src/durable/index.js'
 
 /**
- * On some test machines not even root may look at process 1. In a private mount namespace, a program finds its parent in the place of
+ * On some test machines not even root may look at process 1. In a mount namespace of its own, to which later mounts come, a program finds its parent in the place of
  * process 1, as the kernel tells of it.
  */
 const within = [
   '--mount',
   '--propagation',
-  'private',
+  'slave',
   'sh',
   '-c',
   'mount --bind "/proc/$PPID" /proc/1 && exec "$@"',

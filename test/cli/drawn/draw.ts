@@ -18,6 +18,9 @@ export interface Directory {
   readonly contents: readonly Secret[] | 'x' | 'y'
   readonly onDrop: 'keep' | 'remove'
   readonly history: number
+  /** An earlier content goes after a second. */
+  readonly ages?: true
+  readonly adopt?: true | 'replace'
   readonly movedFrom?: Path
   /** afterPublish, beforePublish. */
   readonly hook?: true
@@ -28,8 +31,11 @@ export type Step =
   | { readonly step: 'configure'; readonly agent: number; readonly directories: readonly Directory[] }
   | { readonly step: 'put' | 'delete'; readonly secret: Secret }
   | { readonly step: 'kill'; readonly agent: number }
-  /** The target goes; a file of the generator comes to an unconfigured path; `hold --for 1s`. */
-  | { readonly step: 'lose' | 'own' | 'hold'; readonly path: Path }
+  /**
+   * The target goes; a file of the generator comes to an unconfigured path; `hold --for 1s`; an empty disk is mounted over a configured
+   * directory's parent, and unmounted: what was there before is there again.
+   */
+  | { readonly step: 'lose' | 'own' | 'hold' | 'mount' | 'unmount'; readonly path: Path }
   | { readonly step: 'wait'; readonly milliseconds: number }
 
 /** All paths that a configuration has something to do with. */
@@ -80,7 +86,7 @@ export function drawSteps(seed: number): Step[] {
   while (steps.length < length) {
     const agent = below(agents)
     const all = now.flatMap(claimed)
-    const what = below(20)
+    const what = below(23)
     if (what < 9 || steps.length === 0) {
       const next = change(
         draw,
@@ -97,12 +103,23 @@ export function drawSteps(seed: number): Step[] {
     else if (what < 17) steps.push({ step: 'kill', agent })
     else if (what < 18) steps.push({ step: 'lose', path: one(paths) ?? 'a' })
     else if (what < 19) steps.push({ step: 'hold', path: one(paths) ?? 'a' })
+    else if (what < 21) steps.push({ step: 'mount', path: one(now.flat())?.path ?? 'a' })
+    else if (what < 22) steps.push({ step: 'unmount', path: mounted(steps) ?? 'a' })
     else {
       const path = one(paths.filter((each) => !all.includes(each)))
       if (path !== undefined) steps.push({ step: 'own', path })
     }
   }
   return steps
+}
+
+/** The path that a disk was mounted over last, and not unmounted. */
+function mounted(steps: readonly Step[]): Path | undefined {
+  const disks = steps.reduce<Path[]>((before, one) => {
+    if (one.step === 'mount') return [...before, one.path]
+    return one.step === 'unmount' ? before.filter((path) => path !== one.path) : before
+  }, [])
+  return disks.at(-1)
 }
 
 /** The next configuration of an agent: a directory comes, goes, is changed, or moves, and sometimes two things at once. */
@@ -132,7 +149,8 @@ function drawn({ below, chance }: Draw, path: Path): Directory {
     path,
     contents: chance(0.25) ? (chance(0.5) ? 'x' : 'y') : several.slice(0, 1 + below(2)),
     onDrop: chance(0.5) ? 'remove' : 'keep',
-    history: chance(0.5) ? 0 : 2,
+    ...(chance(0.5) ? { history: 0 } : { history: 2, ...(chance(0.5) && { ages: true }) }),
+    ...(chance(0.4) && { adopt: chance(0.8) ? 'replace' : true }),
     ...(chance(0.3) && { hook: true }),
     ...(chance(0.15) && { check: true }),
   }

@@ -7,8 +7,10 @@
  *   2. an old path is gone, once its directory is there
  *   3. what left the configuration is gone with `onDrop: remove`, and whole with `keep`; either, where another
  *      file came before this one was read
- *   4. what the generator has made itself is there, under whatever name
+ *   4. what the generator has made itself is there, under whatever name; but where the file says `adopt: replace`, rule 1 holds
+ *   5. beside a directory lie no more earlier contents than `history` says, and none longer than `historyMaxAge`
  */
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -20,8 +22,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { readTree } from '../../e2e/disk.js'
 import { removeTree } from '../../remove-tree.js'
 import { until } from '../../until.js'
@@ -37,6 +41,15 @@ type Life =
 
 type OnDrop = Directory['onDrop']
 
+/** Milliseconds between two looks at how long a sync takes; one may take as long. */
+const stallInterval = 500
+
+/** Another user's lives go without the disks that come and go. */
+const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
+
+/** The name of an earlier content. */
+const generation = /^\.holdfast-[0-9a-f]{16}\.\d+-/
+
 /** Milliseconds that a life may wait, beside its own `wait` steps: the delays of all files, and a machine that does much else. */
 const longest = 45_000
 
@@ -50,7 +63,11 @@ export class Played {
   readonly #texts = new Set<string>()
   /** The generator's own files, by path: their texts. */
   readonly #own = new Map<Path, string[]>()
+  /** The operator has consented that its own files go there; the agent may have done it, or not yet. */
+  readonly #consented = new Set<Path>()
+  readonly #mounted = new Set<Path>()
   #count = 0
+  #closed = false
   #deadline: number
   #heldUntil = 0
 
@@ -62,12 +79,32 @@ export class Played {
     mkdirSync(join(this.root, 'objects'))
     mkdirSync(join(this.root, 'hooks'))
     for (const path of paths) mkdirSync(join(this.root, 'disk', path), { recursive: true })
+    // Mounts below it reach the agents, too, each of which may have its own table of mounts.
+    if (mayMount) {
+      execFileSync('mount', ['--bind', join(this.root, 'disk'), join(this.root, 'disk')])
+      execFileSync('mount', ['--make-shared', join(this.root, 'disk')])
+    }
     for (const secret of secrets) this.#put(secret)
+    void this.#allowStalls()
+  }
+
+  /** Where the disk or the processors stand still for all, the life gets that time back: some machines stall for half a minute. */
+  async #allowStalls(): Promise<void> {
+    const probe = await open(join(this.root, 'probe'), 'w')
+    while (!this.#closed) {
+      const began = performance.now()
+      await probe.write('x', 0)
+      await probe.sync()
+      await sleep(stallInterval)
+      this.#deadline += Math.max(performance.now() - began - 2 * stallInterval, 0)
+    }
+    await probe.close()
   }
 
   /** @throws Error that names the broken rule */
   async play(steps: readonly Step[]): Promise<void> {
     for (const step of steps) await this.#take(step)
+    for (const path of this.#mounted) this.#unmount(path)
     const running = this.#agents.flatMap((agent, index) => (agent ? [index] : []))
     for (const secret of secrets) if (!this.#objects.has(secret)) this.#put(secret)
     await this.#holds('the last files hold', () => this.#wrongNow())
@@ -77,14 +114,18 @@ export class Played {
     await this.#until('the last hold is over', () => performance.now() > this.#heldUntil)
     for (const index of running) await this.#end(index)
     for (const index of running) this.#start(index)
-    await this.#holds('what has left is as its onDrop says', () => this.#wrongNow() ?? this.#wrongLeft())
+    const wrong = (): string | undefined => this.#wrongNow() ?? this.#wrongLeft() ?? this.#wrongHistory()
+    await this.#holds('what has left is as its onDrop says', wrong)
     // Ongoing work comes round once more.
     await this.#take({ step: 'wait', milliseconds: 1500 })
-    await this.#holds('and stays so', () => this.#wrongNow() ?? this.#wrongLeft())
+    await this.#holds('and stays so', wrong)
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     for (const agent of this.#agents) if (agent?.running) await agent.end('SIGKILL')
+    for (const path of this.#mounted) this.#unmount(path)
+    if (mayMount) spawnSync('umount', ['--lazy', join(this.root, 'disk')])
     removeTree(this.root)
   }
 
@@ -96,7 +137,14 @@ export class Played {
 
   /** All that a life waits for ends at the same time. */
   async #until(what: string, check: () => boolean): Promise<void> {
-    await until(what, check, { within: Math.max(this.#deadline - performance.now(), 0), every: 50 })
+    // The deadline moves on while the machine stands still.
+    for (;;) {
+      const before = this.#deadline
+      const within = Math.max(before - performance.now(), 0)
+      const outcome = await until(what, check, { within, every: 50 }).catch((error: unknown) => ({ error }))
+      if (typeof outcome !== 'object') return
+      if (this.#deadline === before) throw outcome.error
+    }
   }
 
   async #holds(what: string, wrong: () => string | undefined): Promise<void> {
@@ -137,10 +185,30 @@ export class Played {
         await holdfast(['hold', this.#target(step.path), '--for', '1s', '--lock-timeout', '0s'])
         this.#heldUntil = performance.now() + 1000
         return
+      case 'mount':
+        this.#mount(step.path)
+        return
+      case 'unmount':
+        this.#unmount(step.path)
+        return
       case 'wait':
         this.#deadline += step.milliseconds
-        await new Promise((resolve) => setTimeout(resolve, step.milliseconds))
+        await sleep(step.milliseconds)
     }
+  }
+
+  #mount(path: Path): void {
+    if (!mayMount || this.#mounted.has(path) || this.#own.has(path) || this.#lives.get(path)?.is !== 'configured')
+      return
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', join(this.root, 'disk', path)])
+    this.#mounted.add(path)
+  }
+
+  /** What the disk before it holds is old. An agent that has left the path meanwhile has seen nothing of it: the files say nothing of that. */
+  #unmount(path: Path): void {
+    if (!this.#mounted.delete(path)) return
+    execFileSync('umount', ['--lazy', join(this.root, 'disk', path)])
+    if (this.#lives.get(path)?.is !== 'configured') this.#lives.delete(path)
   }
 
   #target(path: Path): string {
@@ -166,6 +234,7 @@ export class Played {
     this.#now[agent] = directories
     for (const path of claimed(before)) this.#leave(path, wasRead)
     for (const directory of directories) {
+      if (directory.adopt === 'replace' && this.#own.delete(directory.path)) this.#consented.add(directory.path)
       this.#configured(directory.path, { is: 'configured', directory })
       if (directory.movedFrom) this.#configured(directory.movedFrom, { is: 'old', directory })
     }
@@ -188,11 +257,13 @@ export class Played {
     running.signal('SIGHUP')
   }
 
-  #document({ path, contents, movedFrom, hook, check, onDrop, history }: Directory): object {
+  #document({ path, contents, movedFrom, hook, check, onDrop, history, ages, adopt }: Directory): object {
     const target = this.#target(path)
     const script = 'cat "$0"/*/key > "$1.new" && mv "$1.new" "$1"'
     return {
       ...{ path: target, onDrop, history },
+      ...(ages && { historyMaxAge: '1s' }),
+      ...(adopt && { adopt }),
       contents:
         typeof contents === 'string'
           ? [{ secrets: { selector: `group=${contents}`, into: '{name}', optional: true } }]
@@ -234,6 +305,7 @@ export class Played {
 
   /** Only once the agents know that the path is not theirs: until then, it would be drift. */
   async #makeOwn(path: Path): Promise<void> {
+    if (this.#mounted.has(path)) return
     for (const index of this.#agents.keys()) await this.#inForce(index)
     mkdirSync(this.#target(path), { recursive: true })
     const text = `own ${++this.#count}`
@@ -300,10 +372,12 @@ export class Played {
     for (const [path, life] of this.#lives) {
       const found = readTree(this.#target(path))
       if (this.#own.has(path) || life.is === 'left') continue
+      if (this.#consented.has(path) && life.directory.adopt !== 'replace') continue
       if (life.is === 'configured' && show(found) !== show(this.#rendered(life.directory)))
         return `${path} must hold ${show(this.#rendered(life.directory))}, and holds ${show(found)}`
+      if (life.is === 'configured') this.#consented.delete(path)
       // Another program's file at the new path keeps the old one where it is.
-      if (life.is === 'old' && !this.#own.has(life.directory.path) && found)
+      if (life.is === 'old' && !this.#isForeign(life.directory.path) && found)
         return `${path} has moved to ${life.directory.path}, and must be gone; it holds ${show(found)}`
     }
     for (const [path, texts] of this.#own) {
@@ -314,9 +388,24 @@ export class Played {
     return undefined
   }
 
+  #isForeign(path: Path): boolean {
+    return this.#own.has(path) || this.#consented.has(path)
+  }
+
+  #wrongHistory(): string | undefined {
+    for (const [path, life] of this.#lives) {
+      if (life.is !== 'configured' || this.#isForeign(path)) continue
+      const { history, ages } = life.directory
+      const past = readdirSync(join(this.root, 'disk', path)).filter((name) => generation.test(name))
+      const most = ages ? 0 : history
+      if (past.length > most) return `beside ${path} may lie ${most} earlier contents, and there are ${past.join(', ')}`
+    }
+    return undefined
+  }
+
   #wrongHook(): string | undefined {
     for (const [path, life] of this.#lives) {
-      if (life.is !== 'configured' || !life.directory.hook || this.#own.has(path)) continue
+      if (life.is !== 'configured' || !life.directory.hook || this.#isForeign(path)) continue
       const file = join(this.root, 'hooks', path)
       const wanted = Object.entries(this.#rendered(life.directory))
         .sort()
@@ -329,7 +418,7 @@ export class Played {
 
   #wrongLeft(): string | undefined {
     for (const [path, life] of this.#lives) {
-      if (life.is !== 'left' || this.#own.has(path)) continue
+      if (life.is !== 'left' || this.#isForeign(path)) continue
       const found = readTree(this.#target(path))
       const is = (onDrop: OnDrop): boolean => life.onDrops.every((each) => each === onDrop)
       if (is('remove') && found) return `${path} left with onDrop: remove, and must be gone; it holds ${show(found)}`
