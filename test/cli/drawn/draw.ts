@@ -52,16 +52,26 @@ function configurations(steps: readonly Step[]): (readonly Directory[])[][] {
   })
 }
 
-/** What the agents accept: a path has one publisher, and none moves on that something may still move to. */
+/**
+ * What the agents accept: a path has one publisher, none moves on that something may still move to, and an agent moves only what no other
+ * one has published.
+ */
 function isValid(steps: readonly Step[]): boolean {
   const moved = new Set<Path>()
+  const publishers = new Map<Path, number>()
   return configurations(steps).every((both, index) => {
     const all = both.flatMap(claimed)
     const step = steps[index]
     if (step?.step === 'configure') {
       if (step.directories.length === 0) return false
       if (step.directories.some(({ movedFrom }) => movedFrom !== undefined && moved.has(movedFrom))) return false
-      for (const { path, movedFrom } of step.directories) if (movedFrom) moved.add(path)
+      const { agent } = step
+      if (step.directories.some(({ movedFrom }) => movedFrom && (publishers.get(movedFrom) ?? agent) !== agent))
+        return false
+      for (const { path, movedFrom } of step.directories) {
+        publishers.set(path, agent)
+        if (movedFrom) moved.add(path)
+      }
     }
     return new Set(all).size === all.length && !(step?.step === 'own' && all.includes(step.path))
   })
