@@ -4,6 +4,19 @@ import { ConnectionError } from './client.js'
 /** The request never reached the server's handlers: the client may send it again, with any method. */
 export class NotProcessed extends Error {}
 
+/** Says in one sentence why no connection came about to the proxy, which it names by host and port: its URL may hold a password. */
+export function proxyError(proxy: URL, error: unknown): ConnectionError {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const known = code === 'ECONNREFUSED' ? 'connection refused (ECONNREFUSED)' : explain(code, message)
+  const advice = 'check proxy-url in the kubeconfig, or HTTPS_PROXY and NO_PROXY in the environment'
+  const text = `${nameOf(proxy)}: ${known}; the API server was not asked: ${advice}`
+  return new ConnectionError(text, code === 'ETIMEDOUT' ? 'timeout' : 'connection', { cause: error })
+}
+
+export function nameOf(proxy: URL): string {
+  return `proxy ${proxy.protocol}//${proxy.host}`
+}
+
 /** Says in one sentence why no answer came from `server`. Messages name hosts and codes, never headers or bodies. */
 export function wrapConnectionError(server: string, error: unknown): ConnectionError {
   if (error instanceof ConnectionError) return error

@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import type { AccessSnapshot } from '../credentials/access.js'
 import { ConnectionError } from './client.js'
+import { nameOf, proxyError } from './connection-error.js'
 import { unlessAborted } from '../../deadline.js'
 import { addressOf } from './proxy.js'
 import { openTunnel } from './tunnel.js'
@@ -23,20 +24,20 @@ export async function dial(
   const { server, proxy } = access
   const target = addressOf(server)
   const opened: Socket[] = []
+  /** The connection has not got beyond the proxy. */
+  let atProxy = proxy
   const work = async (): Promise<Socket> => {
-    let socket = await openTcp(proxy ? addressOf(proxy) : target, opened)
-    if (proxy?.protocol === 'https:') {
-      const { host } = addressOf(proxy)
-      socket = await handshake({ socket, ...nameOptions(host) }, opened)
-    }
+    let socket = proxy ? await openProxy(proxy, opened) : await openTcp(target, opened)
+    if (proxy && server.protocol === 'https:') socket = await openTunnel(socket, proxy, target)
+    atProxy = undefined
     if (server.protocol !== 'https:') return socket
-    if (proxy) socket = await openTunnel(socket, proxy, target)
     return handshake(tlsOptions(access, socket, protocols), opened)
   }
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new ConnectionError(`${server.origin}: no connection within ${timeout} ms`, 'timeout'))
+      const where = atProxy ? nameOf(atProxy) : server.origin
+      reject(new ConnectionError(`${where}: no connection within ${timeout} ms`, 'timeout'))
     }, timeout)
   })
   const dialing = work()
@@ -59,6 +60,16 @@ const errors = new WeakMap<Socket, Error>()
  */
 export function errorSince(socket: Socket): Error | undefined {
   return errors.get(socket) ?? (socket.destroyed ? new Error('the server closed the connection') : undefined)
+}
+
+async function openProxy(proxy: URL, opened: Socket[]): Promise<Socket> {
+  const address = addressOf(proxy)
+  try {
+    const socket = await openTcp(address, opened)
+    return proxy.protocol === 'https:' ? await handshake({ socket, ...nameOptions(address.host) }, opened) : socket
+  } catch (error) {
+    throw proxyError(proxy, error)
+  }
 }
 
 function openTcp(address: { host: string; port: number }, opened: Socket[]): Promise<Socket> {

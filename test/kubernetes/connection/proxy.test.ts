@@ -90,7 +90,8 @@ void t.test('the client connects through a proxy of the kubeconfig', async (t) =
     `proxy http://${proxy.address} refused to connect to 127.0.0.1:${running.port} (HTTP status 407; the user name and password in the proxy URL are missing or wrong)`,
   )
   t.match(await failure(attempt({ ...cluster, 'proxy-url': 'http://127.0.0.1:1' })), {
-    message: /ECONNREFUSED/,
+    message:
+      /^proxy http:\/\/127\.0\.0\.1:1: connection refused \(ECONNREFUSED\); the API server was not asked: check proxy-url /,
   })
 })
 
