@@ -15,16 +15,26 @@ export interface PemBlock {
   readonly problem: string | undefined
 }
 
-const begin = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]{0,60})-----[ \t]*$/
+/** A label is of printable characters, with single spaces or hyphens between them (RFC 7468, 3). */
+const begin = /^-----BEGIN ((?=.{1,64}-----)[!-,.-~](?:[- ]?[!-,.-~])*)-----[ \t]*$/
+const indentedBegin = /^[ \t]+-----BEGIN /
 const base64Line = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** The blocks that begin at the start of a line. Text of another kind, DER say, gives none. */
+/**
+ * The blocks that begin at the start of a line, and indented ones behind them: a file that readers take for half of what it shows. Text of
+ * another kind, DER or YAML say, gives none.
+ */
 export function pemBlocks(content: Uint8Array): PemBlock[] {
   // One character for each byte: no byte is lost, and none can be refused.
   const lines = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('latin1').split(/\r?\n/)
   const blocks: PemBlock[] = []
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index] ?? ''
+    if (blocks.length > 0 && indentedBegin.test(line)) {
+      blocks.push(
+        faulty(labelOf(line.trimStart()), index + 1, 'its BEGIN line is indented: OpenSSL and Go read nothing of it'),
+      )
+    }
     if (!line.startsWith('-----BEGIN ')) continue
     const label = begin.exec(line)?.[1]
     if (label === undefined) {

@@ -8,7 +8,15 @@ import { looksLikeDer, pemBlocks } from '../src/pem.js'
 import { makeCertificate, makeKey, toDer } from './directories/make-certificates.js'
 import { holds } from './property.js'
 
-const label = fc.constantFrom('CERTIFICATE', 'PRIVATE KEY', 'EC PRIVATE KEY', 'X509 CRL', 'A')
+const label = fc.constantFrom(
+  'CERTIFICATE',
+  'PRIVATE KEY',
+  'EC PRIVATE KEY',
+  'X509 CRL',
+  'A',
+  'PKCS#11 PROVIDER URI',
+  'a-b/c',
+)
 const block = fc.record({
   label,
   der: fc.uint8Array({ minLength: 1, maxLength: 200 }),
@@ -17,7 +25,7 @@ const block = fc.record({
 /** A line of what stands around the blocks. */
 const noise = fc
   .string({ unit: 'binary', maxLength: 30 })
-  .filter((text) => !text.includes('\n') && !text.startsWith('-----BEGIN '))
+  .filter((text) => !text.includes('\n') && !text.trimStart().startsWith('-----BEGIN '))
 const documents = fc.record({
   parts: fc.array(fc.oneof(block, noise), { maxLength: 6 }),
   newline: fc.constantFrom('\n', '\r\n'),
@@ -45,6 +53,19 @@ function written(parts: readonly Part[], newline: string) {
   }
   return { text: Buffer.from(lines.map((line) => line + newline).join('')), blocks }
 }
+
+await t.test('pemBlocks counts an indented block behind others, which OpenSSL does not read, and none of YAML', (t) => {
+  const pem = linesOf({ label: 'CERTIFICATE', der: new Uint8Array([48, 0]), width: 64 }).join('\n')
+  const indented = pem.replaceAll(/^/gm, '  ')
+  const problems = (text: string) =>
+    pemBlocks(Buffer.from(text)).map(({ label, line, problem }) => [label, line, problem])
+  t.same(problems(`${pem}\n${indented}\n`), [
+    ['CERTIFICATE', 1, undefined],
+    ['CERTIFICATE', 4, 'its BEGIN line is indented: OpenSSL and Go read nothing of it'],
+  ])
+  t.same(problems(`ca: |\n${indented}\n`), [])
+  t.end()
+})
 
 await t.test('pemBlocks reads blocks back between any text, with any line width and line end', async (t) => {
   const property = fc.property(documents, ({ parts, newline }) => {
