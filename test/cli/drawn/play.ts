@@ -51,7 +51,7 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 const generation = /^\.holdfast-[0-9a-f]{16}\.\d+-/
 
 /** Milliseconds that a life may wait, beside its own `wait` steps: the delays of all files, and a machine that does much else. */
-const longest = 45_000
+const longest = 120_000
 
 export class Played {
   readonly root = mkdtempSync(join(tmpdir(), 'holdfast-drawn-'))
