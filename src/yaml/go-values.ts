@@ -1,6 +1,6 @@
 /*
  * From a parsed YAML document to the values that kubelet decodes: as go.yaml.in/yaml/v2 reads them without knowing their types
- * (decode.go), and sigs.k8s.io/yaml turns them into JSON. Most tags are refused, which they take.
+ * (decode.go), and sigs.k8s.io/yaml turns them into JSON.
  */
 import type * as Yaml from 'yaml'
 import { integerOf, resolvePlain, type PlainValue } from './go-scalars.js'
@@ -22,7 +22,10 @@ const typeTags: Readonly<Record<string, (value: PlainValue, text: string) => boo
   'tag:yaml.org,2002:null': (value) => value === null,
 }
 
-const collectionTags: readonly (string | undefined)[] = [undefined, 'tag:yaml.org,2002:map', 'tag:yaml.org,2002:seq']
+const binaryTag = 'tag:yaml.org,2002:binary'
+const mergeTag = 'tag:yaml.org,2002:merge'
+/** Its value must be a time there, and stays text. */
+const timeTag = 'tag:yaml.org,2002:timestamp'
 
 export interface ReadContents {
   /** Maps, lists, texts, numbers, booleans, null. */
@@ -119,7 +122,8 @@ class Reader {
   }
 
   #isMerge(key: Node): boolean {
-    return this.#yaml.isScalar(key) && key.value === '<<' && key.type === 'PLAIN' && key.tag === undefined
+    if (!this.#yaml.isScalar(key) || key.value !== '<<') return false
+    return key.tag === mergeTag || key.tag === '!' || (key.type === 'PLAIN' && key.tag === undefined)
   }
 
   #key(node: Node, map: Yaml.YAMLMap): string {
@@ -143,10 +147,22 @@ class Reader {
     // `!!str]` is a tag and the end of a list to the parser here, and a broken tag to kubelet's.
     if (tag !== undefined && text === '' && node.type === 'PLAIN') throw this.#error('a YAML tag without a value', node)
     if (tag === textTag || (tag === undefined && node.type !== 'PLAIN')) return text
+    if (tag === binaryTag) return this.#binary(text, node)
+    // A tag of any other kind makes text of a scalar, and nothing of a collection.
+    if (tag !== undefined && tag !== timeTag && !Object.hasOwn(typeTags, tag)) return text
     const value = this.#plain(text)
     if (value !== undefined && tag !== undefined && typeTags[tag]?.(value, text) !== true)
-      throw this.#error('a YAML tag that holdfast does not support: remove it', node)
+      throw this.#error('a YAML tag that does not fit its value: remove it', node)
     return value
+  }
+
+  /** The library refuses a base64 that Go's decoder refuses; JSON then has a mark for each byte that is not UTF-8. */
+  #binary(text: string, node: Yaml.Scalar): string {
+    const base64 = text.replaceAll(/[\r\n]/g, '')
+    if (/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64)) {
+      return Buffer.from(base64, 'base64').toString('utf8')
+    }
+    throw this.#error('a !!binary value that is not base64', node)
   }
 
   #within<T>(alias: Yaml.Alias, read: (target: Yaml.Node) => T): T {
@@ -163,9 +179,6 @@ class Reader {
   }
 
   #inside<T>(node: Yaml.YAMLMap | Yaml.YAMLSeq, read: () => T): T {
-    if (!collectionTags.includes(node.tag)) {
-      throw this.#error('a YAML tag that holdfast does not support: remove it', node)
-    }
     this.#open.add(node)
     const value = read()
     this.#open.delete(node)

@@ -2,6 +2,7 @@
 import type * as Yaml from 'yaml'
 import { hasExactNumbers, numberFrom } from './exact-number.js'
 import type { PlainValue } from './go-scalars.js'
+import { refuseCharacters, refusePlaces } from './go-scanner.js'
 import { readContents } from './go-values.js'
 import { parseText, YamlError, type Position } from './parse.js'
 import { readJson } from './read.js'
@@ -21,9 +22,6 @@ export type Path = readonly (string | number)[]
 
 /** The spaces that Go accepts before JSON (unicode.IsSpace): a byte order mark is none, and makes YAML of it. */
 const startsAsJson = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*\{/
-
-/** The YAML library refuses them wherever they stand (go.yaml.in/yaml/v2, readerc.go). */
-const refusedCharacter = /[^\t\n\r -~\u0085\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
 
 /**
  * kubelet takes what starts with `{` for JSON and for nothing else. Of YAML it reads the first document, even an empty one.
@@ -71,13 +69,13 @@ function withJsonOnly<T>(read: () => T): T {
 }
 
 async function readAsYaml(text: string): Promise<ManifestText> {
-  const refused = refusedCharacter.exec(text)
-  if (refused) throw new YamlError('not valid YAML (a control character)', positionIn(text, refused.index))
+  refuseCharacters(text)
   const parsed = await parseText(text, 'manifest')
   const { documents, yaml, positionOf } = parsed
   const [first, ...others] = documents
   const [error] = first?.errors ?? []
   if (error) throw new YamlError(`not valid YAML (${error.code})`, positionOf(error.pos[0]))
+  if (first) refusePlaces(text, first, parsed)
   const { value, repeated } = readContents(first?.contents ?? null, parsed)
   const filled = others.filter(({ contents, errors }) => errors.length > 0 || !isEmpty(yaml, contents))
   if (value === null && filled.length > 0) {
@@ -105,9 +103,4 @@ function offsetAt(yaml: typeof Yaml, document: Yaml.Document.Parsed | undefined,
     if (yaml.isNode(node) && node.range) return node.range[0]
   }
   return document?.contents?.range[0] ?? 0
-}
-
-function positionIn(text: string, offset: number): Position {
-  const lines = text.slice(0, offset).split('\n')
-  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
 }

@@ -62,11 +62,55 @@ const tags: readonly KubeletCase[] = [
     runs: true,
   },
   { what: 'a number that is tagged as text', text: withMetadata('annotations: {a: !!str 8080}'), runs: true },
+  { what: 'bytes as text', text: withMetadata('annotations: {a: !!binary aGk=}'), runs: true },
+  {
+    what: 'bytes that are none',
+    text: withMetadata('annotations: {a: !!binary "?"}'),
+    runs: false,
+    refusal: /line 3, column 49: a !!binary value that is not base64/,
+  },
+  { what: 'an unknown tag, which makes text', text: withMetadata('annotations: {a: !mine 80, b: ! 80}'), runs: true },
+  { what: 'a tag of a mapping', text: withMetadata('annotations: !!omap {a: b}'), runs: true },
   {
     what: 'a tag up to the end of the list',
     text: withMetadata('finalizers: [!!str]'),
     runs: false,
     refusal: /a YAML tag/,
+  },
+]
+
+const inList = (item: string): string => withContainer(`args: [${item}]`)
+
+/** Places that YAML 1.2 reads in another way than kubelet. */
+const places: readonly KubeletCase[] = [
+  {
+    what: 'a line of a tab',
+    text: plain.replace('metadata', '\t\nmetadata'),
+    runs: false,
+    refusal: /line 3, column 1: not valid YAML \(a tab\)/,
+  },
+  { what: 'a tab in a block of text', text: withSpec('x: |\n    a\n    \tb'), runs: true },
+  { what: 'a tab at the end of a line', text: plain.replace('metadata:', 'metadata:\t'), runs: true },
+  {
+    what: 'a carriage return in a line',
+    text: withContainer('args: [a\rb: c]'),
+    runs: false,
+    refusal: /ends a line to kubelet alone/,
+  },
+  {
+    what: 'a line separator in a line',
+    text: withSpec('x:\n   \u2028hostPID: true'),
+    runs: true,
+    refusal: /ends a line to kubelet alone/,
+  },
+  { what: 'a question mark in a list', text: inList('a?b'), runs: false, refusal: /that kubelet may split: quote it/ },
+  { what: 'a quoted one', text: inList('"a?b"'), runs: true },
+  { what: 'a name of a field without a space', text: inList('{a:,b}'), runs: false, refusal: /kubelet may split/ },
+  {
+    what: 'an anchor whose name is no word',
+    text: withSpec('x: &é a'),
+    runs: false,
+    refusal: /an anchor whose name is no word/,
   },
 ]
 
@@ -139,7 +183,18 @@ const stricter: readonly KubeletCase[] = [
     runs: true,
     refusal: /a field stands twice/,
   },
-  { what: 'a tag', text: withMetadata('annotations: {a: !!binary aGk=}'), runs: true, refusal: /a YAML tag/ },
+  {
+    what: 'a byte order mark inside of the text',
+    text: plain.replace('metadata', '\ufeffmetadata'),
+    runs: false,
+    refusal: /a byte order mark inside/,
+  },
+  {
+    what: 'a time that is tagged as one',
+    text: withMetadata('annotations: {a: !!timestamp 2001-01-01}'),
+    runs: true,
+    refusal: /a YAML tag that does not fit/,
+  },
   {
     what: 'a tag without a value',
     text: withMetadata('annotations: {a: !!str }'),
@@ -171,6 +226,7 @@ export const kubeletCases: readonly KubeletCase[] = [
   ...numbers,
   ...shapes,
   ...tags,
+  ...places,
   ...documents,
   ...stricter,
 ]

@@ -1,0 +1,81 @@
+/*
+ * Places that the YAML library of Kubernetes reads in another way than the parser here, which follows YAML 1.2: tabs, line breaks, and
+ * unquoted text inside of brackets (go.yaml.in/yaml/v2 v2.4.3, scannerc.go). Such a text is refused: nobody means what it says there.
+ */
+import type * as Yaml from 'yaml'
+import { YamlError, type ParsedText, type Position } from './parse.js'
+
+/** The library refuses them wherever they stand (readerc.go). */
+const refusedCharacter = /[^\t\n\r -~\u0085\u00a0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
+
+/** YAML 1.1 ends a line at each of these. */
+const otherBreak = /\r(?!\n)|[\u0085\u2028\u2029]/
+
+/** The library drops it at the start of a line, and keeps it elsewhere. */
+const laterMark = /(?<=[^])\ufeff/
+
+/** Before its first character in a line, and behind `- `, `? ` and `: ` there, the library takes no tab for a space. */
+const tab = /^ *\t|^ *(?:[-?:] *)+\t/gm
+
+/** The characters that the library takes for the name of an anchor. */
+const anchorName = /^[-\w]+$/
+
+/** Inside of brackets, the library ends unquoted text there, or reads a colon as the end of a name. */
+const splitText = /[?[\]{},]|^:|:$|\s:/
+
+/** The characters of a field's name that the library searches for its colon. */
+const longestName = 1_024
+
+/** @throws YamlError for a character, whatever stands around it */
+export function refuseCharacters(text: string): void {
+  const refusals = [
+    [refusedCharacter, 'not valid YAML (a control character)'],
+    [otherBreak, 'a character that ends a line to kubelet alone: remove it'],
+    [laterMark, 'a byte order mark inside of the text: remove it'],
+  ] as const
+  for (const [pattern, problem] of refusals) {
+    const found = pattern.exec(text)
+    if (found) throw new YamlError(problem, positionIn(text, found.index))
+  }
+}
+
+/** @throws YamlError for the first place in the document that the library would read in another way */
+export function refusePlaces(text: string, document: Yaml.Document.Parsed, parsed: ParsedText): void {
+  const { yaml, positionOf } = parsed
+  const scalars: Yaml.Scalar[] = []
+  const refuse = (offset: number, problem: string): never => {
+    throw new YamlError(problem, positionOf(offset))
+  }
+  yaml.visit(document, {
+    Node: (key, node, path) => {
+      const [from = 0, to = 0] = node.range ?? []
+      const name = yaml.isAlias(node) ? node.source : node.anchor
+      if (name !== undefined && !anchorName.test(name)) refuse(from, 'an anchor whose name is no word')
+      if (!yaml.isScalar(node)) return
+      if (key === 'key' && to - from >= longestName) refuse(from, 'a field whose name is too long')
+      if (node.type !== 'PLAIN') scalars.push(node)
+      else if (path.some((outer) => yaml.isCollection(outer) && outer.flow === true)) {
+        const isWhole = !splitText.test(text.slice(from, to)) && !(key === 'key' && /^:\S/.test(text.slice(to, to + 2)))
+        if (!isWhole) refuse(from, 'unquoted text inside of brackets that kubelet may split: quote it')
+      }
+    },
+  })
+  for (const { index, 0: found } of text.matchAll(tab)) {
+    const offset = index + found.length - 1
+    const around = scalars.find(({ range }) => range && range[0] < offset && offset < range[1])
+    if (!around || !isContent(around, index, found, text)) refuse(offset, 'not valid YAML (a tab)')
+  }
+}
+
+/** Whether the tab belongs to the text of a scalar that is not plain; in a block, it must stand behind its indentation. */
+function isContent({ type, range }: Yaml.Scalar, index: number, found: string, text: string): boolean {
+  if (type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE') return true
+  const lines = text.slice(range?.[0], range?.[1]).split('\n').slice(1)
+  const first = lines.find((line) => line.trim() !== '') ?? ''
+  return index > (range?.[0] ?? 0) && found.search(/[^ ]/) >= first.search(/[^ ]/)
+}
+
+function positionIn(text: string, offset: number): Position {
+  const lines = text.slice(0, offset).split('\n')
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
+}

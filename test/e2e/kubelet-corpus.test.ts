@@ -1,0 +1,132 @@
+/** kubelet's own decoder and validation judge manifests of real control planes, and changes of them that people make. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual, promisify } from 'node:util'
+import t from 'tap'
+import { asMap, asText, type JsonMap } from '../../src/static-pods/json.js'
+import { encodeManifest, parseManifest, refuseUnrunnable } from '../../src/static-pods/pod/manifest.js'
+import { replaying, seed } from '../seed.js'
+import { corpus } from '../static-pods/pod/manifest-corpus.js'
+import { mutated } from '../static-pods/pod/mutated-manifests.js'
+import { findProgram } from './assets.js'
+import { workingDirectory } from './guard.js'
+import { judge } from './kubelet-judge.js'
+
+t.setTimeout(240_000)
+
+/** Of each seed. */
+const count = Number(process.env.HOLDFAST_MANIFESTS ?? '300')
+
+async function errorOf(text: string): Promise<string | undefined> {
+  try {
+    refuseUnrunnable(await parseManifest(Buffer.from(text), 'web.yaml'), 'web.yaml')
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'InvalidInput') throw error
+    return error.message
+  }
+}
+
+/** What kubeadm itself writes. */
+async function kubeadmManifests(): Promise<string[]> {
+  const directory = join(workingDirectory, 'kubeadm')
+  mkdirSync(directory)
+  const kubeadm = await findProgram('kubeadm')
+  const env = { ...process.env, KUBEADM_INIT_DRYRUN_DIR: directory }
+  for (const phase of [
+    ['control-plane', 'all', '--kubernetes-version=v1.35.4'],
+    ['etcd', 'local'],
+  ])
+    await promisify(execFile)(kubeadm, ['init', 'phase', ...phase, '--dry-run'], { env })
+  return readdirSync(directory).map((name) => readFileSync(join(directory, name), 'utf8'))
+}
+
+const texts = [...Object.values(corpus), ...(await kubeadmManifests())]
+
+await t.test('kubelet and holdfast take each manifest of the corpus', async (t) => {
+  const { refusals } = await judge(t, texts)
+  for (const [index, text] of texts.entries()) {
+    t.equal(refusals[index], undefined, `kubelet: ${text.slice(0, 80)}`)
+    t.equal(await errorOf(text), undefined, `holdfast: ${text.slice(0, 80)}`)
+  }
+  t.equal(texts.length, 9)
+})
+
+function byUid(pods: readonly JsonMap[]): Map<string, JsonMap> {
+  return new Map(pods.map((pod) => [asText(asMap(pod.metadata)?.uid) ?? '', pod]))
+}
+
+/** How often each occurs, the most frequent first. */
+function counted(words: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return [...counts].sort(([, a], [, b]) => b - a).map(([word, times]) => `${times} × ${word}`)
+}
+
+/** kubelet's words without the names and values in them. */
+function ruleOf(refusal: string): string {
+  const [, list = refusal] = /invalid pod: \[?(.*)/s.exec(refusal) ?? []
+  return list
+    .replaceAll(/\[\d+\]/g, '[]')
+    .replace(/(Invalid|Unsupported) value: (?:"[^"]*"|[^:]*)/, '$1 value')
+    .slice(0, 110)
+}
+
+for (const from of replaying ? [seed] : [1, seed]) {
+  await t.test(
+    `holdfast publishes no changed manifest that kubelet cannot decode, HOLDFAST_SEED=${from}`,
+    async (t) => {
+      const drawn = mutated(texts, count, from)
+      const { refusals, pods } = await judge(
+        t,
+        drawn.map(({ text }) => text),
+      )
+      const errors = await Promise.all(drawn.map(({ text }) => errorOf(text)))
+      const isInvalid = (refusal: string | undefined) => refusal?.includes('invalid pod: ') === true
+      const torn = drawn.flatMap(({ text }, index) =>
+        refusals[index] !== undefined && !isInvalid(refusals[index]) && errors[index] === undefined
+          ? [`${refusals[index]}\n${text}`]
+          : [],
+      )
+      t.strictSame(torn.slice(0, 3), [], `of ${count}, holdfast publishes ${torn.length} that kubelet cannot decode`)
+      const missed = refusals.filter((refusal, index) => isInvalid(refusal) && errors[index] === undefined)
+      t.comment(
+        `kubelet refuses ${refusals.filter(Boolean).length}, ${refusals.filter(isInvalid).length} of them by validation`,
+      )
+      t.comment(
+        `validation refuses and holdfast publishes ${missed.length}`,
+        ...counted(missed.map((refusal) => ruleOf(refusal ?? ''))),
+      )
+      const stricter = errors.filter((error, index) => error !== undefined && refusals[index] === undefined)
+      t.comment(
+        `holdfast refuses and kubelet takes ${stricter.length}`,
+        ...counted(stricter.map((error) => (error ?? '').replace(/^web\.yaml: (?:line \d+, column \d+: )?/, ''))),
+      )
+
+      if (process.env.DUMP) writeFileSync(process.env.DUMP, JSON.stringify({ drawn, refusals, errors }))
+      const taken = drawn.filter((_, index) => refusals[index] === undefined && errors[index] === undefined)
+      const written = await Promise.all(
+        taken.map(async ({ text }) => {
+          const manifest = await parseManifest(Buffer.from(text), 'web.yaml')
+          return encodeManifest(manifest, manifest.uid)
+        }),
+      )
+      const again = await judge(t, written)
+      t.strictSame(
+        again.refusals.filter((refusal) => refusal !== undefined),
+        [],
+        'kubelet takes what holdfast writes',
+      )
+      const [before, after] = [byUid(pods), byUid(again.pods)]
+      const compared = taken.filter(({ uid }) => before.has(uid))
+      const changed = compared.filter(({ uid }) => !isDeepStrictEqual(after.get(uid), before.get(uid)))
+      t.strictSame(
+        changed.slice(0, 3),
+        [],
+        `and makes the same pod of it: ${changed.length} of ${compared.length} are another`,
+      )
+      t.ok(compared.length > count / 10, `${compared.length} pods were compared`)
+    },
+  )
+}
