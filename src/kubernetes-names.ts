@@ -44,6 +44,22 @@ export function isIdentifier(text: string, longest: number): boolean {
   return text.length <= longest && /^[-\w.:+/=~]+$/.test(text)
 }
 
+/** The value of a label, which may be empty. */
+export function isLabelValue(text: string): boolean {
+  return text.length <= longestLabel && /^(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?)?$/.test(text)
+}
+
+/** The key of a label: a name, or a DNS subdomain, a slash and a name. */
+export function isQualifiedName(text: string): boolean {
+  const [name = '', prefix, ...others] = text.split('/').reverse()
+  return others.length === 0 && name !== '' && isLabelValue(name) && (prefix === undefined || isObjectName(prefix))
+}
+
+/** The name of a port (IANA_SVC_NAME). */
+export function isPortName(text: string): boolean {
+  return /^(?=.*[a-z])(?!.*--)[a-z0-9](?:[-a-z0-9]{0,13}[a-z0-9])?$/.test(text)
+}
+
 /** The namespace of events about a Node, which is in none. */
 export const nodeEventsNamespace = 'default'
 

@@ -1,13 +1,16 @@
 /** kubelet's own decoder judges the manifests that holdfast accepts as Pods, and those that it writes. */
+import { execFile } from 'node:child_process'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { asMap, asText, type JsonMap } from '../../src/static-pods/json.js'
 import { encodeManifest, parseManifest, refuseUnrunnable } from '../../src/static-pods/pod/manifest.js'
+import { project } from '../project.js'
 import { replaying, seed } from '../seed.js'
 import { run } from '../static-pods/command.js'
+import { brokenPods, soundPods } from '../static-pods/pod/broken-pods.js'
 import { jsonValues, manifestWith, podFields, values, type DrawnManifest } from '../static-pods/pod/drawn-manifests.js'
 import { kubeletCases } from '../static-pods/pod/kubelet-cases.js'
 import { workingDirectory } from './guard.js'
@@ -74,6 +77,20 @@ await t.test('kubelet judges each manifest as the table says', async (t) => {
     kubeletCases.map(({ text }) => text),
   )
   for (const [index, { what, runs }] of kubeletCases.entries()) t.equal(refusals[index] === undefined, runs, what)
+})
+
+await t.test('kubelet refuses each broken pod of the list, and takes each sound one', async (t) => {
+  const pods = [...brokenPods, ...soundPods]
+  // kubelet's source keeps one pod of a name.
+  const texts = pods.map(({ pod }, index) => JSON.stringify(pod).replace('"name":"web"', `"name":"web-${index}"`))
+  const { refusals } = await judge(t, texts)
+  for (const [index, { what }] of pods.entries())
+    t.equal(refusals[index] === undefined, index >= brokenPods.length, `${what}: ${refusals[index] ?? 'taken'}`)
+})
+
+await t.test("the table of the fields' types is what Kubernetes' own OpenAPI says", async (t) => {
+  const generator = join(project, 'scripts/pod-types.mjs')
+  await t.resolves(promisify(execFile)(process.execPath, [generator, '--check']))
 })
 
 for (const from of replaying ? [seed] : [1, seed]) {

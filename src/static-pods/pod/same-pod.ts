@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { digitsOf } from '../../yaml/exact-number.js'
 import { asMap, type JsonMap } from '../json.js'
 import type { Manifest } from './manifest.js'
+import { parseQuantity } from './quantity.js'
 
 /** Apart from metadata.uid, which each installer gives in its own way. */
 export function isSamePod(a: Manifest, b: Manifest): boolean {
@@ -44,24 +45,10 @@ function normal(value: unknown, key: string): unknown {
   return (value === false || value === 0) && zeroIsAbsent.has(key) ? undefined : value
 }
 
-const binary = { Ki: 1, Mi: 2, Gi: 3, Ti: 4, Pi: 5, Ei: 6 }
-const decimal = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
-
-/** A quantity as a number and a power of ten: `1000m` and `1` are equal. Any other value stays as it is. */
+/** A quantity in one form: `1000m` and `1` are equal. Any other value stays as it is. */
 function quantity(value: unknown): unknown {
+  const read = parseQuantity(value)
+  if (read !== undefined) return read.digits === 0n ? '0' : `${read.digits}e${read.power}`
   const text = digitsOf(value) ?? value
-  if (typeof text !== 'string') return normal(value, '')
-  const parts = /^([+-]?)(\d*)\.?(\d*)(?:([KMGTPE]i)|([eE][+-]?\d{1,3})|([numkMGTPE]?))$/.exec(text)
-  const [, sign, whole = '', fraction = '', two, exponent, ten = ''] = parts ?? []
-  if (parts === null || whole + fraction === '') return text
-  const factor = two === undefined ? 1n : 1024n ** BigInt(binary[two as keyof typeof binary])
-  let digits = BigInt(whole + fraction) * factor
-  let power =
-    (exponent === undefined ? decimal[ten as keyof typeof decimal] : Number(exponent.slice(1))) - fraction.length
-  if (digits === 0n) return '0'
-  while (digits % 10n === 0n) {
-    digits /= 10n
-    power++
-  }
-  return `${sign === '-' ? '-' : ''}${digits}e${power}`
+  return typeof text === 'string' ? text : normal(value, '')
 }
