@@ -124,7 +124,7 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
       const bytes = await readNodeFile(disk.fs, path, { follow: true })
       if (bytes === undefined) continue
       const manifest = await parseManifest(bytes, path)
-      if (manifest.name === pod) found.push({ path, text: Buffer.from(bytes).toString('utf8'), manifest })
+      if (manifest.name === pod) found.push({ path, text: manifest.source, manifest })
     } catch {
       // Kubelet ignores it, too.
       unreadable += 1

@@ -11,8 +11,8 @@ interface Edit {
 }
 
 /**
- * The text with `value` at a path of mappings, of which the last may be missing. undefined where it is written in a way that this
- * cannot change, such as an alias. The caller reads the result again: only its own reader knows what a text means.
+ * The text with `value` at a path of mappings in its first document; the last of them may be missing. undefined where it is written in a
+ * way that this cannot change, such as an alias. The caller reads the result again: only its own reader knows what a text means.
  */
 export async function withTextAt(
   text: string,
@@ -21,8 +21,8 @@ export async function withTextAt(
   dialect: Dialect,
 ): Promise<string | undefined> {
   const { yaml, documents } = await parseText(text, dialect)
-  const document = documents.find(({ contents }) => yaml.isMap(contents))
-  const map = document?.getIn(path.slice(0, -2), true)
+  let map: unknown = documents[0]?.contents
+  for (const step of path.slice(0, -2)) map = yaml.isMap(map) ? pairOf(yaml, map, step)?.value : undefined
   if (!yaml.isMap(map)) return undefined
   const [name = '', key = ''] = path.slice(-2)
   const edit = editIn(yaml, text, map, name, key, value)
@@ -40,8 +40,9 @@ function editIn(yaml: typeof Yaml, text: string, map: Yaml.YAMLMap, name: string
     : replacement(yaml, known, JSON.stringify(value))
 }
 
+/** Of a field that stands twice, the last counts. */
 function pairOf(yaml: typeof Yaml, map: Yaml.YAMLMap, key: string): Yaml.Pair | undefined {
-  return map.items.find((pair) => yaml.isScalar(pair.key) && pair.key.value === key)
+  return map.items.findLast((pair) => yaml.isScalar(pair.key) && pair.key.value === key)
 }
 
 /** A value that is missing has no text at all: then a space sets the new one apart from its colon. */

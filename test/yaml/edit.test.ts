@@ -31,10 +31,16 @@ const rows: readonly [string, string, string | undefined][] = [
   ['null', 'metadata:\n  annotations: null\n', 'metadata:\n  annotations: {"k/e.y": "v"}\n'],
   ['JSON', '{"metadata":{"name":"x"}}', '{"metadata":{"annotations": {"k/e.y": "v"}, "name":"x"}}'],
   [
-    'the second of two documents',
-    '---\n---\nmetadata:\n  name: x\n',
-    '---\n---\nmetadata:\n  "annotations": {"k/e.y": "v"}\n  name: x\n',
+    'the first of two documents',
+    'metadata:\n  name: x\n---\nmetadata:\n  name: y\n',
+    'metadata:\n  "annotations": {"k/e.y": "v"}\n  name: x\n---\nmetadata:\n  name: y\n',
   ],
+  [
+    'the last of a field that stands twice',
+    'metadata: {a: b}\nmetadata:\n  annotations: {a: b}\n  annotations: {k/e.y: w, k/e.y: x}\n',
+    'metadata: {a: b}\nmetadata:\n  annotations: {a: b}\n  annotations: {k/e.y: w, k/e.y: "v"}\n',
+  ],
+  ['an empty first document', '---\n---\nmetadata:\n  name: x\n', undefined],
   ['an alias', 'a: &a {b: c}\nmetadata:\n  annotations: *a\n', undefined],
   ['no such mapping', 'kind: Pod\n', undefined],
 ]

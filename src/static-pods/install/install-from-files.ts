@@ -5,7 +5,7 @@ import { messageOf } from '../../errors.js'
 import { InvalidInput, late } from '../failure.js'
 import { dryRun, install } from './install.js'
 import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
-import { encodeManifest, parseManifest, refuseUnrunnable, withRevision } from '../pod/manifest.js'
+import { parseManifest, refuseUnrunnable, withRevision, writeManifest } from '../pod/manifest.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { readLocalTree } from './local-tree.js'
 import { revisionName } from '../names.js'
@@ -99,7 +99,7 @@ export async function planFromFiles({
   refuseUnrunnable(read, path)
   // kubeadm's manifests and most others have none.
   const manifest = read.revision === undefined ? withRevision(read, revision.number) : read
-  const manifests = [{ name, content: encodeManifest(manifest, manifest.uid), manifest }]
+  const manifests = [{ name, content: await writeManifest(manifest, manifest.uid), manifest }]
   const { files, directories } = revision.resources
     ? await readResources(revision.resources, words)
     : { files: new Map<string, never>(), directories: [] }

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../errors.js'
+import { withTextAt } from '../../yaml/edit.js'
 import { encodeJson } from '../../yaml/exact-number.js'
 import { readManifestText, type ManifestText } from '../../yaml/manifest-text.js'
 import { YamlError } from '../../yaml/parse.js'
@@ -11,6 +13,8 @@ import { findTypeFault } from './type-faults.js'
 /** A Pod as a manifest holds it: checked as far as kubelet would refuse it. */
 export interface Manifest {
   readonly pod: JsonMap
+  /** The text that was read, whatever was changed in `pod` since. */
+  readonly source: string
   readonly name: string
   /** undefined: kubelet's default. */
   readonly namespace: string | undefined
@@ -27,7 +31,8 @@ export interface Manifest {
  * @throws InvalidInput unless the text is one whole Pod; the message quotes nothing of the text
  */
 export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
-  const text = await readText(bytes, place)
+  const source = decode(bytes, place)
+  const text = await readText(source, place)
   const { value, positionAt } = text
   const pod = asMap(value)
   if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; it must hold a Pod`)
@@ -53,6 +58,7 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
   }
   return {
     pod,
+    source,
     name,
     namespace: asText(metadata.namespace),
     revision: asText(asMap(metadata.labels)?.revision),
@@ -64,21 +70,34 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
 
 const refused = 'kubelet would refuse the pod'
 
-/** @throws InvalidInput */
-async function readText(bytes: Uint8Array, place: string): Promise<ManifestText> {
+/**
+ * The text of a file. A byte order mark stays: it decides whether kubelet takes the text for JSON.
+ * @throws InvalidInput
+ */
+function decode(bytes: Uint8Array, place: string): string {
+  const [first, second] = bytes
+  const isBig = first === 0xfe && second === 0xff
+  const encoding = isBig || (first === 0xff && second === 0xfe) ? 'utf-16le' : 'utf-8'
   try {
-    // A byte order mark decides whether kubelet takes the text for JSON.
-    return await readManifestText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    const inOrder = isBig ? Buffer.from(bytes).swap16() : bytes
+    return new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(inOrder)
+  } catch {
+    throw new InvalidInput(`${place}: it is not UTF-8 text, nor UTF-16 with a byte order mark`)
+  }
+}
+
+/** @throws InvalidInput */
+async function readText(source: string, place: string): Promise<ManifestText> {
+  try {
+    return await readManifestText(source)
   } catch (error) {
     const position = error instanceof YamlError ? error.position : undefined
     const what =
-      error instanceof TypeError
-        ? 'it is not UTF-8 text'
-        : error instanceof RangeError
-          ? 'it is nested too deeply'
-          : position && error instanceof YamlError
-            ? `line ${position.line}, column ${position.column}: ${error.problem}`
-            : messageOf(error)
+      error instanceof RangeError
+        ? 'it is nested too deeply'
+        : position && error instanceof YamlError
+          ? `line ${position.line}, column ${position.column}: ${error.problem}`
+          : messageOf(error)
     throw new InvalidInput(`${place}: ${what}`)
   }
 }
@@ -113,17 +132,48 @@ export function withRevision(manifest: Manifest, revision: number): Manifest {
 
 /** The pod with other metadata.uid (undefined: none) and further annotations, as the JSON that kubelet reads. */
 export function encodeManifest(
-  { pod }: Manifest,
+  manifest: Manifest,
   uid: string | undefined,
   annotations: Readonly<Record<string, string>> = {},
 ): Uint8Array {
+  return Buffer.from(`${encodeJson(changedPod(manifest, uid, annotations))}\n`)
+}
+
+/** The same in the text as its author wrote it, with its comments; as JSON where the text cannot be changed so. */
+export async function writeManifest(
+  manifest: Manifest,
+  uid: string | undefined,
+  annotations: Readonly<Record<string, string>> = {},
+): Promise<Uint8Array> {
+  const pod = changedPod(manifest, uid, annotations)
+  const read = async (text: string) => asMap((await readManifestText(text).catch(() => undefined))?.value)
+  const [before, after] = [asMap((await read(manifest.source))?.metadata) ?? {}, asMap(pod.metadata) ?? {}]
+  const places = ['labels', 'annotations'].flatMap((map) =>
+    Object.entries(asMap(after[map]) ?? {}).map(
+      ([key, value]) => [[map, key], value, asMap(before[map])?.[key]] as const,
+    ),
+  )
+  let text: string | undefined = manifest.source
+  for (const [place, value, known] of [...places, [['uid'], after.uid, before.uid] as const]) {
+    if (text !== undefined && typeof value === 'string' && value !== known)
+      text = await withTextAt(text, ['metadata', ...place], value, 'manifest')
+  }
+  const isWhole = text !== undefined && isDeepStrictEqual(await read(text), pod)
+  return text !== undefined && isWhole ? Buffer.from(text) : encodeManifest(manifest, uid, annotations)
+}
+
+function changedPod(
+  { pod }: Manifest,
+  uid: string | undefined,
+  annotations: Readonly<Record<string, string>>,
+): JsonMap {
   const metadata = asMap(pod.metadata) ?? {}
   const others = Object.entries(metadata).filter(([field]) => field !== 'uid')
   const changed = Object.fromEntries(uid === undefined ? others : [...others, ['uid', uid]])
   if (Object.keys(annotations).length > 0) {
     changed.annotations = { ...asMap(metadata.annotations), ...annotations }
   }
-  return Buffer.from(`${encodeJson({ ...pod, metadata: changed })}\n`)
+  return { ...pod, metadata: changed }
 }
 
 function shown(value: unknown): string {

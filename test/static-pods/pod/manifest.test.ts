@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isObjectName } from '../../../src/kubernetes-names.js'
 import { parseRevision, revisionOf, revisionsNamedIn } from '../../../src/static-pods/names.js'
-import { encodeManifest, parseManifest } from '../../../src/static-pods/pod/manifest.js'
+import { encodeManifest, parseManifest, withRevision, writeManifest } from '../../../src/static-pods/pod/manifest.js'
 import { needsOwnUid } from '../../../src/static-pods/kubelet.js'
 import { substitute } from '../../../src/static-pods/install/object-files.js'
 
@@ -72,6 +72,45 @@ spec:
   t.equal(manifest.uid, 'to-be-cleared')
   const other = JSON.parse(Buffer.from(encodeManifest(manifest, 'new', { a: 'b' })).toString()) as object
   t.match(other, { metadata: { uid: 'new', annotations: { a: 'b', octal: '0644' } } })
+})
+
+await t.test('writeManifest changes the text as its author wrote it', async (t) => {
+  const head = 'apiVersion: v1\nkind: Pod # of ours\nmetadata:\n'
+  const rest = 'spec:\n  # The web.\n  containers: [{name: web, image: "web:1"}] # one\n  x: 0x20000000000001\n'
+  const read = (text: string) => parseManifest(Buffer.from(text), 'x')
+  const written = async (text: string, uid?: string) =>
+    Buffer.from(await writeManifest(withRevision(await read(text), 7), uid, { a: 'b' })).toString()
+  t.equal(
+    await written(`${head}  name: web # its name\n${rest}`),
+    `${head}  "annotations": {"a": "b"}\n  "labels": {"revision": "7"}\n  name: web # its name\n${rest}`,
+  )
+  t.equal(
+    await written(`${head}  labels:\n    app: web\n  uid: old\n  name: web\n  annotations: {a: c}\n${rest}`, 'new'),
+    `${head}  labels:\n    "revision": "7"\n    app: web\n  uid: "new"\n  name: web\n  annotations: {a: "b"}\n${rest}`,
+  )
+  const json = `{\n  "apiVersion": "v1", "kind": "Pod",\n  "metadata": {"name": "web"},\n  "spec": {"containers": [{"name": "web", "image": "web:1"}], "x": 1.50}\n}\n`
+  const labels = '"annotations": {"a": "b"}, "labels": {"revision": "7"}, '
+  t.equal(await written(json), json.replace('{"name": "web"},', `{${labels}"name": "web"},`))
+
+  const aliased = `${head}  name: web\n  labels: &l {app: web}\n  annotations: *l\n${rest}`
+  const fallback = await written(aliased)
+  t.match(JSON.parse(fallback), {
+    metadata: { labels: { app: 'web', revision: '7' }, annotations: { app: 'web', a: 'b' } },
+  })
+  t.match(fallback, /"x":9007199254740993/, 'with every digit')
+})
+
+await t.test('parseManifest reads UTF-16 with a byte order mark, as kubelet does', async (t) => {
+  const text = '\ufeffapiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: é, image: b}]}\n'
+  const little = Buffer.from(text, 'utf16le')
+  for (const bytes of [little, Buffer.from(little).swap16()]) {
+    const manifest = await parseManifest(bytes, 'x')
+    t.match(manifest, { name: 'web', pod: { spec: { containers: [{ name: 'é' }] } } })
+    const [written] = [Buffer.from(await writeManifest(withRevision(manifest, 7), undefined))]
+    t.equal((await parseManifest(written, 'x')).revision, '7')
+  }
+  await t.rejects(parseManifest(little.subarray(2), 'x'), { message: /not UTF-8 text, nor UTF-16/ })
+  await t.rejects(parseManifest(little.subarray(0, -1), 'x'), { message: /not UTF-8 text, nor UTF-16/ })
 })
 
 await t.test('substitute replaces words in bytes of any kind, in their order', (t) => {
