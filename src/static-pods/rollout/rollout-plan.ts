@@ -8,7 +8,7 @@ import { InvalidInput, StaticPodError } from '../failure.js'
 import { hostPathUsers } from '../host-path-users.js'
 import { asMap } from '../json.js'
 import { newUid } from '../kubelet.js'
-import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from '../pod/manifest.js'
+import { encodeManifest, parseManifest, refuseUnrunnable, writeManifest, type Manifest } from '../pod/manifest.js'
 import { contentAnnotationPrefix, parseRevision, rolloutAnnotation } from '../names.js'
 import { listManifests, readNodeFile } from '../node-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
@@ -84,7 +84,7 @@ export async function planRollout(request: RolloutRequest, disk: Disk, log: Log)
   let isNewPod = false
   const manifests: RolledManifest[] = []
   for (const { place, manifest } of request.manifests) {
-    const planned = rolled(place, manifest, live, request, isNewTree)
+    const planned = await rolled(place, manifest, live, request, isNewTree)
     named.add(planned.manifest.name)
     isNewPod ||= planned.isNew
     // Every pod that reads a new tree has to start again.
@@ -200,13 +200,13 @@ async function liveManifests(directory: string, disk: Disk, log: Log): Promise<L
   return live
 }
 
-function rolled(
+async function rolled(
   place: string,
   manifest: Manifest,
   live: readonly LiveManifest[],
   { allowOlder }: RolloutRequest,
   isNewTree: boolean,
-): { manifest: RolledManifest; isSame: boolean; isNew: boolean } {
+): Promise<{ manifest: RolledManifest; isSame: boolean; isNew: boolean }> {
   const same = live.filter((other) => other.manifest && isSameName(other.manifest, manifest))
   const [current, twin] = same
   if (twin) {
@@ -236,7 +236,7 @@ function rolled(
   const uid = manifest.uid === undefined ? undefined : newUid()
   // The pod runs with the content that a hook has named, unless it is to read another directory: which ones lie there, no name tells.
   const annotations = isNewTree ? {} : contentAnnotations(current?.manifest)
-  const next = encodeManifest(manifest, uid, { ...annotations, [rolloutAnnotation]: mark })
+  const next = await writeManifest(manifest, uid, { ...annotations, [rolloutAnnotation]: mark })
   const isSame = current?.manifest !== undefined && isSamePod(withoutAnnotation(current.manifest), manifest)
   const rolledManifest = {
     name,

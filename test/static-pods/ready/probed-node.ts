@@ -34,11 +34,12 @@ export async function probedNode(t: Test) {
   const answer = { status: 200 }
   const server = createServer({ requestCert: true, rejectUnauthorized: false }, (request, response) => {
     const isKnown = 'authorized' in request.socket && request.socket.authorized === true
-    const live = JSON.parse(JSON.stringify({ text: readFileSync(node.live(), 'utf8') })) as { text: string }
+    // A rollout keeps the comment above the JSON.
+    const live = readFileSync(node.live(), 'utf8').replace(/^# .*\n/, '')
     const isPods = request.url === '/pods'
     const isMirrorPod = request.url === '/api/v1/namespaces/kube-system/pods/web-n1'
     response.statusCode = (isPods || isMirrorPod) && !isKnown ? 401 : answer.status
-    const metadata = live.text.startsWith('{') ? (JSON.parse(live.text) as { metadata: object }).metadata : {}
+    const metadata = live.startsWith('{') ? (JSON.parse(live) as { metadata: object }).metadata : {}
     const annotations = {
       ...('annotations' in metadata ? (metadata.annotations as object) : {}),
       'kubernetes.io/config.source': 'file',

@@ -100,7 +100,8 @@ export class RolledNode {
       this.pods.map((pod) => {
         const text = readFileSync(this.live(pod), 'utf8')
         if (text === this.text(pod, 1)) return [pod, '1']
-        const { metadata, spec } = JSON.parse(text) as {
+        // The comment above the JSON stays.
+        const { metadata, spec } = JSON.parse(text.replace(/^# .*\n/, '')) as {
           metadata: { annotations?: Record<string, string> }
           spec: { containers: { image: string }[] }
         }
