@@ -9,6 +9,10 @@ if (process.argv[2] === 'agent') process.on('SIGHUP', () => {})
 // directories and lock files. Programs that it starts inherit the rest of the umask.
 process.umask(process.umask() & 0o077)
 
+// One signal of a command has as many listeners as there are objects under way. From the eleventh on, Node would print a warning of a leak
+// between the lines that other programs parse.
+require('node:events').defaultMaxListeners = 0
+
 // At SIGUSR1 Node opens its inspector on 127.0.0.1:9229, where every user of the machine, and every pod with hostNetwork, may run code in
 // this process. A listener takes the signal away from Node. It stays to the end: without one, the signal would end the process.
 process.on('SIGUSR1', () => {})

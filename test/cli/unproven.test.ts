@@ -125,6 +125,7 @@ const claims = {
   monitor: {
     args: [
       'monitor',
+      '--ready-for=0s',
       '--revision=7',
       '--target-name=web',
       ...pod,

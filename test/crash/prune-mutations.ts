@@ -10,7 +10,7 @@ export const prunes: readonly Mutation[] = [
     'prune: files go before the renames are durable': drop('removeAll', 'syncRemovals 1/2'),
     'prune: no fsync where a predecessor has removed all': move('removeAll', 'return 1/2', 'syncRemovals 1/2'),
     'prune: no fsync after the removal': drop('removeAll', 'syncRemovals 2/2'),
-    'prune: the last known good revision goes, too': without('verdicts', 'byLink'),
+    'prune: the last known good revision goes, too': becomes(undefined, 'verdicts', 'get'),
   }),
   ...caught([model('static pod: prune, after another program has replaced the live manifest')], {
     'prune: what names a revision is not synced': drop('prune', 'syncVerdicts'),

@@ -44,9 +44,13 @@ export const staticPods: readonly Mutation[] = [
       `if (found) await this.fs.removeFile(parent, name)
         await this.fs.rename(`,
     ),
-    'monitor: its manifest goes before the link is made': move('Watch.#ready', '#leave', 'recordLastKnownGood'),
+    'monitor: its manifest goes before the link is made': move(
+      'MonitoredRevision.ready',
+      '#leave',
+      'recordLastKnownGood',
+    ),
     'monitor: a link that is visible is not made durable': quoted(
-      'Watch.#ready',
+      'MonitoredRevision.ready',
       'await recordLastKnownGood(',
       'if ((await lastKnownGood(request, disk)) !== revision) await recordLastKnownGood(',
     ),
@@ -55,7 +59,7 @@ export const staticPods: readonly Mutation[] = [
     'last known good: what the link leads to is not synced': drop('recordLastKnownGood', 'isCommitted'),
   }),
   ...caught([model('static pod: fallback meets install')], {
-    'monitor: no lock while it decides': drop('Watch.look', 'undefined 1/2'),
+    'monitor: no lock while it decides': becomes(undefined, 'MonitoredRevision.around', '#lock'),
   }),
   ...caught([model('static pod: fallback to the newest older revision')], {
     'fallback: no link to what becomes live': drop('fallBack', 'leadLink'),

@@ -60,7 +60,16 @@ await t.test(
     const kubeconfig = namespace.kubeconfig({ token: await namespace.token(account) })
     const monitor = () =>
       run([
-        ...['monitor', '--revision=7', '--ready-exec=true', '-o', 'json', `--kubeconfig=${kubeconfig}`, ...about],
+        ...[
+          'monitor',
+          '--ready-for=0s',
+          '--revision=7',
+          '--ready-exec=true',
+          '-o',
+          'json',
+          `--kubeconfig=${kubeconfig}`,
+          ...about,
+        ],
         ...[`--resource-dir=${node.resources}`, `--manifests-dir=${node.manifests}`],
       ])
     const own = { lastFailedCount: 2, currentRevision: 6, targetRevision: 7 }

@@ -195,7 +195,7 @@ await t.test('monitor asks for the mirror pod', async (t) => {
   const live = join(site.manifests, 'web-pod.yaml')
   const installed = readFileSync(live)
   const flags = (kubeconfig: string): string[] => [
-    ...['monitor', '--revision=7', '--target-name=web', `--node-name=${nodeName}`, '-o', 'json'],
+    ...['monitor', '--ready-for=0s', '--revision=7', '--target-name=web', `--node-name=${nodeName}`, '-o', 'json'],
     ...[`--resource-dir=${site.resources}`, `--manifests-dir=${site.manifests}`, `--kubeconfig=${kubeconfig}`],
   ]
   const absent = await run([...flags(cluster.adminKubeconfig), '--fallback-timeout-duration=1ms'])

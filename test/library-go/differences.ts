@@ -57,7 +57,7 @@ const monitor = [
   },
   {
     libraryGo: 'ready is what that check says',
-    holdfast: 'three successes in a row, one second apart',
+    holdfast: 'no failure for `--ready-for`: 10 s, or half of the timeout',
     why: 'the old pod may still answer',
     tested: ['test/static-pods/monitor/monitor.test.ts', 'ready three times in a row'],
   },

@@ -11,7 +11,7 @@ import type { Outcome, Scene } from './scene.js'
 const commands = {
   installer: () => ['install', '--kubeconfig=KUBECONFIG'],
   prune: () => ['prune'],
-  'startup-monitor': () => ['monitor'],
+  'startup-monitor': () => ['monitor', '--ready-for=0s'],
   // Its configuration names its files, not its flags.
   'cert-syncer': (scene) => ['sync', `--config=${configuration(scene)}`],
 } satisfies Record<Case['command'], (scene: Scene) => string[]>

@@ -93,7 +93,7 @@ export class StaticPod {
   /** `holdfast monitor` of a revision that was just installed. `timeout` is a Go duration. */
   monitor(revision: number, timeout: string): Promise<Ended> {
     return holdfast(this.node.space, [
-      ...['monitor', `--revision=${revision}`, `--target-name=${this.options.name}`],
+      ...['monitor', '--ready-for=3s', `--revision=${revision}`, `--target-name=${this.options.name}`],
       ...[`--resource-dir=${resources}`, `--manifests-dir=${manifestDirectory}`],
       ...[`--installer-lock-file=${this.lock}`, `--fallback-timeout-duration=${timeout}`],
       ...[`--ready-url=http://127.0.0.1:${this.port}/readyz`, ...this.node.kubelet.probeFlags()],

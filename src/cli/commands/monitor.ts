@@ -41,7 +41,7 @@ export function monitorCommand(io: Io): Command {
   const command = addKlogOptions(new Command('monitor'))
     .summary('watch a new revision; fall back to the last known good one')
     .description(
-      `Watches the revision that was just installed. Ready three times in a row: the monitor records it as the last known good one. Not
+      `Watches the revision that was just installed. Ready for --ready-for: the monitor records it as the last known good one. Not
 ready in time: the monitor puts back the manifest of the last known good revision, or of the newest older one that is intact,
 with annotations that say why. Then it removes its own manifest, NAME-startup-monitor-pod.yaml. It may be killed
 at any instant and started again; the timeout runs on.
@@ -102,7 +102,9 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   const log = options.logFilePath ? logToFile(pathArgument(options.logFilePath), standard) : standard
   const { operatorStatus, kubeconfig } = options
   if (operatorStatus && !kubeconfig) throw new UsageError('--operator-status needs --kubeconfig')
-  const { probes, apis } = await openProbes(readinessSettings(options, io.env), revision, io.env, log)
+  const timeout = options.fallbackTimeoutDuration
+  const settings = readinessSettings(options, timeout, io.env)
+  const { probes, apis } = await openProbes(settings, revision, io.env, log)
   const [api] = apis
   const { OperatorStatus } = await import('../../static-pods/monitor/operator-status.js')
   const request: MonitorRequest = {
@@ -110,7 +112,8 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     ...places,
     resourceDirectory: pathArgument(resourceDir ?? ''),
     manifestLock: installerLockFile ? pathArgument(installerLockFile) : undefined,
-    timeout: options.fallbackTimeoutDuration,
+    timeout,
+    readyFor: settings.readyFor,
     probes,
     keepOwnManifest: options.keepOwnManifest === true,
     operator: api && operatorStatus && new OperatorStatus(api, operatorStatus, nodeNameOf(options, io.env) ?? '', log),

@@ -7,7 +7,7 @@ import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { reportOptions, requireFlags, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { isNamed, reportOptions, requireFlags, requireProvenOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
 import { interruptible } from '../signals.js'
@@ -28,10 +28,10 @@ interface RolloutOptions extends OutputOptions, ReadinessFlags {
 
 /** `holdfast rollout MANIFEST …` */
 export function rolloutCommand(io: Io): Command {
-  const command = new Command('rollout')
+  const command: Command = new Command('rollout')
     .summary('change static pods one after the other; take all back if one does not become ready')
     .description(
-      `Makes each MANIFEST live, and watches its pod. Ready three times in a row: the next one. Not ready in time: every manifest goes back
+      `Makes each MANIFEST live, and watches its pod. Ready for --ready-for: the next one. Not ready in time: every manifest goes back
 to what it was before, byte for byte, and the exit code is 1. With --resources, the content of DIR takes the place of --resource-dir in the
 same rollout; the old directory stays, out of sight, until every pod is ready and no process uses it, and the way back exchanges the two again.
 
@@ -76,7 +76,30 @@ Exit codes: 0 every pod is ready, or nothing to do, 1 taken back, or not known t
 known to be durable, 75 another rollout is under way,
 or another program holds a lock (then --resume goes on).`,
     )
-    .action((manifests: string[], options: RolloutOptions) => runRollout(io, manifests, options))
+    .action((manifests: string[], options: RolloutOptions) => {
+      if (options.resume) refuseFlags(command)
+      return runRollout(io, manifests, options)
+    })
+}
+
+/** Flags that count for a resume, too. */
+const ofResume = new Set([
+  'resume',
+  'takeBack',
+  'podManifestDir',
+  ...reportOptions().map((option) => option.attributeName()),
+])
+
+/** @throws UsageError for a flag that a resume would ignore: the state file says how the rollout goes on */
+function refuseFlags(command: Command): void {
+  const ignored = command.options.find(
+    (option) => isNamed(command, option.attributeName()) && !ofResume.has(option.attributeName()),
+  )
+  if (ignored === undefined) return
+  throw new UsageError(
+    `--resume goes on as the flags of the interrupted rollout said: leave out ${ignored.long ?? ''}, or name the manifests and all ` +
+      'flags again, without --resume: the same rollout then goes on with them',
+  )
 }
 
 async function runRollout(io: Io, paths: readonly string[], options: RolloutOptions): Promise<void> {
@@ -129,7 +152,7 @@ async function requestOf(
   if ((resources === undefined) !== (resourceDir === undefined)) {
     throw new UsageError('--resources and --resource-dir go together: what is new, and where the pods read it')
   }
-  const readiness = readinessSettings(options, io.env)
+  const readiness = readinessSettings(options, options.timeout, io.env)
   const [{ readManifests }, { readRolloutTree }] = await Promise.all([
     import('../../static-pods/rollout/rollout-plan.js'),
     import('../../static-pods/rollout/rollout-tree.js'),

@@ -1,14 +1,12 @@
-import { lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import { lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isPublicationError } from '../../errors.js'
+import { readMounted } from '../../mounted-volume.js'
 import { UsageError } from '../words/exit-codes.js'
 import { examineFrom, type FoundFile, orRefuse } from './read-file.js'
 
 /** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here. */
 const mostFiles = 10_000
-
-/** Attempts to publish one version of a mounted volume; it changes once in minutes. */
-const mostTries = 5
 
 /** A directory's files, by relative path; none of their content has been read. */
 export interface FoundTree {
@@ -18,9 +16,7 @@ export interface FoundTree {
 }
 
 /**
- * Hands a directory's files to `publish`. Of a volume as kubelet mounts it, with a `..data` link behind its names, these are the files
- * that its readers see: those behind that link, all of one version. Where that version is replaced and removed while `publish`
- * reads it, this hands the next one over.
+ * Hands a directory's files to `publish`, or those of a mounted volume's version.
  * @throws UsageError for an unfit source: no directory, a symbolic link or special file in it, an empty directory, a name that
  *   is not UTF-8, too many files
  */
@@ -35,26 +31,11 @@ export async function withTree<T>(
     const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it leads to' : 'not a directory'
     throw new UsageError(`--from ${root} is ${what}`)
   }
-  for (let tries = 1; ; tries++) {
-    const version = mountedVersion(root)
-    try {
-      return await publish(findFiles(version === undefined ? root : join(root, version), signal))
-    } catch (error) {
-      if (version === undefined || isPublished(error) || tries === mostTries) throw error
-      // A volume's writer points the link elsewhere before it removes the old version: without a new link, the error stands.
-      if (mountedVersion(root) === version) throw error
-    }
-  }
+  return readMounted(root, (directory) => publish(findFiles(directory, signal)), isPublished)
 }
 
 function isPublished(error: unknown): boolean {
   return isPublicationError(error) && error.published
-}
-
-/** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
-function mountedVersion(root: string): string | undefined {
-  const target = orElse('', () => readlinkSync(join(root, '..data')))
-  return /^\.\.[^/]+$/.test(target) ? target : undefined
 }
 
 /** The answer of a look, or `otherwise` where it fails. */

@@ -9,7 +9,7 @@ import type { Probe } from '../../static-pods/ready/readiness.js'
 import { UsageError } from './exit-codes.js'
 import { openApi, openApiWays, type ApiFlags } from '../content/open-api.js'
 import { type Command, Option } from './option.js'
-import { parseName } from './option-values.js'
+import { parseDuration, parseName } from './option-values.js'
 import { nodeNameOf, nodeNameOption, requireFlags } from './options.js'
 import { pathArgument } from './target.js'
 
@@ -21,6 +21,7 @@ export interface ReadinessFlags {
   readonly readyUrl?: readonly URL[]
   readonly readyCa?: string
   readonly readyExec?: readonly string[]
+  readonly readyFor?: number
   readonly kubeletUrl?: URL
   readonly kubeletCa?: string
   readonly kubeletCert?: string
@@ -38,6 +39,10 @@ export function addReadinessOptions(command: Command): Command {
       '--ready-exec <command>',
       'ready when /bin/sh -c COMMAND exits with 0; REVISION is in its environment',
     ).argParser(collectCommands),
+    new Option(
+      '--ready-for <duration>',
+      'how long it must answer so, without a failure, within the timeout (default: 10s; half of the timeout, if that is shorter)',
+    ).argParser(parseDuration),
     new Option('--kubelet-url <url>', 'ask this kubelet for the pod: https://NODE:10250').argParser(parseUrl),
     new Option('--kubelet-ca <file>', 'certificate authorities for --kubelet-url, PEM'),
     new Option('--kubelet-cert <file>', 'client certificate for --kubelet-url, PEM'),
@@ -74,8 +79,19 @@ function collectCommands(text: string, before: readonly string[] = []): string[]
   return [...before, text]
 }
 
-/** The flags, checked together, with absolute paths: as a file can keep them. @throws UsageError */
-export function readinessSettings(flags: ReadinessFlags, env: NodeJS.ProcessEnv): ReadinessSettings {
+/** Milliseconds for which a pod must answer, where no flag says so. */
+const usualReadyFor = 10_000
+
+/** The flags, checked together, with absolute paths: as a file can keep them. `timeout`: the command's. @throws UsageError */
+export function readinessSettings(
+  flags: ReadinessFlags,
+  timeout: number,
+  env: NodeJS.ProcessEnv,
+): ReadinessSettings & { readonly readyFor: number } {
+  const { readyFor = Math.min(usualReadyFor, timeout / 2) } = flags
+  if (readyFor > 0 && readyFor >= timeout) {
+    throw new UsageError('--ready-for must be shorter than the timeout: a pod needs time to start before it answers')
+  }
   const { readyUrl = [], readyExec = [], kubeconfig, kubeletUrl } = flags
   const path = (text: string | undefined): string | null => (text ? pathArgument(text) : null)
   if (flags.readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
@@ -99,6 +115,7 @@ export function readinessSettings(flags: ReadinessFlags, env: NodeJS.ProcessEnv)
   const nodeName = kubeconfig ? nodeNameOf(flags, env) : undefined
   if (kubeconfig) requireFlags({ '--node-name (or NODE_NAME)': nodeName })
   return {
+    readyFor,
     urls: readyUrl.map(({ href }) => href),
     authority: path(flags.readyCa),
     commands: readyExec,

@@ -2,6 +2,7 @@
 import { basename, resolve } from 'node:path'
 import { Deadline } from '../../deadline.js'
 import { messageOf } from '../../errors.js'
+import { readMounted } from '../../mounted-volume.js'
 import { InvalidInput, late } from '../failure.js'
 import { dryRun, install } from './install.js'
 import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
@@ -131,7 +132,7 @@ async function readResources(
   root: string,
   words: Substitutions,
 ): Promise<{ files: Map<string, PlannedFile>; directories: readonly string[] }> {
-  const { files, directories } = await readLocalTree(root)
+  const { files, directories } = await readMounted(root, readLocalTree)
   const planned = [...files].map(([path, { content }]): [string, PlannedFile] => {
     const mode = fileMode(path.startsWith('secrets/'), basename(path))
     return [path, { content: substitute(content, words), mode }]

@@ -123,12 +123,14 @@ async function revisionStep(
   const equal = changes.length === 0
   if (equal && (await disk.isCommitted(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
   const places = { manifestDirectory, resourceDirectory: dirname(path), pod }
-  const naming = (await revisionsOfManifests(disk.fs, places, log)).naming(revision)
+  const live = await revisionsOfManifests(disk.fs, places, log)
+  const naming = live.naming(revision)
+  const user = naming ?? live.unreadable
   // No pod runs from it: a torn leftover, or one without proof of durability, gets fresh inodes.
-  if (naming === undefined) return { publish: [directory], kept: [] }
+  if (user === undefined) return { publish: [directory], kept: [] }
   if (!equal) {
     throw new StaticPodError(
-      `${path} exists and differs (${shown(changes)}), and ${naming.path} ${naming.isCertain ? 'names it' : 'is not readable as a pod, and may name it'}: ` +
+      `${path} exists and differs (${shown(changes)}), and ${user} ${naming ? 'names it' : 'is not readable as a pod, and may name it'}: ` +
         `a running pod may use it, so holdfast leaves it alone; install under a new revision`,
     )
   }

@@ -3,7 +3,6 @@
  * manifest of the last known good one takes its place. Everything that it decides, it decides under the manifest lock, from
  * what the manifest directory says at that moment; so it may be killed at any instant and started again.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { Disk } from '../../durable/index.js'
@@ -22,25 +21,14 @@ import {
 } from './last-known-good.js'
 import { parseManifest, type Manifest } from '../pod/manifest.js'
 import { readNodeFile } from '../node-files.js'
-import { askAll, lookInterval, successes, type Probe } from '../ready/readiness.js'
+import { watch, type Proof, type Watched, type WatchTiming } from '../ready/watch.js'
 import type { OperatorStatus } from './operator-status.js'
 import { WatchStart } from './watch-start.js'
 
-/** Milliseconds; tests make them smaller. */
-interface MonitorTiming {
-  /** Between two looks; library-go's. */
-  readonly interval: number
-}
-
-const monitorTiming: MonitorTiming = { interval: lookInterval }
-
-export interface MonitorRequest extends StaticPodPlaces {
+export interface MonitorRequest extends StaticPodPlaces, Proof {
   readonly revision: number
-  /** Milliseconds. */
-  readonly timeout: number
   /** undefined: the monitor takes no manifest lock. */
   readonly manifestLock: string | undefined
-  readonly probes: readonly Probe[]
   /** Whether the monitor's own manifest stays. */
   readonly keepOwnManifest: boolean
   /** Hears when the revision is ready; undefined: the monitor reports to no operator. */
@@ -69,31 +57,21 @@ interface Means {
   readonly disk: Disk
   readonly log: Log
   readonly signal: AbortSignal
-  readonly timing?: MonitorTiming
+  readonly timing?: Partial<WatchTiming>
 }
 
 /** @throws DurableWriteError where a decision could not be written; the signal's reason when it aborts in between */
 export async function monitor(request: MonitorRequest, means: Means): Promise<MonitorOutcome> {
-  const { signal, timing = monitorTiming } = means
-  const watch = new Watch(request, means)
-  for (;;) {
-    signal.throwIfAborted()
-    const start = performance.now()
-    const outcome = await watch.look()
-    if (outcome !== undefined) return outcome
-    // A probe may take longer than the interval; a rest there always is.
-    const rest = Math.max(timing.interval / 10, timing.interval - (performance.now() - start))
-    await sleep(rest, undefined, { signal }).catch(() => signal.throwIfAborted())
-  }
+  return watch(new MonitoredRevision(request, means), means)
 }
 
 /** Where the lock file's directory takes no writes: it is read-only, immutable or full, or its disk fails. */
 const unwritable = new Set(['EROFS', 'EPERM', 'EACCES', 'ENOSPC', 'EDQUOT', 'EIO', 'EUCLEAN'])
 
-class Watch {
-  #inARow = 0
+class MonitoredRevision implements Watched<MonitorOutcome> {
+  readonly proof: Proof
+  readonly fields: object
   #isLockMissing = false
-  #reported = ''
   readonly #startedAt = performance.now()
   readonly #start: WatchStart
 
@@ -101,24 +79,38 @@ class Watch {
     private readonly request: MonitorRequest,
     private readonly means: Means,
   ) {
+    this.proof = request
+    this.fields = { revision: request.revision }
     this.#start = new WatchStart(request, request.revision, means.log)
   }
 
-  /** One look, under the manifest lock: undefined while nothing is decided. */
-  async look(): Promise<MonitorOutcome | undefined> {
+  /** All that one look decides, it decides under the manifest lock. */
+  async around<T>(look: () => Promise<T>): Promise<T> {
     const { manifestLock } = this.request
-    let held: HeldLock | undefined
+    const held = manifestLock === undefined ? undefined : await this.#lock(manifestLock)
     try {
-      if (manifestLock !== undefined) held = await this.#lock(manifestLock)
-      return await this.#decide()
-    } catch (error) {
-      // An installer holds the lock, or a prune is under way: the next look shows its outcome.
-      if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
-      this.#report(messageOf(error))
-      return undefined
+      return await look()
     } finally {
       await held?.release()
     }
+  }
+
+  async find(): ReturnType<Watched<MonitorOutcome>['find']> {
+    const { revision } = this.request
+    const live = await this.#live()
+    if (typeof live === 'string') return this.#notInstalled(live)
+    if (live.annotations[fallbackForRevision] === String(revision)) return { outcome: await this.#fellBackBefore(live) }
+    if (live.revision !== String(revision)) {
+      return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
+    }
+    // An earlier run was killed after it recorded this revision: this one has only to go.
+    const isRecorded = (await lastKnownGood(this.request, this.means.disk)) === revision
+    return isRecorded ? { outcome: await this.ready() } : { manifest: live }
+  }
+
+  /** The time runs from when this revision became live, however often the monitor is started. */
+  elapsed(): Promise<number> {
+    return this.#start.elapsed()
   }
 
   /** undefined where the lock's file cannot be written: an installer that wants it cannot make it there either. */
@@ -135,42 +127,12 @@ class Watch {
     }
   }
 
-  async #decide(): Promise<MonitorOutcome | undefined> {
-    const { request } = this
-    const { revision } = request
-    const live = await this.#live()
-    if (typeof live === 'string') return this.#notInstalled(live)
-    if (live.annotations[fallbackForRevision] === String(revision)) return this.#fellBackBefore(live)
-    if (live.revision !== String(revision)) {
-      return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
-    }
-    // An earlier run was killed after it recorded this revision: this one has only to go.
-    if ((await lastKnownGood(request, this.means.disk)) === revision) return this.#ready()
-    // The time runs from when this revision became live, however often the monitor is started.
-    await this.#start.elapsed()
-    const readiness = await askAll(request.probes, live, this.means.signal)
-    this.means.signal.throwIfAborted()
-    if (readiness.state === 'ready') {
-      this.#inARow += 1
-      this.#report('ready')
-      return this.#inARow >= successes ? this.#ready() : undefined
-    }
-    const { state, message } = readiness
-    this.#inARow = 0
-    this.#report(message)
-    if ((await this.#start.elapsed()) < request.timeout) return undefined
-    if (state === 'not-ready') return this.#fallBack(message)
-    this.means.log.error({ revision, message }, 'could not find out in time whether the revision is ready: it stays')
-    return { outcome: 'unknown', revision, message }
-  }
-
   /** The monitor does not undo another installation, and one that is to come is not late yet. */
-  async #notInstalled(message: string): Promise<MonitorOutcome | undefined> {
+  async #notInstalled(message: string): ReturnType<Watched<MonitorOutcome>['find']> {
     const { revision, timeout } = this.request
-    this.#inARow = 0
-    this.#report(message)
     await this.#start.end()
-    return performance.now() - this.#startedAt < timeout ? undefined : { outcome: 'not-installed', revision, message }
+    const isLate = performance.now() - this.#startedAt >= timeout
+    return isLate ? { outcome: { outcome: 'not-installed', revision, message } } : { waiting: message }
   }
 
   async #live(): Promise<Manifest | string> {
@@ -183,7 +145,7 @@ class Watch {
     }
   }
 
-  async #ready(): Promise<MonitorOutcome> {
+  async ready(): Promise<MonitorOutcome> {
     const { request } = this
     const { disk, log } = this.means
     const { revision } = request
@@ -200,10 +162,14 @@ class Watch {
     return { outcome: 'ready', revision }
   }
 
-  async #fallBack(message: string): Promise<MonitorOutcome> {
+  async late({ state, message }: Parameters<Watched<MonitorOutcome>['late']>[0]): Promise<MonitorOutcome> {
     const { request } = this
     const { disk, log } = this.means
     const { revision } = request
+    if (state === 'unknown') {
+      log.error({ revision, message }, 'could not find out in time whether the revision is ready: it stays')
+      return { outcome: 'unknown', revision, message }
+    }
     const cause = { reason: 'NotReady', message }
     const to = await fallBack(request, revision, cause, disk, log)
     if (to === undefined) {
@@ -234,12 +200,5 @@ class Watch {
     if (this.request.keepOwnManifest) return
     const path = monitorManifestPath(this.request)
     if (await disk.removeFile(path)) log.info({ path }, "removed the monitor's own manifest")
-  }
-
-  /** Each thing once, until it changes: a look a second would fill the log. */
-  #report(message: string): void {
-    if (message === this.#reported) return
-    this.#reported = message
-    this.means.log.info({ revision: this.request.revision, state: message }, 'watching')
   }
 }

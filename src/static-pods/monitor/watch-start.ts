@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { lstat, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../../log.js'
+import { uptime } from '../ready/watch.js'
 import { liveManifestPath, type StaticPodPlaces } from './last-known-good.js'
 
 interface Mark {
@@ -78,11 +79,6 @@ export class WatchStart {
       `could not write ${this.#path} (${code ?? messageOf(error)}): if the monitor is restarted, its timeout starts over`,
     )
   }
-}
-
-/** Seconds since boot, as the kernel counts them. */
-export async function uptime(): Promise<number> {
-  return Number((await readFile('/proc/uptime', 'latin1')).split(' ', 1)[0])
 }
 
 /** ext4 gives the number of an inode out again at once: its birth tells the two apart. */

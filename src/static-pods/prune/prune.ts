@@ -11,7 +11,7 @@ import { DurableWriteError, wrapError } from '../../durable/errors.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
 import { listManifests } from '../node-files.js'
-import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
+import { revisionsOfLinks, revisionsOfManifests } from './revisions-in-use.js'
 import { leftoversOf } from './leftovers.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from '../names.js'
 import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
@@ -95,15 +95,19 @@ async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promis
     .sort((a, b) => b - a)
   const manifests = await revisionsOfManifests(fs, request, log)
   const links = await revisionsOfLinks(fs, resourceDirectory, pod)
+  const unreadable =
+    manifests.unreadable && `${manifests.unreadable} is not readable as a pod, and may name any revision`
   return revisions.map((revision, index) => {
     const path = join(resourceDirectory, revisionName(pod, revision))
+    const naming = manifests.naming(revision) ?? links.get(revision)
     const why =
-      byManifest(manifests.naming(revision)) ??
-      byLink(links.get(revision)) ??
+      (naming && `named by ${naming}`) ??
       (protectedRevisions.includes(revision) ? 'protected' : undefined) ??
       (index < keep ? `among the newest ${keep}` : undefined) ??
       (maxEligible !== undefined && revision > maxEligible ? `newer than ${maxEligible}` : undefined)
-    return { revision, path, ...(why === undefined ? { outcome: 'removed' } : { outcome: 'kept', why }) }
+    if (why !== undefined) return { revision, path, outcome: 'kept', why }
+    // A failure, so that a timer that runs prune shows it: revisions would otherwise pile up unseen.
+    return { revision, path, ...(unreadable ? { outcome: 'failed', why: unreadable } : { outcome: 'removed' }) }
   })
 }
 
@@ -119,16 +123,6 @@ async function syncVerdicts({ resourceDirectory, manifestDirectory }: PruneReque
   } catch (error) {
     throw withState(error, ['nothing was removed'])
   }
-}
-
-function byManifest(manifest: NamingManifest | undefined): string | undefined {
-  if (manifest === undefined) return undefined
-  const { path, isCertain } = manifest
-  return isCertain ? `named by ${path}` : `${path} is not readable as a pod, and may name any revision`
-}
-
-function byLink(link: string | undefined): string | undefined {
-  return link && `named by ${link}`
 }
 
 async function removeAll(

@@ -52,12 +52,6 @@ async function exists(path: string): Promise<boolean> {
   )
 }
 
-/** A manifest that names a revision, or an unreadable one that may name it. */
-export interface NamingManifest {
-  readonly path: string
-  readonly isCertain: boolean
-}
-
 interface Revisions {
   readonly manifestDirectory: string
   /** Holds them. */
@@ -66,8 +60,10 @@ interface Revisions {
 }
 
 export interface NamedRevisions {
-  /** The manifest by which the revision may be in use; undefined where there is none. */
-  naming(revision: number): NamingManifest | undefined
+  /** The manifest that names the revision; undefined where none does. */
+  naming(revision: number): string | undefined
+  /** A file that is no pod, and so may name any revision. */
+  readonly unreadable: string | undefined
 }
 
 /**
@@ -80,8 +76,8 @@ export async function revisionsOfManifests(
   { manifestDirectory, resourceDirectory, pod }: Revisions,
   log: Log,
 ): Promise<NamedRevisions> {
-  const found = new Map<number, NamingManifest>()
-  let unreadable: NamingManifest | undefined
+  const found = new Map<number, string>()
+  let unreadable: string | undefined
   for (const path of await listManifests(fs, manifestDirectory)) {
     const bytes = await readNodeFile(fs, path, { follow: true })
     if (bytes === undefined) continue
@@ -90,14 +86,14 @@ export async function revisionsOfManifests(
       const manifest = await parseManifest(bytes, path)
       const inText = revisionsIn(bytes, manifest, pod, own)
       for (const revision of [...inText, ...(await revisionsMountedBy(fs, manifest, resourceDirectory, pod))]) {
-        if (!found.has(revision)) found.set(revision, { path, isCertain: true })
+        if (!found.has(revision)) found.set(revision, path)
       }
     } catch (error) {
       log.warn({ path, error: messageOf(error) }, `${path} is not readable as a pod, and may name any revision`)
-      unreadable ??= { path, isCertain: false }
+      unreadable ??= path
     }
   }
-  return { naming: (revision) => found.get(revision) ?? unreadable }
+  return { naming: (revision) => found.get(revision), unreadable }
 }
 
 function revisionsIn(bytes: Uint8Array, manifest: Manifest, pod: string, own: boolean): Set<number> {

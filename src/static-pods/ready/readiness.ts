@@ -35,12 +35,6 @@ export interface Probe {
   ask(manifest: Manifest, signal: AbortSignal): Promise<ProbeResult>
 }
 
-/** Successes in a row that count as ready: one may come from the old pod, or from a new one about to fail. */
-export const successes = 3
-
-/** Milliseconds between two looks; library-go's. */
-export const lookInterval = 1_000
-
 /** Keys that tell the probes of one command apart in a file: their names, numbered where several have the same. */
 export function keysOf(probes: readonly Probe[]): string[] {
   const names = probes.map(({ name }) => name)

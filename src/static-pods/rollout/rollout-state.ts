@@ -2,13 +2,13 @@
  * A rollout writes its next step to this file, beside the manifests and their records, durably before the step. After a kill or a power
  * cut, the next run reads in it what may be on the disk, how to prove it, and what stood there before.
  */
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import type { Disk } from '../../durable/index.js'
 import type { Identity } from '../../durable/path/index.js'
 import type { KnownEntry } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
 import { StaticPodError } from '../failure.js'
-import { asList, asMap, asText, type JsonMap } from '../json.js'
+import { asMap } from '../json.js'
 import { readNodeFile } from '../node-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 
@@ -116,7 +116,7 @@ export async function writeState(
 
 /**
  * The rollout that is written down; undefined where there is none.
- * @throws StaticPodError for a file that cannot be read: nothing was changed
+ * @throws StaticPodError for a damaged file: nothing was changed
  */
 export async function readState(
   manifestDirectory: string,
@@ -125,32 +125,121 @@ export async function readState(
   const path = statePath(manifestDirectory)
   const bytes = await readNodeFile(fs, path)
   if (bytes === undefined) return undefined
-  let value: JsonMap | undefined
-  try {
-    value = asMap(JSON.parse(Buffer.from(bytes).toString('utf8')))
-  } catch {
-    value = undefined
-  }
-  if (isEnded(value)) return value as unknown as EndedRollout
-  if (!isState(value)) {
-    throw new StaticPodError(
-      `${path} is not what this version of holdfast writes about a rollout; nothing was changed; ` +
-        'use the version that wrote it, or remove the file once the manifests are as they should be',
-    )
-  }
-  return value as unknown as RolloutState
+  const found = parseState(Buffer.from(bytes).toString('utf8'))
+  if (typeof found !== 'string') return found
+  throw new StaticPodError(
+    `${path} is damaged: ${found}; nothing was changed; holdfast can neither finish that rollout nor take it back: make the manifests in ` +
+      `${manifestDirectory}, and a directory that has a .holdfast-rollout-NAME beside it, what they are to be, then remove ${path}`,
+  )
 }
+
+/** The state; for a damaged one, what is wrong with it. */
+function parseState(text: string): RolloutState | EndedRollout | string {
+  if (text === '') return 'it is empty'
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return 'it is no whole JSON'
+  }
+  const isEnded = asMap(value)?.phase === 'ended'
+  return (isEnded ? ended : underWay)(value, '') ?? (value as RolloutState | EndedRollout)
+}
+
+/** What is wrong with a value of the file, which stands `at` this place. Shows no value: manifests may hold secrets. */
+type Check = (value: unknown, at: string) => string | undefined
+
+function check(isFit: (value: unknown) => boolean, wrong: string): Check {
+  return (value, at) => (isFit(value) ? undefined : `${at} ${wrong}`)
+}
+
+function listOf(each: Check): Check {
+  return (value, at) => {
+    if (!Array.isArray(value)) return `${at} is no list`
+    return value.map((item, index) => each(item, `${at}[${index}]`)).find((fault) => fault !== undefined)
+  }
+}
+
+function mapOf(fields: Readonly<Record<string, Check>>): Check {
+  return (value, at) => {
+    const map = asMap(value) ?? {}
+    const faults = Object.entries(fields).map(([key, each]) => each(map[key], at === '' ? key : `${at}.${key}`))
+    return faults.find((fault) => fault !== undefined)
+  }
+}
+
+const orNull =
+  (each: Check): Check =>
+  (value, at) =>
+    value === null ? undefined : each(value, at)
+const orAbsent =
+  (each: Check): Check =>
+  (value, at) =>
+    value === undefined ? undefined : each(value, at)
+
+const text = check((value) => typeof value === 'string', 'is no text')
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
+const count = check(isCount, 'is no number from 0 on')
+const number = check((value) => typeof value === 'number' && value >= 0, 'is no number from 0 on')
+const flag = check((value) => typeof value === 'boolean', 'is neither true nor false')
+const path = check((value) => typeof value === 'string' && isAbsolute(value), 'is no absolute path')
+const url = check((value) => typeof value === 'string' && URL.canParse(value), 'is no URL')
+const isBase64 = (value: unknown): boolean => typeof value === 'string' && bytesOf(value).toString('base64') === value
+const base64 = check(isBase64, 'is no base64')
+const fileName = check(
+  (value) => typeof value === 'string' && value !== '' && !value.startsWith('.') && !value.includes('/'),
+  'is no file name of a manifest',
+)
+const version = check((value) => value === 1, 'is not 1, which this version of holdfast writes')
+const identity = orNull(mapOf({ inode: text, birth: text }))
+const entries = listOf(mapOf({ path: text, type: text }))
+const tree = mapOf({ target: path, staged: identity, stagedContent: entries, old: identity, oldContent: entries })
+const kept = orAbsent(listOf(tree))
+const manifest = mapOf({
+  name: fileName,
+  previous: orNull(base64),
+  mode: count,
+  owner: orNull(mapOf({ uid: count, gid: count })),
+  next: base64,
+})
+const optionalPath = orNull(path)
+const readiness = mapOf({
+  readyFor: orAbsent(number),
+  urls: listOf(url),
+  authority: optionalPath,
+  commands: listOf(text),
+  kubelet: orNull(
+    mapOf({ url, authority: optionalPath, certificate: optionalPath, key: optionalPath, tokenFile: optionalPath }),
+  ),
+  mirrorPod: orNull(mapOf({ kubeconfig: path, context: orNull(text), namespace: orNull(text), nodeName: text })),
+})
+
+const ended = mapOf({ version, outcome: text, request: text, kept })
 
 const phases = new Set<unknown>(['staging', 'going', 'back', 'proven'] satisfies RolloutState['phase'][])
 
-function isEnded(value: JsonMap | undefined): boolean {
-  return value?.version === 1 && value.phase === 'ended' && typeof value.outcome === 'string'
-}
+const fields = mapOf({
+  version,
+  phase: check((value) => phases.has(value), 'is none that this version of holdfast knows'),
+  request: text,
+  manifests: listOf(manifest),
+  reached: count,
+  tree: orNull(tree),
+  since: orNull(mapOf({ boot: text, uptime: number })),
+  timeout: count,
+  fallback: flag,
+  manifestLock: optionalPath,
+  readiness,
+  couldAsk: orAbsent(listOf(text)),
+  message: text,
+  kept,
+})
 
-function isState(value: JsonMap | undefined): boolean {
-  if (value?.version !== 1 || !phases.has(value.phase) || typeof value.reached !== 'number') return false
-  const named = asList(value.manifests).every((manifest) => asText(asMap(manifest)?.next) !== undefined)
-  return named && asMap(value.readiness) !== undefined && typeof value.timeout === 'number'
+const underWay: Check = (value, at) => {
+  const fault = fields(value, at)
+  if (fault !== undefined) return fault
+  const { reached, manifests } = value as RolloutState
+  return reached > manifests.length ? 'reached is more than there are manifests' : undefined
 }
 
 /** Removes what a rollout that was killed has staged of the file. */

@@ -7,6 +7,9 @@ import { InvalidInput, StaticPodError, withState } from '../failure.js'
 import type { ProbeFiles } from '../ready/probe-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 import type { Probe } from '../ready/readiness.js'
+import { uptime, watch, type WatchTiming } from '../ready/watch.js'
+import { parseManifest } from '../pod/manifest.js'
+import { readNodeFile } from '../node-files.js'
 import { publishManifest, restoreManifest } from './rollout-manifest.js'
 import { filesAfter } from './rollout-probes.js'
 import {
@@ -18,8 +21,6 @@ import {
   type RolloutState,
 } from './rollout-state.js'
 import { bringTree, findStaged, type KeptTree, removeAllKept, removeKept, returnTree } from './rollout-tree.js'
-import { rolloutTiming, watchPod, type RolloutTiming } from './rollout-watch.js'
-import { uptime } from '../monitor/watch-start.js'
 
 export interface RolloutMeans {
   readonly disk: Disk
@@ -27,7 +28,7 @@ export interface RolloutMeans {
   readonly signal: AbortSignal
   /** Opens what the settings name; they may be those of a rollout that was interrupted. `isTrial`: before anything changes. */
   readonly openProbes: (settings: ReadinessSettings, files: ProbeFiles, isTrial: boolean) => Promise<readonly Probe[]>
-  readonly timing?: RolloutTiming
+  readonly timing?: WatchTiming
 }
 
 /** The end of a rollout, durably, with the directories that stay of it and of earlier ones. */
@@ -42,6 +43,10 @@ export async function closeState(
   await writeState(manifestDirectory, { phase: 'ended', outcome, request, ...trees }, disk, log)
   return kept.length > 0 ? { kept: kept.map(({ message }) => message) } : {}
 }
+
+/** `replaced`: another program has made another manifest live. */
+type WatchResult =
+  { readonly state: 'ready' } | { readonly state: 'not-ready' | 'unknown' | 'replaced'; readonly message: string }
 
 /** The end of an error's sentence about an interrupted rollout. */
 const interrupted =
@@ -200,11 +205,28 @@ export class Rollout {
     return { boot: await this.means.disk.fs.bootId(), uptime: await uptime() }
   }
 
-  async #watch(manifest: RolledManifest, probes: readonly Probe[]): ReturnType<typeof watchPod> {
-    const { disk, log, signal, timing = rolloutTiming } = this.means
-    const { timeout, since, couldAsk = [] } = this.state
-    const watched = { path: this.#path(manifest), bytes: bytesOf(manifest.next), timeout, probes, couldAsk }
-    return watchPod({ ...watched, since: since?.uptime ?? 0 }, { disk, log, signal, timing })
+  #watch({ name, next }: RolledManifest, probes: readonly Probe[]): Promise<WatchResult> {
+    const { disk } = this.means
+    const { timeout, readiness, since, couldAsk = [] } = this.state
+    const [path, bytes] = [join(this.directory, name), bytesOf(next)]
+    const find = async () => {
+      const live = await readNodeFile(disk.fs, path)
+      if (live !== undefined && bytes.equals(live)) return { manifest: await parseManifest(bytes, path) }
+      const message = `another program has ${live ? 'replaced' : 'removed'} ${path}`
+      return { outcome: { state: 'replaced', message } as const }
+    }
+    return watch<WatchResult>(
+      {
+        proof: { probes, couldAsk, timeout, readyFor: readiness.readyFor },
+        fields: { path },
+        find,
+        maySeeOldPod: true,
+        elapsed: async () => ((await uptime()) - (since?.uptime ?? 0)) * 1000,
+        ready: () => Promise.resolve({ state: 'ready' }),
+        late: (readiness) => Promise.resolve(readiness),
+      },
+      this.means,
+    )
   }
 
   /** Makes a manifest live, unless another program has put another file there. */

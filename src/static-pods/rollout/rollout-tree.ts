@@ -7,6 +7,7 @@ import { places, type Disk } from '../../durable/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { Identity } from '../../durable/path/index.js'
 import type { Log } from '../../log.js'
+import { readMounted } from '../../mounted-volume.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { readAttributes, readLocalTree } from '../install/local-tree.js'
 import type { RolledTree } from './rollout-state.js'
@@ -20,12 +21,13 @@ export async function readRolloutTree(
   target: string,
   requireProven: boolean,
 ): Promise<DirectoryPublicationRequest> {
-  const tree = await readLocalTree(root)
-  const { files, directories } = tree
+  const { files, directories, entries } = await readMounted(root, async (directory) => {
+    const tree = await readLocalTree(directory)
+    return { ...tree, entries: await readAttributes(directory, tree) }
+  })
   if (files.size === 0) throw new InvalidInput(`--resources: ${root} holds no file`)
   if (`${target}/`.startsWith(`${root}/`))
     throw new InvalidInput(`--resource-dir: ${target} lies in --resources ${root}`)
-  const entries = await readAttributes(root, tree)
   return { target, files: Object.fromEntries(files), emptyDirectories: directories, entries, requireProven }
 }
 

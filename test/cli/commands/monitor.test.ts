@@ -27,6 +27,7 @@ async function scene(t: Test, revision: number) {
   writeFileSync(file, kubeconfig(cluster, { token: 'very-secret' }))
   const flags = [
     'monitor',
+    '--ready-for=0s',
     '--revision=7',
     '--target-name=web',
     `--resource-dir=${node.resources}`,

@@ -13,7 +13,7 @@ function scene(t: Test, parent?: string) {
   const sign = join(node.root, 'sign')
   const places = ['--pod-manifest-dir', node.manifests]
   const tree = ['--resources', node.staged(), '--resource-dir', node.pki]
-  const ready = ['--ready-exec', `test -e ${sign}`]
+  const ready = ['--ready-exec', `test -e ${sign}`, '--ready-for=0s']
   return { node, sign, places, args: ['rollout', node.source('web', 2), ...places, ...tree, ...ready] }
 }
 
@@ -91,6 +91,13 @@ await t.test('rollout reports wrong flags before it reads or writes anything', a
     t.match(await holdfast(given), { code: 2, stdout: '', stderr }, given.join(' '))
   await wrong(['rollout', ...places, '--ready-exec=true'], /name at least one MANIFEST, or --resume/)
   await wrong(['rollout', '--resume', 'x.yaml', ...places], /--resume takes no MANIFEST/)
+  for (const flag of ['--timeout=1h', '--no-fallback', '--ready-exec=true', '--resources=x', '--require-proven']) {
+    const [name = ''] = flag.split('=')
+    await wrong(
+      ['rollout', '--resume', flag, ...places],
+      new RegExp(`--resume goes on as the flags of the interrupted rollout said: leave out ${name}`),
+    )
+  }
   await wrong(['rollout', 'x.yaml', '--ready-exec=true'], /--pod-manifest-dir is missing/)
   await wrong(['rollout', 'x.yaml', ...places], /name at least one check of readiness/)
   await wrong(
@@ -102,6 +109,7 @@ await t.test('rollout reports wrong flags before it reads or writes anything', a
     /--kubelet-ca needs a --kubelet-url/,
   )
   const kubelet = ['rollout', 'x.yaml', ...places, '--kubelet-url=https://127.0.0.1:1']
+  await wrong([...args, '--ready-for=5m'], /--ready-for must be shorter than the timeout/)
   await wrong([...kubelet, '--kubelet-cert=x'], /--kubelet-cert and --kubelet-key go together/)
   await wrong(
     [...args, '--kubelet-url=https://127.0.0.1:1', '--kubelet-ca=/none'],

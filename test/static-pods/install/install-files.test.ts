@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.js'
 import { run } from '../command.js'
 import { contents, modeOf, NodeDisk, podText } from '../pods.js'
 
@@ -27,6 +28,24 @@ await t.test('install puts a single manifest in place byte for byte', async (t) 
     ['web.yaml'],
     'nothing else that kubelet would read',
   )
+})
+
+await t.test('install and rollout read a volume as kubelet mounts it: the files behind its links', async (t) => {
+  const node = new NodeDisk(t)
+  const volume = join(node.root, 'volume')
+  mkdirSync(join(volume, '..2026_11_26', 'secrets'), { recursive: true })
+  writeFileSync(join(volume, '..2026_11_26', 'secrets', 'tls.key'), canary)
+  symlinkSync('..2026_11_26', join(volume, '..data'))
+  symlinkSync('..data/secrets', join(volume, 'secrets'))
+  const source = join(node.root, 'web-pod.yaml')
+  writeFileSync(source, podText())
+  const { code, stderr } = await run([
+    ...['install', source, '--pod-manifest-dir', node.manifests, '--resource-dir', node.resources],
+    ...['--resources', volume, '--revision', '7', '--node-name', 'n1'],
+  ])
+  t.equal(code, 0, stderr)
+  t.same(contents(node.revision(7))['secrets/tls.key'], canary)
+  t.same(Object.keys((await readRolloutTree(volume, join(node.root, 'live'), false)).files), ['secrets/tls.key'])
 })
 
 await t.test('install makes a revision from local files: layout, modes, words, bytes', async (t) => {

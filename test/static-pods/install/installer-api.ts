@@ -78,12 +78,16 @@ export class InstallerApi extends NodeDisk {
   }
 
   install(revision: number, more: readonly string[] = [], environment: Record<string, string> = {}): Promise<Ended> {
-    const args = [
+    return run(this.args(revision, more), environment)
+  }
+
+  args(revision: number, more: readonly string[]): string[] {
+    return [
       ...['install', `--revision=${revision}`, '--namespace=demo', '--pod=web-pod', '--configmaps=web-pod'],
       ...['--secrets=client', `--resource-dir=${this.resources}`, `--pod-manifest-dir=${this.manifests}`],
       ...[`--pod-manifests-lock-file=${this.lock}`, `--kubeconfig=${this.kubeconfig}`, '--node-name=n1'],
+      ...more,
     ]
-    return run([...args, ...more], environment)
   }
 
   #answer(seen: Seen, reply: Reply): void {

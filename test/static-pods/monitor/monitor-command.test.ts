@@ -56,6 +56,7 @@ await t.test("monitor takes startup-monitor's flags, exit codes and log file", a
   const log = join(node.root, 'monitor.log')
   const flags = [
     'monitor',
+    '--ready-for=0s',
     '-v=2',
     '--revision=7',
     '--target-name=web',
@@ -84,6 +85,7 @@ await t.test('monitor waits without using the processor, and ends on SIGTERM', a
   const node = installed(t)
   const child = begin([
     'monitor',
+    '--ready-for=0s',
     '--revision=7',
     '--target-name=web',
     '--resource-dir',

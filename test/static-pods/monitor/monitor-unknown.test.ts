@@ -58,7 +58,16 @@ await t.test('monitor falls back in time where it cannot record its start, and s
 
 function watch(node: NodeDisk, more: readonly string[]): Promise<Ended> {
   const flags = [
-    ...['monitor', '--revision=7', '--target-name=web', '--node-name=n1', '-o', 'json', '--keep-own-manifest'],
+    ...[
+      'monitor',
+      '--ready-for=0s',
+      '--revision=7',
+      '--target-name=web',
+      '--node-name=n1',
+      '-o',
+      'json',
+      '--keep-own-manifest',
+    ],
     ...[`--resource-dir=${node.resources}`, `--manifests-dir=${node.manifests}`, '--fallback-timeout-duration=1ms'],
   ]
   return run([...flags, ...more])

@@ -167,6 +167,16 @@ await t.test('monitor decides nothing while an installer holds the lock', async 
   t.match(await watching, { outcome: 'ready' })
 })
 
+await t.test('monitor falls back from a revision that answers for a while, and then dies for good', async (t) => {
+  const node = installed(t)
+  let asked = 0
+  const outcome = await monitor(
+    requestOf(node, () => ++asked <= 5, { timeout: 200, readyFor: 60_000 }),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'fell-back', to: 6, message: /^(probe: not yet|it has answered for )/ })
+})
+
 await t.test('monitor waits for a success in progress, beyond the time', async (t) => {
   const node = installed(t)
   let asked = 0

@@ -40,7 +40,16 @@ async function scene(t: Parameters<typeof InstallerApi.start>[0], own: object, {
   }
   const monitor = (...more: string[]) =>
     run([
-      ...['monitor', '--revision=7', '--target-name=web', '--node-name=n1', '--ready-exec=true', '-o', 'json'],
+      ...[
+        'monitor',
+        '--ready-for=0s',
+        '--revision=7',
+        '--target-name=web',
+        '--node-name=n1',
+        '--ready-exec=true',
+        '-o',
+        'json',
+      ],
       ...[`--resource-dir=${api.resources}`, `--manifests-dir=${api.manifests}`, `--kubeconfig=${api.kubeconfig}`],
       ...['--operator-status=kubeapiservers.operator.openshift.io/cluster', ...more],
     ])
@@ -81,6 +90,7 @@ await t.test('monitor exits with 1 and names a missing right, and the next run c
 await t.test('--operator-status names a resource of a group, and needs --kubeconfig', async (t) => {
   const base = [
     'monitor',
+    '--ready-for=0s',
     '--revision=7',
     '--target-name=web',
     '--resource-dir=r',

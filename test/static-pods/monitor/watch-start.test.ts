@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Log } from '../../../src/log.js'
-import { uptime, WatchStart } from '../../../src/static-pods/monitor/watch-start.js'
+import { WatchStart } from '../../../src/static-pods/monitor/watch-start.js'
+import { uptime } from '../../../src/static-pods/ready/watch.js'
 import { NodeDisk } from '../pods.js'
 
 const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()

@@ -23,7 +23,7 @@ await t.test(
     const labels = () => (JSON.parse(readFileSync(live, 'utf8')) as { metadata: { labels: object } }).metadata.labels
     const monitor = (revision: number, ...more: string[]) =>
       run([
-        ...['monitor', `--revision=${revision}`, `--pod=${name}`, `--manifest=${live}`, '-o', 'json'],
+        ...['monitor', '--ready-for=0s', `--revision=${revision}`, `--pod=${name}`, `--manifest=${live}`, '-o', 'json'],
         ...[`--resource-dir=${node.resources}`, '--fallback-timeout-duration=1ms', ...more],
       ])
 

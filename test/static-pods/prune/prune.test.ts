@@ -229,7 +229,7 @@ await t.test('a manifest with escapes protects the revisions that it names', asy
   t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
 })
 
-await t.test('prune removes nothing beside a file that is unreadable as a pod', async (t) => {
+await t.test('prune removes nothing beside a file that is unreadable as a pod, and exits with 1', async (t) => {
   for (const [name, text] of [
     ['web-pod.yaml', '{'],
     ['web-pod.yaml', ''],
@@ -243,8 +243,8 @@ await t.test('prune removes nothing beside a file that is unreadable as a pod', 
     const { code, stdout, stderr } = await run([
       ...['prune', '--max-eligible-revision=3', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod'],
     ])
-    t.equal(code, 0, stderr)
-    t.match(stdout, /kept .*web-pod-3 +.*is not readable as a pod/, name)
+    t.equal(code, 1, 'a timer that runs it fails, so that somebody sees it')
+    t.match(stdout, /failed .*web-pod-3 +.*is not readable as a pod/, name)
     t.match(stderr, new RegExp(`${name}.*is not readable as a pod`))
     t.same(visible(node.resources), ['web-pod-1', 'web-pod-2', 'web-pod-3'], `${name}: ${text}`)
   }

@@ -72,7 +72,7 @@ await t.test('monitor records with the right --ready-ca, and falls back with a w
   const node = new NodeDisk(t)
   for (const revision of [6, 7]) node.makeRevision(revision)
   const flags = [
-    ...['monitor', '--revision=7', '--target-name=web', `--resource-dir=${node.resources}`],
+    ...['monitor', '--ready-for=0s', '--revision=7', '--target-name=web', `--resource-dir=${node.resources}`],
     ...[`--manifests-dir=${node.manifests}`, `--ready-url=https://localhost:${port}/readyz`, '-o', 'json'],
   ]
   const monitored = async (ca: string, limit: string) => {
@@ -89,7 +89,7 @@ await t.test('monitor records with the right --ready-ca, and falls back with a w
   const right = await monitored(authority.certificate, '5m')
   t.equal(right.code, 0, right.stderr)
   t.match(JSON.parse(right.stdout), { outcome: 'ready', revision: 7 })
-  const plain = await run([...flags.slice(0, 5), '--ready-exec=true', `--ready-ca=${other.certificate}`])
+  const plain = await run([...flags.slice(0, 6), '--ready-exec=true', `--ready-ca=${other.certificate}`])
   t.match(plain, { code: 2, stderr: /--ready-ca needs a --ready-url with https/ })
 })
 

@@ -11,7 +11,7 @@ import { readManifests, type RolloutRequest } from '../../../src/static-pods/rol
 import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.js'
 import { contents, podText, scratch } from '../pods.js'
 
-const noSettings = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
+export const noSettings = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
 
 export class RolledNode {
   readonly root: string

@@ -1,5 +1,5 @@
 /** Requests that a rollout refuses before it changes anything. */
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory, replaceFile, setHold } from '../../../src/durable/index.js'
@@ -62,13 +62,48 @@ await t.test("rollout refuses an operator's held file and an agent's directory b
   t.same(node.tree(), { 'ca.crt': 'agent' })
 })
 
-await t.test('rollout leaves an unreadable state to people', async (t) => {
+await t.test('rollout leaves a damaged state to people, and says what is wrong with it and what to do', async (t) => {
   const node = new RolledNode(t)
   const path = join(node.manifests, '.holdfast-rollout')
-  writeFileSync(path, '{"version":2}')
-  await t.rejects(node.rollout(await node.request(), ready), /\.holdfast-rollout is not what this version/)
-  await t.rejects(node.resume(ready), /\.holdfast-rollout is not what this version/)
-  t.same(node.versions(), { web: '1' })
+  await node.rollout(await node.request({ fallback: false, tree: true }), () => 'not-ready')
+  const whole = readFileSync(path, 'utf8')
+  const state = JSON.parse(whole) as { manifests: object[]; tree: object; readiness: object }
+  const [manifest] = state.manifests
+  const cases: [string, string][] = [
+    ['', 'it is empty'],
+    [whole.slice(0, 99), 'it is no whole JSON'],
+    ['[]', 'version is not 1, which this version of holdfast writes'],
+    ['{"version":2}', 'version is not 1, which this version of holdfast writes'],
+    [JSON.stringify({ ...state, phase: 'gone' }), 'phase is none that this version of holdfast knows'],
+    [JSON.stringify({ ...state, manifests: undefined }), 'manifests is no list'],
+    [JSON.stringify({ ...state, manifests: [{ ...manifest, name: '../web.yaml' }] }), 'manifests[0].name'],
+    [JSON.stringify({ ...state, manifests: [{ ...manifest, name: undefined }] }), 'manifests[0].name'],
+    [JSON.stringify({ ...state, manifests: [{ ...manifest, next: '*' }] }), 'manifests[0].next'],
+    [JSON.stringify({ ...state, manifests: [{ ...manifest, previous: 7 }] }), 'manifests[0].previous'],
+    [JSON.stringify({ ...state, manifests: [{ ...manifest, mode: '0600' }] }), 'manifests[0].mode'],
+    [JSON.stringify({ ...state, manifests: [{ ...manifest, owner: {} }] }), 'manifests[0].owner'],
+    [JSON.stringify({ ...state, tree: { ...state.tree, target: 'pki' } }), 'tree.target'],
+    [JSON.stringify({ ...state, tree: { ...state.tree, old: {} } }), 'tree.old'],
+    [JSON.stringify({ ...state, tree: { ...state.tree, oldContent: null } }), 'tree.oldContent'],
+    [JSON.stringify({ ...state, reached: 9 }), 'reached'],
+    [JSON.stringify({ ...state, timeout: '5m' }), 'timeout'],
+    [JSON.stringify({ ...state, readiness: { ...state.readiness, urls: ['x'] } }), 'readiness.urls'],
+    [JSON.stringify({ version: 1, phase: 'ended', outcome: 'ready', request: 'x', kept: [{}] }), 'kept[0].target'],
+  ]
+  for (const [text, fault] of cases) {
+    writeFileSync(path, text)
+    for (const act of [() => node.resume(ready), async () => node.rollout(await node.request(), ready)]) {
+      const { message } = await act().then(
+        () => new Error('it went on'),
+        (error: unknown) => error as Error,
+      )
+      t.ok(message.startsWith(`${path} is damaged: ${fault}`), `${message}, for ${text.slice(0, 200)}`)
+      t.match(message, /; nothing was changed; .*make .* what they are to be.*, then remove /)
+    }
+    t.same([node.versions(), node.tree()], [{ web: '2' }, 'new'])
+  }
+  writeFileSync(path, whole)
+  t.match(await node.resume(ready), { outcome: 'ready' }, 'the whole one is taken')
 })
 
 await t.test('rollout names first a pod that would go on with the old directory', async (t) => {

@@ -5,7 +5,7 @@ import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
 import { intercepted, Killed } from '../../durable/intercepted.js'
 import { removeTree } from '../../remove-tree.js'
 import { modeOf, podText } from '../pods.js'
-import { RolledNode, type Answer } from './rolled-node.js'
+import { noSettings, RolledNode, type Answer } from './rolled-node.js'
 
 const ready: Answer = () => 'ready'
 const never: Answer = () => 'not-ready'
@@ -258,4 +258,24 @@ await t.test('a URL alone may hear the old pod: an answer counts after a failed 
   const means = { openProbes: () => Promise.resolve([probe]), timing: { interval: 1, settle: 60_000 } }
   t.match(await node.rollout(await node.request({ timeout: 600_000 }), ready, means), { outcome: 'ready' })
   t.equal(asked, 8)
+})
+
+await t.test('a rollout takes back a pod that answers for a while, and then dies for good', async (t) => {
+  const node = new RolledNode(t)
+  let asked = 0
+  const answer: Answer = () => (++asked <= 5 ? 'ready' : 'not-ready')
+  const readyFor = (milliseconds: number) =>
+    node.request({ timeout: 200, readiness: { ...noSettings, readyFor: milliseconds } })
+  t.match(await node.rollout(await readyFor(60_000), answer), {
+    outcome: 'taken-back',
+    message: /^web\.yaml: (probe: web says no|it has answered for )/,
+  })
+  t.same(node.versions(), { web: '1' })
+  t.match(await node.rollout(await readyFor(60_000), ready), {
+    outcome: 'taken-back',
+    message: /^web\.yaml: it has answered for \d+\.\d s, and --ready-for is 60 s$/,
+  })
+  const began = performance.now()
+  t.match(await node.rollout({ ...(await readyFor(50)), timeout: 600_000 }, ready), { outcome: 'ready' })
+  t.ok(performance.now() - began >= 50)
 })
