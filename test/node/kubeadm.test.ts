@@ -1,5 +1,5 @@
 /**
- * "kubeadm in ten lines" of docs/static-pods.md, line by line, on a node that kubeadm has set up. etcd and kube-apiserver are static pods of
+ * "kubeadm in ten lines" of docs/rollout.md, line by line, on a node that kubeadm has set up. etcd and kube-apiserver are static pods of
  * a real kubelet; their certificates change as one, the pods start again one after the other, all is killed in the middle, and a resume
  * finishes. Then a rollout takes a manifest back that never becomes ready.
  */
@@ -45,7 +45,7 @@ else t.plan(0, reason)
 
 /** The lines of the page's example, those that only set variables apart. */
 function linesOfPage(): { variables: string[]; steps: string[] } {
-  const page = readFileSync(join(project, 'docs/static-pods.md'), 'utf8')
+  const page = readFileSync(join(project, 'docs/rollout.md'), 'utf8')
   const block = /```sh\n([^`]*kubeadm certs renew[^`]*)```/.exec(page)?.[1] ?? ''
   const lines = block.replaceAll('\\\n', '').trim().split('\n')
   const isVariable = (line: string): boolean => /^[A-Z]+=/.test(line)
