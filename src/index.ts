@@ -67,13 +67,19 @@ export async function replaceDirectories(
   )
 }
 
-/** Replaces one file: a temporary with a leading dot beside it, renamed over. Rejects as replaceDirectory does. */
+/** What a program that replaces a file expects: another one's mode and owner stay, and a typo in the path makes no directory. */
+const fileDefaults = { unnamed: 'keep', parents: false } as const
+
+/**
+ * Replaces one file: a temporary with a leading dot beside it, renamed over. An existing file keeps its mode and owner, unless the options
+ * name them; the directory above it must exist, unless `parents` is true. Rejects as replaceDirectory does.
+ */
 export async function replaceFile(
   path: string,
   content: FileContent,
   options: FileOptions = {},
 ): Promise<ReplaceResult> {
-  return durable.replaceFile(path, content, checkFields('options', options, fileChecks), system)
+  return durable.replaceFile(path, content, { ...fileDefaults, ...checkFields('options', options, fileChecks) }, system)
 }
 
 /**

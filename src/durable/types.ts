@@ -35,6 +35,7 @@ export interface ReplaceDirectoryOptions {
 export interface ReplaceFileOptions {
   /** Default 0o600. */
   mode?: number | undefined
+  /** Default: the effective user and group of this process. */
   owner?: Owner | undefined
 }
 
@@ -130,6 +131,11 @@ export interface PublicationOptions {
    * of new files.
    */
   attributes?: 'set' | 'keep'
+  /**
+   * Without `attributes`: `keep` leaves an existing file the mode and the owner that the request does not name, and sets those that it
+   * names. For files only. Default: as `attributes: 'set'`.
+   */
+  unnamed?: 'keep'
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
   publish?: 'exchange' | 'symlink'
   /**

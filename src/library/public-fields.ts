@@ -23,6 +23,7 @@ const attributes = oneOf('set', 'keep')
 
 const fileFields = {
   attributes,
+  parents: refuseUnless((value) => typeof value === 'boolean', 'must be true or false'),
   mode: refuseDecimal,
   owner: checkOwner,
   ...callFields,

@@ -15,7 +15,12 @@ export type DirectoryOptions = ReplaceDirectoryOptions &
   CallOptions &
   Pick<PublicationOptions, 'publish' | 'foreign' | 'attributes'>
 
-export type FileOptions = ReplaceFileOptions & CallOptions & Pick<PublicationOptions, 'attributes'>
+/**
+ * What replaceFile takes. An existing file keeps the mode and the owner that are not named here; `attributes: 'set'` gives it the defaults
+ * of a new file, and `attributes: 'keep'` has `mode` and `owner` apply to a new file alone. `parents` (default false) makes the directories
+ * above it that are missing.
+ */
+export type FileOptions = ReplaceFileOptions & CallOptions & Pick<PublicationOptions, 'attributes' | 'parents'>
 
 /** One of a batch; what stops the batch is an option of the batch. */
 export type BatchRequest = DirectoryRequest & Omit<DirectoryOptions, 'signal'>

@@ -1,5 +1,5 @@
 /** `attributes: keep`: mode and owner of existing entries are the administrator's, and a change of them is no drift. */
-import { chmodSync, chownSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
@@ -135,6 +135,44 @@ await t.test('an entry keeps its mode, user or group where that alone has change
     await replaceFile(file, String(text++), { mode: 0o600, attributes: 'keep' })
     t.equal(attributesOf(file), kept)
   }
+})
+
+await t.test("the library's replaceFile keeps what the caller does not name, and makes no directories", async (t) => {
+  const root = scratch(t)
+  const file = join(root, 'file')
+  const own = `${user}:${process.getegid?.() ?? 0}`
+  writeFileSync(file, 'old')
+  const kept = give(file, 0o644, [1000, 1000])
+  const owner = kept.slice(4)
+  await replaceFile(file, 'new')
+  t.equal(attributesOf(file), kept, 'neither is named')
+  give(file, 0o640, [1000, 1000])
+  t.match(await verifyDirectory(file), { intact: true }, 'and a change of them is no drift')
+  await replaceFile(file, 'newer', { mode: 0o604 })
+  t.equal(attributesOf(file), `604 ${owner}`, 'the mode is named')
+  t.match(await replaceFile(file, 'newer', { mode: 0o604 }), { outcome: 'unchanged' })
+  const [uid = 0, gid = 0] = own.split(':').map(Number)
+  give(file, 0o4755, [1000, 1000])
+  await t.rejects(replaceFile(file, 'x'), { reason: 'TargetUnfit', published: false, message: /has mode 4755/ })
+  await replaceFile(file, 'x', { mode: 0o600 })
+  give(file, 0o640, [1000, 1000])
+  await replaceFile(file, 'y', { owner: { uid, gid } })
+  t.equal(attributesOf(file), `640 ${own}`, 'the owner is named')
+  give(file, 0o640, [1000, 1000])
+  await replaceFile(file, 'z', { attributes: 'set' })
+  t.equal(attributesOf(file), `600 ${own}`, 'the defaults, for a caller that asks for them')
+
+  const below = join(root, 'typo/file')
+  const refused = {
+    code: 'ENOENT',
+    reason: 'TargetUnfit',
+    published: false,
+    message: /typo does not exist, .*parents: true/,
+  }
+  await t.rejects(replaceFile(below, 'x'), refused)
+  t.notOk(existsSync(join(root, 'typo')))
+  t.match(await replaceFile(below, 'x', { parents: true }), { outcome: 'created' })
+  t.equal(attributesOf(below), `600 ${own}`)
 })
 
 await t.test('an entry of another type, or a missing one, passes nothing on', async (t) => {

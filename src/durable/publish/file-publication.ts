@@ -24,6 +24,8 @@ export interface FilePlan {
   readonly content: PlannedContent
   readonly mode: number
   readonly owner: Owner
+  /** The one of the two that an existing file keeps, since the request names the other. Default: as the options say. */
+  readonly keepsOnly?: 'mode' | 'owner' | undefined
 }
 
 /**
@@ -60,7 +62,9 @@ export class FilePublication extends TargetPublication {
     if (attributes === undefined) return undefined
     this.refuseKind(attributes)
     try {
-      return { attributes, tree: await readFileTree(this.fs, this.directory, this.name) }
+      const tree = await readFileTree(this.fs, this.directory, this.name)
+      if (this.plan.keepsOnly !== undefined) await this.planned.keep(this.path, tree, this.plan.keepsOnly)
+      return { attributes, tree }
     } catch (error) {
       throw codeOf(error) === 'EXDEV' ? mountedFileError(this.path, error) : error
     }

@@ -76,17 +76,17 @@ export class PlannedTree {
 
   /**
    * After the reading: an entry of `found` of the same path and type passes its mode and owner on. A new entry in an existing target gets
-   * the target's owner, and its mode if it is a directory.
+   * the target's owner, and its mode if it is a directory. `only`: the one of the two that is passed on.
    * @throws DurableWriteError for a mode that new content may not have
    */
-  async keep(path: string, found: Tree | undefined): Promise<void> {
+  async keep(path: string, found: Tree | undefined, only?: keyof EntryAttributes): Promise<void> {
     const old = new Map(found?.entries.map((entry) => [entry.path, entry]))
     const root = old.get('')
     if (root?.type !== typeOf(this.root)) return
     const inherited = attributesIn(root)
     const items = this.#items.map((item): Item => {
       const now = old.get(item.path)
-      if (now?.type === typeOf(item)) return { ...item, ...keptFrom(path, now) }
+      if (now?.type === typeOf(item)) return { ...item, ...keptFrom(path, now, only) }
       return { ...item, ...inherited, mode: typeOf(item) === 'directory' ? inherited.mode : item.mode }
     })
     if (items.every((item, index) => isSame(item, this.#items[index]))) return
@@ -207,9 +207,10 @@ function isSame(a: EntryAttributes, b: EntryAttributes | undefined): boolean {
 }
 
 /** The attributes that an entry keeps of the present one. */
-function keptFrom(target: string, entry: TreeEntry): EntryAttributes {
+function keptFrom(target: string, entry: TreeEntry, only?: keyof EntryAttributes): Partial<EntryAttributes> {
+  if (only === 'owner') return { owner: attributesIn(entry).owner }
   const most = mostKept[entry.type === 'directory' ? 'directory' : 'file']
-  if ((entry.mode & ~most) === 0) return attributesIn(entry)
+  if ((entry.mode & ~most) === 0) return only === 'mode' ? { mode: entry.mode } : attributesIn(entry)
   const path = entry.path === '' ? target : `${target}/${entry.path}`
   const [mode, limit] = [entry.mode, most].map((one) => one.toString(8).padStart(4, '0'))
   throw unfit(`${path} has mode ${mode}, and what keeps its mode gets at most ${limit}`, {

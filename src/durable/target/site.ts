@@ -115,7 +115,7 @@ export class Site {
       code: 'ENOENT',
       syscall: 'openat2',
       path,
-      advice: 'make this directory, or have holdfast make it: --parents',
+      advice: 'make this directory, or have holdfast make it (--parents; in the library, parents: true)',
     })
   }
 

@@ -127,9 +127,9 @@ await t.test(
 await t.test('replaceFile', async (t) => {
   const parent = scratch(t)
   const path = join(parent, 'made', 'pod.yaml')
-  t.match(await replaceFile(path, 'one', { mode: 0o644 }), { outcome: 'created', path })
+  t.match(await replaceFile(path, 'one', { mode: 0o644, parents: true }), { outcome: 'created', path })
   t.match(await replaceFile(path, Buffer.from('one'), { mode: 0o644 }), { outcome: 'unchanged' })
-  t.match(await replaceFile(path, 'one'), { outcome: 'replaced' })
+  t.match(await replaceFile(path, 'one', { attributes: 'set' }), { outcome: 'replaced' })
   t.equal(modeOf(path), '600')
   writeFileSync(path, 'edited')
   t.match(await replaceFile(path, 'one'), { outcome: 'replaced' })
