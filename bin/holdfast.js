@@ -1,18 +1,34 @@
 #!/usr/bin/env node
 'use strict'
-require('./prepare.js')
+// This file holds no syntax and loads no module that an old Node lacks: such a Node is told which one holdfast needs.
+const needed = '^20.19 || >=22.3'
+const [major, minor] = process.version.slice(1).split('.').map(Number)
 
-const { existsSync } = require('node:fs')
-const { join } = require('node:path')
-const parts = join(__dirname, '../dist/src/cli')
-const loaded = async () => {
+if (major > 22 || (major === 22 && minor >= 3) || (major === 20 && minor >= 19)) start()
+else {
+  process.stderr.write(
+    `holdfast needs Node ${needed}, and this is Node ${process.version}: install a newer one (https://nodejs.org)\n`,
+  )
+  process.exitCode = 1
+}
+
+function start() {
+  require('./prepare.js')
+  void load().then(({ main }) =>
+    main(process.argv.slice(2)).then((code) => {
+      process.exitCode = code
+    }),
+  )
+}
+
+function load() {
+  const { existsSync } = require('node:fs')
+  const { join } = require('node:path')
+  const parts = join(__dirname, '../dist/src/cli')
   // As scripts/program.mjs bundles it: Node reads CommonJS in a tenth of the time.
-  if (existsSync(join(parts, 'main.cjs'))) return require(join(parts, 'main.cjs'))
+  if (existsSync(join(parts, 'main.cjs'))) return Promise.resolve(require(join(parts, 'main.cjs')))
   const compiled = join(parts, 'main.js')
   if (existsSync(compiled)) return import(require('node:url').pathToFileURL(compiled).href)
   process.stderr.write(`holdfast is not built yet (no ${compiled}): run "npm run build" first\n`)
-  return { main: () => 1 }
+  return Promise.resolve({ main: () => Promise.resolve(1) })
 }
-void loaded().then(async ({ main }) => {
-  process.exitCode = await main(process.argv.slice(2))
-})

@@ -7,8 +7,15 @@
  */
 import { cpSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
-import { bundleProgram } from './program.mjs'
+
+// Loaded late, for an answer to `npm start` in a fresh copy of the sources.
+const [{ build }, { bundleProgram }] = await Promise.all([import('esbuild'), import('./program.mjs')]).catch(
+  (error) => {
+    if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error
+    process.stderr.write('The packages that compile holdfast are not installed yet: run "npm ci" first\n')
+    process.exit(1)
+  },
+)
 
 const project = join(import.meta.dirname, '..')
 const output = join(project, 'dist')

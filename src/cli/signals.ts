@@ -38,21 +38,23 @@ export async function interruptible<T>({ events, raise }: Io, work: (signal: Abo
 /** Waits for the first SIGTERM or SIGINT; the second one ends the process at once, even while it waits for a disk. */
 export class Ending {
   readonly signal: Promise<EndingSignal>
+  /** As if this signal had come. */
+  readonly end: (signal: EndingSignal) => void
 
   constructor(
     private readonly io: Pick<Io, 'events' | 'raise'>,
     log: Log,
   ) {
     const { events, raise } = io
-    this.signal = new Promise((resolve) => {
-      const end = (signal: 'SIGTERM' | 'SIGINT') => {
-        events.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')
-        events.once('SIGTERM', raise).once('SIGINT', raise)
-        log.info({ signal }, `${signal}: holdfast finishes what is in flight; a second signal ends it at once`)
-        resolve(signal)
-      }
-      events.once('SIGTERM', end).once('SIGINT', end)
-    })
+    let resolve: (signal: EndingSignal) => void = () => {}
+    this.signal = new Promise((settle) => (resolve = settle))
+    this.end = (signal) => {
+      events.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')
+      events.once('SIGTERM', raise).once('SIGINT', raise)
+      log.info({ signal }, `${signal}: holdfast finishes what is in flight; a second signal ends it at once`)
+      resolve(signal)
+    }
+    events.once('SIGTERM', this.end).once('SIGINT', this.end)
   }
 
   release(): void {

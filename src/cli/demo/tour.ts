@@ -1,3 +1,4 @@
+import { closeSync, constants, openSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -10,6 +11,7 @@ import { painter, wantsColour, type Paint } from '../output/colour.js'
 import type { Io } from '../output/io.js'
 import { createLogger, type LogOptions } from '../output/logger.js'
 import { Ending } from '../signals.js'
+import { Exit, exitCodeAfter } from '../words/exit-codes.js'
 import { version } from '../words/version.js'
 import { selfSigned, type KeyPair } from './certificate.js'
 import { listing } from './listing.js'
@@ -41,21 +43,39 @@ export async function runDemo(io: Io, chosen: string | undefined, options: LogOp
       version: version(),
       node: '',
     })
-    const reload = () => void daemon.reload()
-    io.events.on('SIGHUP', reload)
+    const hadTerminal = hasTerminal()
+    const onHangup = () => {
+      if (hadTerminal && !hasTerminal()) ending.end('SIGHUP')
+      else void daemon.reload()
+    }
+    io.events.on('SIGHUP', onHangup)
     try {
       await tour(io, daemon, paths, before, ended.signal)
+      await ending.signal
     } catch (error) {
       if (!ended.signal.aborted) throw error
+    } finally {
+      await daemon.stop()
+      io.events.removeListener('SIGHUP', onHangup)
     }
-    await ending.signal
-    await daemon.stop()
-    io.events.removeListener('SIGHUP', reload)
   } finally {
     if (chosen === undefined) await rm(root, { recursive: true, force: true })
     ending.release()
   }
+  // Its output would have no reader.
+  const signal = await ending.signal
+  if (signal === 'SIGHUP') throw new Exit(exitCodeAfter(signal))
   io.stdout.write(`\nThe demo has ended; ${chosen === undefined ? `it removed ${root}` : `it left ${root}`}\n`)
+}
+
+/** The kernel sends SIGHUP when a terminal is closed, which is then no process's any more; a user's kill(1) leaves it. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', constants.O_RDONLY | constants.O_NOCTTY))
+    return true
+  } catch {
+    return false
+  }
 }
 
 interface Paths {

@@ -1,8 +1,12 @@
 /** The demo, as a reader of the README runs it. */
-import { readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceFile } from '../../../src/index.js'
+import { executable } from '../../project.js'
+import { until } from '../../until.js'
 import { begin, ended, Node } from '../holdfast.js'
 
 await t.test('the demo publishes, swaps an update in, and ends in order with Ctrl-C', async (t) => {
@@ -29,4 +33,30 @@ await t.test('the demo publishes, swaps an update in, and ends in order with Ctr
     stdout,
     unproven ? /On the disk, \d+ ms after .*\. Durability is not proven here/ : /On the disk and durable, \d+ ms/,
   )
+})
+
+await t.test('the demo ends when its terminal is closed, and reloads at any other SIGHUP', async (t) => {
+  const node = new Node(t, [])
+  const directory = node.path('demo')
+  const command = `echo $$ > ${node.path('pid')}; exec ${process.execPath} ${executable} demo --directory ${directory}`
+  // script(1) gives it a terminal, which the kernel hangs up when script is killed.
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  t.teardown(() => {
+    terminal.kill('SIGKILL')
+    const pid = node.read('pid')
+    if (pid !== undefined && existsSync(`/proc/${pid.trim()}`)) process.kill(Number(pid), 'SIGKILL')
+  })
+  let text = ''
+  terminal.stdout.on('data', (chunk: Buffer) => (text += String(chunk)))
+  await until('the tour has come to its end', () => text.includes('Ctrl-C ends the demo') || undefined)
+  const pid = Number(node.read('pid'))
+  const target = join(directory, 'node/web/web.conf')
+  rmSync(target)
+  process.kill(pid, 'SIGHUP')
+  await until('the agent has repaired it', () => existsSync(target) || undefined)
+  const left = once(terminal, 'close')
+  terminal.kill('SIGKILL')
+  await left
+  await until('the demo has ended', () => !existsSync(`/proc/${pid}`) || undefined)
+  t.match(JSON.parse(readFileSync(join(directory, 'state/status.json'), 'utf8')), { agent: { stoppedAt: String } })
 })
