@@ -25,6 +25,11 @@ export function holdfast(args: readonly string[], options: RunOptions = {}): Pro
   return runInProcess(args, options)
 }
 
+/** The same with the log as JSON lines, for tests that read its fields. */
+export function holdfastInJson(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return holdfast(args, { ...options, env: { HOLDFAST_LOG_FORMAT: 'json', ...options.env } })
+}
+
 /** Runs a command to its end in a separate process, as its users run it. */
 export async function holdfastProcess(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const child = begin(args, options)

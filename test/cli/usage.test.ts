@@ -1,10 +1,10 @@
-import { mkdirSync, symlinkSync, writeFileSync, existsSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { commands } from '../../src/cli/program.js'
 import { begin, ended, holdfast, scratch } from './holdfast.js'
-import { project } from '../project.js'
+import { executable, project } from '../project.js'
 
 const root = scratch(t)
 const at = (name: string) => join(root, name)
@@ -178,7 +178,7 @@ await t.test('wrong usage is one JSON document with -o json', async (t) => {
 })
 
 await t.test('each problem of a configuration is a line of the log, with its place', async (t) => {
-  const { stderr } = await holdfast(['verify', '--config', at('broken.yaml')])
+  const { stderr } = await holdfast(['verify', '--config', at('broken.yaml'), '--log-format=json'])
   const lines = stderr
     .trim()
     .split('\n')
@@ -237,4 +237,40 @@ await t.test('Ctrl-C while write reads its input ends it with 130, and writes no
   child.kill('SIGINT')
   t.equal((await end).code, 130)
   t.notOk(existsSync(at('never')))
+})
+
+await t.test(
+  'a one-shot command writes text wherever its standard error goes, and the daemons JSON lines',
+  async (t) => {
+    const file = join(scratch(t), 'file')
+    t.match((await holdfast(['write', file], { input: '' })).stderr, /^\d\d:\d\d:\d\d ERROR .*empty/)
+    for (const daemon of [
+      ['agent', '--config', '/nowhere.yaml'],
+      ['monitor', '--config', '/nowhere.yaml'],
+    ]) {
+      const { stdout } = await holdfast([daemon[0] ?? '', '--help'])
+      t.match(stdout.replaceAll(/\s+/g, ' '), /auto: text on a terminal, JSON lines elsewhere .*default: "auto"/)
+    }
+    t.match(JSON.parse((await holdfast(['agent', '--config', '/nowhere.yaml'])).stderr), { level: 'error' })
+  },
+)
+
+await t.test('a command whose standard output cannot be written says why on standard error', (t) => {
+  const root = scratch(t)
+  const full = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(full))
+  for (const [output, reason] of [
+    ['json', 'ENOSPC'],
+    ['text', 'ENOSPC'],
+  ] as const) {
+    const args = [executable, 'write', join(root, 'file'), '-o', output]
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      input: output,
+      stdio: ['pipe', full, 'pipe'],
+      encoding: 'utf8',
+    })
+    t.match({ status, stderr }, { status: 1, stderr: new RegExp(`could not write to standard output: ${reason}`) })
+  }
+  t.equal(readFileSync(join(root, 'file'), 'utf8'), 'text', 'and the work is done')
+  t.end()
 })

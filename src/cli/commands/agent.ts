@@ -36,7 +36,7 @@ SIGTERM: finishes or aborts what is in flight, leaves every target intact, and e
   return command
     .addOptions(sourceOptions())
     .addOption(requireProvenOption().env('HOLDFAST_REQUIRE_PROVEN'))
-    .addOptions(logOptions())
+    .addOptions(logOptions('auto'))
     .addHelpText(
       'after',
       `

@@ -21,7 +21,7 @@ publishes, swaps an update in, and runs until Ctrl-C. It touches nothing outside
         .choices(logLevels)
         .default('warn'),
     )
-    .addOption(logFormatOption())
+    .addOption(logFormatOption('text'))
     .addHelpText(
       'after',
       `

@@ -74,7 +74,7 @@ right, no program) does not count; if nothing else is known in time, the revisio
       ).argParser(parseOperator),
     )
     .option('--keep-own-manifest', "do not remove the monitor's own manifest")
-    .addOptions(reportOptions())
+    .addOptions(reportOptions('auto'))
     .addOption(verbosityOption())
     .addHelpText(
       'after',

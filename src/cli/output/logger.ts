@@ -12,7 +12,7 @@ type LogLevel = (typeof logLevels)[number]
 
 /** `auto`: text on a terminal, JSON lines elsewhere. */
 export const logFormats = ['auto', 'json', 'text'] as const
-type LogFormat = (typeof logFormats)[number]
+export type LogFormat = (typeof logFormats)[number]
 
 export interface LogOptions {
   readonly logLevel: LogLevel

@@ -53,8 +53,11 @@ function problemsOf(error: Error): ConfigurationError['problems'] | undefined {
 export async function reportError(error: unknown, options: Readonly<Record<string, unknown>>, io: Io): Promise<void> {
   if (error instanceof Exit) return
   const facts = errorFacts(error)
-  if (isForPrograms(options.output)) await print(io.stdout, options.output, { error: facts }, () => '')
-  const logFormat = logFormats.find((known) => known === options.logFormat) ?? 'auto'
+  if (isForPrograms(options.output)) {
+    // A full disk may be what is reported: then standard error has it alone.
+    await print(io.stdout, options.output, { error: facts }, () => '').catch(() => {})
+  }
+  const logFormat = logFormats.find((known) => known === options.logFormat) ?? 'text'
   if (invalidInputOf(error) === 'argument' && logFormat !== 'json') {
     io.stderr.write(`error: ${facts.message}\n`)
     return

@@ -1,7 +1,7 @@
 import type { RevisionObjects } from '../../static-pods/install/plan-from-api.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
-import { logFormats, logLevels, type LogOptions } from '../output/logger.js'
+import { type LogFormat, logFormats, logLevels, type LogOptions } from '../output/logger.js'
 import { type Command, Option } from './option.js'
 import { outputFormats, type OutputFormat } from '../output/print.js'
 import {
@@ -34,17 +34,18 @@ const logLevelOption = () =>
     .default('info')
     .env('HOLDFAST_LOG_LEVEL')
 
-export const logFormatOption = () =>
+/** `fallback`: of a daemon `auto`; people run the other commands, also where a pipe takes what these say. */
+export const logFormatOption = (fallback: LogFormat) =>
   new Option('--log-format <format>', 'format of the log; auto: text on a terminal, JSON lines elsewhere')
     .choices(logFormats)
-    .default('auto')
+    .default(fallback)
     .env('HOLDFAST_LOG_FORMAT')
 
 /** The logging flags of every command. */
-export const logOptions = () => [logLevelOption(), logFormatOption()]
+export const logOptions = (fallback: LogFormat = 'text') => [logLevelOption(), logFormatOption(fallback)]
 
 /** The output and logging flags of every command. */
-export const reportOptions = () => [outputOption(), ...logOptions()]
+export const reportOptions = (fallback?: LogFormat) => [outputOption(), ...logOptions(fallback)]
 
 export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
 

@@ -16,7 +16,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory } from '../../../src/durable/index.js'
-import { holdfast, scratch } from '../holdfast.js'
+import { holdfastInJson as holdfast, scratch } from '../holdfast.js'
 
 const canary = 'CANARY-4f1d'
 

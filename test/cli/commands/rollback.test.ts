@@ -105,7 +105,7 @@ await t.test("rollback refuses unexamined content where an agent's configuration
     }
     t.equal(node.read('disk/web/key'), '2')
   }
-  const warning = /"level":"warn".*no beforePublish examines what is published at \S+disk\/web: .*--config FILE"/
+  const warning = / WARN .*no beforePublish examines what is published at \S+disk\/web: .*--config FILE/
   inForce({ file: node.path('none'), digest })
   const done = await rollback('-o', 'json')
   t.match(done, { code: 0, stderr: warning })

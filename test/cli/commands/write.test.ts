@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { selfSigned } from '../../../src/cli/demo/certificate.js'
 import { contentKinds, type ContentKind } from '../../../src/cli/content/content-kinds.js'
-import { begin, ended, holdfast, holdfastProcess, scratch } from '../holdfast.js'
+import { begin, ended, holdfastInJson as holdfast, holdfastProcess, scratch } from '../holdfast.js'
 
 const canary = 'CANARY-77ab'
 const good = 'what was there, and is good'

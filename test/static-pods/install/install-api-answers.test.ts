@@ -140,7 +140,7 @@ await t.test('install retries passing failures: 500, 503, 429 at its time, a bro
     api.server.cut()
     return true
   }
-  const { code, stderr } = await api.install(6)
+  const { code, stderr } = await api.install(6, ['--log-format=json'])
   t.equal(code, 0, stderr)
   t.equal(asked.length, 5)
   // A timer may fire a millisecond early.
@@ -187,7 +187,7 @@ await t.test('a refused event changes nothing about the installation', async (t)
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   api.override = ({ method }, reply) => (method === 'POST' ? status(reply, 403, 'Forbidden') : undefined)
-  const { code, stderr } = await api.install(6)
+  const { code, stderr } = await api.install(6, ['--log-format=json'])
   t.equal(code, 0, stderr)
   t.match(stderr, /"reason":"StaticPodInstallerCompleted"/)
   t.match(stderr, /event.*refused|refused.*event/)

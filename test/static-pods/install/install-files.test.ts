@@ -245,7 +245,7 @@ await t.test('install reports missing host paths, or refuses them', async (t) =>
   t.equal(refused.code, 1)
   t.match(refused.stderr, /spec\.volumes\[1\]\.hostPath\.path: .*absent does not exist/)
   t.same(contents(node.resources), {}, 'nothing was written')
-  const warned = await run(args)
+  const warned = await run([...args, '--log-format=json'])
   t.equal(warned.code, 0, warned.stderr)
   const warnings = warned.stderr
     .trim()

@@ -111,7 +111,19 @@ await t.test(
     mkdirSync(place.manifests)
     const script = 'dir=$1; shift; mount -t tmpfs -o ro none "$dir" && exec "$@"'
     const inside = async (args: readonly string[]): Promise<Ended> => {
-      const words = ['sh', '-c', script, 'sh', place.manifests, 'env', '-i', process.execPath, executable, ...args]
+      const words = [
+        'sh',
+        '-c',
+        script,
+        'sh',
+        place.manifests,
+        'env',
+        '-i',
+        'HOLDFAST_LOG_FORMAT=json',
+        process.execPath,
+        executable,
+        ...args,
+      ]
       return ended(spawn('unshare', ['--mount', '--propagation', 'private', ...words]))
     }
     const refused = await inside(place.args())
@@ -130,7 +142,7 @@ await t.test('install reports another manifest of the same pod', async (t) => {
   place.makeManifest(podText({ name: 'other' }), 'other.yaml')
   place.makeManifest(podText({ namespace: 'default' }), 'elsewhere.yaml')
   place.makeManifest('no pod', 'notes')
-  const result = await run(place.args())
+  const result = await run(place.args('--log-format=json'))
   t.equal(result.code, 0, result.stderr)
   const reported = warnings(result).filter(({ msg }) => msg.includes('same pod'))
   t.match(reported, [{ path: join(place.manifests, 'web.yaml.bak'), msg: /runs only one of them at a time/ }])
