@@ -1,5 +1,5 @@
 import { CommanderError, type Command } from 'commander'
-import { exitCodeOf, exitCodes } from './words/exit-codes.js'
+import { exitCodeOf, exitCodes, UsageError } from './words/exit-codes.js'
 import { processIo, type Io } from './output/io.js'
 import { behindDoor } from './output/terminal.js'
 import { readEnvironment } from './words/option.js'
@@ -46,6 +46,17 @@ export async function main(argv: readonly string[], process: Io = processIo): Pr
   }
 }
 
+/** What users of kubectl and of a shell type first; commander would propose the name that looks most like it. */
+const habits: Readonly<Record<string, string>> = {
+  get: 'status',
+  describe: 'status',
+  list: 'status',
+  ls: 'status',
+  delete: 'remove',
+  rm: 'remove',
+  apply: 'sync or replace',
+}
+
 /**
  * A command line without a command asks for help, as with kubectl. `help NAME` of an unknown command gets the answer of NAME itself, with
  * the probable command, and `help NAME SUBCOMMAND` explains that one: commander would only print the help of the whole, or of NAME.
@@ -53,6 +64,9 @@ export async function main(argv: readonly string[], process: Io = processIo): Pr
 function explainable(argv: readonly string[], { commands }: Command): readonly string[] {
   const [first, name, ...rest] = argv
   if (first === undefined) return ['--help']
+  const meant = Object.hasOwn(habits, first) ? habits[first] : undefined
+  if (meant !== undefined)
+    throw new UsageError(`unknown command '${first}': holdfast calls it ${meant} (holdfast --help lists all)`)
   if (first !== 'help' || name === undefined) return argv
   const found = commands.find((command) => command.name() === name)
   if (found === undefined) return argv.slice(1)

@@ -1,10 +1,11 @@
 import { Command } from 'commander'
 import { wantsColour } from './output/colour.js'
+import { fitHelp } from './output/help-text.js'
 import type { Io } from './output/io.js'
 import { describeOption } from './words/option.js'
 import { version } from './words/version.js'
 
-/** The commands, in the order of the help; each has a file. @internal */
+/** The commands; each has a file. The help lists them by their groups. @internal */
 export const commands = {
   agent: async () => (await import('./commands/agent.js')).agentCommand,
   sync: async () => (await import('./commands/sync.js')).syncCommand,
@@ -33,6 +34,20 @@ export const commands = {
   completion: async () => (await import('./commands/completion.js')).completionCommand,
 } satisfies Record<string, () => Promise<(io: Io) => Command>>
 
+/** The commands as the help lists them, under what they are for. */
+const groups: Readonly<Record<string, readonly (keyof typeof commands)[]>> = {
+  'Keep directories as a configuration says:': ['agent', 'sync', 'status', 'verify', 'check', 'reload'],
+  'Publish by hand:': ['replace', 'write'],
+  'Step in:': ['diff', 'history', 'rollback', 'hold', 'release', 'adopt', 'remove'],
+  'Static pods:': ['install', 'prune', 'monitor', 'rollout'],
+  'Test a disk:': ['torture', 'witness'],
+  'Set up and learn:': ['demo', 'rbac', 'schema', 'completion'],
+}
+
+function groupOf(name: string): string {
+  return Object.entries(groups).find(([, names]) => (names as readonly string[]).includes(name))?.[0] ?? ''
+}
+
 const versionFlags = ['-V', '--version']
 
 /** A line break inside a paragraph of a description: where the source wraps, not the terminal. */
@@ -48,6 +63,7 @@ survives a power cut.`,
     )
     .version(version(), versionFlags.join(', '), 'print the version')
     .helpOption('-h, --help', 'explain a command')
+    .commandsGroup('Set up and learn:')
     .helpCommand('help [command]', 'explain a command')
     // Needed for the flags of `rbac`: a flag belongs to the command whose name came last.
     .enablePositionalOptions()
@@ -66,7 +82,7 @@ Examples:
     .description('print the version')
     .action(() => io.stdout.write(`${version()}\n`))
   const made = await Promise.all(namesFor(argv).map(async (name) => (await commands[name]())(io)))
-  for (const command of made) holdfast.addCommand(command)
+  for (const command of made) holdfast.addCommand(command.helpGroup(groupOf(command.name())))
   // kubectl's users type `version` first.
   holdfast.addCommand(versionCommand, { hidden: true })
   for (const command of made) present(command, 'holdfast', io)
@@ -99,9 +115,9 @@ function present(command: Command, parent: string, io: Io): void {
 function speak(command: Command, path: string, { stdout, stderr, env }: Io): void {
   command
     .description(command.description().replace(lineBreak, ' '))
-    .configureHelp({ optionDescription: describeOption })
+    .configureHelp({ optionDescription: describeOption, minWidthToWrap: 24 })
     .configureOutput({
-      writeOut: stdout.write,
+      writeOut: (text) => stdout.write(fitHelp(text, stdout.columns ?? 80)),
       writeErr: stderr.write,
       getOutHelpWidth: () => stdout.columns ?? 80,
       getErrHelpWidth: () => stderr.columns ?? 80,

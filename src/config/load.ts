@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path'
 import { codeOf } from '../errors.js'
 import { readRegularFile, UnfitFileError } from '../regular-file.js'
 import { parseConfiguration, type ConfigurationOptions } from './parse.js'
@@ -16,12 +17,26 @@ async function readText(file: string): Promise<string> {
   const bytes = await readRegularFile(file, maximumSize).catch((error: unknown) => {
     if (error instanceof UnfitFileError) throw unreadable(file, error.problem)
     const code = codeOf(error) ?? 'unknown'
+    if (code === 'ENOENT' && hasNoBase(file)) {
+      throw unreadable(file, 'cannot be read (ENOENT)', 'the working directory was removed: name an absolute path')
+    }
     throw unreadable(file, `cannot be read (${code})`, advice[code])
   })
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw unreadable(file, 'is not UTF-8 text')
+  }
+}
+
+/** Whether a path is relative to a working directory that was removed. */
+function hasNoBase(file: string): boolean {
+  if (isAbsolute(file)) return false
+  try {
+    process.cwd()
+    return false
+  } catch {
+    return true
   }
 }
 

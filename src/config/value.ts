@@ -94,7 +94,8 @@ export class Value {
   list(): readonly Value[] {
     const { node } = this
     if (node.kind !== 'list') {
-      this.wrong(`must be a list, not ${kindOf(node)}`)
+      const word = node.kind === 'scalar' && /^[\w./-]+$/.test(node.source) ? node.source : undefined
+      this.wrong(`must be a list, not ${kindOf(node)}`, word && `write it in brackets: [${word}]`)
       return []
     }
     if (node.items.length === 0) this.wrong('is an empty list')

@@ -141,7 +141,10 @@ class TreeReader {
     for (const { key, value } of items) {
       const name = key === null ? at : this.#position(key.range[0])
       if (key === null || !this.#yaml.isScalar(key) || typeof key.value !== 'string') {
-        this.#problems.add(name, place, 'has a field whose name is not a string')
+        // YAML reads `{{ .Values.x }}` as a mapping in place of a name.
+        const isTemplate = key !== null && this.#yaml.isMap(key)
+        const advice = isTemplate ? ['if this is a template ({{ }}), render the file first'] : []
+        this.#problems.add(name, place, 'has a field whose name is not a string', ...advice)
         continue
       }
       const field = placeOf(place, key.value)

@@ -174,12 +174,28 @@ await t.test('checkText prints the table', (t) => {
     `SUBJECT     CHECK      STATUS  FOUND
 /a          mount      OK      /dev/sda1 on /
             exchange   FAULT   no
-                               → move
+                               -> move
 API server  node name  WARN    is not known
-                               → say it
+                               -> say it
 
 this node is not fit: 1 fault, 1 warning
 `,
+  )
+  const found = 'it was replaced by another program, and what it holds differs from its record'
+  const long = [{ ...findings[1], subject: '/var/lib/kubernetes/pki/serving-certificates', found }] as Finding[]
+  const lines = checkText(long, painter(false), 80).split('\n')
+  t.ok(
+    lines.every((line) => line.length <= 80),
+    'it fits the terminal',
+  )
+  t.match(lines[1], /^\/var\/lib\/kub\.\.\.-certificates {2}exchange {2}FAULT/)
+  t.equal(
+    lines
+      .slice(1, 5)
+      .map((line) => line.slice(48))
+      .join(' '),
+    `${found} -> move`,
+    'between words',
   )
   t.match(checkText(findings.slice(0, 1), painter(false)), /\n\nthis node is fit: 0 faults, 0 warnings\n$/)
   const coloured = checkText(findings, painter(true))

@@ -4,6 +4,8 @@ import { closeSync, mkdirSync, openSync, statSync, truncateSync, writeFileSync, 
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { createLogger } from '../../src/cli/output/logger.js'
+import { testIo } from './in-process.js'
 import { Progress, Reading } from '../../src/cli/output/progress.js'
 import { executable } from '../project.js'
 import { ended, scratch } from './holdfast.js'
@@ -129,7 +131,17 @@ await t.test('write shows progress on a terminal, and nothing elsewhere', async 
     await once(lines, 'line')
   })
   const clear = '\r\u001b[K'
-  t.strictSame(shown.slice(0, 3), ['publishing: 12 % …', clear, 'publishing: 50 % …'])
+  t.strictSame(shown.slice(0, 3), ['publishing: 12 % ...', clear, 'publishing: 50 % ...'])
   t.equal(shown.at(-1), clear)
   t.equal(new Reading().describe(), undefined)
+
+  const { io } = testIo()
+  const stderr = output(true)
+  const log = createLogger({ ...io, stderr }, { logLevel: 'info', logFormat: 'text' })
+  shown.length = 0
+  await new Progress(stderr, 1).during(reading.describe, async () => {
+    await once(lines, 'line')
+    log.info({}, 'the sentence')
+  })
+  t.equal(shown[shown.findIndex((text) => text.includes('the sentence')) - 1], clear, 'a line of the log stands alone')
 })

@@ -274,3 +274,38 @@ await t.test('a command whose standard output cannot be written says why on stan
   t.equal(readFileSync(join(root, 'file'), 'utf8'), 'text', 'and the work is done')
   t.end()
 })
+
+await t.test('the help of each command fits 80 columns, and lists every command under a heading', async (t) => {
+  const ways = [[], ...Object.keys(commands).map((name) => [name]), ['rbac', 'install'], ['rbac', 'monitor']]
+  for (const way of ways) {
+    const { stdout } = await holdfast([...way, '--help'])
+    t.strictSame(
+      stdout.split('\n').filter((line) => line.length > 80),
+      [],
+      way.join(' '),
+    )
+  }
+  t.notMatch((await holdfast(['--help'])).stdout, /^Commands:/m)
+})
+
+await t.test('holdfast names its own command for what users of kubectl type', async (t) => {
+  t.match(await holdfast(['get']), { code: 2, stderr: /^error: unknown command 'get': holdfast calls it status/ })
+  t.match(await holdfast(['delete', 'x', '-o', 'json']), { code: 2, stderr: /holdfast calls it remove/ })
+})
+
+await t.test('a mistake in a configuration names its probable cause', async (t) => {
+  const head = 'apiVersion: holdfast.dev/v1alpha1\nkind: AgentConfiguration\n'
+  const said = async (text: string) => {
+    writeFileSync(at('mistaken.yaml'), head + text)
+    return (await holdfast(['verify', '--config', at('mistaken.yaml')])).stderr
+  }
+  t.match(await said('stateDirectory: {{ .Values.x }}\n'), /if this is a template \(\{\{ \}\}\), render the file first/)
+  t.match(
+    await said('directories:\n- path: /x\n  contents: [{ secret: a }]\n  validate: certificates\n'),
+    /validate: must be a list, not a string: write it in brackets: \[certificates\]/,
+  )
+  const gone = 'mkdir "$1" && cd "$1" && rmdir "$1" && shift && exec "$@"'
+  const args = ['-c', gone, 'sh', at('gone'), process.execPath, executable, 'verify', '--config', 'x.yaml']
+  const { stderr } = spawnSync('/bin/sh', args, { encoding: 'utf8' })
+  t.match(stderr, /x\.yaml: cannot be read \(ENOENT\): the working directory was removed: name an absolute path/)
+})

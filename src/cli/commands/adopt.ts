@@ -119,7 +119,7 @@ function textOf(
   if (own) return `${path} is holdfast's already\n`
   const rows = checks.flatMap(({ check, verdict, message, advice }) => [
     [check, verdict, message],
-    ...(advice === null ? [] : [['', '', `→ ${advice}`]]),
+    ...(advice === null ? [] : [['', '', `-> ${advice}`]]),
   ])
   return table([['CHECK', 'VERDICT', 'FOUND'], ...rows]) + (result ? `adopted ${path} ${result.digest}\n` : '')
 }

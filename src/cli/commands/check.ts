@@ -17,7 +17,7 @@ import {
 import { print } from '../output/print.js'
 import { parseDuration } from '../words/option-values.js'
 import { interruptible } from '../signals.js'
-import { table, type Cell } from '../output/table.js'
+import { shortPath, table, type Cell } from '../output/table.js'
 import { version } from '../words/version.js'
 
 interface CheckOptions extends SourceOptions, OutputOptions {
@@ -105,21 +105,27 @@ async function runCheck(io: Io, options: CheckOptions): Promise<void> {
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length
   const [faults, warnings] = [count('FAULT'), count('WARN')]
   const document = { checks: findings, faults, warnings, ...(consumers && { consumers: consumers.consumers }) }
-  await print(io.stdout, options.output, document, () => checkText(findings, painter(wantsColour(io.stdout, io.env))))
+  await print(io.stdout, options.output, document, () =>
+    checkText(findings, painter(wantsColour(io.stdout, io.env)), io.stdout.columns),
+  )
   if (faults > 0) throw new Exit(exitCodes.fault)
 }
 
 const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow', FAULT: 'red' }
 
+/** A subject that is longer is shortened where the terminal is narrower than the table. */
+const subjectWidth = 28
+
 /** The table, with each advice on a separate line, and the verdict below it. @internal */
-export function checkText(findings: readonly Finding[], paint: Paint): string {
+export function checkText(findings: readonly Finding[], paint: Paint, columns?: number): string {
+  const shown = (subject: string) => (columns === undefined ? subject : shortPath(subject, subjectWidth))
   const rows: (string | Cell)[][] = [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']]
   let last = ''
   for (const { subject, check, status, found, advice } of findings) {
     const colour = colours[status]
     const cell = { text: status, paint: (text: string) => paint(colour, text) }
-    rows.push([subject === last ? '' : subject, check, cell, found])
-    if (advice !== null) rows.push(['', '', '', { text: `→ ${advice}`, paint: (text) => paint('bold', text) }])
+    rows.push([subject === last ? '' : shown(subject), check, cell, found])
+    if (advice !== null) rows.push(['', '', '', { text: `-> ${advice}`, paint: (text) => paint('bold', text) }])
     last = subject
   }
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length
@@ -129,7 +135,7 @@ export function checkText(findings: readonly Finding[], paint: Paint): string {
     faults > 0
       ? paint('red', `this node is not fit: ${counts}`)
       : paint(warnings > 0 ? 'yellow' : 'green', `this node is fit: ${counts}`)
-  return `${table(rows)}\n${conclusion}\n`
+  return `${table(rows, columns)}\n${conclusion}\n`
 }
 
 function plural(count: number, noun: string): string {

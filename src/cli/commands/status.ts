@@ -12,7 +12,7 @@ import { createLogger } from '../output/logger.js'
 import { findOrphans, orphansText, type Orphan } from '../output/orphans.js'
 import { isForPrograms, print } from '../output/print.js'
 import { interruptible } from '../signals.js'
-import { age, objectText, shortDigest, table, type Cell } from '../output/table.js'
+import { age, objectText, shortDigest, shortPath, table, type Cell } from '../output/table.js'
 
 /** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
 const longestSilence = 10 * 60_000
@@ -74,7 +74,7 @@ async function shownFor(options: StatusOptions, paths: readonly string[]): Promi
 
 async function printStatus({ stdout, env }: Io, to: Output, { output }: StatusOptions, shown: ShownStatus) {
   const paint = painter(wantsColour(stdout, env))
-  await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, wide))
+  await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, wide, stdout.columns))
 }
 
 /** On a terminal the table stays in its place, with fresh ages; elsewhere each change prints one more table, or document. */
@@ -171,7 +171,7 @@ async function consumersOf({ directories }: StatusDocument): Promise<readonly Co
 }
 
 /** The table, and the notes below it. @internal */
-export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = false): string {
+export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = false, columns?: number): string {
   const { directories, consumers } = shown
   const rows: (string | Cell)[][] = [
     ['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST', ...(wide ? ['OBJECTS'] : [])],
@@ -208,6 +208,7 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = f
     const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...waits, ...hooks, ...users]
   })
+  if (!wide && columns !== undefined) narrow(rows, columns)
   const orphans = shown.orphans ? ['\n', orphansText(shown.orphans, now)] : []
   return [
     table(rows),
@@ -216,6 +217,28 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = f
     agentLine(shown, now, paint),
     ...orphans,
   ].join('')
+}
+
+/** A path shows so many characters at least. */
+const shortestPath = 24
+
+/** Has the table fit the terminal: the digests go, which -o wide shows, and then the middle of long paths. */
+function narrow(rows: (string | Cell)[][], columns: number): void {
+  const widthOf = () =>
+    Math.max(
+      ...table(rows.map((row) => row.map(textOf)))
+        .split('\n')
+        .map((line) => line.length),
+    )
+  if (widthOf() <= columns) return
+  for (const row of rows) row.length = 6
+  const [excess, longest] = [widthOf() - columns, Math.max(...rows.map(([path]) => textOf(path).length))]
+  const width = Math.max(shortestPath, longest - Math.max(0, excess))
+  for (const row of rows) row[0] = shortPath(textOf(row[0]), width)
+}
+
+function textOf(cell: string | Cell = ''): string {
+  return typeof cell === 'string' ? cell : cell.text
 }
 
 /** Until when an operation of the agent waits, and for what; undefined where it does not. */

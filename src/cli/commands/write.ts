@@ -68,7 +68,7 @@ signals to it, and publishes its output only if it exits with 0. holdfast refuse
     .option('--from <file>', 'publish this file instead of standard input')
     .option('--allow-empty', 'publish empty content')
     .addOption(
-      new Option('--expect <digest>', 'publish only content with this digest: sha256:…').argParser(parseDigest),
+      new Option('--expect <digest>', 'publish only content with this digest: sha256:HEX').argParser(parseDigest),
     )
     .addOption(new Option('--validate <kind>', 'publish only content of this kind').choices(contentKinds))
     .addOption(fileModeOption('--mode', 'mode of FILE', '0600'))

@@ -81,7 +81,7 @@ function sideText({ what, sequence, publishedAt, objects }: ShownSide): string {
 
 function arrow(before: string | null, after: string | null): string {
   if (before === null || after === null || before === after) return after ?? before ?? ''
-  return `${before} → ${after}`
+  return `${before} -> ${after}`
 }
 
 type Certificate = EntryChange['certificates'][number]['to']

@@ -3,6 +3,7 @@ import type { Log } from '../../log.js'
 import { escaped } from '../../quote.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
+import { clearProgress } from './progress.js'
 
 /** The path of pino in the package, beside its program: only the build of the package sets it. */
 declare const bundledPino: string | undefined
@@ -60,7 +61,11 @@ type Destination = Pick<Output, 'write'>
 
 /** Takes lines of JSON. */
 function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
-  const plain = stderr.isJournal === true ? journalled(stderr) : (_: string, text: string) => stderr.write(text)
+  const write = (_: string, text: string) => {
+    clearProgress(stderr)
+    stderr.write(text)
+  }
+  const plain = stderr.isJournal === true ? journalled(stderr) : write
   if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return { write: (line) => plain(line, line) }
   const paint = painter(wantsColour(stderr, env))
   return { write: (line) => plain(line, readableLine(line, paint)) }

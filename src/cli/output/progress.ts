@@ -5,6 +5,14 @@ import type { ObjectReference, Source } from '../../objects/types.js'
 /** The display waits so many milliseconds: most work is done by then. */
 const usualPatience = 1000
 
+/** The line that stands on a terminal now. */
+const standing = new WeakMap<Output['write'], Progress>()
+
+/** Takes the progress line away before another line is written there; it comes again at its next turn. */
+export function clearProgress(stream: Output): void {
+  standing.get(stream.write)?.clear()
+}
+
 /** On a terminal, one line that says how far the work is; elsewhere nothing. */
 export class Progress {
   #timer: NodeJS.Timeout | undefined
@@ -21,9 +29,10 @@ export class Progress {
     this.#timer = setInterval(() => {
       const line = describe()
       if (line === undefined) return
-      this.#clear()
-      this.stream.write(`${line} …`)
+      this.clear()
+      this.stream.write(`${line} ...`)
       this.#shown = true
+      standing.set(this.stream.write, this)
     }, this.patience)
   }
 
@@ -39,10 +48,10 @@ export class Progress {
 
   stop(): void {
     clearInterval(this.#timer)
-    this.#clear()
+    this.clear()
   }
 
-  #clear(): void {
+  clear(): void {
     if (this.#shown) this.stream.control?.('\r\u001b[K')
     this.#shown = false
   }

@@ -1,5 +1,6 @@
 import { objectName } from '../../object-name.js'
 import { escaped } from '../../quote.js'
+import { wrapWords } from './help-text.js'
 import type { RecordedObject } from '../../durable/types.js'
 
 /** A cell; `paint` colours it after its width was measured. */
@@ -8,13 +9,17 @@ export interface Cell {
   readonly paint?: (text: string) => string
 }
 
-/** Lines of aligned columns, two spaces apart, without trailing blanks. */
-export function table(rows: readonly (readonly (string | Cell)[])[]): string {
-  const cells = rows.map((row) =>
+/** The last column gets at least so many characters, or is not wrapped. */
+const narrowest = 24
+
+/** Lines of aligned columns, two spaces apart, without trailing blanks. `columns`: the last cell of a row is wrapped between words to fit. */
+export function table(rows: readonly (readonly (string | Cell)[])[], columns?: number): string {
+  const given = rows.map((row) =>
     row.map((cell): Cell =>
       typeof cell === 'string' ? { text: escaped(cell) } : { ...cell, text: escaped(cell.text) },
     ),
   )
+  const cells = columns === undefined ? given : wrapped(given, columns)
   const widths: number[] = []
   for (const row of cells) {
     row.forEach(({ text }, column) => (widths[column] = Math.max(widths[column] ?? 0, text.length)))
@@ -29,6 +34,29 @@ export function table(rows: readonly (readonly (string | Cell)[])[]): string {
       .trimEnd(),
   )
   return lines.map((line) => `${line}\n`).join('')
+}
+
+function wrapped(rows: readonly (readonly Cell[])[], columns: number): Cell[][] {
+  const last = Math.max(...rows.map((row) => row.length)) - 1
+  const before = Array.from({ length: last }, (_, column) =>
+    Math.max(...rows.map((row) => row[column]?.text.length ?? 0)),
+  )
+  const width = columns - before.reduce((sum, one) => sum + one + 2, 0)
+  if (width < narrowest) return rows.map((row) => [...row])
+  return rows.flatMap((row) => {
+    const cell = row[last]
+    const [first = '', ...more] = wrapWords(cell?.text ?? '', width)
+    if (cell === undefined || more.length === 0) return [[...row]]
+    const blank = row.slice(0, last).map(() => ({ text: '' }))
+    return [[...row.slice(0, last), { ...cell, text: first }], ...more.map((text) => [...blank, { ...cell, text }])]
+  })
+}
+
+/** A path of at most `width` characters: its middle goes first, since the root and the name tell most. */
+export function shortPath(path: string, width: number): string {
+  if (path.length <= width) return path
+  const kept = width - '...'.length
+  return path.slice(0, Math.floor(kept / 2)) + '...' + path.slice(path.length - Math.ceil(kept / 2))
 }
 
 /** `Secret demo/web@123`. Leaves out a file's version, a long text without meaning for people. */

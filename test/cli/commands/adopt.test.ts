@@ -39,7 +39,7 @@ await t.test('adopt makes its seven checks, then takes the directory over, then 
   const refused = await adopt()
   t.match(refused, {
     code: 1,
-    stdout: /\ncontent +refused +it holds what the new content does not have \(mine\)\n +→ set adopt: replace/,
+    stdout: /\ncontent +refused +it holds what the new content does not have \(mine\)\n +-> set adopt: replace/,
   })
   t.strictSame(readdirSync(path), ['mine', 'tls.crt'])
   t.match(await node.run('sync'), { code: 1, stdout: /TargetForeign/ })

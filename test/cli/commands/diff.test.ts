@@ -82,8 +82,8 @@ await t.test('diff compares the disk with the source, and one content with anoth
     'tls.crt': 'it holds what a Secret gave',
   })
   const text = await diff(path, ...config)
-  t.match(text.stdout, /\nchanged {2}password +content +0600 +0:0|\d+:\d+ +14 → 21 +Secret demo\/web\n/)
-  t.match(text.stdout, /tls.crt: certificate\n +subject +CN=.*\n[^]* serial +[0-9A-F]+ → [0-9A-F]+\n/)
+  t.match(text.stdout, /\nchanged {2}password +content +0600 +0:0|\d+:\d+ +14 -> 21 +Secret demo\/web\n/)
+  t.match(text.stdout, /tls.crt: certificate\n +subject +CN=.*\n[^]* serial +[0-9A-F]+ -> [0-9A-F]+\n/)
   t.match(text.stdout, / key +tls.key belongs to it\n/)
   t.notMatch(text.stdout, /info|debug/, 'only where it is asked for')
 
