@@ -94,8 +94,11 @@ export class Value {
   list(): readonly Value[] {
     const { node } = this
     if (node.kind !== 'list') {
-      const word = node.kind === 'scalar' && /^[\w./-]+$/.test(node.source) ? node.source : undefined
-      this.wrong(`must be a list, not ${kindOf(node)}`, word && `write it in brackets: [${word}]`)
+      // Without the value: the file may be a Secret that was named by mistake.
+      this.wrong(
+        `must be a list, not ${kindOf(node)}`,
+        node.kind === 'scalar' ? 'write it in brackets: [ ]' : undefined,
+      )
       return []
     }
     if (node.items.length === 0) this.wrong('is an empty list')

@@ -199,7 +199,7 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     'validate as a word',
     mode,
     'validate: certificates',
-    '8:15: directories[0].validate: must be a list, not a string',
+    '8:15: directories[0].validate: must be a list, not a string: write it in brackets: [ ]',
   ),
   broken(
     'a path that only a shell understands',
