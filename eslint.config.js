@@ -9,6 +9,7 @@ const rooms = {
   'src/kubernetes': ['src/yaml'],
   'src/objects': ['src/kubernetes', 'src/yaml', 'src/durable'],
   'src/static-pods': ['src/objects', 'src/kubernetes', 'src/yaml', 'src/durable'],
+  'src/fleet': ['src/objects', 'src/kubernetes'],
   'src/directories': ['src/static-pods', 'src/durable', 'native'],
   'src/config': ['src/yaml'],
   torture: ['src/durable'],
@@ -22,6 +23,7 @@ const rooms = {
     'native',
   ],
   'src/agent': [
+    'src/fleet',
     'src/config',
     'src/objects',
     'src/kubernetes',
@@ -32,6 +34,7 @@ const rooms = {
   ],
   'src/cli': [
     'src/agent',
+    'src/fleet',
     'src/check',
     'src/config',
     'src/objects',
@@ -56,7 +59,7 @@ const lateImport = {
   selector: 'ImportExpression:not([source.value=/^node:/])',
   message: 'A module that cannot be loaded once never can: import it at the top, or see to it that the start loads it.',
 }
-const early = ['src/durable', 'src/kubernetes', 'src/objects', 'src/directories', 'src/agent']
+const early = ['src/durable', 'src/kubernetes', 'src/objects', 'src/fleet', 'src/directories', 'src/agent']
 
 /** The door to the core, the smaller one to what only publishes, and the words that all of it uses. */
 const insideDurable = '/durable/(?!(?:index|publishing|errors|types)\\.js$)'

@@ -34,6 +34,7 @@ export const reasons = [
   'Dropped',
   'AdoptionPending',
   'AdoptionRefused',
+  'ReportRefused',
 ] as const
 
 export type Reason = (typeof reasons)[number]

@@ -11,6 +11,8 @@ export interface AgentOptions {
   readonly openSource: OpenSource
   /** This node's name in the cluster, for events; the empty string where neither flag nor environment names it. */
   readonly node: string
+  /** holdfast's own. */
+  readonly version: string
   /** The random name of this agent; undefined where its state directory could not keep one. */
   readonly identity: () => string | undefined
   /** Called when a move (`movedFrom`) is done: a configuration that was refused because of it may come into force. */

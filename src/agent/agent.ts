@@ -16,6 +16,7 @@ import { FreshnessTracker } from './report/freshness-tracker.js'
 import { Operations } from './operations.js'
 import { causes } from './reconcile.js'
 import { noEvents, openEvents, type AgentEvents } from './report/agent-events.js'
+import { noReport, openNodeReport } from './report/node-report.js'
 import { withOldPaths } from './leaving/moves.js'
 import { endsWithin } from '../deadline.js'
 import { Departures } from './leaving/departures.js'
@@ -44,13 +45,19 @@ export class Agent {
   #configuration: AgentConfiguration
   #source: Source | undefined
   #events = noEvents
+  #report = noReport
   #driftTimer: NodeJS.Timeout | undefined
   /** Directories of which an object was confirmed since the last look at them. */
   readonly #confirmedStates = new Set<DirectoryState>()
   #refreshing: NodeJS.Immediate | undefined
 
-  constructor(configuration: AgentConfiguration, options: AgentOptions) {
+  constructor(configuration: AgentConfiguration, given: AgentOptions) {
     this.#configuration = configuration
+    const changed = (): void => {
+      given.changed()
+      this.#report.changed()
+    }
+    const options = { ...given, changed }
     this.#options = options
     const named = new NamedDirectories(true)
     this.#departures = new Departures({ ...options, named })
@@ -104,6 +111,7 @@ export class Agent {
     const { source, events } = await this.#open(this.#configuration.source)
     this.#source = source
     this.#events = events
+    if (this.#configuration.report) await this.#openReport(source)
     this.#follow()
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
@@ -125,6 +133,19 @@ export class Agent {
       await source.close()
       throw error
     }
+  }
+
+  /** Reports of this node to the cluster of this source, and none to another one any more. */
+  async #openReport(source: Source): Promise<void> {
+    const before = this.#report
+    this.#report = noReport
+    await before.close()
+    if (!this.#configuration.report) return
+    this.#report = await openNodeReport(source, {
+      ...this.#options,
+      states: this.states,
+      configuration: () => this.#configuration.digest,
+    })
   }
 
   #compareRegularly(): void {
@@ -152,7 +173,7 @@ export class Agent {
     this.#refuseChains(configuration)
     const change = configurationChange(this.#configuration, configuration)
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
-    const { driftInterval, requireProven } = this.#configuration
+    const { driftInterval, requireProven, report } = this.#configuration
     this.#configuration = configuration
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
     for (const path of change.dropped) {
@@ -190,10 +211,13 @@ export class Agent {
       this.#source = next.source
       this.#events = next.events
       this.#freshness.forgetSource()
+      await this.#openReport(next.source)
       await before.events.close()
       await before.source?.close()
     }
+    if (!next && this.#source && configuration.report !== report) await this.#openReport(this.#source)
     this.#events.reloaded()
+    this.#report.retryRefused()
     this.#follow()
     for (const { path } of added) {
       const state = this.states.byPath(path)
@@ -232,6 +256,7 @@ export class Agent {
     const dropped = this.#drops.close()
     await this.#operations.stop()
     await endsWithin(dropped, dropGrace)
+    await this.#report.close()
     await this.#events.close()
     await this.#source?.close()
     return this.#operations.finish()

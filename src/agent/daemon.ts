@@ -73,7 +73,7 @@ export class Daemon {
   #reloading: Promise<void> = Promise.resolve()
 
   private constructor(options: DaemonOptions, metrics: PrometheusMetrics | undefined) {
-    const { configuration, log, openSource, node } = options
+    const { configuration, log, openSource, node, version } = options
     this.#options = options
     this.#metrics = metrics
     this.#statusStore = new StatusStore(configuration.stateDirectory)
@@ -109,6 +109,7 @@ export class Daemon {
       log,
       openSource,
       node,
+      version,
       identity: () => this.#identity,
       metrics: metrics ?? noMetrics,
       moved: () => void this.#retryRefused(),

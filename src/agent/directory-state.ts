@@ -126,6 +126,8 @@ export class DirectoryState {
   /** Keys of hooks that are still to run for `digest`. */
   pendingHooks: readonly string[] = []
   certificates: readonly CertificateDate[] = []
+  /** Its file system proves no durability, as the last successful pass found; undefined: there was none. */
+  unproven: boolean | undefined
   /** When the source last confirmed the published versions as the newest. */
   confirmedAt: Date | undefined
   published: Condition | undefined

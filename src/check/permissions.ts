@@ -61,6 +61,7 @@ export async function checkPermissions(api: ApiClient, options: PermissionOption
 function resultsFor(permission: Permission, answers: readonly Answered[], file: string): CheckResult[] {
   const { resource, namespace, names, verbs, purpose } = permission
   const allowed: (string | undefined)[] = []
+  const place = namespace === undefined ? '' : ` in namespace ${namespace}`
   const results: CheckResult[] = []
   for (const name of names ?? [undefined]) {
     const refused = answers.filter(
@@ -71,19 +72,20 @@ function resultsFor(permission: Permission, answers: readonly Answered[], file: 
       allowed.push(name)
       continue
     }
-    const on = `${resource}${name === undefined ? '' : ` ${name}`} in namespace ${namespace}`
+    const on = `${resource}${name === undefined ? '' : ` ${name}`}${place}`
     const found = `${listed(refused.map(([{ verb }]) => verb))} on ${on}: ${first[1].message}`
     const unknown = refused.every(([, answer]) => answer.allowed === undefined)
     if (unknown) results.push(warn('permission', found, 'check again when the API server is healthy'))
     else if (purpose === 'objects') results.push(fault('permission', found, advice(file)))
-    else
-      results.push(warn('permission', `${found}; the agent cannot record events, everything else works`, advice(file)))
+    else results.push(warn('permission', `${found}; ${lost[purpose]}, everything else works`, advice(file)))
   }
   if (allowed.length === 0) return results
   const which = listed(allowed.filter((name) => name !== undefined))
   const what = `${listed(verbs)} on ${resource}${which === '' ? '' : ` ${which}`}`
-  return [ok('permission', `${what} in namespace ${namespace}: allowed`), ...results]
+  return [ok('permission', `${what}${place}: allowed`), ...results]
 }
+
+const lost = { events: 'the agent cannot record events', report: 'this node does not report to holdfast fleet' }
 
 function advice(file: string): string {
   return `holdfast rbac --config ${file} | kubectl apply -f - (with --service-account, for the user above)`
@@ -95,10 +97,19 @@ async function ask(
   { timeout, signal }: PermissionOptions,
 ): Promise<Answer> {
   const { namespace, group, resource } = permission
+  const [main, subresource] = resource.split('/')
   const review = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes: { namespace, group, resource, verb, ...(name !== undefined && { name }) } },
+    spec: {
+      resourceAttributes: {
+        ...(namespace !== undefined && { namespace }),
+        group,
+        ...(subresource === undefined ? { resource } : { resource: main, subresource }),
+        verb,
+        ...(name !== undefined && { name }),
+      },
+    },
   }
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
   const { status, body } = await api.send('POST', path, review, { timeout, signal })

@@ -28,6 +28,7 @@ export const commands = {
   prune: async () => (await import('./commands/prune.js')).pruneCommand,
   monitor: async () => (await import('./commands/monitor.js')).monitorCommand,
   rollout: async () => (await import('./commands/rollout.js')).rolloutCommand,
+  fleet: async () => (await import('./commands/fleet.js')).fleetCommand,
   rbac: async () => (await import('./commands/rbac.js')).rbacCommand,
   schema: async () => (await import('./commands/schema.js')).schemaCommand,
   demo: async () => (await import('./commands/demo.js')).demoCommand,

@@ -53,5 +53,10 @@ export const documentFields = {
     description: 'what holdfast publishes, and where',
     required: '[{ path: /etc/x, contents: [{ secret: NAME }] }]',
   },
+  report: {
+    type: boolean,
+    description: 'report to the cluster what this node has on its disk, for `holdfast fleet`; needs deploy/fleet',
+    default: false,
+  },
   server: { type: server, description: 'health and metrics' },
 } satisfies Fields<PathContext>

@@ -93,12 +93,8 @@ function read(
   if (document === undefined) return { configuration: undefined, source: undefined, unqualified: [] }
   const file = resolve(problems.file)
   const base = dirname(file)
-  const {
-    stateDirectory,
-    source: given,
-    directories: list,
-    ...others
-  } = readFields(document, documentFields, { base }).read
+  const fields = readFields(document, documentFields, { base })
+  const { stateDirectory, source: given, directories: list, ...others } = fields.read
   const { source, namespace, filesPath } = given ?? {}
   const fallback = override ?? namespace ?? defaultNamespace
   if (fallback !== undefined && fallback !== namespace && !isLabel(fallback)) {
@@ -114,7 +110,10 @@ function read(
   ]
   reportTargetProblems(directories, own)
   reportMoveProblems(directories, own)
-  const { requireProven, driftInterval, operationTimeout, reload, server } = others
+  const { requireProven, driftInterval, operationTimeout, reload, report, server } = others
+  if (report && source?.type === 'files') {
+    fields.at.report?.wrong('report: true needs a cluster to report to', 'leave it out with source.files')
+  }
   return {
     source,
     unqualified: defaults.unqualified,
@@ -125,6 +124,7 @@ function read(
       driftInterval,
       operationTimeout,
       reload,
+      report,
       source,
       directories: directories.map(({ configuration }) => configuration),
       server,

@@ -6,17 +6,18 @@ import { nodeEventsNamespace } from '../kubernetes-names.js'
 import type { AgentConfiguration } from './types.js'
 import type { ObjectKind } from '../objects/types.js'
 
-/** One rule of a Role: each of `verbs`, on each of `names`. */
+/** One rule of a Role, or of a ClusterRole: each of `verbs`, on each of `names`. */
 export interface Permission {
-  readonly namespace: string
+  /** undefined: the resource has no namespaces, and the rule stands in a ClusterRole. */
+  readonly namespace: string | undefined
   /** The API group; the empty string for the core group. */
   readonly group: string
-  readonly resource: 'secrets' | 'configmaps' | 'events'
+  readonly resource: 'secrets' | 'configmaps' | 'events' | 'nodes' | 'nodepublications' | 'nodepublications/status'
   /** Names of objects, sorted, at least one; undefined: any, since `create` cannot be limited to names. */
   readonly names: readonly string[] | undefined
   readonly verbs: readonly string[]
-  /** Without `objects` nothing is published; without `events` the agent works, and only its events are not seen. */
-  readonly purpose: 'objects' | 'events'
+  /** Without `objects` nothing is published; without `events` and `report` the agent works, and the cluster does not see what it says. */
+  readonly purpose: 'objects' | 'events' | 'report'
 }
 
 const resources: Readonly<Record<ObjectKind, 'secrets' | 'configmaps'>> = {
@@ -30,7 +31,9 @@ const resources: Readonly<Record<ObjectKind, 'secrets' | 'configmaps'>> = {
  * selector for the name, which the API server authorizes as if the name stood in the path. With `watch: namespaces` no name limits them:
  * the right to list all Secrets of a namespace is the right to read them.
  */
-export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' | 'directories'>): Permission[] {
+export function permissionsOf(
+  configuration: Pick<AgentConfiguration, 'source' | 'directories' | 'report'>,
+): Permission[] {
   if (configuration.source.type !== 'kubernetes') return []
   const references = configuration.directories.flatMap(({ contents }) =>
     contents.flatMap((content) =>
@@ -56,5 +59,17 @@ export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' |
     const about = { group: 'events.k8s.io', resource: 'events', names: undefined } as const
     permissions.push({ namespace, ...about, verbs, purpose: 'events' })
   }
-  return permissions.sort((a, b) => Number(a.namespace > b.namespace) - Number(a.namespace < b.namespace))
+  const inOrder = permissions.sort((a, b) => compareNamespaces(a.namespace ?? '', b.namespace ?? ''))
+  return configuration.report ? [...inOrder, ...reportPermissions] : inOrder
 }
+
+function compareNamespaces(a: string, b: string): number {
+  return Number(a > b) - Number(a < b)
+}
+
+/** What a node's report takes. The policy in deploy/fleet limits each agent to the report of its node: RBAC cannot. */
+const reportPermissions: readonly Permission[] = [
+  { group: '', resource: 'nodes', verbs: ['get'] },
+  { group: 'holdfast.dev', resource: 'nodepublications', verbs: ['get', 'create'] },
+  { group: 'holdfast.dev', resource: 'nodepublications/status', verbs: ['patch'] },
+].map((rule) => ({ ...rule, namespace: undefined, names: undefined, purpose: 'report' }) as const) as Permission[]

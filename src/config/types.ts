@@ -21,6 +21,8 @@ export interface AgentConfiguration {
   readonly operationTimeout: number
   /** When the agent reads this file again: on SIGHUP alone, or whenever it has changed. */
   readonly reload: 'signal' | 'auto'
+  /** Report to the cluster what this node has on its disk. */
+  readonly report: boolean
   readonly source: SourceConfiguration
   readonly directories: readonly DirectoryConfiguration[]
   readonly server: ServerConfiguration | undefined

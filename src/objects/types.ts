@@ -120,8 +120,8 @@ export interface Source {
   published(reference: ObjectReference, version: ObjectVersion): void
   /** Not-after date of the client certificate in use, if there is one. */
   clientCertificateNotAfter(): Date | undefined
-  /** The source's API server, for events over the same connection; undefined where it has none. */
-  readonly api?: Pick<ApiClient, 'send'>
+  /** The source's API server, for events and the report of the node over the same connection; undefined where it has none. */
+  readonly api?: Pick<ApiClient, 'get' | 'send'>
   /** Ends all watches and connections. */
   close(): Promise<void>
 }

@@ -34,6 +34,7 @@ await t.test('every command runs in a separate process', async (t) => {
     ],
     history: [[node.path('certs')], undefined, { code: 0, stdout: /^SEQUENCE.*\n1 .* published +present +sha256:/ }],
     rollback: [[node.path('certs')], undefined, { code: 1, stderr: /no earlier content of .*certs is kept/ }],
+    fleet: [['wait'], undefined, { code: 2, stderr: /which object\?/ }],
     torture: [[node.path('certs')], undefined, { code: 2, stderr: /without a witness there is no verdict/ }],
     witness: [[], undefined, { code: 2, stderr: /^error: --state FILE is missing/ }],
     reload: [config, undefined, { code: 1, stderr: /no agent has written|runs no more/ }],

@@ -137,6 +137,7 @@ const claims = {
     refuses: 'never',
   },
   rollout: { file: 'test/cli/commands/rollout.test.ts', words: 'unproven: true' },
+  fleet: { claims: 'nothing' },
   rbac: { claims: 'nothing' },
   schema: { claims: 'nothing' },
   demo: { file: 'test/cli/commands/demo.test.ts', words: 'Durability is not proven here' },

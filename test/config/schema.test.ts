@@ -168,6 +168,7 @@ await t.test('the schema refuses no value elsewhere that holdfast accepts', asyn
     driftInterval: '1m',
     operationTimeout: '1m',
     reload: 'auto',
+    report: true,
     server: { address: 'localhost:0', hosts: ['metrics.example'] },
     source: { namespace: 'a', kubernetes },
   }

@@ -84,11 +84,11 @@ export class Namespace {
     return granted(this.api.admin, `system:serviceaccount:${this.name}:${account}`, [mark], this.name)
   }
 
-  /** A token of the account. With `boundTo`, the name of a Secret: it is invalid once that Secret is deleted. */
-  async token(account: string, boundTo?: ApiObject): Promise<string> {
+  /** A token of the account. With `boundTo`, a Secret or a Node: it is invalid once that is deleted. */
+  async token(account: string, boundTo?: ApiObject, kind: 'Secret' | 'Node' = 'Secret'): Promise<string> {
     const boundObjectRef = boundTo && {
       apiVersion: 'v1',
-      kind: 'Secret',
+      kind,
       name: boundTo.metadata.name,
       uid: boundTo.metadata.uid,
     }

@@ -29,6 +29,8 @@ export interface NodeOptions {
   readonly prefix?: readonly string[]
   /** Where its disk and its state are, if not in the directory of the tests. */
   readonly place?: string
+  /** It reports to the cluster. */
+  readonly report?: true
   /** Further environment variables. */
   readonly environment?: Record<string, string>
 }
@@ -59,6 +61,7 @@ export class Node {
           ...(options.watch && { watch: options.watch }),
         },
       },
+      ...(options.report && { report: true }),
       // Each in a separate parent, so that the tests see all leftovers beside it.
       directories: directories.map((each) => ({ ...each, path: join(root, 'disk', each.path, each.path) })),
       server: { address: `127.0.0.1:${port}` },

@@ -40,7 +40,8 @@ export function rbacCommand(io: Io): Command {
       .description(
         `Prints the smallest Roles and bindings that "holdfast agent" needs for a configuration, as objects for kubectl apply: one
 Role for each namespace, with get, list and watch of exactly the named Secrets and ConfigMaps, and create and patch of events (which
-cannot be limited to names), there and in "default" for those about the Node. It asks no API server.
+cannot be limited to names), there and in "default" for those about the Node. With report: true, a ClusterRole for the report of the
+node, too. It asks no API server.
 
 "holdfast rbac install" does the same for an installation of a static pod, "holdfast rbac monitor" for its monitor.`,
       )
@@ -117,19 +118,24 @@ function headline({ file, source, directories }: AgentConfiguration): string {
   return `${first}${wide} A selector needs that.\n${each.join('')}`
 }
 
-/** Each namespace's Role, and after it the binding, in the order of the permissions. */
+/** Each namespace's Role, and after it the binding, in the order of the permissions; at the end, a ClusterRole for what has no namespace. */
 function rolesOf(permissions: readonly Permission[], subjects: readonly Subject[], name: string): object[] {
   const namespaces = [...new Set(permissions.map(({ namespace }) => namespace))]
   return namespaces.flatMap((namespace) => {
-    const metadata = { namespace, name, labels: { 'app.kubernetes.io/name': 'holdfast' } }
+    const metadata = {
+      ...(namespace !== undefined && { namespace }),
+      name,
+      labels: { 'app.kubernetes.io/name': 'holdfast' },
+    }
     const own = permissions.filter((permission) => permission.namespace === namespace)
     const about = (kind: string) => ({ apiVersion: `${apiGroup}/v1`, kind, metadata })
+    const role = namespace === undefined ? 'ClusterRole' : 'Role'
     return [
-      { ...about('Role'), rules: own.map(ruleOf) },
+      { ...about(role), rules: own.map(ruleOf) },
       {
-        ...about('RoleBinding'),
+        ...about(`${role}Binding`),
         subjects,
-        roleRef: { apiGroup, kind: 'Role', name },
+        roleRef: { apiGroup, kind: role, name },
       },
     ]
   })

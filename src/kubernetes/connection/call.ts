@@ -10,6 +10,8 @@ export interface Call {
   readonly query: Readonly<Record<string, string>>
   readonly body: string | undefined
   readonly accept?: string | undefined
+  /** Media type of the body; default JSON, and of a PATCH a merge patch. */
+  readonly type?: string | undefined
 }
 
 export function describeCall({ method, path }: Call): string {
@@ -18,12 +20,12 @@ export function describeCall({ method, path }: Call): string {
 
 export function requestOf(
   access: AccessSnapshot,
-  { method, path, query, body, accept }: Call,
+  { method, path, query, body, accept, type: given }: Call,
   userAgent: string,
   signal: AbortSignal,
 ): Request {
   const search = new URLSearchParams(query).toString()
-  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+  const type = given ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
   return {
     method,
     // Joined: Node keeps it with the stream, and one string is smaller than its pieces, of which it would be made otherwise.

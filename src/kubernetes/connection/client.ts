@@ -12,7 +12,7 @@ export interface ApiClient {
   /** GETs a stream of JSON documents, one a line: a watch. Rejects like `get`; so does `takeLines` when the stream breaks. */
   stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream>
   /** POSTs or PATCHes one JSON document. */
-  send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse>
+  send(method: 'POST' | 'PATCH', path: string, body: unknown, options: SendOptions): Promise<ApiResponse>
   /** The namespace that the kubeconfig's context or the service account names, if any. */
   readonly defaultNamespace: string | undefined
   /** Not-after of the client certificate in use. */
@@ -32,6 +32,11 @@ export interface RequestOptions {
   readonly verb?: 'list'
   /** Media types that the answer may have; default `application/json`. */
   readonly accept?: string | undefined
+}
+
+export interface SendOptions extends RequestOptions {
+  /** Of a PATCH: a server-side apply by this field manager. Without `force`, another manager's field answers 409. Default: a merge patch. */
+  readonly apply?: { readonly manager: string; readonly force: boolean }
 }
 
 export interface StreamOptions extends Omit<RequestOptions, 'signal' | 'verb'> {
@@ -59,6 +64,8 @@ export interface ApiResponse {
   readonly status: number
   /** Milliseconds, from Retry-After (seconds or a date), where the server sent one. */
   readonly retryAfter: number | undefined
+  /** The server's clock, in milliseconds since the epoch, where it sent its date. */
+  readonly date?: number | undefined
   /** The parsed body; a metav1.Status on failure, undefined where it is not JSON. */
   readonly body: unknown
   /** The program that seems to have answered in the API server's place; absent where nothing says so. */

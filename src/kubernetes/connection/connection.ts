@@ -1,13 +1,21 @@
 import { lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
 import { basePath, describeCall, requestOf, type Call } from './call.js'
 import { ConnectionError } from './client.js'
-import type { ApiClient, ApiObserver, ApiResponse, ApiStream, RequestOptions, StreamOptions } from './client.js'
+import type {
+  ApiClient,
+  ApiObserver,
+  ApiResponse,
+  ApiStream,
+  RequestOptions,
+  SendOptions,
+  StreamOptions,
+} from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { LargeReads } from './large-reads.js'
 import { notAfter } from '../credentials/pem.js'
 import { Progress } from './progress.js'
-import { foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
+import { dateOf, foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
 import { Renewal } from './renewal.js'
 import { transportLimits, type Answer, type TransportLimits } from './transport.js'
 import { TokenBucket, type RateLimit } from './token-bucket.js'
@@ -101,9 +109,15 @@ class Connection implements ApiClient {
     )
   }
 
-  async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse> {
+  async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: SendOptions): Promise<ApiResponse> {
     const verb = method === 'POST' ? 'create' : 'patch'
-    return this.#send({ method, verb, path, query: {}, body: JSON.stringify(body) }, options)
+    const { apply } = options
+    // JSON is YAML.
+    const applied = apply && {
+      query: { fieldManager: apply.manager, ...(apply.force && { force: 'true' }) },
+      type: 'application/apply-patch+yaml',
+    }
+    return this.#send({ method, verb, path, query: {}, body: JSON.stringify(body), ...applied }, options)
   }
 
   async stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream> {
@@ -166,7 +180,13 @@ class Connection implements ApiClient {
       const after = retryAfter(answer.headers['retry-after'])
       const foreign = this.#foreign(call, answer, bytes)
       if (answer.status === 200 && foreign.foreign !== undefined) throw new ConnectionError(foreign.foreign, 'protocol')
-      return { status: answer.status, retryAfter: after, body: parseJson(bytes), ...foreign }
+      return {
+        status: answer.status,
+        retryAfter: after,
+        date: dateOf(answer.headers.date),
+        body: parseJson(bytes),
+        ...foreign,
+      }
     } finally {
       deadline.dispose()
     }

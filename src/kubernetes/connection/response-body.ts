@@ -103,3 +103,9 @@ export function retryAfter(value: unknown, now = Date.now()): number | undefined
   const date = Date.parse(value)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
+
+/** A Date header, in milliseconds since the epoch. */
+export function dateOf(value: unknown): number | undefined {
+  const date = typeof value === 'string' ? Date.parse(value) : NaN
+  return Number.isNaN(date) ? undefined : date
+}

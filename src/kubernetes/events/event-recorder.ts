@@ -30,7 +30,7 @@ export interface EventClock {
   sleep(milliseconds: number, signal: AbortSignal): Promise<void>
 }
 
-const realClock: EventClock = {
+export const realClock: EventClock = {
   now: () => ({ monotonic: performance.now(), wall: new Date() }),
   sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
 }

@@ -1,0 +1,109 @@
+/** The report of this node to its cluster, with `report: true`: what the agent knows, in the form that src/fleet sends. */
+import { readFile } from 'node:fs/promises'
+import { objectName } from '../../object-name.js'
+import { expand, referencesOf } from '../../config/references.js'
+import type { NodeReporter } from '../../fleet/reporter.js'
+import type { Snapshot, SnapshotDirectory } from '../../fleet/report-status.js'
+import type { ReportedState } from '../../fleet/types.js'
+import type { Log } from '../../log.js'
+import { hasObject } from '../../objects/same-state.js'
+import type { ObjectReference, ObservedState, Source } from '../../objects/types.js'
+import { withoutPaths, type DirectoryState, type PublishedObject } from '../directory-state.js'
+import { pendingHookNames } from './status-file.js'
+
+/** Reports to the cluster. Calls return at once, and never throw. */
+export type NodeReport = Pick<NodeReporter, 'changed' | 'retryRefused' | 'close'>
+
+/** Without `report: true`, and for sources without a cluster. */
+export const noReport: NodeReport = { changed() {}, retryRefused() {}, close: () => Promise.resolve() }
+
+interface NodeReportOptions {
+  readonly log: Log
+  /** This node's name in the cluster; the empty string where it is unknown. */
+  readonly node: string
+  readonly identity: () => string | undefined
+  readonly version: string
+  /** Digest of the configuration that is in force. */
+  readonly configuration: () => string
+  readonly states: Iterable<DirectoryState>
+}
+
+/** Reports over the connection of the source. The code is loaded only where the configuration asks for it. */
+export async function openNodeReport(source: Source, options: NodeReportOptions): Promise<NodeReport> {
+  const { api } = source
+  const { log, node } = options
+  const agentID = options.identity()
+  if (api === undefined) return noReport
+  if (node === '' || agentID === undefined) {
+    const problem =
+      node === ''
+        ? "this node's name is not known: set --node-name or NODE_NAME (fieldRef: spec.nodeName in a pod)"
+        : 'this agent has no identity, since its stateDirectory could not keep one'
+    log.warn({ reason: 'ReportRefused' }, `this node does not report: ${problem}; everything else works`)
+    return noReport
+  }
+  // eslint-disable-next-line no-restricted-syntax -- the start comes here, or a reload by hand
+  const { NodeReporter } = await import('../../fleet/reporter.js')
+  // Of the kernel, in each container: kubelet reads the same file (cadvisor, machine.GetMachineInfo).
+  const bootID = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
+  return new NodeReporter(api, { log, node, agentID, bootID, snapshot: () => snapshotOf(source, options) })
+}
+
+/** undefined: a directory has not been compared with the disk and the source yet. */
+function snapshotOf(
+  source: Pick<Source, 'latest'>,
+  { version, configuration, states }: NodeReportOptions,
+): Snapshot | undefined {
+  const directories: SnapshotDirectory[] = []
+  for (const state of states) {
+    // An old path goes, and gets its content from the new one.
+    if (state.configuration.follows !== undefined) continue
+    if (!state.compared || state.published === undefined) return undefined
+    directories.push(directoryOf(state, (reference) => source.latest(reference)))
+  }
+  return { agentVersion: version, configuration: configuration(), directories }
+}
+
+type Latest = (reference: ObjectReference) => ObservedState | undefined
+
+function directoryOf(state: DirectoryState, latest: Latest): SnapshotDirectory {
+  const { path, published, sequence, publishedAt, certificates, unproven } = state
+  const pending = pendingOf(state, latest)
+  const hooksPending = pendingHookNames(state)
+  const ends = certificates.map(({ notAfter }) => notAfter.getTime())
+  const reported = stateOf(state, pending.length + hooksPending.length > 0)
+  return {
+    path,
+    state: reported,
+    reason: published?.reason ?? 'NotConfirmed',
+    ...(reported !== 'Current' && { message: published?.message ?? '' }),
+    sequence,
+    ...(publishedAt && { publishedAt: publishedAt.toISOString() }),
+    ...(ends.length > 0 && { notAfter: new Date(Math.min(...ends)).toISOString() }),
+    ...(unproven !== false && { unproven: true }),
+    ...(hooksPending.length > 0 && { hooksPending }),
+    objects: state.objects.map(withoutPaths),
+    ...(pending.length > 0 && { pending }),
+    confirmed: state.fresh?.status === 'True',
+  }
+}
+
+function stateOf({ published, intact }: DirectoryState, isBehind: boolean): ReportedState {
+  if (published?.reason === 'Held' || published?.reason === 'RolledBack') return 'Held'
+  if (published?.status !== 'True') return 'Failed'
+  return isBehind || !intact ? 'Waiting' : 'Current'
+}
+
+/** The source has these in another version than is published. */
+function pendingOf(state: DirectoryState, latest: Latest): PublishedObject[] {
+  const known = new Map(state.objects.map((object) => [objectName(object), object]))
+  return referencesOf(expand(state.configuration, latest)).flatMap((reference) => {
+    const observed = latest(reference)
+    if (observed === undefined || !hasObject(observed)) return []
+    const { uid, resourceVersion } = observed.object
+    const { kind, namespace, name } = reference
+    const published = known.get(objectName(reference))
+    const isPublished = published?.uid === uid && published.resourceVersion === resourceVersion
+    return isPublished ? [] : [{ kind, namespace, name, uid, resourceVersion }]
+  })
+}

@@ -1,0 +1,266 @@
+import type { Exception, Group, Overview } from '../../fleet/overview.js'
+import type { WaitResult } from '../../fleet/wait.js'
+import { Deadline } from '../../deadline.js'
+import { linuxNodes } from '../../fleet/types.js'
+import { parseSelector, SelectorError } from '../../label-selector.js'
+import { isLabel, isObjectName } from '../../kubernetes-names.js'
+import type { ObjectKind } from '../../objects/types.js'
+import { openApi, type ApiFlags } from '../content/open-api.js'
+import { painter, wantsColour, type Paint } from '../output/colour.js'
+import type { Io } from '../output/io.js'
+import { createLogger } from '../output/logger.js'
+import { print } from '../output/print.js'
+import { Progress } from '../output/progress.js'
+import { age, shortDigest, table, type Cell } from '../output/table.js'
+import { interruptible } from '../signals.js'
+import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
+import { Command, Option } from '../words/option.js'
+import { parseDuration } from '../words/option-values.js'
+import { reportOptions, type OutputOptions } from '../words/options.js'
+
+interface ObjectFlags {
+  readonly secret?: NamedObject
+  readonly configmap?: NamedObject
+}
+
+interface FleetOptions extends OutputOptions, ApiFlags, ObjectFlags {
+  readonly nodes: string
+}
+
+interface StatusOptions extends FleetOptions {
+  readonly directory?: string
+}
+
+interface WaitFlags extends FleetOptions {
+  readonly resourceVersion?: string
+  readonly timeout: number
+  readonly reportedOnly?: true
+  readonly ignoreSilent?: true
+}
+
+interface NamedObject {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** `holdfast fleet status` and `holdfast fleet wait`. */
+export function fleetCommand(io: Io): Command {
+  return new Command('fleet')
+    .summary('show what all nodes have, and wait until they have it')
+    .description(
+      `Asks the cluster what its nodes have on their disks: agents with report: true in their configuration report it, one
+NodePublication (npub) for each node. Any machine with a kubeconfig will do.`,
+    )
+    .addCommand(statusCommand(io))
+    .addCommand(waitCommand(io))
+}
+
+function apiOptions(): Option[] {
+  return [
+    new Option('--kubeconfig <file>', 'kubeconfig to use').env('HOLDFAST_KUBECONFIG'),
+    new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'),
+    new Option('--nodes <selector>', 'only Nodes with these labels').argParser(parseNodes).default(linuxNodes),
+    new Option('--secret <namespace/name>', 'the Secret in question').argParser(parseObject).conflicts('configmap'),
+    new Option('--configmap <namespace/name>', 'the ConfigMap in question').argParser(parseObject),
+  ]
+}
+
+function statusCommand(io: Io): Command {
+  return new Command('status')
+    .summary('show how the directories of all nodes stand')
+    .description(
+      `Shows sums over all nodes, then each directory that is not current and each node that does not report, then which versions
+of the agent and of its configuration run. With --secret or --configmap, only directories that have that object, and in which
+versions.`,
+    )
+    .addOptions(apiOptions())
+    .option('--directory <path>', 'only this directory of each node')
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast fleet status
+  holdfast fleet status --secret kube-system/ca-bundle --nodes node-role.kubernetes.io/worker
+
+Exit codes: 0 shown, 1 the cluster did not answer, 2 wrong usage.`,
+    )
+    .action((options: StatusOptions) => interruptible(io, (signal) => runStatus(io, options, signal)))
+}
+
+function waitCommand(io: Io): Command {
+  return new Command('wait')
+    .summary('wait until each node has an object on its disk')
+    .description(
+      `Waits until each selected node has this version of the object, or a newer one, on its disk: published, durable on a file
+system where that is proven, with its hooks run. Exit code 0 is a proof, by a report of each node since its last boot: a node
+without a report, or with one that is too old, is waited for.`,
+    )
+    .addOptions(apiOptions())
+    .option('--resource-version <version>', "the version to wait for (default: the object's at the start)")
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait for all nodes together')
+        .argParser(parseDuration)
+        .default(1_800_000, '30m'),
+    )
+    .option('--reported-only', 'do not wait for nodes that have no report')
+    .option('--ignore-silent', 'believe reports that are older than an hour')
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast fleet wait --secret kube-system/ca-bundle && kubectl delete secret -n kube-system old-signer
+  holdfast fleet wait --configmap kube-system/ca --nodes pool=edge --timeout 2h
+
+Exit codes: 0 each node has it, 1 not in time, no node is selected, or the object was deleted or replaced, 2 wrong usage.`,
+    )
+    .action((options: WaitFlags) => interruptible(io, (signal) => runWait(io, options, signal)))
+}
+
+function parseNodes(text: string): string {
+  try {
+    parseSelector(text)
+    return text
+  } catch (error) {
+    if (error instanceof SelectorError) throw new UsageError(`--nodes ${text}: ${error.message}: ${error.suggestion}`)
+    throw error
+  }
+}
+
+function parseObject(text: string): NamedObject {
+  const [namespace = '', name = '', ...more] = text.split('/')
+  if (more.length > 0 || !isLabel(namespace) || !isObjectName(name)) {
+    throw new UsageError(`${text} is not NAMESPACE/NAME, as kube-system/ca-bundle`)
+  }
+  return { namespace, name }
+}
+
+function objectOf({ secret, configmap }: ObjectFlags): (NamedObject & { readonly kind: ObjectKind }) | undefined {
+  if (secret) return { kind: 'Secret', ...secret }
+  return configmap && { kind: 'ConfigMap', ...configmap }
+}
+
+async function runStatus(io: Io, options: StatusOptions, signal: AbortSignal): Promise<void> {
+  const log = createLogger(io, options)
+  const { overviewOf } = await import('../../fleet/overview.js')
+  const { api } = await openApi(options, io.env, log)
+  try {
+    const { nodes, directory } = options
+    const overview = await overviewOf(api, { nodes, directory, object: objectOf(options), signal })
+    const paint = painter(wantsColour(io.stdout, io.env))
+    await print(io.stdout, options.output, overview, (wide) => overviewText(overview, new Date(), paint, wide))
+  } finally {
+    await api.close()
+  }
+}
+
+async function runWait(io: Io, options: WaitFlags, interrupted: AbortSignal): Promise<void> {
+  const object = objectOf(options)
+  if (object === undefined)
+    throw new UsageError('which object? add --secret NAMESPACE/NAME or --configmap NAMESPACE/NAME')
+  const log = createLogger(io, options)
+  const { waitForObject } = await import('../../fleet/wait.js')
+  const { api } = await openApi(options, io.env, log)
+  const began = Date.now()
+  const deadline = new Deadline(options.timeout, interrupted)
+  let counts = { done: 0, nodes: 0 }
+  try {
+    const progress = new Progress(io.stderr)
+    const { nodes, resourceVersion, reportedOnly = false, ignoreSilent = false } = options
+    
+    const result = await progress.during(
+      () => `${counts.done} of ${counts.nodes} nodes have it, after ${age(new Date(began), new Date())}`,
+      () =>
+        waitForObject(api, {
+          ...object,
+          nodes,
+          resourceVersion,
+          reportedOnly,
+          ignoreSilent,
+          signal: deadline.signal,
+          log,
+          progress: (now) => (counts = now),
+        }),
+    )
+    interrupted.throwIfAborted()
+    await print(io.stdout, options.output, { ...result, done: result.ended === 'done' }, () =>
+      waitText(result, options),
+    )
+    if (result.ended !== 'done') throw new Exit(exitCodes.failed)
+  } finally {
+    deadline.dispose()
+    await api.close()
+  }
+}
+
+/** @internal */
+export function waitText({ wanted, ended, nodes }: WaitResult, options: WaitFlags): string {
+  const object = objectOf(options)
+  const name = `${object?.kind} ${object?.namespace}/${object?.name}`
+  const which = [
+    `nodes of ${options.nodes}`,
+    ...(options.reportedOnly === true ? ['without those that have no report'] : []),
+    ...(options.ignoreSilent === true ? ['old reports included'] : []),
+  ].join(', ')
+  if (ended === 'gone') {
+    return wanted === undefined
+      ? `${name} does not exist\n`
+      : `${name} was deleted or replaced: its version ${wanted.resourceVersion} is no more\n`
+  }
+  if (ended === 'no-nodes') return `no node to wait for (${which})\n`
+  const version = wanted === undefined ? name : `${name} in version ${wanted.resourceVersion} or newer`
+  if (ended === 'done') return `all ${nodes.length} nodes have ${version}: durable, with hooks run (${which})\n`
+  const left = nodes.filter(({ obstacle }) => obstacle !== undefined)
+  const rows = left.map(({ node, obstacle = '', message }) => [node, obstacle, message])
+  const head = `${nodes.length - left.length} of ${nodes.length} nodes have ${version} (${which}); missing:\n`
+  return head + table([['NODE', 'REASON', 'MESSAGE'], ...rows])
+}
+
+/** @internal */
+export function overviewText(overview: Overview, now: Date, paint: Paint, wide = false): string {
+  const { nodes, reports, directories, expires, exceptions, versions } = overview
+  const { current, waiting, held, failed } = directories
+  const all = current + waiting + held + failed
+  const lines = [
+    `${nodes} nodes, ${reports} report`,
+    `${all} directories: ${current} current, ${waiting} waiting, ${held} held, ${failed} failed`,
+    ...(expires ? [`the first certificate ends ${expires.at}, on ${expires.node}`] : []),
+  ]
+  const shown = exceptions.map((each) => exceptionRow(each, now, paint, wide))
+  const columns = ['NODE', 'DIRECTORY', 'STATE', 'REASON', 'SINCE', ...(wide ? ['MESSAGE'] : [])]
+  return [
+    lines.map((line) => `${line}\n`).join(''),
+    ...(shown.length > 0 ? ['\n', table([columns, ...shown])] : []),
+    ...(versions ? ['\n', groupTable('VERSION', versions, 'DIRECTORIES')] : []),
+    '\n',
+    groupTable('AGENT', overview.agentVersions),
+    '\n',
+    groupTable(
+      'CONFIGURATION',
+      overview.configurations.map((each) => ({ ...each, value: shortDigest(each.value) })),
+    ),
+  ].join('')
+}
+
+function exceptionRow(
+  { node, directory = '-', state, reason = '-', since, message = '-' }: Exception,
+  now: Date,
+  paint: Paint,
+  wide: boolean,
+): (string | Cell)[] {
+  const colour = state === 'Failed' ? 'red' : 'yellow'
+  const ago = since === undefined ? '-' : age(new Date(since), now)
+  return [
+    node,
+    directory,
+    { text: state, paint: (text) => paint(colour, text) },
+    reason,
+    ago,
+    ...(wide ? [message] : []),
+  ]
+}
+
+function groupTable(title: string, groups: readonly Group[], counted = 'NODES'): string {
+  return table([[title, counted], ...groups.map(({ value, nodes }) => [value, String(nodes)])])
+}

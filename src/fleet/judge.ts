@@ -1,0 +1,116 @@
+/**
+ * Judges whether a node has an object on its disk: `done` is a proof, by the node's own report. Each reason against it has a name, and each
+ * sentence of docs/fleet.md about the proof is one rule here.
+ */
+import { compareResourceVersions } from '../objects/resource-version.js'
+import { heartbeat, type ReportedDirectory, type ReportedObject } from './types.js'
+
+/** The object that each node shall have: this one or a newer version of it. */
+export type WantedObject = ReportedObject
+
+/** What is known of a Node. */
+export interface FleetNode {
+  readonly name: string
+  readonly uid: string
+  readonly bootID: string
+}
+
+/** What is known of a report. */
+export interface FleetReport {
+  readonly name: string
+  readonly nodeUID: string
+  readonly bootID: string
+  /** When the API server took it, by the server's clock, in milliseconds since the epoch. */
+  readonly takenAt: number
+  /** Those that name the wanted object, or may do so. */
+  readonly directories: readonly ReportedDirectory[]
+}
+
+export const obstacles = [
+  'NoReport',
+  'OtherNode',
+  'OtherBoot',
+  'Silent',
+  'NotConfigured',
+  'OtherObject',
+  'Older',
+  'Failed',
+  'Unproven',
+  'Held',
+  'HooksPending',
+  'Truncated',
+] as const
+export type Obstacle = (typeof obstacles)[number]
+
+export interface Verdict {
+  /** undefined: the node has it. */
+  readonly obstacle: Obstacle | undefined
+  /** For people; the empty string where the node has it. */
+  readonly message: string
+}
+
+export interface JudgeOptions {
+  /** Now, by the server's clock, in milliseconds since the epoch. */
+  readonly now: number
+  /** A node that has not reported for long is no obstacle by that alone. */
+  readonly ignoreSilent: boolean
+}
+
+/** A node whose last report is older than this is silent: it writes one each hour, up to a tenth later, and a tenth more for a slow server. */
+export const longestQuiet = 1.2 * heartbeat
+
+const done: Verdict = { obstacle: undefined, message: '' }
+
+export function judge(
+  node: FleetNode,
+  report: FleetReport | undefined,
+  wanted: WantedObject,
+  { now, ignoreSilent }: JudgeOptions,
+): Verdict {
+  if (report === undefined) return { obstacle: 'NoReport', message: 'the node has no report' }
+  if (report.nodeUID !== node.uid)
+    return { obstacle: 'OtherNode', message: 'the report is of an earlier Node of this name' }
+  if (report.bootID !== node.bootID)
+    return { obstacle: 'OtherBoot', message: 'the node has started anew, and has not reported since' }
+  const age = now - report.takenAt
+  if (age > longestQuiet && !ignoreSilent)
+    return { obstacle: 'Silent', message: `the last report is ${Math.round(age / 60_000)} minutes old` }
+  const naming = report.directories.filter(({ objects, pending = [] }) =>
+    [...objects, ...pending].some((object) => isNamed(object, wanted)),
+  )
+  const cut = report.directories.find((each) => each.truncated === true && !naming.includes(each))
+  if (cut) return { obstacle: 'Truncated', message: `${cut.path}: its report is too large to name each object` }
+  if (naming.length === 0) return { obstacle: 'NotConfigured', message: 'no directory of the node has the object' }
+  for (const directory of naming) {
+    const verdict = judgeDirectory(directory, wanted)
+    if (verdict.obstacle !== undefined) return verdict
+  }
+  return done
+}
+
+function isNamed(object: ReportedObject, { kind, namespace, name }: WantedObject): boolean {
+  return object.kind === kind && object.namespace === namespace && object.name === name
+}
+
+function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): Verdict {
+  const { path, state, reason, message, objects, unproven, hooksPending = [] } = directory
+  const against = (obstacle: Obstacle, words: string): Verdict => ({ obstacle, message: `${path}: ${words}` })
+  const said = `${reason}${message === undefined || message === '' ? '' : `, ${message}`}`
+  const held = state === 'Held' ? against('Held', said) : undefined
+  const published = objects.find((object) => isNamed(object, wanted))
+  if (published === undefined) return held ?? against(state === 'Failed' ? 'Failed' : 'Older', said)
+  if (published.uid !== wanted.uid)
+    return held ?? against('OtherObject', 'it has an earlier object of this name, which was deleted since')
+  const order = compareResourceVersions(published.resourceVersion, wanted.resourceVersion)
+  const isSame = published.resourceVersion === wanted.resourceVersion
+  if (!isSame && (order === undefined || order < 0)) {
+    if (state === 'Failed') return against('Failed', said)
+    return held ?? against('Older', `it has version ${published.resourceVersion}`)
+  }
+  // What an operator holds may be taken back to what it was, and a failed pass may have left the disk other than the record says.
+  if (held) return held
+  if (state === 'Failed') return against('Failed', said)
+  if (unproven === true) return against('Unproven', 'its file system proves no durability')
+  if (hooksPending.length > 0) return against('HooksPending', `hooks have not run: ${hooksPending.join(', ')}`)
+  return done
+}

@@ -1,0 +1,131 @@
+/** Reads Nodes and reports from answers of the API server. Other programs may have written a report: nothing in it is taken on trust. */
+import { field } from '../kubernetes/reads/api-error.js'
+import type { FleetNode, FleetReport } from './judge.js'
+import { directoryStates, type ReportedDirectory, type ReportedObject, type ReportSummary } from './types.js'
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? value : 0)
+
+/** undefined: it is no Node. */
+export function nodeOf(object: unknown): FleetNode | undefined {
+  const metadata = field(object, 'metadata')
+  const [name, uid] = [text(field(metadata, 'name')), text(field(metadata, 'uid'))]
+  if (name === '') return undefined
+  return { name, uid, bootID: text(field(field(field(object, 'status'), 'nodeInfo'), 'bootID')) }
+}
+
+/** Which object a report is read for; undefined: for all of them. */
+export type Sought = Pick<ReportedObject, 'kind' | 'namespace' | 'name'> | undefined
+
+/** A report, with the directories that name the object or may do so. undefined: nobody has reported under this name. */
+export function reportFor(object: unknown, sought: Sought): FleetReport | undefined {
+  const status = field(object, 'status')
+  const name = text(field(field(object, 'metadata'), 'name'))
+  if (name === '' || typeof status !== 'object' || status === null) return undefined
+  const directories = list(field(status, 'directories')).map(directoryOf)
+  const isCut =
+    field(status, 'truncated') === true && count(field(field(status, 'summary'), 'directories')) > directories.length
+  const kept = directories.filter((each) => sought === undefined || each.truncated === true || isAbout(each, sought))
+  return {
+    name,
+    nodeUID: text(field(status, 'nodeUID')),
+    bootID: text(field(status, 'bootID')),
+    takenAt: takenAt(object),
+    directories: isCut ? [...kept, leftOut] : kept,
+  }
+}
+
+/** Stands for the directories that a report had no room for: any object may be in one. */
+const leftOut: ReportedDirectory = {
+  path: '(further directories)',
+  state: 'Waiting',
+  reason: '',
+  sequence: 0,
+  objects: [],
+  truncated: true,
+}
+
+function isAbout(
+  { objects, pending = [] }: ReportedDirectory,
+  { kind, namespace, name }: NonNullable<Sought>,
+): boolean {
+  return [...objects, ...pending].some(
+    (each) => each.kind === kind && each.namespace === namespace && each.name === name,
+  )
+}
+
+function directoryOf(value: unknown): ReportedDirectory {
+  const state = directoryStates.find((word) => word === field(value, 'state')) ?? 'Failed'
+  const message = text(field(value, 'message'))
+  const publishedAt = text(field(value, 'publishedAt'))
+  const hooksPending = list(field(value, 'hooksPending')).map(text)
+  const pending = list(field(value, 'pending')).map(objectOf)
+  return {
+    path: text(field(value, 'path')),
+    state,
+    reason: text(field(value, 'reason')),
+    sequence: count(field(value, 'sequence')),
+    objects: list(field(value, 'objects')).map(objectOf),
+    ...(message !== '' && { message }),
+    ...(publishedAt !== '' && { publishedAt }),
+    ...(field(value, 'unproven') === true && { unproven: true }),
+    ...(field(value, 'truncated') === true && { truncated: true }),
+    ...(hooksPending.length > 0 && { hooksPending }),
+    ...(pending.length > 0 && { pending }),
+  }
+}
+
+function objectOf(value: unknown): ReportedObject {
+  return {
+    kind: text(field(value, 'kind')),
+    namespace: text(field(value, 'namespace')),
+    name: text(field(value, 'name')),
+    uid: text(field(value, 'uid')),
+    resourceVersion: text(field(value, 'resourceVersion')),
+  }
+}
+
+/** By the clock of the API server, which notes when a manager last changed a field; a node's own clock may be wrong by hours. */
+function takenAt(object: unknown): number {
+  const entries = list(field(field(object, 'metadata'), 'managedFields'))
+  const times = entries
+    .filter((entry) => field(entry, 'subresource') === 'status')
+    .map((entry) => Date.parse(text(field(entry, 'time'))))
+    .filter((time) => !Number.isNaN(time))
+  if (times.length > 0) return Math.max(...times)
+  const observed = Date.parse(text(field(field(object, 'status'), 'observedAt')))
+  return Number.isNaN(observed) ? 0 : observed
+}
+
+/** What `fleet status` sums up. */
+export interface ReportFacts extends FleetReport {
+  readonly agentVersion: string
+  readonly configuration: string
+  readonly summary: ReportSummary
+  /** Since when the condition Ready is as it is, RFC 3339; the empty string where the report has none. */
+  readonly since: string
+}
+
+export function factsOf(object: unknown): ReportFacts | undefined {
+  const report = reportFor(object, undefined)
+  if (report === undefined) return undefined
+  const status = field(object, 'status')
+  const summary = field(status, 'summary')
+  const expires = text(field(summary, 'expires'))
+  const ready = list(field(status, 'conditions')).find((condition) => field(condition, 'type') === 'Ready')
+  return {
+    ...report,
+    agentVersion: text(field(status, 'agentVersion')),
+    configuration: text(field(status, 'configuration')),
+    summary: {
+      directories: count(field(summary, 'directories')),
+      current: count(field(summary, 'current')),
+      waiting: count(field(summary, 'waiting')),
+      held: count(field(summary, 'held')),
+      failed: count(field(summary, 'failed')),
+      ...(expires !== '' && { expires }),
+    },
+    since: text(field(ready, 'lastTransitionTime')),
+  }
+}
