@@ -1,4 +1,4 @@
-import { readlink } from 'node:fs/promises'
+import { readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Attempts to read one version of a mounted volume; it changes once in minutes. */
@@ -15,19 +15,23 @@ export async function readMounted<T>(
   isFinal: (error: unknown) => boolean = () => false,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
-    const version = await mountedVersion(root)
+    const version = mountedVersion(root)
     try {
       return await read(version === undefined ? root : join(root, version))
     } catch (error) {
       if (version === undefined || isFinal(error) || tries === mostTries) throw error
       // A volume's writer points the link elsewhere before it removes the old version: without a new link, the error stands.
-      if ((await mountedVersion(root)) === version) throw error
+      if (mountedVersion(root) === version) throw error
     }
   }
 }
 
 /** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
-async function mountedVersion(root: string): Promise<string | undefined> {
-  const target = await readlink(join(root, '..data')).catch(() => '')
-  return /^\.\.[^/]+$/.test(target) ? target : undefined
+function mountedVersion(root: string): string | undefined {
+  try {
+    const target = readlinkSync(join(root, '..data'))
+    return /^\.\.[^/]+$/.test(target) ? target : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -41,6 +41,7 @@ const groups: Readonly<Record<string, readonly (keyof typeof commands)[]>> = {
   'Publish by hand:': ['replace', 'write'],
   'Step in:': ['diff', 'history', 'rollback', 'hold', 'release', 'adopt', 'remove'],
   'Static pods:': ['install', 'prune', 'monitor', 'rollout'],
+  'All nodes at once:': ['fleet'],
   'Test a disk:': ['torture', 'witness'],
   'Set up and learn:': ['demo', 'rbac', 'schema', 'completion'],
 }

@@ -18,6 +18,7 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
     driftInterval: 600_000,
     operationTimeout: 120_000,
     reload: 'signal',
+    report: false,
     source: { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig', watch: 'objects', qps: 20, burst: 30 },
     server: { host: '127.0.0.1', port: 10808, hosts: [] },
     directories: [

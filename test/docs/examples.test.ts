@@ -28,7 +28,9 @@ function commandsIn(text: string, pattern: RegExp): string[][] {
   const lines = [...text.replaceAll(/\\\n +/g, ' ').matchAll(pattern)].map(([, line = '']) =>
     line.replace(/(?: &| +#.*)$/, ''),
   )
-  return lines.map((line) => line.split(/ (?:--|[\\|>&;<]+)(?: |$)|\)?; /)[0]?.split(/ +/) ?? [])
+  return lines.map(
+    (line) => line.split(/ (?:--|[\\|>&;<]+)(?: |$)|\)?; /)[0]?.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? [],
+  )
 }
 
 const { commands }: { commands: readonly Command[] } = await program(testIo().io)

@@ -152,6 +152,12 @@ const explanations: Readonly<Record<Reason | 'StaticPodInstallerCompleted' | 'St
         'one of the seven checks of an [adoption](lifecycle.md#adopt) does not pass now: the message names it. The agent retries, with growing delays up to 2 minutes',
       remedy: 'nothing, if it ends; else what the message says',
     },
+    ReportRefused: {
+      event: 'never an event',
+      meaning:
+        'with `report: true`, the API server does not let this agent report: it lacks the right or the definition, or the report of this name is of another Node or agent. Everything else works; the agent tries again every five minutes',
+      remedy: 'what the message says; [fleet.md](fleet.md) has what reports need',
+    },
     AdoptionRefused: {
       event: 'Warning; Node',
       meaning:

@@ -53,6 +53,15 @@ NodePublication (npub) for each node. Any machine with a kubeconfig will do.`,
     )
     .addCommand(statusCommand(io))
     .addCommand(waitCommand(io))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast fleet status
+  holdfast fleet wait --secret kube-system/ca-bundle --timeout 30m
+
+Exit codes: those of the two commands.`,
+    )
 }
 
 function apiOptions(): Option[] {
@@ -168,7 +177,7 @@ async function runWait(io: Io, options: WaitFlags, interrupted: AbortSignal): Pr
   try {
     const progress = new Progress(io.stderr)
     const { nodes, resourceVersion, reportedOnly = false, ignoreSilent = false } = options
-    
+
     const result = await progress.during(
       () => `${counts.done} of ${counts.nodes} nodes have it, after ${age(new Date(began), new Date())}`,
       () =>

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
-import { uptime } from 'node:os'
 import * as native from '../../../native/index.js'
 import { codeOf } from '../../errors.js'
 import type {
@@ -293,7 +292,12 @@ export class NodeFileSystem implements FileSystem {
   }
 
   uptime(): number {
-    return Math.round(uptime() * 1000)
+    try {
+      return Math.round(Number(fs.readFileSync('/proc/uptime', 'latin1').split(' ', 1)[0]) * 1000)
+    } catch {
+      // Without /proc. Loaded only then: a command that publishes starts too often for it.
+      return Math.round(process.getBuiltinModule('node:os').uptime() * 1000)
+    }
   }
 
   #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {

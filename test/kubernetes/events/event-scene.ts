@@ -7,7 +7,7 @@ import { EventRecorder, type EventClock } from '../../../src/kubernetes/events/e
 
 export const minute = 60_000
 
-class Clock implements EventClock {
+export class Clock implements EventClock {
   #at = 0
   readonly #sleepers = new Set<{ readonly until: number; wake(): void }>()
 

@@ -1,0 +1,89 @@
+/** What `holdfast fleet` prints, and which arguments it refuses; test/e2e/fleet.test.ts asks real API servers. */
+import t from 'tap'
+import { overviewText, waitText } from '../../../src/cli/commands/fleet.js'
+import type { WaitResult } from '../../../src/fleet/wait.js'
+import { holdfast } from '../holdfast.js'
+
+const plain = (_: unknown, text: string): string => text
+const now = new Date('2026-01-01T12:00:00Z')
+
+await t.test('status sums up first, then names what is not current', (t) => {
+  const overview = {
+    nodes: 3,
+    reports: 2,
+    directories: { current: 3, waiting: 0, held: 0, failed: 1 },
+    expires: { node: 'n2', at: '2026-02-01T00:00:00Z' },
+    exceptions: [
+      { node: 'n1', state: 'NoReport' },
+      {
+        node: 'n2',
+        directory: '/etc/certs',
+        state: 'Failed',
+        reason: 'NoSpace',
+        since: '2026-01-01T11:00:00Z',
+        message: 'full',
+      },
+    ],
+    agentVersions: [{ value: '0.2.0', nodes: 2 }],
+    configurations: [{ value: `sha256:${'a'.repeat(64)}`, nodes: 2 }],
+  } as const
+  t.equal(
+    overviewText(overview, now, plain),
+    `3 nodes, 2 report
+4 directories: 3 current, 0 waiting, 0 held, 1 failed
+the first certificate ends 2026-02-01T00:00:00Z, on n2
+
+NODE  DIRECTORY   STATE     REASON   SINCE
+n1    -           NoReport  -        -
+n2    /etc/certs  Failed    NoSpace  60m
+
+AGENT  NODES
+0.2.0  2
+
+CONFIGURATION        NODES
+sha256:aaaaaaaaaaaa  2
+`,
+  )
+  t.match(overviewText(overview, now, plain, true), /MESSAGE\n.*\n.*full/)
+  t.end()
+})
+
+const options = {
+  secret: { namespace: 'ns', name: 'ca' },
+  nodes: 'kubernetes.io/os=linux',
+  timeout: 1,
+  output: 'text',
+  logLevel: 'info',
+  logFormat: 'text',
+} as const
+const wanted = { kind: 'Secret', namespace: 'ns', name: 'ca', uid: 'u', resourceVersion: '7' }
+
+await t.test('wait says what is proven, and what is missing', (t) => {
+  const results: readonly [WaitResult, RegExp][] = [
+    [
+      { wanted, ended: 'done', nodes: [{ node: 'n1', obstacle: undefined, message: '' }] },
+      /^all 1 nodes have Secret ns\/ca in version 7 or newer/,
+    ],
+    [
+      { wanted, ended: 'aborted', nodes: [{ node: 'n1', obstacle: 'Older', message: '/a: it has version 6' }] },
+      /^0 of 1 nodes .*missing:\n.*\nn1 +Older +\/a: it has version 6\n$/,
+    ],
+    [{ wanted, ended: 'no-nodes', nodes: [] }, /^no node to wait for/],
+    [{ wanted, ended: 'gone', nodes: [] }, /was deleted or replaced/],
+    [{ wanted: undefined, ended: 'gone', nodes: [] }, /^Secret ns\/ca does not exist\n$/],
+  ]
+  for (const [result, text] of results) t.match(waitText(result, options), text)
+  t.end()
+})
+
+await t.test('wrong arguments are refused before the cluster is asked', async (t) => {
+  const wrong: readonly [string[], RegExp][] = [
+    [['wait'], /which object\? add --secret/],
+    [['wait', '--secret', 'ca'], /ca is not NAMESPACE\/NAME/],
+    [['wait', '--secret', 'ns/ca', '--configmap', 'ns/ca'], /cannot be used with/],
+    [['status', '--nodes', 'a in'], /--nodes a in/],
+  ]
+  for (const [args, message] of wrong) {
+    t.match(await holdfast(['fleet', ...args]), { code: 2, stderr: message }, args.join(' '))
+  }
+})

@@ -1,0 +1,244 @@
+/** When an agent reports, on a clock that the test moves, and what an API server's answers come to. */
+import t from 'tap'
+import { NodeReporter } from '../../src/fleet/reporter.js'
+import type { SnapshotDirectory } from '../../src/fleet/report-status.js'
+import { heartbeat, type ReportStatus } from '../../src/fleet/types.js'
+import type { ApiResponse, SendOptions } from '../../src/kubernetes/connection/client.js'
+import type { Log } from '../../src/log.js'
+import { Clock, minute, settled } from '../kubernetes/events/event-scene.js'
+
+const second = 1_000
+/** A change waits for a random part of this. */
+const spread = 30 * second
+const node = 'n1'
+const nodeUID = 'node-uid'
+const owned = { metadata: { name: node, ownerReferences: [{ kind: 'Node', uid: nodeUID }] } }
+
+const answer = (status: number, body: unknown = {}): ApiResponse => ({ status, body, retryAfter: undefined })
+const notFound = answer(404, { kind: 'Status', reason: 'NotFound', details: { name: node } })
+
+/** An API server with one Node and its report; a test changes what it answers. */
+class Scene {
+  readonly clock = new Clock()
+  readonly writes: { readonly status: ReportStatus; readonly options: SendOptions }[] = []
+  readonly warnings: string[] = []
+  version = '1'
+  confirmed = true
+  compared = true
+  report: ApiResponse = notFound
+  patch: () => ApiResponse | Error = () => answer(200)
+  readonly reporter: NodeReporter
+
+  constructor(agentID = 'agent-1', report?: ApiResponse) {
+    if (report) this.report = report
+    const log: Log = { debug() {}, info() {}, error() {}, warn: (_, message) => void this.warnings.push(message) }
+    this.reporter = new NodeReporter(
+      {
+        get: (path) =>
+          Promise.resolve(
+            path === `/api/v1/nodes/${node}` ? answer(200, { metadata: { name: node, uid: nodeUID } }) : this.report,
+          ),
+        send: (method, _, body, options) => {
+          if (method === 'POST') {
+            this.report = answer(200, owned)
+            return Promise.resolve(answer(201))
+          }
+          const found = this.patch()
+          if (found instanceof Error) return Promise.reject(found)
+          const { status } = body as { status: ReportStatus }
+          if (found.status === 200) {
+            this.writes.push({ status, options })
+            this.report = answer(200, { ...owned, status })
+          }
+          return Promise.resolve(found)
+        },
+      },
+      {
+        log,
+        node,
+        agentID,
+        bootID: 'boot',
+        clock: this.clock,
+        random: () => 0.5,
+        snapshot: () =>
+          this.compared ? { agentVersion: '1', configuration: 'c', directories: [this.#directory()] } : undefined,
+      },
+    )
+  }
+
+  #directory(): SnapshotDirectory {
+    const { confirmed, version: resourceVersion } = this
+    const objects = [{ kind: 'Secret', namespace: 'ns', name: 'a', uid: 'u', resourceVersion }]
+    return { path: '/a', state: 'Current', reason: 'Published', sequence: 1, objects, confirmed }
+  }
+
+  async change(version: string): Promise<void> {
+    this.version = version
+    this.reporter.changed()
+    await settled()
+  }
+
+  /** In small steps, so that timers that follow one another each have their turn. */
+  async pass(milliseconds: number, step = second): Promise<void> {
+    for (let passed = 0; passed < milliseconds; passed += step) await this.clock.advance(step)
+  }
+}
+
+/** What an agent of an earlier process has reported. */
+const earlier = (change: Partial<ReportStatus> = {}, version = '1'): ApiResponse =>
+  answer(200, {
+    ...owned,
+    status: {
+      observedAt: '2026-01-01T00:00:00Z',
+      nodeUID,
+      bootID: 'boot',
+      agentID: 'agent-1',
+      agentVersion: '1',
+      configuration: 'c',
+      summary: { directories: 1, current: 1, waiting: 0, held: 0, failed: 0 },
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'True',
+          reason: 'AllCurrent',
+          message: '1 of 1 directories are current; waiting 0, held 0, failed 0',
+          lastTransitionTime: '2025-01-01T00:00:00Z',
+        },
+      ],
+      directories: [
+        {
+          path: '/a',
+          state: 'Current',
+          reason: 'Published',
+          sequence: 1,
+          objects: [{ kind: 'Secret', namespace: 'ns', name: 'a', uid: 'u', resourceVersion: version }],
+        },
+      ],
+      ...change,
+    } satisfies ReportStatus,
+  })
+
+await t.test('a change is reported within half a minute, and many changes are reported together', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  await scene.pass(spread)
+  t.equal(scene.writes.length, 1)
+  t.match(scene.writes[0]?.options, { apply: { manager: 'holdfast-agent-1', force: false } })
+  for (let version = 2; version < 12; version++) await scene.change(String(version))
+  await scene.pass(spread)
+  t.equal(scene.writes.length, 2)
+  t.equal(scene.writes[1]?.status.directories[0]?.objects[0]?.resourceVersion, '11')
+})
+
+await t.test('a node on which nothing changes reports about once an hour, however often it looks', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  await scene.pass(minute)
+  const hours = 24
+  for (let look = 0; look < hours * 60; look++) {
+    scene.reporter.changed()
+    await scene.clock.advance(minute)
+  }
+  const beats = scene.writes.length - 1
+  t.ok(beats >= hours - 2 && beats <= hours * 1.1, `${beats} writes in ${hours} hours`)
+})
+
+await t.test(
+  'an outage of the API server warns once, and is followed by no write of what it has already',
+  async (t) => {
+    const scene = new Scene()
+    t.teardown(() => scene.reporter.close())
+    await scene.pass(minute)
+    scene.patch = () => answer(500, { message: 'down' })
+    await scene.change('2')
+    await scene.pass(30 * minute)
+    t.equal(scene.warnings.length, 1)
+    t.match(scene.warnings[0], /could not be sent: .*HTTP 500: down/)
+    scene.patch = () => answer(200)
+    await scene.pass(15 * minute)
+    t.equal(scene.writes.length, 2)
+    await scene.pass(20 * minute)
+    t.equal(scene.writes.length, 2)
+  },
+)
+
+const refusals: readonly [string, ApiResponse, RegExp][] = [
+  ['no right', answer(403, { message: 'forbidden' }), /HTTP 403: forbidden.*holdfast rbac/],
+  ['no definition', answer(404, { message: '404 page not found' }), /kubectl apply -k deploy\/fleet/],
+  [
+    'an older definition',
+    answer(500, { message: '.status.x: field not declared in schema' }),
+    /kubectl apply -k deploy\/fleet/,
+  ],
+  ['another policy', answer(422, { message: 'denied' }), /HTTP 422: denied/],
+]
+for (const [name, refusal, message] of refusals) {
+  await t.test(`${name}: one warning, and reports begin by themselves once they may`, async (t) => {
+    const scene = new Scene()
+    t.teardown(() => scene.reporter.close())
+    scene.patch = () => refusal
+    await scene.pass(60 * minute)
+    t.equal(scene.warnings.length, 1)
+    t.match(scene.warnings[0], message)
+    scene.patch = () => answer(200)
+    await scene.pass(7 * minute)
+    t.equal(scene.writes.length, 1)
+  })
+}
+
+await t.test('a restarted agent writes nothing that its last report says already', async (t) => {
+  const scene = new Scene('agent-1', earlier())
+  t.teardown(() => scene.reporter.close())
+  await scene.pass(10 * minute)
+  t.equal(scene.writes.length, 0)
+  await scene.change('2')
+  await scene.pass(spread)
+  t.equal(scene.writes.length, 1)
+})
+
+await t.test('a restarted agent reports no older version until the source has confirmed it', async (t) => {
+  const scene = new Scene('agent-1', earlier({}, '9'))
+  t.teardown(() => scene.reporter.close())
+  scene.confirmed = false
+  await scene.pass(10 * minute)
+  t.equal(scene.writes.length, 0)
+  scene.confirmed = true
+  await scene.pass(minute)
+  t.equal(scene.writes.length, 1, 'etcd was restored from a backup')
+})
+
+await t.test('an agent leaves the report of another agent and of another Node alone, and says so', async (t) => {
+  const other = new Scene('agent-2', earlier())
+  t.teardown(() => other.reporter.close())
+  await other.pass(10 * minute)
+  t.equal(other.writes.length, 0)
+  t.match(other.warnings, [/another agent \(agent-1\) reports for node n1/])
+  // The other one has reported nothing for two hours: it is gone.
+  await other.pass(2 * heartbeat, minute)
+  t.match(other.writes[0]?.options, { apply: { manager: 'holdfast-agent-2', force: true } })
+
+  const foreign = new Scene(
+    'agent-1',
+    answer(200, { metadata: { name: node, ownerReferences: [{ kind: 'Node', uid: 'old' }] } }),
+  )
+  t.teardown(() => foreign.reporter.close())
+  await foreign.pass(10 * minute)
+  t.equal(foreign.writes.length, 0)
+  t.match(foreign.warnings, [/NodePublication n1 is not owned by this Node .*kubectl delete npub n1/])
+
+  const rebooted = new Scene('agent-2', earlier({ bootID: 'before' }))
+  t.teardown(() => rebooted.reporter.close())
+  await rebooted.pass(minute)
+  t.equal(rebooted.writes.length, 1)
+})
+
+await t.test('nothing is reported before each directory was compared', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  scene.compared = false
+  await scene.pass(5 * minute)
+  t.equal(scene.writes.length, 0)
+  scene.compared = true
+  await scene.pass(spread)
+  t.equal(scene.writes.length, 1)
+})
