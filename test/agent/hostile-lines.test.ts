@@ -16,7 +16,6 @@ const lines: Readonly<Record<string, () => string>> = {
   'levels without end': () => '['.repeat(15 * mebibyte),
   'a million keys': () => event(`{${Array.from({ length: 1e6 }, (_, index) => `"k${index}":""`).join()}}`),
   'five million maps': () => event(`{"a":[${'{},'.repeat(5e6)}0]}`),
-  'a million maps in many lists': () => event(`[${`[${'{},'.repeat(3e4)}0],`.repeat(33)}0]`),
 }
 
 function event(data: string): string {
@@ -57,6 +56,7 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
     const line = make()
     await until(`the watch is open: ${name}`, () => cluster.watching === 2)
     const watch = watched(child.pid ?? 0, port)
+    t.teardown(watch.end)
     cluster.sendLine('a', line)
     const text = `after ${name}`
     cluster.put('b', text)
@@ -69,8 +69,8 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
     t.ok(peak < 192, `${name}: ${peak} MiB`)
     // A quiet machine takes half a second for the longest line; without a bound, none of them ends within a minute.
     t.ok(latest < 10_000, `${name}: ${latest} ms`)
-    log = ''
     cluster.cut()
+    log = ''
   }
   t.equal(child.exitCode, null)
   t.ok(has('a', 'one')())
@@ -88,7 +88,7 @@ function published(file: string): string | undefined {
 function watched(pid: number, port: number): { end: () => Promise<{ peak: number; latest: number }> } {
   let [peak, latest, isOver] = [0, 0, false]
   const sampling = setInterval(() => {
-    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(published(`/proc/${pid}/status`) ?? '')?.[1] ?? 0
     peak = Math.max(peak, Number(kilobytes) / 1024)
   }, 10)
   const probing = (async () => {

@@ -22,21 +22,21 @@ export function textAt(path: string): string | undefined {
 /** Its clock stands still until the test moves it, with the time, or sets it. */
 class Here extends NodeFileSystem {
   clock = Date.UTC(2026, 0, 1)
-  #set = 0
+  ahead = 0
   /** Another start of the kernel. */
   boot: string | undefined
   override now(): number {
     return this.clock
   }
   override uptime(): number {
-    return this.clock - this.#set
+    return this.clock - this.ahead
   }
   override bootId(): Promise<string> {
     return this.boot === undefined ? super.bootId() : Promise.resolve(this.boot)
   }
   set(by: number): void {
     this.clock += by
-    this.#set += by
+    this.ahead += by
   }
 }
 

@@ -5,7 +5,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 /** Called, and awaited, before each call of the FileSystem interface that can fail; throwing makes the call fail. */
 export type Interceptor = (call: string, args: readonly unknown[], index: number) => unknown
 
-const infallible = new Set(['random', 'now', 'user'])
+const infallible = new Set(['random', 'now', 'uptime', 'user'])
 
 async function* readAfter(told: Promise<unknown>, read: () => unknown): AsyncIterable<Uint8Array> {
   await told

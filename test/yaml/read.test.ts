@@ -90,7 +90,7 @@ void t.test('no dialect takes a key twice, and each says where it stands again',
   }
 })
 
-void t.test('a mebibyte of keys takes no reader two seconds of processor time', async (t) => {
+void t.test('a mebibyte of keys takes no reader three seconds of processor time, beside much else', async (t) => {
   const keys = Array.from({ length: 80_000 }, (_, key) => `k${key}: ""`)
   const texts = { block: `data:\n  ${keys.join('\n  ')}\n`, flow: `data: {${keys.join(', ')}}\n` }
   const readers: Record<string, (text: string) => Promise<unknown>> = {
@@ -104,7 +104,7 @@ void t.test('a mebibyte of keys takes no reader two seconds of processor time', 
       await read(text)
       const { user, system } = process.cpuUsage(before)
       const seconds = (user + system) / 1e6
-      t.ok(seconds < 2, `${reader}, ${style}: ${seconds.toFixed(2)} s for ${text.length} characters`)
+      t.ok(seconds < 3, `${reader}, ${style}: ${seconds.toFixed(2)} s for ${text.length} characters`)
     }
   }
 })

@@ -60,7 +60,7 @@ Examples:
   holdfast fleet status
   holdfast fleet wait --secret kube-system/ca-bundle --timeout 30m
 
-Exit codes: those of the two commands.`,
+Exit codes: 0 shown, or each node has the object; 1 not; 2 wrong usage.`,
     )
 }
 

@@ -52,7 +52,7 @@ export class Progress {
   }
 
   clear(): void {
-    if (this.#shown) this.stream.control?.('\r\u001b[K')
+    if (this.#shown) (this.stream.control ?? this.stream.write)('\r\u001b[K')
     this.#shown = false
   }
 }

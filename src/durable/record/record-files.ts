@@ -127,7 +127,8 @@ function withTimePassed(
     // A container whose uptime begins anew has the kernel's boot.
     if (replacedIn?.boot !== boot || replacedIn.uptime > uptime) return generation
     const exact = now - (uptime - replacedIn.uptime)
-    return Math.abs(exact - replacedAt) <= slew ? generation : { ...generation, replacedAt: exact }
+    // Never earlier: the next record keeps this time, and after another start of the kernel it alone tells the age.
+    return exact - replacedAt <= slew ? generation : { ...generation, replacedAt: exact }
   })
   return { ...record, history: { ...history, generations } }
 }
