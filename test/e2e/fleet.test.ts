@@ -130,7 +130,10 @@ await t.test('the policy lets an agent write the status of its own node alone', 
   const port = Number(new URL(cluster.api.url).port)
   const client = new ApiClient(port, cluster.api.authority.certificate)
   const as = async (bearer: string, method: string, path: string, body: object) => {
-    const headers = { authorization: `Bearer ${bearer}`, 'content-type': method === 'POST' ? 'application/json' : 'application/merge-patch+json' }
+    const headers = {
+      authorization: `Bearer ${bearer}`,
+      'content-type': method === 'POST' ? 'application/json' : 'application/merge-patch+json',
+    }
     const { status, body: answer } = await client.call(method, path, body, headers)
     return { status, message: (answer as { message?: string }).message ?? '' }
   }

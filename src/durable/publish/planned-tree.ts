@@ -208,9 +208,9 @@ function isSame(a: EntryAttributes, b: EntryAttributes | undefined): boolean {
 
 /** The attributes that an entry keeps of the present one. */
 function keptFrom(target: string, entry: TreeEntry, only?: keyof EntryAttributes): Partial<EntryAttributes> {
-  if (only === 'owner') return { owner: attributesIn(entry).owner }
   const most = mostKept[entry.type === 'directory' ? 'directory' : 'file']
-  if ((entry.mode & ~most) === 0) return only === 'mode' ? { mode: entry.mode } : attributesIn(entry)
+  const kept = attributesIn(entry)
+  if (only === 'owner' || (entry.mode & ~most) === 0) return only === undefined ? kept : { [only]: kept[only] }
   const path = entry.path === '' ? target : `${target}/${entry.path}`
   const [mode, limit] = [entry.mode, most].map((one) => one.toString(8).padStart(4, '0'))
   throw unfit(`${path} has mode ${mode}, and what keeps its mode gets at most ${limit}`, {

@@ -234,7 +234,7 @@ await t.test('a server without requests never wakes its process', async (t) => {
   const script = `
     const { serveHealth } = await import(${JSON.stringify(new URL('../../../src/agent/report/http-server.js', import.meta.url).href)})
     const { get } = await import('node:http')
-    await serveHealth({ host: '127.0.0.1', port: 0, hosts: [] }, { readiness() {}, metrics() {} }).then(({ address }) => new Promise((resolve) =>
+    await serveHealth({ host: '127.0.0.1', port: 0 }, { readiness() {}, metrics() {}, hosts: () => [] }).then(({ address }) => new Promise((resolve) =>
       get({ ...address, path: '/livez', agent: false }, (answer) => answer.resume().on('end', resolve))))
     await new Promise((resolve) => setTimeout(resolve, 500))
     process.stdout.write('on')

@@ -114,10 +114,6 @@ export const ofPublishing = [
     mutants: [`errorAt shortened codeOf(_) ?? _.code`, `WatchStart.#warn shortened _ ?? messageOf(_)`],
   },
   {
-    reason: 'only the first of the parts is looked at, and no part is empty',
-    mutants: [`uptime counted (await readFile('/proc/uptime', 'latin1')).split(' ', 1)`],
-  },
-  {
     reason: 'states for the compiler what the steps before have made sure of',
     mutants: [
       `Site.identity swallowed throw new Error('open() comes first')`,
