@@ -37,7 +37,7 @@ export interface FollowOptions {
 }
 
 /** The API server refuses: no retry helps. */
-export class FollowRefused extends Error {
+class FollowRefused extends Error {
   constructor(
     message: string,
     readonly status: number,
@@ -164,7 +164,7 @@ async function watch(
   }
 }
 
-export function nameOf(object: unknown): string {
+function nameOf(object: unknown): string {
   const name = field(field(object, 'metadata'), 'name')
   return typeof name === 'string' ? name : ''
 }
@@ -176,5 +176,10 @@ function refuse({ status, body }: Pick<ApiResponse, 'status' | 'body'>, what: st
   if (status === 410) throw new Expired(said)
   // 401: other credentials may be had in a moment.
   if (status === 401 || status === 429 || status >= 500) throw new Error(said)
-  throw new FollowRefused(said, status)
+  throw new FollowRefused(`${said}${advice[status] ?? ''}`, status)
+}
+
+const advice: Readonly<Record<number, string>> = {
+  403: ' (this user needs list and watch of it)',
+  404: ' (the cluster has no definition of it: kubectl apply -k deploy/fleet)',
 }

@@ -26,6 +26,7 @@ export interface FleetReport {
   readonly directories: readonly ReportedDirectory[]
 }
 
+/** @internal */
 export const obstacles = [
   'NoReport',
   'OtherNode',

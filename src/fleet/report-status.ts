@@ -29,7 +29,7 @@ export interface ReportIdentity {
 /** Characters. */
 const longestMessage = 256
 const longestShortMessage = 64
-/** Bytes of a report's JSON. etcd takes 1.5 MiB, and a list of 5,000 of them has to be read. */
+/** Bytes of a report's JSON. etcd takes 1.5 MiB, and a list of 5,000 of them has to be read. @internal */
 export const largestReport = 256 * 1024
 /** Objects of a directory in a report that would be larger. */
 const fewObjects = 4
@@ -131,7 +131,7 @@ export function isSameReport(a: ReportStatus, b: ReportStatus): boolean {
 }
 
 /** metav1.Time: whole seconds. */
-export function rfc3339(date: Date): string {
+function rfc3339(date: Date): string {
   return date.toISOString().replace(/\.\d{3}Z$/, 'Z')
 }
 
