@@ -269,7 +269,10 @@ await t.test('the bundle is the program', (t) => {
     writeFileSync(broken, 'apiVersion: 1\nkind: &a [*a]\nsource: { files: { path: objects }, x: !!binary YQ== }\n')
     const fault = (of: string): string => {
       try {
-        execFileSync(process.execPath, [of, 'sync', '--config', broken], { encoding: 'utf8', stdio: 'pipe' })
+        execFileSync(process.execPath, [of, 'sync', '--config', broken, '--log-format', 'json'], {
+          encoding: 'utf8',
+          stdio: 'pipe',
+        })
       } catch (error) {
         return (error as { stderr: string }).stderr.replace(/"time":"[^"]*",/g, '')
       }

@@ -262,7 +262,12 @@ await t.test('holdfast refuses just the pods that the API server refuses', async
   }
   for (const { what, pod } of brokenPods) {
     const status = await create(pod)
-    t.ok([400, 422].includes(status) || (status === 404 && what.includes('namespace')), `${what}: ${status}`)
+    t.ok(
+      [400, 422].includes(status) ||
+        (status === 404 && what.includes('namespace')) ||
+        (status === 403 && what.includes('priorityClassName')),
+      `${what}: ${status}`,
+    )
   }
   for (const { what, pod } of soundPods) t.equal(await create(pod), 201, what)
 })
@@ -282,7 +287,7 @@ await t.test(
     const after = await site.install()
     t.equal(after.code, 0, after.stderr)
     t.equal(serving(), 'crt')
-    t.match(after.stderr, /"reason":"HistoryRewound"/)
+    t.match(after.stderr, /HistoryRewound/)
     const again = await site.install()
     t.notMatch(again.stderr, /HistoryRewound/, 'once')
     tellsNothing(t, before, after, again)

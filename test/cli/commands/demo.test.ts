@@ -38,7 +38,10 @@ await t.test('the demo publishes, swaps an update in, and ends in order with Ctr
 await t.test('the demo ends when its terminal is closed, and reloads at any other SIGHUP', async (t) => {
   const node = new Node(t, [])
   const directory = node.path('demo')
-  const command = `echo $$ > ${node.path('pid')}; exec ${process.execPath} ${executable} demo --directory ${directory}`
+  const [pidFile, ...words] = [node.path('pid'), process.execPath, executable, 'demo', '--directory', directory].map(
+    (word) => `'${word}'`,
+  )
+  const command = `echo $$ > ${pidFile}; exec ${words.join(' ')}`
   // script(1) gives it a terminal, which the kernel hangs up when script is killed.
   const terminal = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] })
   t.teardown(() => {

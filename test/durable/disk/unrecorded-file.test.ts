@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { namesFor } from '../../../src/durable/path/names.js'
@@ -153,8 +153,9 @@ await t.test('nothing is added to a file that is not as this process left it', a
     [
       'another is there',
       () => {
-        rmSync(path)
-        writeFileSync(path, 'two')
+        // Made before the first one goes: a file system may give its inode number to the next file.
+        writeFileSync(`${path}.other`, 'two')
+        renameSync(`${path}.other`, path)
       },
     ],
     ['its directory has gone', () => rmSync(parent, { recursive: true })],
