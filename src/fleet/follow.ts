@@ -72,7 +72,18 @@ export async function readPages(
   }
 }
 
-/** Follows until the signal aborts. @throws FollowRefused, the signal's reason */
+/** How far a collection is followed. */
+interface Position {
+  /** The last version that was handed on; undefined: a list has to come first. */
+  version: string | undefined
+  /** Names of the objects that were put and not removed. */
+  readonly known: Set<string>
+}
+
+/** Milliseconds: a watch that ends sooner, and brings nothing, is not opened again at once. */
+const shortWatch = 1_000
+
+/** Follows until the signal aborts. @throws FollowRefused before the first whole list, the signal's reason */
 export async function follow(
   api: Pick<ApiClient, 'get' | 'stream'>,
   followed: Followed,
@@ -80,85 +91,93 @@ export async function follow(
 ): Promise<never> {
   const { signal, log, path } = options
   const delays = new Backoff(backoff, Math.random)
-  const known = new Set<string>()
-  let position: string | undefined
+  const position: Position = { version: undefined, known: new Set() }
+  let isListed = false
+  let isTroubled = false
   for (;;) {
     try {
-      position ??= await relist(api, followed, known, options)
-      position = await watch(api, followed, known, position, options)
-      delays.reset()
+      if (position.version === undefined) await relist(api, followed, position, options)
+      isListed = true
+      if (await watch(api, followed, position, options)) {
+        delays.reset()
+        isTroubled = false
+        continue
+      }
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof FollowRefused) throw error
-      if (error instanceof Expired) position = undefined
-      log.debug({}, `${path} is followed anew: ${messageOf(error)}`)
-      await sleep(delays.next('away'), undefined, { signal }).catch(() => signal.throwIfAborted())
+      // A server that has just started denies every request, until it has read its roles.
+      if (error instanceof FollowRefused && !isListed) throw error
+      if (error instanceof Expired) position.version = undefined
+      else log[isTroubled ? 'debug' : 'warn']({}, `${path} is read again: ${messageOf(error)}`)
+      isTroubled = true
     }
+    await sleep(delays.next('away'), undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 }
 
 async function relist(
   api: Pick<ApiClient, 'get'>,
   { put, remove, complete }: Followed,
-  known: Set<string>,
+  position: Position,
   options: FollowOptions,
-): Promise<string> {
+): Promise<void> {
   const listed = new Set<string>()
   const { resourceVersion, date } = await readPages(api, options, (object) => {
-    listed.add(nameOf(object))
+    const name = nameOf(object)
+    listed.add(name)
+    // A list that breaks off has put it all the same.
+    position.known.add(name)
     put(object)
   })
-  for (const name of known) if (!listed.has(name)) remove(name)
-  known.clear()
-  for (const name of listed) known.add(name)
+  for (const name of [...position.known].filter((one) => !listed.has(one))) {
+    position.known.delete(name)
+    remove(name)
+  }
+  position.version = resourceVersion
   complete(date)
-  return resourceVersion
 }
 
-/** @returns from where to go on; the server ends each watch after some minutes */
+/** Moves the position with each event, since a stream may break at any. @returns whether it was worth while */
 async function watch(
   api: Pick<ApiClient, 'stream'>,
   { put, remove }: Followed,
-  known: Set<string>,
-  from: string,
+  position: Position,
   { path, query = {}, accept, signal }: FollowOptions,
-): Promise<string> {
-  let position = from
+): Promise<boolean> {
+  const began = performance.now()
+  let events = 0
   const attempt = new AbortController()
   const abort = (): void => attempt.abort(signal.reason)
   signal.throwIfAborted()
   signal.addEventListener('abort', abort)
+  const from = { resourceVersion: position.version ?? '', timeoutSeconds: String(watchSeconds) }
   try {
     const stream = await api.stream(
       path,
-      {
-        ...query,
-        watch: '1',
-        allowWatchBookmarks: 'true',
-        resourceVersion: from,
-        timeoutSeconds: String(watchSeconds),
-      },
+      { ...query, watch: '1', allowWatchBookmarks: 'true', ...from },
       { timeout: requestTimeout, attempt, accept: accept?.watch },
     )
     refuse(stream, `watch ${path}`)
     await stream.takeLines((line) => {
+      events += 1
       const event: unknown = JSON.parse(line.take())
       const object = field(event, 'object')
       const type = field(event, 'type')
-      if (type === 'ERROR')
+      if (type === 'ERROR') {
         throw field(object, 'code') === 410 ? new Expired(statusMessage(object)) : new Error(statusMessage(object))
-      position = resourceVersionOf(object) ?? position
+      }
       const name = nameOf(object)
       if (type === 'DELETED') {
-        known.delete(name)
+        position.known.delete(name)
         remove(name)
       } else if (type === 'ADDED' || type === 'MODIFIED') {
-        known.add(name)
+        position.known.add(name)
         put(object)
       }
+      position.version = resourceVersionOf(object) ?? position.version
       return Promise.resolve()
     })
-    return position
+    return events > 0 || performance.now() - began >= shortWatch
   } finally {
     signal.removeEventListener('abort', abort)
   }

@@ -1,7 +1,7 @@
 /** Reads Nodes and reports from answers of the API server. Other programs may have written a report: nothing in it is taken on trust. */
 import { field } from '../kubernetes/reads/api-error.js'
 import type { FleetNode, FleetReport } from './judge.js'
-import { directoryStates, type ReportedDirectory, type ReportedObject, type ReportSummary } from './types.js'
+import { directoryStates, managerOf, type ReportedDirectory, type ReportedObject, type ReportSummary } from './types.js'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
@@ -31,7 +31,7 @@ export function reportFor(object: unknown, sought: Sought): FleetReport | undefi
     name,
     nodeUID: text(field(status, 'nodeUID')),
     bootID: text(field(status, 'bootID')),
-    takenAt: takenAt(object),
+    takenAt: takenAt(object, text(field(status, 'agentID'))),
     directories: isCut ? [...kept, leftOut] : kept,
   }
 }
@@ -86,16 +86,16 @@ function objectOf(value: unknown): ReportedObject {
   }
 }
 
-/** By the clock of the API server, which notes when a manager last changed a field; a node's own clock may be wrong by hours. */
-function takenAt(object: unknown): number {
+/**
+ * When the API server last took a change by the agent, by its own clock: a node's clock may be wrong by hours, and another program may
+ * have written something beside it. 0 where it does not say, as where a proxy drops managedFields.
+ */
+function takenAt(object: unknown, agentID: string): number {
   const entries = list(field(field(object, 'metadata'), 'managedFields'))
   const times = entries
-    .filter((entry) => field(entry, 'subresource') === 'status')
+    .filter((entry) => field(entry, 'subresource') === 'status' && field(entry, 'manager') === managerOf(agentID))
     .map((entry) => Date.parse(text(field(entry, 'time'))))
-    .filter((time) => !Number.isNaN(time))
-  if (times.length > 0) return Math.max(...times)
-  const observed = Date.parse(text(field(field(object, 'status'), 'observedAt')))
-  return Number.isNaN(observed) ? 0 : observed
+  return Math.max(0, ...times.filter((time) => !Number.isNaN(time)))
 }
 
 /** What `fleet status` sums up. */

@@ -114,7 +114,7 @@ function readyOf(
 ): ReportCondition {
   const status = current === directories ? 'True' : 'False'
   const reason = status === 'True' ? 'AllCurrent' : failed > 0 ? 'Failed' : waiting > 0 ? 'Waiting' : 'Held'
-  const known = before?.conditions[0]
+  const known = (before?.conditions as readonly ReportCondition[] | undefined)?.[0]
   return {
     type: 'Ready',
     status,

@@ -13,7 +13,7 @@ import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { objectName } from '../object-name.js'
 import { isSameReport, reportOf, type ReportIdentity, type Snapshot } from './report-status.js'
-import { heartbeat, reportApi, reportsPath, type ReportStatus } from './types.js'
+import { heartbeat, managerOf, reportApi, reportsPath, type ReportStatus } from './types.js'
 
 /** Milliseconds. */
 const requestTimeout = 10_000
@@ -137,15 +137,16 @@ export class NodeReporter {
       this.#isChanged = false
       this.#due = Infinity
       const delay = await this.#look()
-      this.#due = Math.min(this.#due, this.#now() + delay)
+      // A change during the request did not know yet how long to wait.
+      this.#due = Math.max(Math.min(this.#due, this.#now() + delay), this.#notBefore, this.#sentAt + shortestGap)
     }
   }
 
   /** Reports if there is something to say. @returns milliseconds until the next look, if nothing changes before */
   async #look(): Promise<number> {
-    const snapshot = this.options.snapshot()
-    if (snapshot === undefined) return spread
     try {
+      const snapshot = this.options.snapshot()
+      if (snapshot === undefined) return spread
       const isBeat = this.#now() - this.#sentAt >= this.#nextBeat
       // Once an hour the agent asks anew whose report it is.
       if (isBeat) this.#target = undefined
@@ -218,7 +219,7 @@ export class NodeReporter {
     const isOwn = Array.isArray(owners) && owners.some((owner) => field(owner, 'uid') === nodeUID)
     if (!isOwn) {
       throw new ReportRefused(
-        `NodePublication ${node} is not owned by this Node (uid ${nodeUID}): it is left from an earlier Node of that name, or made by hand; remove it with kubectl delete npub ${node}`,
+        `NodePublication ${node} is not owned by this Node (uid ${nodeUID}): it is left from an earlier Node of that name, or made by hand; remove it with kubectl delete npub ${node}, then run holdfast reload on the node`,
       )
     }
     const status = field(body, 'status') as ReportStatus | undefined
@@ -264,7 +265,7 @@ export class NodeReporter {
       'PATCH',
       `${this.#path}/status`,
       { apiVersion, kind, metadata: { name: node }, status },
-      { ...this.#request(), apply: { manager: `holdfast-${status.agentID}`, force: takesOver } },
+      { ...this.#request(), apply: { manager: managerOf(status.agentID), force: takesOver } },
     )
     const what = `patch ${reportApi.resource}/status ${node}`
     if (answer.status === 409) throw new Unanswered(`${what}: ${statusMessage(answer.body)}`)

@@ -97,3 +97,8 @@ export const heartbeat = 60 * 60_000
 
 /** The Nodes that `holdfast fleet` asks about where nobody says which: kubelet sets this label. */
 export const linuxNodes = 'kubernetes.io/os=linux'
+
+/** The field manager of an agent, for server-side apply. */
+export function managerOf(agentID: string): string {
+  return `holdfast-${agentID}`
+}

@@ -3,7 +3,7 @@ import type { ApiClient } from '../kubernetes/connection/client.js'
 import { field } from '../kubernetes/reads/api-error.js'
 import type { Log } from '../log.js'
 import type { ObjectKind } from '../objects/types.js'
-import { follow, type FollowOptions } from './follow.js'
+import { follow, readPages, type FollowOptions } from './follow.js'
 import { judge, type FleetNode, type FleetReport, type Verdict, type WantedObject } from './judge.js'
 import { nodeOf, reportFor } from './read-report.js'
 import { reportsPath } from './types.js'
@@ -30,6 +30,8 @@ export interface WaitResult {
   readonly wanted: WantedObject | undefined
   /** Why the wait ended: each node has it; the signal came first; there is no node to wait for; the object was deleted or replaced. */
   readonly ended: 'done' | 'aborted' | 'no-nodes' | 'gone'
+  /** The API server has answered for each collection. */
+  readonly isAnswered: boolean
   readonly nodes: readonly (Verdict & { readonly node: string })[]
 }
 
@@ -45,25 +47,45 @@ const metadataOnly = {
 export async function waitForObject(api: Pick<ApiClient, 'get' | 'stream'>, options: WaitOptions): Promise<WaitResult> {
   const wait = new Wait(options)
   const ending = new AbortController()
+  const { signal } = ending
   const stop = (): void => ending.abort()
   options.signal.addEventListener('abort', stop)
   const looks = setInterval(() => wait.look(), silenceLook)
+  const followed = wait
+    .sources()
+    .map(({ path, query, accept, to }) =>
+      follow(api, to, { path, query, ...(accept && { accept }), signal, log: options.log }),
+    )
   try {
-    const { signal } = ending
-    const followed = wait
-      .sources()
-      .map(({ path, query, accept, to }) =>
-        follow(api, to, { path, query, ...(accept && { accept }), signal, log: options.log }),
-      )
-    await Promise.race([wait.ended, whenAborted(options.signal), ...followed])
-    stop()
-    await Promise.allSettled(followed)
-    return wait.result()
+    for (;;) {
+      await Promise.race([wait.seemsOver(), whenAborted(options.signal), ...followed])
+      if (options.signal.aborted) return { ...wait.result(), ended: wait.isGone ? 'gone' : 'aborted' }
+      const result = await Promise.race([confirm(api, wait, signal), ...followed])
+      if (result.ended !== 'aborted') return result
+    }
+  } catch (error) {
+    // The time was over during the last read.
+    if (options.signal.aborted) return { ...wait.result(), ended: 'aborted' }
+    throw error
   } finally {
     stop()
     clearInterval(looks)
     options.signal.removeEventListener('abort', stop)
+    await Promise.allSettled(followed)
   }
+}
+
+/**
+ * Streams of three collections have no order among one another, and one may lag. So the end of the wait is judged anew, by one more list of
+ * each, the reports last: a report that is there by then is of a Node, and of an object, that was there before it.
+ */
+async function confirm(api: Pick<ApiClient, 'get'>, wait: Wait, signal: AbortSignal): Promise<WaitResult> {
+  const fresh = wait.anew()
+  for (const { path, query, accept, to } of fresh.sources()) {
+    const { date } = await readPages(api, { path, query, ...(accept && { accept }), signal }, to.put)
+    to.complete(date)
+  }
+  return fresh.result()
 }
 
 function whenAborted(signal: AbortSignal): Promise<void> {
@@ -78,30 +100,45 @@ interface FollowedSource extends Pick<FollowOptions, 'path' | 'query' | 'accept'
 }
 
 class Wait {
-  readonly ended: Promise<void>
   #end: () => void = () => undefined
-  #wanted: WantedObject | undefined
-  #isGone = false
-  #isDone = false
+  #isObjectSeen = false
+  isGone = false
   readonly #nodes = new Map<string, FleetNode>()
   readonly #reports = new Map<string, FleetReport>()
   /** Collections of which no whole list has come yet. */
   readonly #missing = new Set(['object', 'nodes', 'reports'])
-  /** Milliseconds by which the server's clock is ahead. */
-  #ahead = 0
+  /** From performance.now(), which nobody can set, to the server's clock, in milliseconds. */
+  #offset = performance.timeOrigin
   #isLooking = false
+  #wanted: WantedObject | undefined
 
-  constructor(private readonly options: WaitOptions) {
-    this.ended = new Promise((resolve) => (this.#end = resolve))
+  constructor(
+    private readonly options: WaitOptions,
+    wanted?: WantedObject,
+  ) {
+    this.#wanted = wanted
+  }
+
+  /** The same wait, that knows the object alone. */
+  anew(): Wait {
+    return new Wait({ ...this.options, progress: () => undefined }, this.#wanted)
+  }
+
+  /** Resolves when each node seems to have it, or none is there to wait for, or the object is gone: as far as the streams have come. */
+  seemsOver(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#end = resolve
+      this.look()
+    })
   }
 
   sources(): FollowedSource[] {
     const { kind, namespace, name, nodes } = this.options
     const resource = kind === 'Secret' ? 'secrets' : 'configmaps'
     const complete = (which: string) => (date: number | undefined) => {
-      if (date !== undefined) this.#ahead = date - Date.now()
+      if (date !== undefined) this.#offset = date - performance.now()
       this.#missing.delete(which)
-      if (which === 'object' && this.#wanted === undefined) this.#gone()
+      if (which === 'object' && !this.#isObjectSeen) this.#gone()
       this.look()
     }
     return [
@@ -115,7 +152,7 @@ class Wait {
         path: '/api/v1/nodes',
         query: { labelSelector: nodes },
         to: {
-          put: (object) => this.#put(this.#nodes, nodeOf(object)),
+          put: (object) => this.#put(this.#nodes, object, nodeOf(object)),
           remove: (node) => this.#remove(this.#nodes, node),
           complete: complete('nodes'),
         },
@@ -123,7 +160,7 @@ class Wait {
       {
         path: reportsPath,
         to: {
-          put: (object) => this.#put(this.#reports, reportFor(object, { kind, namespace, name })),
+          put: (object) => this.#put(this.#reports, object, reportFor(object, { kind, namespace, name })),
           remove: (node) => this.#remove(this.#reports, node),
           complete: complete('reports'),
         },
@@ -131,8 +168,12 @@ class Wait {
     ]
   }
 
-  #put<Item extends { readonly name: string }>(to: Map<string, Item>, item: Item | undefined): void {
-    if (item !== undefined) to.set(item.name, item)
+  /** `item`: undefined for an object that says nothing, as a report without a status. */
+  #put<Item>(to: Map<string, Item>, object: unknown, item: Item | undefined): void {
+    const name = field(field(object, 'metadata'), 'name')
+    if (typeof name !== 'string') return
+    if (item === undefined) to.delete(name)
+    else to.set(name, item)
     this.look()
   }
 
@@ -146,6 +187,7 @@ class Wait {
     const metadata = field(object, 'metadata')
     const [uid, version] = [field(metadata, 'uid'), field(metadata, 'resourceVersion')]
     if (typeof uid !== 'string' || typeof version !== 'string') return
+    this.#isObjectSeen = true
     if (this.#wanted === undefined) {
       this.#wanted = { kind, namespace, name, uid, resourceVersion: resourceVersion ?? version }
     } else if (this.#wanted.uid !== uid) this.#gone()
@@ -153,7 +195,7 @@ class Wait {
   }
 
   #gone(): void {
-    this.#isGone = true
+    this.isGone = true
     this.#end()
   }
 
@@ -163,15 +205,12 @@ class Wait {
     this.#isLooking = true
     setImmediate(() => {
       this.#isLooking = false
+      if (this.isGone) this.#end()
       if (this.#missing.size > 0) return
       const verdicts = this.#verdicts()
       const done = verdicts.filter(({ obstacle }) => obstacle === undefined).length
       this.options.progress({ done, nodes: verdicts.length })
-      // A node that comes while the last one reports is waited for, too: so the answer is of one moment.
-      if (verdicts.length === 0 || done === verdicts.length) {
-        this.#isDone = verdicts.length > 0
-        this.#end()
-      }
+      if (done === verdicts.length) this.#end()
     })
   }
 
@@ -179,7 +218,7 @@ class Wait {
     const wanted = this.#wanted
     if (wanted === undefined) return []
     const { ignoreSilent, reportedOnly } = this.options
-    const now = Date.now() + this.#ahead
+    const now = performance.now() + this.#offset
     return [...this.#nodes.values()]
       .filter(({ name }) => !reportedOnly || this.#reports.has(name))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -188,10 +227,11 @@ class Wait {
 
   result(): WaitResult {
     const nodes = this.#verdicts()
-    if (this.#isGone) return { wanted: this.#wanted, ended: 'gone', nodes }
-    const isReady = this.#missing.size === 0
-    if (isReady && nodes.length === 0) return { wanted: this.#wanted, ended: 'no-nodes', nodes }
-    const isDone = this.#isDone && nodes.every(({ obstacle }) => obstacle === undefined)
-    return { wanted: this.#wanted, ended: isDone ? 'done' : 'aborted', nodes }
+    const [wanted, isAnswered] = [this.#wanted, this.#missing.size === 0]
+    if (this.isGone) return { wanted, ended: 'gone', isAnswered, nodes }
+    if (!isAnswered || nodes.some(({ obstacle }) => obstacle !== undefined)) {
+      return { wanted, ended: 'aborted', isAnswered, nodes }
+    }
+    return { wanted, ended: nodes.length === 0 ? 'no-nodes' : 'done', isAnswered, nodes }
   }
 }

@@ -114,7 +114,7 @@ async function suite(): Promise<void> {
 
     await pod.installFromFiles(2, pair(2), { READY: 'never' })
     const bad = await pod.runs(2)
-    const fallen = await pod.monitor(2, '3s')
+    const fallen = await pod.monitor(2, '6s')
     t.equal(fallen.code, 1, fallen.stderr)
     t.match(fallen.stdout, /fell back to revision 1/)
     const again = await pod.runs(1)

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { objectName } from '../../object-name.js'
 import { expand, referencesOf } from '../../config/references.js'
+import { messageOf } from '../../errors.js'
 import type { NodeReporter } from '../../fleet/reporter.js'
 import type { Snapshot, SnapshotDirectory } from '../../fleet/report-status.js'
 import type { ReportedState } from '../../fleet/types.js'
@@ -42,23 +43,34 @@ export async function openNodeReport(source: Source, options: NodeReportOptions)
     log.warn({ reason: 'ReportRefused' }, `this node does not report: ${problem}; everything else works`)
     return noReport
   }
-  // eslint-disable-next-line no-restricted-syntax -- the start comes here, or a reload by hand
-  const { NodeReporter } = await import('../../fleet/reporter.js')
-  // Of the kernel, in each container: kubelet reads the same file (cadvisor, machine.GetMachineInfo).
-  const bootID = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
-  return new NodeReporter(api, { log, node, agentID, bootID, snapshot: () => snapshotOf(source, options) })
+  try {
+    // eslint-disable-next-line no-restricted-syntax -- the start comes here, or a reload by hand
+    const { NodeReporter } = await import('../../fleet/reporter.js')
+    // Of the kernel, in each container: kubelet reads the same file (cadvisor, machine.GetMachineInfo).
+    const bootID = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
+    const startedAt = performance.now()
+    const snapshot = (): Snapshot | undefined => snapshotOf(source, options, performance.now() - startedAt > patience)
+    return new NodeReporter(api, { log, node, agentID, bootID, snapshot })
+  } catch (error) {
+    log.warn({ reason: 'ReportRefused' }, `this node does not report: ${messageOf(error)}; everything else works`)
+    return noReport
+  }
 }
 
-/** undefined: a directory has not been compared with the disk and the source yet. */
+/** Milliseconds after which a directory that still waits for its disk is no reason to report nothing of the others. */
+const patience = 60_000
+
+/** undefined: a directory has not been compared with the disk and the source yet, which is worth a wait unless it `isLate`. */
 function snapshotOf(
   source: Pick<Source, 'latest'>,
   { version, configuration, states }: NodeReportOptions,
+  isLate: boolean,
 ): Snapshot | undefined {
   const directories: SnapshotDirectory[] = []
   for (const state of states) {
     // An old path goes, and gets its content from the new one.
     if (state.configuration.follows !== undefined) continue
-    if (!state.compared || state.published === undefined) return undefined
+    if (!isLate && (!state.compared || state.published === undefined)) return undefined
     directories.push(directoryOf(state, (reference) => source.latest(reference)))
   }
   return { agentVersion: version, configuration: configuration(), directories }
@@ -84,25 +96,36 @@ function directoryOf(state: DirectoryState, latest: Latest): SnapshotDirectory {
     ...(hooksPending.length > 0 && { hooksPending }),
     objects: state.objects.map(withoutPaths),
     ...(pending.length > 0 && { pending }),
-    confirmed: state.fresh?.status === 'True',
+    confirmed: reported === 'Held' || isConfirmed(state, latest),
   }
 }
 
 function stateOf({ published, intact }: DirectoryState, isBehind: boolean): ReportedState {
   if (published?.reason === 'Held' || published?.reason === 'RolledBack') return 'Held'
-  if (published?.status !== 'True') return 'Failed'
-  return isBehind || !intact ? 'Waiting' : 'Current'
+  if (published?.status !== 'True' || !intact) return 'Failed'
+  return isBehind ? 'Waiting' : 'Current'
 }
 
-/** The source has these in another version than is published. */
+/** The source has reported each object since the start: an older version than before is then the newest one. */
+function isConfirmed({ configuration }: DirectoryState, latest: Latest): boolean {
+  return referencesOf(expand(configuration, latest)).every((reference) => {
+    const observed = latest(reference)
+    return observed !== undefined && observed.state !== 'unknown'
+  })
+}
+
+/** The source has these in another version than is published; one that it cannot tell, and that is not published either, has none. */
 function pendingOf(state: DirectoryState, latest: Latest): PublishedObject[] {
   const known = new Map(state.objects.map((object) => [objectName(object), object]))
   return referencesOf(expand(state.configuration, latest)).flatMap((reference) => {
     const observed = latest(reference)
-    if (observed === undefined || !hasObject(observed)) return []
-    const { uid, resourceVersion } = observed.object
     const { kind, namespace, name } = reference
     const published = known.get(objectName(reference))
+    if (observed === undefined || observed.state === 'unknown') {
+      return published === undefined ? [{ kind, namespace, name, uid: '', resourceVersion: '' }] : []
+    }
+    if (!hasObject(observed)) return []
+    const { uid, resourceVersion } = observed.object
     const isPublished = published?.uid === uid && published.resourceVersion === resourceVersion
     return isPublished ? [] : [{ kind, namespace, name, uid, resourceVersion }]
   })

@@ -4,6 +4,7 @@ import { Deadline } from '../../deadline.js'
 import { linuxNodes } from '../../fleet/types.js'
 import { parseSelector, SelectorError } from '../../label-selector.js'
 import { isLabel, isObjectName } from '../../kubernetes-names.js'
+import { isComparable } from '../../objects/resource-version.js'
 import type { ObjectKind } from '../../objects/types.js'
 import { openApi, type ApiFlags } from '../content/open-api.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
@@ -106,7 +107,12 @@ system where that is proven, with its hooks run. Exit code 0 is a proof, by a re
 without a report, or with one that is too old, is waited for.`,
     )
     .addOptions(apiOptions())
-    .option('--resource-version <version>', "the version to wait for (default: the object's at the start)")
+    .addOption(
+      new Option(
+        '--resource-version <version>',
+        "the version to wait for (default: the object's at the start)",
+      ).argParser(parseVersion),
+    )
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for all nodes together')
         .argParser(parseDuration)
@@ -135,6 +141,11 @@ function parseNodes(text: string): string {
     if (error instanceof SelectorError) throw new UsageError(`--nodes ${text}: ${error.message}: ${error.suggestion}`)
     throw error
   }
+}
+
+function parseVersion(text: string): string {
+  if (isComparable(text)) return text
+  throw new UsageError(`--resource-version ${text} is no resourceVersion, as 12345: others have no order`)
 }
 
 function parseObject(text: string): NamedObject {
@@ -204,7 +215,7 @@ async function runWait(io: Io, options: WaitFlags, interrupted: AbortSignal): Pr
 }
 
 /** @internal */
-export function waitText({ wanted, ended, nodes }: WaitResult, options: WaitFlags): string {
+export function waitText({ wanted, ended, isAnswered, nodes }: WaitResult, options: WaitFlags): string {
   const object = objectOf(options)
   const name = `${object?.kind} ${object?.namespace}/${object?.name}`
   const which = [
@@ -220,6 +231,7 @@ export function waitText({ wanted, ended, nodes }: WaitResult, options: WaitFlag
   if (ended === 'no-nodes') return `no node to wait for (${which})\n`
   const version = wanted === undefined ? name : `${name} in version ${wanted.resourceVersion} or newer`
   if (ended === 'done') return `all ${nodes.length} nodes have ${version}: durable, with hooks run (${which})\n`
+  if (!isAnswered) return `${name}: the API server has not answered for the object, all nodes and all reports in time\n`
   const left = nodes.filter(({ obstacle }) => obstacle !== undefined)
   const rows = left.map(({ node, obstacle = '', message }) => [node, obstacle, message])
   const head = `${nodes.length - left.length} of ${nodes.length} nodes have ${version} (${which}); missing:\n`

@@ -61,16 +61,21 @@ const wanted = { kind: 'Secret', namespace: 'ns', name: 'ca', uid: 'u', resource
 await t.test('wait says what is proven, and what is missing', (t) => {
   const results: readonly [WaitResult, RegExp][] = [
     [
-      { wanted, ended: 'done', nodes: [{ node: 'n1', obstacle: undefined, message: '' }] },
+      { wanted, ended: 'done', isAnswered: true, nodes: [{ node: 'n1', obstacle: undefined, message: '' }] },
       /^all 1 nodes have Secret ns\/ca in version 7 or newer/,
     ],
     [
-      { wanted, ended: 'aborted', nodes: [{ node: 'n1', obstacle: 'Older', message: '/a: it has version 6' }] },
+      {
+        wanted,
+        ended: 'aborted',
+        isAnswered: true,
+        nodes: [{ node: 'n1', obstacle: 'Older', message: '/a: it has version 6' }],
+      },
       /^0 of 1 nodes .*missing:\n.*\nn1 +Older +\/a: it has version 6\n$/,
     ],
-    [{ wanted, ended: 'no-nodes', nodes: [] }, /^no node to wait for/],
-    [{ wanted, ended: 'gone', nodes: [] }, /was deleted or replaced/],
-    [{ wanted: undefined, ended: 'gone', nodes: [] }, /^Secret ns\/ca does not exist\n$/],
+    [{ wanted, ended: 'no-nodes', isAnswered: true, nodes: [] }, /^no node to wait for/],
+    [{ wanted, ended: 'gone', isAnswered: true, nodes: [] }, /was deleted or replaced/],
+    [{ wanted: undefined, ended: 'gone', isAnswered: true, nodes: [] }, /^Secret ns\/ca does not exist\n$/],
   ]
   for (const [result, text] of results) t.match(waitText(result, options), text)
   t.end()
@@ -82,6 +87,7 @@ await t.test('wrong arguments are refused before the cluster is asked', async (t
     [['wait', '--secret', 'ca'], /ca is not NAMESPACE\/NAME/],
     [['wait', '--secret', 'ns/ca', '--configmap', 'ns/ca'], /cannot be used with/],
     [['status', '--nodes', 'a in'], /--nodes a in/],
+    [['wait', '--secret', 'ns/ca', '--resource-version', 'abc'], /abc is no resourceVersion/],
   ]
   for (const [args, message] of wrong) {
     t.match(await holdfast(['fleet', ...args]), { code: 2, stderr: message }, args.join(' '))
