@@ -84,13 +84,18 @@ function look(disk: ModelDisk): View {
       const inode = find(disk, `${manifests}/${pod}.yaml`)
       if (inode === undefined) return 'none'
       if (textOf(disk, inode) === `f 644 0:0 <${podText(pod, 1)}>`) return 'old'
-      return /^\{.*"annotations":\{"holdfast.dev\/rollout":"[0-9a-f]{16}"\}.*:2"\}\]\}\}\n$/.test(inode.now.data)
-        ? 'new'
-        : inode.now.data
+      return isNew(inode.now.data, pod) ? 'new' : inode.now.data
     }),
     tree: tree ? treeName(textOf(disk, tree)) : 'none',
     left: names.filter((name) => /^\.holdfast-([0-9a-f]{16}-|rollout-)/.test(name)),
   }
+}
+
+/** The new manifest, whole, with the annotation that a rollout adds to its text. */
+function isNew(text: string, pod: string): boolean {
+  const annotation = /"annotations": ?\{"holdfast\.dev\/rollout": ?"[0-9a-f]{16}"\}, ?/
+  if (!annotation.test(text)) return false
+  return text.replace(annotation, '') === podText(pod, 2)
 }
 
 const oldTree = 'd 755 0:0 {ca.crt=f 644 0:0 <old>,ca.key=f 600 0:0 <old>}'
