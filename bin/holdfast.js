@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 'use strict'
-// This file holds no syntax and loads no module that an old Node lacks: such a Node is told which one holdfast needs.
+// This file holds no syntax and loads no module that an old Node lacks: so such a Node can say which one holdfast needs.
 const needed = '^20.19 || >=22.3'
 const [major, minor] = process.version.slice(1).split('.').map(Number)
 

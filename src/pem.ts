@@ -21,7 +21,7 @@ const indentedBegin = /^[ \t]+-----BEGIN /
 const base64Line = /^[A-Za-z0-9+/]*={0,2}$/
 
 /**
- * The blocks that begin at the start of a line, and indented ones behind them: a file that readers take for half of what it shows. Text of
+ * The blocks that begin at the start of a line, and indented ones behind them: of such a file, some readers take half. Text of
  * another kind, DER or YAML say, gives none.
  */
 export function pemBlocks(content: Uint8Array): PemBlock[] {

@@ -111,7 +111,7 @@ export class Agent {
     const { source, events } = await this.#open(this.#configuration.source)
     this.#source = source
     this.#events = events
-    if (this.#configuration.report) await this.#openReport(source)
+    await this.#openReport(source)
     this.#follow()
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
@@ -206,18 +206,19 @@ export class Agent {
       for (const state of this.states) this.#operations.publish(state, causes.configuration)
     }
     await this.#startDirectories(added.map((directory) => this.states.add(directory)))
+    const before = { source: this.#source, events: this.#events }
     if (next) {
-      const before = { source: this.#source, events: this.#events }
       this.#source = next.source
       this.#events = next.events
       this.#freshness.forgetSource()
-      await this.#openReport(next.source)
+    }
+    if (this.#source && (next || configuration.report !== report)) await this.#openReport(this.#source)
+    else this.#report.retryRefused()
+    if (next) {
       await before.events.close()
       await before.source?.close()
     }
-    if (!next && this.#source && configuration.report !== report) await this.#openReport(this.#source)
     this.#events.reloaded()
-    this.#report.retryRefused()
     this.#follow()
     for (const { path } of added) {
       const state = this.states.byPath(path)

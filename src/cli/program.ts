@@ -35,7 +35,7 @@ export const commands = {
   completion: async () => (await import('./commands/completion.js')).completionCommand,
 } satisfies Record<string, () => Promise<(io: Io) => Command>>
 
-/** The commands as the help lists them, under what they are for. */
+/** The commands as the help lists them, under their purpose. */
 const groups: Readonly<Record<string, readonly (keyof typeof commands)[]>> = {
   'Keep directories as a configuration says:': ['agent', 'sync', 'status', 'verify', 'check', 'reload'],
   'Publish by hand:': ['replace', 'write'],

@@ -16,7 +16,7 @@ export interface Permission {
   /** Names of objects, sorted, at least one; undefined: any, since `create` cannot be limited to names. */
   readonly names: readonly string[] | undefined
   readonly verbs: readonly string[]
-  /** Without `objects` nothing is published; without `events` and `report` the agent works, and the cluster does not see what it says. */
+  /** Without `objects` the agent publishes nothing; without `events` and `report` it works, and the cluster does not hear of it. */
   readonly purpose: 'objects' | 'events' | 'report'
 }
 

@@ -162,7 +162,7 @@ export interface FileSystem {
   random(): string
   /** Milliseconds since the epoch, as the clock on the wall has it. */
   now(): number
-  /** Milliseconds since the start of the kernel: they go on while somebody sets the clock on the wall. */
+  /** Milliseconds since the start of the kernel: setting the clock on the wall changes nothing in them. */
   uptime(): number
   /** How many staged files may be open at a time, and how many staged directories: a part of the descriptors that the process may have. */
   readonly stagedFiles: number

@@ -1,6 +1,6 @@
 /**
  * Follows a collection of the API server: its pages first, then each change in one stream. A broken stream goes on where it ended; a version
- * that the server has forgotten (410) means a new list, after which whatever the list lacks is gone.
+ * that the server has forgotten (410) means a new list, after which an object that the list lacks is gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Backoff } from '../backoff.js'

@@ -3,19 +3,19 @@
  * sentence of docs/fleet.md about the proof is one rule here.
  */
 import { compareResourceVersions } from '../objects/resource-version.js'
-import { heartbeat, type ReportedDirectory, type ReportedObject } from './types.js'
+import { heartbeat, isSameObject, namesObject, type ReportedDirectory, type ReportedObject } from './types.js'
 
 /** The object that each node shall have: this one or a newer version of it. */
 export type WantedObject = ReportedObject
 
-/** What is known of a Node. */
+/** A Node, as far as a verdict needs it. */
 export interface FleetNode {
   readonly name: string
   readonly uid: string
   readonly bootID: string
 }
 
-/** What is known of a report. */
+/** A report, as far as a verdict needs it. */
 export interface FleetReport {
   readonly name: string
   readonly nodeUID: string
@@ -76,9 +76,7 @@ export function judge(
   const age = now - report.takenAt
   if (age > longestQuiet && !ignoreSilent)
     return { obstacle: 'Silent', message: `the last report is ${Math.round(age / 60_000)} minutes old` }
-  const naming = report.directories.filter(({ objects, pending = [] }) =>
-    [...objects, ...pending].some((object) => isNamed(object, wanted)),
-  )
+  const naming = report.directories.filter((each) => namesObject(each, wanted))
   const cut = report.directories.find((each) => each.truncated === true && !naming.includes(each))
   if (cut) return { obstacle: 'Truncated', message: `${cut.path}: its report is too large to name each object` }
   if (naming.length === 0) return { obstacle: 'NotConfigured', message: 'no directory of the node has the object' }
@@ -89,16 +87,12 @@ export function judge(
   return done
 }
 
-function isNamed(object: ReportedObject, { kind, namespace, name }: WantedObject): boolean {
-  return object.kind === kind && object.namespace === namespace && object.name === name
-}
-
 function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): Verdict {
   const { path, state, reason, message, objects, unproven, hooksPending = [] } = directory
   const against = (obstacle: Obstacle, words: string): Verdict => ({ obstacle, message: `${path}: ${words}` })
   const said = `${reason}${message === undefined || message === '' ? '' : `, ${message}`}`
   const held = state === 'Held' ? against('Held', said) : undefined
-  const published = objects.find((object) => isNamed(object, wanted))
+  const published = objects.find((object) => isSameObject(object, wanted))
   if (published === undefined) return held ?? against(state === 'Failed' ? 'Failed' : 'Older', said)
   if (published.uid !== wanted.uid)
     return held ?? against('OtherObject', 'it has an earlier object of this name, which was deleted since')
@@ -108,7 +102,7 @@ function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): Ver
     if (state === 'Failed') return against('Failed', said)
     return held ?? against('Older', `it has version ${published.resourceVersion}`)
   }
-  // What an operator holds may be taken back to what it was, and a failed pass may have left the disk other than the record says.
+  // An operator may take a held directory back to older content, and after a failed pass the disk may differ from the record.
   if (held) return held
   if (state === 'Failed') return against('Failed', said)
   if (unproven === true) return against('Unproven', 'its file system proves no durability')

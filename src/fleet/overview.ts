@@ -1,9 +1,9 @@
-/** How a fleet stands: sums first, then what is not as it should be. Keeps a few words for each node, whatever its report's size. */
+/** How a fleet stands: sums, and each exception. It keeps a few words for each node, and no report. */
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { readPages } from './follow.js'
 import { longestQuiet, type FleetNode, type Obstacle } from './judge.js'
 import { factsOf, nodeOf, type ReportFacts } from './read-report.js'
-import { reportsPath, type ReportedDirectory, type ReportedObject, type ReportedState } from './types.js'
+import { isSameObject, reportsPath, type ObjectNamed, type ReportedDirectory, type ReportedState } from './types.js'
 
 export interface OverviewOptions {
   /** A label selector of Nodes. */
@@ -11,7 +11,7 @@ export interface OverviewOptions {
   /** Only this directory of each node. */
   readonly directory?: string | undefined
   /** Only directories that have this object. */
-  readonly object?: Pick<ReportedObject, 'kind' | 'namespace' | 'name'> | undefined
+  readonly object?: ObjectNamed | undefined
   readonly signal: AbortSignal
 }
 
@@ -103,14 +103,14 @@ class Sums {
   #isChosen({ path, objects }: ReportedDirectory): boolean {
     const { directory, object } = this.options
     if (directory !== undefined && path !== directory) return false
-    return object === undefined || objects.some((each) => isSame(each, object))
+    return object === undefined || objects.some((each) => isSameObject(each, object))
   }
 
   #addDirectory({ name, since }: ReportFacts, { path, state, reason, message, objects }: ReportedDirectory): void {
     const key = { Current: 'current', Waiting: 'waiting', Held: 'held', Failed: 'failed' } as const
     this.#directories[key[state]] += 1
     const { object } = this.options
-    const version = object && objects.find((each) => isSame(each, object))?.resourceVersion
+    const version = object && objects.find((each) => isSameObject(each, object))?.resourceVersion
     if (version !== undefined) increase(this.#versions, version)
     if (state === 'Current') return
     this.#exceptions.push({
@@ -146,10 +146,6 @@ class Sums {
     }
   }
 }
-
-type Name = Pick<ReportedObject, 'kind' | 'namespace' | 'name'>
-
-const isSame = (a: Name, b: Name): boolean => a.kind === b.kind && a.namespace === b.namespace && a.name === b.name
 
 const compare = (a: string, b: string): number => Number(a > b) - Number(a < b)
 

@@ -1,7 +1,15 @@
-/** Reads Nodes and reports from answers of the API server. Other programs may have written a report: nothing in it is taken on trust. */
+/** Reads Nodes and reports from answers of the API server. Another program may have written a report, so each field is checked. */
 import { field } from '../kubernetes/reads/api-error.js'
 import type { FleetNode, FleetReport } from './judge.js'
-import { directoryStates, managerOf, type ReportedDirectory, type ReportedObject, type ReportSummary } from './types.js'
+import {
+  directoryStates,
+  managerOf,
+  namesObject,
+  type ObjectNamed,
+  type ReportedDirectory,
+  type ReportedObject,
+  type ReportSummary,
+} from './types.js'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
@@ -15,10 +23,10 @@ export function nodeOf(object: unknown): FleetNode | undefined {
   return { name, uid, bootID: text(field(field(field(object, 'status'), 'nodeInfo'), 'bootID')) }
 }
 
-/** Which object a report is read for; undefined: for all of them. */
-export type Sought = Pick<ReportedObject, 'kind' | 'namespace' | 'name'> | undefined
+/** The object in question; undefined: all. */
+type Sought = ObjectNamed | undefined
 
-/** A report, with the directories that name the object or may do so. undefined: nobody has reported under this name. */
+/** A report, with the directories that name the object or may do so. undefined: the object has no status, since no agent has reported yet. */
 export function reportFor(object: unknown, sought: Sought): FleetReport | undefined {
   const status = field(object, 'status')
   const name = text(field(field(object, 'metadata'), 'name'))
@@ -26,7 +34,9 @@ export function reportFor(object: unknown, sought: Sought): FleetReport | undefi
   const directories = list(field(status, 'directories')).map(directoryOf)
   const isCut =
     field(status, 'truncated') === true && count(field(field(status, 'summary'), 'directories')) > directories.length
-  const kept = directories.filter((each) => sought === undefined || each.truncated === true || isAbout(each, sought))
+  const kept = directories.filter(
+    (each) => sought === undefined || each.truncated === true || namesObject(each, sought),
+  )
   return {
     name,
     nodeUID: text(field(status, 'nodeUID')),
@@ -44,15 +54,6 @@ const leftOut: ReportedDirectory = {
   sequence: 0,
   objects: [],
   truncated: true,
-}
-
-function isAbout(
-  { objects, pending = [] }: ReportedDirectory,
-  { kind, namespace, name }: NonNullable<Sought>,
-): boolean {
-  return [...objects, ...pending].some(
-    (each) => each.kind === kind && each.namespace === namespace && each.name === name,
-  )
 }
 
 function directoryOf(value: unknown): ReportedDirectory {

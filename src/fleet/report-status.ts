@@ -124,7 +124,7 @@ function readyOf(
   }
 }
 
-/** Whether both say the same, at whatever time. */
+/** Whether both reports say the same, but for their time. */
 export function isSameReport(a: ReportStatus, b: ReportStatus): boolean {
   const timeless = ({ observedAt: _, ...rest }: ReportStatus): string => JSON.stringify(rest)
   return timeless(a) === timeless(b)

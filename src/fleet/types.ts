@@ -95,10 +95,21 @@ export interface ReportCondition {
 /** Milliseconds between two reports of a node on which nothing changes; each is up to a tenth earlier or later. */
 export const heartbeat = 60 * 60_000
 
-/** The Nodes that `holdfast fleet` asks about where nobody says which: kubelet sets this label. */
+/** The Nodes of `holdfast fleet` without --nodes: kubelet sets this label. */
 export const linuxNodes = 'kubernetes.io/os=linux'
 
 /** The field manager of an agent, for server-side apply. */
 export function managerOf(agentID: string): string {
   return `holdfast-${agentID}`
+}
+
+export type ObjectNamed = Pick<ReportedObject, 'kind' | 'namespace' | 'name'>
+
+export function isSameObject(a: ObjectNamed, b: ObjectNamed): boolean {
+  return a.kind === b.kind && a.namespace === b.namespace && a.name === b.name
+}
+
+/** The directory has the object, or is to get it. */
+export function namesObject({ objects, pending = [] }: ReportedDirectory, object: ObjectNamed): boolean {
+  return [...objects, ...pending].some((each) => isSameObject(each, object))
 }

@@ -107,7 +107,7 @@ class Wait {
   readonly #reports = new Map<string, FleetReport>()
   /** Collections of which no whole list has come yet. */
   readonly #missing = new Set(['object', 'nodes', 'reports'])
-  /** From performance.now(), which nobody can set, to the server's clock, in milliseconds. */
+  /** From performance.now(), which no setting of a clock moves, to the server's clock, in milliseconds. */
   #offset = performance.timeOrigin
   #isLooking = false
   #wanted: WantedObject | undefined

@@ -1,6 +1,6 @@
 /*
  * Places that the YAML library of Kubernetes reads in another way than the parser here, which follows YAML 1.2: tabs, line breaks, and
- * unquoted text inside of brackets (go.yaml.in/yaml/v2 v2.4.3, scannerc.go). Such a text is refused: nobody means what it says there.
+ * unquoted text inside of brackets (go.yaml.in/yaml/v2 v2.4.3, scannerc.go). holdfast refuses such a text, since its author means another.
  */
 import type * as Yaml from 'yaml'
 import { YamlError, type ParsedText, type Position } from './parse.js'
@@ -26,7 +26,7 @@ const splitText = /[?[\]{},]|^:|:$|\s:/
 /** The characters of a field's name that the library searches for its colon. */
 const longestName = 1_024
 
-/** @throws YamlError for a character, whatever stands around it */
+/** @throws YamlError for a character, in any context */
 export function refuseCharacters(text: string): void {
   const refusals = [
     [refusedCharacter, 'not valid YAML (a control character)'],

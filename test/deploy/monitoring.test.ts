@@ -68,7 +68,7 @@ await t.test('panels and alerts have a description', (t) => {
   const index = read('docs/alerts/README.md')
   for (const { alert, annotations } of alerts) {
     t.match(annotations, { summary: /\w/, description: /\.$/ }, alert)
-    // Its page: what it means, what to do, when it ends.
+    // The page says the meaning, the remedy and the end of the alert.
     t.equal(annotations['runbook_url'], `docs/alerts/${alert}.md`)
     t.match(index, new RegExp(`^\\| \\[\`${alert}\`\\]\\(${alert}\\.md\\) +\\| .*\\w.* \\| .*\\w.* \\|$`, 'm'), alert)
     const page = read(`docs/alerts/${alert}.md`)

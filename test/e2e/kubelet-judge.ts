@@ -2,6 +2,9 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { isDeepStrictEqual } from 'node:util'
+import type { Test } from 'tap'
+import { encodeManifest, parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { readManifestText } from '../../src/yaml/manifest-text.js'
 import { asList, asMap, asText, type JsonMap } from '../../src/static-pods/json.js'
 import { findProgram } from './assets.js'
@@ -48,4 +51,40 @@ export async function judge(
   for (const [index, text] of texts.entries()) writeFileSync(join(directory, `${index}.yaml`), text)
   const { refused, pods } = await (await watchManifests(owner, directory, '1h'))()
   return { refusals: texts.map((_, index) => refused.get(`${index}.yaml`)), pods }
+}
+
+/**
+ * Has holdfast write the manifests that it and kubelet take, and kubelet read these: it takes each, and makes the same pod of it. Answers how
+ * many pods were compared. `pods`: of the manifests as they were.
+ */
+export async function compareWritten(
+  t: Test,
+  taken: readonly { readonly text: string; readonly uid: string }[],
+  pods: readonly JsonMap[],
+): Promise<number> {
+  const written = await Promise.all(
+    taken.map(async ({ text }) => {
+      const manifest = await parseManifest(Buffer.from(text), 'web.yaml')
+      return encodeManifest(manifest, manifest.uid)
+    }),
+  )
+  const again = await judge(t, written)
+  t.strictSame(
+    again.refusals.filter((refusal) => refusal !== undefined),
+    [],
+    'kubelet takes what holdfast writes',
+  )
+  const [before, after] = [byUid(pods), byUid(again.pods)]
+  const compared = taken.filter(({ uid }) => before.has(uid))
+  const changed = compared.filter(({ uid }) => !isDeepStrictEqual(after.get(uid), before.get(uid)))
+  t.strictSame(
+    changed.slice(0, 3),
+    [],
+    `and makes the same pod of it: ${changed.length} of ${compared.length} are another`,
+  )
+  return compared.length
+}
+
+function byUid(pods: readonly JsonMap[]): Map<string, JsonMap> {
+  return new Map(pods.map((pod) => [asText(asMap(pod.metadata)?.uid) ?? '', pod]))
 }

@@ -17,7 +17,7 @@ const owned = { metadata: { name: node, ownerReferences: [{ kind: 'Node', uid: n
 const answer = (status: number, body: unknown = {}): ApiResponse => ({ status, body, retryAfter: undefined })
 const notFound = answer(404, { kind: 'Status', reason: 'NotFound', details: { name: node } })
 
-/** An API server with one Node and its report; a test changes what it answers. */
+/** An API server with one Node and its report; a test changes its answers. */
 class Scene {
   readonly clock = new Clock()
   readonly writes: { readonly status: ReportStatus; readonly options: SendOptions }[] = []

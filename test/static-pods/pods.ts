@@ -51,7 +51,7 @@ export class NodeDisk {
   }
 
   /** Makes a file live in the manifest directory. */
-  makeManifest(text: string, name = 'web-pod.yaml'): void {
+  makeManifest(text: string | Uint8Array, name = 'web-pod.yaml'): void {
     mkdirSync(this.manifests, { recursive: true })
     writeFileSync(join(this.manifests, name), text)
   }

@@ -15,6 +15,7 @@ import t, { type Test } from 'tap'
 import { Disk } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { contentAnnotation, contentMark, renewStaticPod } from '../../src/static-pods/renew.js'
+import { parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { rolloutLockPath, writeState } from '../../src/static-pods/rollout/rollout-state.js'
 import { until } from '../until.js'
 import { RolledNode } from './rollout/rolled-node.js'
@@ -199,3 +200,22 @@ await t.test(
     t.equal(await renew('sha256:1', hooked), 'renewed', 'what the pod reads now, no hook has said')
   },
 )
+
+/** kubelet takes the first document, and the last of a field that stands twice; a file of Windows' editors is UTF-16. */
+const unusual: Record<string, string | Uint8Array> = {
+  'two documents': `${etcd}---\napiVersion: v1\nkind: Pod\nmetadata: { name: other }\n`,
+  'a field that stands twice': etcd.replace('kind: Pod\n', 'kind: Pod\nkind: Pod\n'),
+  'UTF-16': Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(etcd, 'utf16le')]),
+}
+
+for (const [name, manifest] of Object.entries(unusual)) {
+  await t.test(`renewStaticPod renews a live manifest of ${name}, once`, async (t) => {
+    const { path, renew } = site(t)
+    writeFileSync(path, manifest)
+    t.equal(await renew('sha256:1'), 'renewed')
+    const { pod } = await parseManifest(readFileSync(path), path)
+    t.match(pod.metadata, { name: 'etcd', annotations: { [contentAnnotation('/etc/certs')]: String } })
+    t.equal(await renew('sha256:1'), 'unchanged')
+    t.equal(await renew('sha256:2'), 'renewed')
+  })
+}

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { AgentConfiguration } from '../../config/types.js'
 import { NodeFileSystem, readRecord } from '../../durable/index.js'
@@ -233,6 +232,6 @@ export class Drops {
 
 /** By the kernel's own clock, which no user can set. */
 async function machineUptime(): Promise<Uptime> {
-  const text = await readFile('/proc/uptime', 'latin1')
-  return { boot: await new NodeFileSystem().bootId(), milliseconds: Number.parseFloat(text) * 1000 }
+  const fs = new NodeFileSystem()
+  return { boot: await fs.bootId(), milliseconds: fs.uptime() }
 }

@@ -66,7 +66,7 @@ export class HangingState {
     this.#problem = `${stateDirectory} does not answer: its disk, ${describeFileSystem(stateDirectory)}, hangs`
     const meanwhile = 'the agent goes on, and keeps in memory what "holdfast status" shows; check the kernel log'
     this.#beat = setInterval(() => this.#keep(), heartbeat).unref()
-    // First: a person who reads the line asks for the status.
+    // First: the line sends its reader to the status.
     this.#keep()
     log.warn({ reason: 'Stalled', stateDirectory }, `${this.#problem}; ${meanwhile}`)
     changed()

@@ -114,7 +114,7 @@ function isConfirmed({ configuration }: DirectoryState, latest: Latest): boolean
   })
 }
 
-/** The source has these in another version than is published; one that it cannot tell, and that is not published either, has none. */
+/** Versions of the source that the disk does not have. An object that is neither published nor readable now has an empty version. */
 function pendingOf(state: DirectoryState, latest: Latest): PublishedObject[] {
   const known = new Map(state.objects.map((object) => [objectName(object), object]))
   return referencesOf(expand(state.configuration, latest)).flatMap((reference) => {

@@ -118,7 +118,7 @@ function headline({ file, source, directories }: AgentConfiguration): string {
   return `${first}${wide} A selector needs that.\n${each.join('')}`
 }
 
-/** Each namespace's Role, and after it the binding, in the order of the permissions; at the end, a ClusterRole for what has no namespace. */
+/** Each namespace's Role, and after it the binding, in the order of the permissions; at the end, a ClusterRole for resources without namespaces. */
 function rolesOf(permissions: readonly Permission[], subjects: readonly Subject[], name: string): object[] {
   const namespaces = [...new Set(permissions.map(({ namespace }) => namespace))]
   return namespaces.flatMap((namespace) => {

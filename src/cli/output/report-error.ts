@@ -54,7 +54,7 @@ export async function reportError(error: unknown, options: Readonly<Record<strin
   if (error instanceof Exit) return
   const facts = errorFacts(error)
   if (isForPrograms(options.output)) {
-    // A full disk may be what is reported: then standard error has it alone.
+    // Where the disk of standard output is full, standard error alone has the error.
     await print(io.stdout, options.output, { error: facts }, () => '').catch(() => {})
   }
   const logFormat = logFormats.find((known) => known === options.logFormat) ?? 'text'

@@ -65,10 +65,10 @@ export async function rollBack(
   return { ...result, sequence: generation.sequence }
 }
 
-/** How often the earlier contents are read where each time another process has published meanwhile. */
+/** How often rollback reads the earlier contents where another process publishes each time meanwhile. */
 const readsAtMost = 4
 
-/** Reads without the lock, and so again where the record is another one by then: what was read proves nothing, a failure neither. */
+/** Reads without the lock. Where another record stands there afterwards, neither the content nor a failure proves anything: it reads again. */
 async function readEarlierAtRest(
   fs: FileSystem,
   target: string,

@@ -109,7 +109,7 @@ export async function readRecords(
   return { valid, torn, taken, newer, staging, quarantined, generations, missed }
 }
 
-/** Milliseconds by which two clocks may differ while nobody sets one. */
+/** Milliseconds by which two clocks may differ although neither is set. */
 const slew = 1_000
 
 /**

@@ -36,7 +36,7 @@ export async function readBody(answer: Answer, { limit, what, signal, place, pro
   }
 }
 
-/** The document, or undefined where the body is not JSON, or none that is read: parseBounded(). */
+/** The document; undefined where the body is not JSON, or beyond the bounds of parseBounded(). */
 export function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined
   try {

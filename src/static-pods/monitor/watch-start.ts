@@ -43,7 +43,7 @@ export class WatchStart {
 
   /** Milliseconds since the watch began; it begins with the first call. */
   async elapsed(): Promise<number> {
-    const now = await uptime()
+    const now = uptime()
     this.#since ??= await this.#begin(now)
     return (now - this.#since) * 1000
   }

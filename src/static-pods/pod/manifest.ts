@@ -13,7 +13,7 @@ import { findTypeFault } from './type-faults.js'
 /** A Pod as a manifest holds it: checked as far as kubelet would refuse it. */
 export interface Manifest {
   readonly pod: JsonMap
-  /** The text that was read, whatever was changed in `pod` since. */
+  /** The text of the file; later changes of `pod` do not change it. */
   readonly source: string
   readonly name: string
   /** undefined: kubelet's default. */

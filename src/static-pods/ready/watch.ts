@@ -1,8 +1,8 @@
 /*
  * The one machine that watches a pod which has just changed: it looks again and again, asks every probe, and hands over to the front end,
- * `monitor` or `rollout`, once the pod is proven ready, or its time is over. What is kept or taken back then is the front end's.
+ * `monitor` or `rollout`, once the pod is proven ready, or its time is over. The front end then keeps or takes back the revision.
  */
-import { readFile } from 'node:fs/promises'
+import { NodeFileSystem } from '../../durable/index.js'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../errors.js'
 import { DurableWriteError } from '../../durable/errors.js'
@@ -112,7 +112,7 @@ class Trial<Outcome> {
     this.report(readiness.state === 'ready' ? 'ready' : readiness.message)
     if (readiness.state === 'ready') return this.#answered(readiness.identified, elapsed, isLate)
     this.#inARow = 0
-    // A probe that only asks an address has then heard the new pod; one that identifies pods may have failed for the old one.
+    // A probe that only asks an address has then heard the new pod; a probe that identifies pods may have failed for the old pod.
     const canIdentify = proof.probes.some(({ identifiesPod }) => identifiesPod)
     this.#hasFailed ||= !canIdentify && readiness.state === 'not-ready' && !readiness.isBlind
     return isLate ? watched.late(readiness) : undefined
@@ -140,6 +140,6 @@ class Trial<Outcome> {
 }
 
 /** Seconds since boot, as the kernel counts them. */
-export async function uptime(): Promise<number> {
-  return Number((await readFile('/proc/uptime', 'latin1')).split(' ', 1)[0])
+export function uptime(): number {
+  return new NodeFileSystem().uptime() / 1000
 }

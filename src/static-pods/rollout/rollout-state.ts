@@ -133,7 +133,7 @@ export async function readState(
   )
 }
 
-/** The state; for a damaged one, what is wrong with it. */
+/** The state; for a damaged file, its fault. */
 function parseState(text: string): RolloutState | EndedRollout | string {
   if (text === '') return 'it is empty'
   let value: unknown

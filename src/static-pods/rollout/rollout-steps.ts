@@ -202,7 +202,7 @@ export class Rollout {
   }
 
   async #now(): Promise<RolloutState['since']> {
-    return { boot: await this.means.disk.fs.bootId(), uptime: await uptime() }
+    return { boot: await this.means.disk.fs.bootId(), uptime: uptime() }
   }
 
   #watch({ name, next }: RolledManifest, probes: readonly Probe[]): Promise<WatchResult> {
@@ -221,7 +221,7 @@ export class Rollout {
         fields: { path },
         find,
         maySeeOldPod: true,
-        elapsed: async () => ((await uptime()) - (since?.uptime ?? 0)) * 1000,
+        elapsed: () => Promise.resolve((uptime() - (since?.uptime ?? 0)) * 1000),
         ready: () => Promise.resolve({ state: 'ready' }),
         late: (readiness) => Promise.resolve(readiness),
       },

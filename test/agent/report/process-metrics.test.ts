@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { prometheusMetrics } from '../../../src/agent/report/prometheus.js'
 
-/** The agent's figures of its own process, as Prometheus' client libraries name them. */
+/** The agent's figures of the process that it is, as Prometheus' client libraries name them. */
 async function processFigures(): Promise<Record<string, number>> {
   const { text } = await prometheusMetrics('1', 'n').expose()
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** JSON from a server costs what its length says, and no more: whatever stands in it. */
+/** JSON from a server costs no more than its length says, with any content. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

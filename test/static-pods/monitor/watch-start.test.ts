@@ -28,7 +28,7 @@ await t.test('a mark counts for its revision in its boot, and for nothing else',
   t.match(path, /\/\.holdfast-[0-9a-f]{16}\.watch$/)
   t.equal(statSync(path).mode & 0o777, 0o600)
   t.match(JSON.parse(readFileSync(path, 'utf8')), { revision: 7, boot, since: Number })
-  const now = await uptime()
+  const now = uptime()
   const since = now - 2
   const mark = { revision: 7, boot, since }
   const rows: [what: string, text: string, isGoneOnWith: boolean][] = [
@@ -59,9 +59,9 @@ await t.test('elapsed answers the milliseconds since the mark', async (t) => {
   const since = -1_000_000
   writeFileSync(file(), JSON.stringify({ revision: 7, boot, since }))
   const watch = start()
-  const earliest = (await uptime()) - since
+  const earliest = uptime() - since
   const elapsed = await watch.elapsed()
-  const latest = (await uptime()) - since
+  const latest = uptime() - since
   t.ok(elapsed >= earliest * 1000 && elapsed <= latest * 1000, `${earliest} s, ${elapsed} ms, ${latest} s`)
   await watch.end()
   t.ok((await watch.elapsed()) < elapsed, 'one that is over begins anew')
@@ -71,7 +71,7 @@ await t.test('end leaves no mark, and the next watch begins anew', async (t) => 
   const { node, start, file } = watched(t)
   const one = start()
   await one.elapsed()
-  writeFileSync(file(), JSON.stringify({ revision: 7, boot, since: (await uptime()) - 2 }))
+  writeFileSync(file(), JSON.stringify({ revision: 7, boot, since: uptime() - 2 }))
   t.ok((await start().elapsed()) >= 1000, 'another process goes on')
   await start(7, 'other').elapsed()
   t.equal(readdirSync(node.resources).length, 2, 'one for each target')

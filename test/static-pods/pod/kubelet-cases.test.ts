@@ -1,18 +1,8 @@
 /** holdfast refuses what kubelet's decoder refuses, with line and column, and accepts the rest, but for a few manifests with reasons. */
 import t from 'tap'
-import { encodeManifest, parseManifest, refuseUnrunnable } from '../../../src/static-pods/pod/manifest.js'
+import { encodeManifest, parseManifest } from '../../../src/static-pods/pod/manifest.js'
 import { kubeletCases } from './kubelet-cases.js'
-
-/** The error of a manifest; undefined where it is accepted. */
-async function errorOf(text: string): Promise<string | undefined> {
-  try {
-    refuseUnrunnable(await parseManifest(Buffer.from(text), 'web.yaml'), 'web.yaml')
-    return undefined
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'InvalidInput') throw error
-    return error.message
-  }
-}
+import { errorOf } from './error-of.js'
 
 await t.test('parseManifest judges each manifest as kubelet does', async (t) => {
   for (const { what, text, runs, refusal } of kubeletCases) {

@@ -103,7 +103,7 @@ type Change = (lines: string[], draw: Draw) => void
 
 const at = (lines: readonly string[], draw: Draw): number => draw(lines.length)
 
-/** By name, so that a failure can say what was changed. */
+/** By name, so that a failure names its mutation. */
 const changes: readonly Change[] = [
   (lines, draw) => void lines.splice(at(lines, draw), 1),
   (lines, draw) => {

@@ -1,17 +1,6 @@
 import t from 'tap'
-import { parseManifest, refuseUnrunnable } from '../../../src/static-pods/pod/manifest.js'
 import { brokenPods, soundPods } from './broken-pods.js'
-
-/** The error of a manifest; undefined where it is accepted. */
-async function errorOf(text: string): Promise<string | undefined> {
-  try {
-    refuseUnrunnable(await parseManifest(Buffer.from(text), 'web.yaml'), 'web.yaml')
-    return undefined
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'InvalidInput') throw error
-    return error.message
-  }
-}
+import { errorOf } from './error-of.js'
 
 await t.test('refuseUnrunnable refuses each Pod that kubelet would refuse, with its field', async (t) => {
   for (const { what, pod, field } of brokenPods) {

@@ -229,6 +229,22 @@ await t.test('a manifest with escapes protects the revisions that it names', asy
   t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
 })
 
+for (const [name, form] of Object.entries({
+  // With a comment before it: what begins with a brace is JSON for kubelet, which ends with its document.
+  'two documents': (text: string) =>
+    `# web\n${text}\n---\n{"apiVersion":"v1","kind":"Pod","metadata":{"name":"other"}}\n`,
+  'a field that stands twice': (text: string) => text.replace('"kind":"Pod"', '"kind":"Pod","kind":"Pod"'),
+  'UTF-16': (text: string) => Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text, 'utf16le')]),
+})) {
+  await t.test(`a live manifest of ${name} protects the revision of its first pod`, async (t) => {
+    const node = new NodeDisk(t)
+    for (const revision of [1, 2, 3]) node.makeRevision(revision)
+    node.makeManifest(form(podText({ labels: { revision: '2' } })))
+    await prune(requestOf(node), new Disk(), silent, signal)
+    t.same(visible(node.resources), ['web-pod-2'])
+  })
+}
+
 await t.test('prune removes nothing beside a file that is unreadable as a pod, and exits with 1', async (t) => {
   for (const [name, text] of [
     ['web-pod.yaml', '{'],
