@@ -2,17 +2,22 @@
 # The proof: the model disk, generated histories, programs killed under load, mutations of the program by hand and by rule, the sweep of
 # system calls, readers and writers, hostile file systems, and power cuts on real ones. Each random choice comes from HOLDFAST_SEED, 1
 # unless it is set, so that two runs of one program agree; the order of the mutations is new each time, and its seed is printed. `--long`
-# runs each at full extent, from a new seed, which it prints; `--brief` is for a slow or busy machine. Suites that need root say so.
+# runs each at full extent, from a new seed, which it prints; `--brief` is for a slow or busy machine; `--no-model` leaves the model disk to
+# a run of its own. Suites that need root say so.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 long=no
 brief=no
-if [ "${1:-}" = --brief ]; then brief=yes; fi
-if [ "${1:-}" = --long ]; then
-  long=yes
-  : "${HOLDFAST_SEED:=$((RANDOM * 32768 + RANDOM))}"
-fi
+model=yes
+for option in "$@"; do
+  case $option in
+    --brief) brief=yes ;;
+    --long) long=yes HOLDFAST_SEED=${HOLDFAST_SEED:-$((RANDOM * 32768 + RANDOM))} ;;
+    --no-model) model=no ;;
+    *) echo "usage: test/crash/all.sh [--brief | --long] [--no-model]" && exit 2 ;;
+  esac
+done
 export HOLDFAST_SEED=${HOLDFAST_SEED:-1}
 echo "seed $HOLDFAST_SEED"
 
@@ -40,7 +45,7 @@ fi
 # Two processors are busy all the time: one with the model and the mutations, one with the parts that wait for strace, mounts and programs.
 # The power cuts wait for their disks more than they compute.
 {
-  part "the model disk" "${crash[@]}" --no-mutations
+  if [ "$model" = yes ]; then part "the model disk" "${crash[@]}" --no-mutations; fi
   part "mutations" "${crash[@]}" "${mutations[@]}"
 } >"$logs/model" 2>&1 &
 beside=($!)
