@@ -11,7 +11,7 @@ import { caught, model, ownTest, ownTestOfRoot, syscalls, type Mutation } from '
 
 const orders: readonly Mutation[] = [
   ...caught([model(), syscalls()], {
-    'exchange before barrier 1': move('publish', 'firstBarrier', 'filter 3/3'),
+    'exchange before barrier 1': move('publish', 'firstBarrier', 'filter 2/2'),
   }),
   ...caught([model()], {
     'committed before barrier 2': quoted(

@@ -24,6 +24,7 @@ export class Site {
   readonly name: string
   readonly names: TargetNames
   #place: Place | undefined
+  #stoppedAt: string | undefined
   #parent: Parent | undefined
   #mount: Mount | undefined
   #identity: string | undefined
@@ -39,14 +40,13 @@ export class Site {
 
   /** Finds the parent. Makes nothing. @throws DurableWriteError where another target holds this one */
   async resolve(parents: Parents): Promise<Place> {
-    this.#place = await parents.place(this.path)
+    this.#place = await parents.place(this.path).catch((error: unknown) => {
+      if (error instanceof DurableWriteError) this.#stoppedAt = error.path
+      throw error
+    })
     const above = await parents.targetAbove(this.#place.realParent)
     if (above) throw insideAnother(this.path, above)
     return this.#place
-  }
-
-  get isResolved(): boolean {
-    return this.#place !== undefined
   }
 
   get place(): Place {
@@ -58,6 +58,11 @@ export class Site {
   get realPath(): string {
     const { realParent } = this.place
     return `${realParent === '/' ? '' : realParent}/${this.name}`
+  }
+
+  /** The real path; of one that does not resolve, what stands in its way: a batch that holds both targets is refused as a whole. */
+  get reached(): string {
+    return this.#place ? this.realPath : (this.#stoppedAt ?? this.path)
   }
 
   /** The target's path in its file system. */

@@ -8,7 +8,7 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import type { TargetPublication } from '../../../src/durable/publish/publication.js'
 import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
-import type { ContentCheck, ReplaceResult } from '../../../src/durable/types.js'
+import type { ContentCheck, FileContent, ReplaceResult } from '../../../src/durable/types.js'
 import { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { failure, intercepted } from '../intercepted.js'
@@ -92,6 +92,29 @@ await t.test('publish names the first by path of several targets that lie in one
   )
   t.strictSame(told, ['/a/below', '/a'])
 })
+
+await t.test(
+  'publish refuses a target that lies in another one, whatever else keeps it from being published',
+  async (t) => {
+    const process = new ModelProcess(new ModelDisk())
+    const file = (path: string, content: FileContent = '2') => filePublication(process, path, content, {})
+    t.match(await publish([file('/d/f', '1')]), [{ outcome: 'created' }])
+    await process.createLink(await process.openPath('/'), 'link', 'd')
+    for (const [outer, inner, content] of [
+      ['/d/f', '/d/f/inside'],
+      ['/d/f', '/d/f/new/inside'],
+      ['/d/f', '/link/f/inside'],
+      ['/link/f', '/d/f/inside'],
+      ['/d/new', '/link/new/inside', { path: '/none' }],
+    ] as const) {
+      const told = await publish([file(outer), file(inner, content)]).catch((error: unknown) =>
+        error instanceof OverlappingTargets ? [...error.paths].sort() : error,
+      )
+      t.strictSame(told, [inner, outer].sort())
+    }
+    t.match(await publish([file('/d/f', '1')]), [{ outcome: 'unchanged' }])
+  },
+)
 
 await t.test('publish reports content as visible where it cannot check that', async (t) => {
   const disk = new ModelDisk()
