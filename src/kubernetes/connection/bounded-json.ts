@@ -11,17 +11,26 @@ const deepest = 10_000
 /** Values of one text, but for those of containers with too many members. */
 const mostValues = 400_000
 
+/**
+ * Values of one object's text, those of wide containers included, that the look at it counts: the agent runs it without a compiler, half a
+ * microsecond a value. A request to the API server has at most 3 MiB (apiserver, server/config.go, MaxRequestBodyBytes), of which etcd takes
+ * half by default, and no value costs an object fewer than four bytes there: managed fields need nine, as in `"f:a":{},`, for a map and its
+ * comma; a key without a value needs eight. Escapes make a line longer, and add no value.
+ */
+export const mostValuesOfObject = 750_000
+
 /** The text is JSON that nothing here reads. The message quotes nothing of it. */
 export class JsonRefused extends Error {
   override readonly name = 'JsonRefused'
 }
 
 /**
- * The value of a text, in which each map and each list of more than `mostMembers` is the number of its members instead.
+ * The value of a text, in which each map and each list of more than `mostMembers` is the number of its members instead. `most`: values that
+ * the text may hold, those of such maps and lists included.
  * @throws JsonRefused
  */
-export function parseBounded(text: string): unknown {
-  const bounded = bound(text)
+export function parseBounded(text: string, most = Infinity): unknown {
+  const bounded = bound(text, most)
   try {
     return JSON.parse(bounded) as unknown
   } catch {
@@ -36,8 +45,8 @@ interface Wide {
   readonly members: number
 }
 
-function bound(text: string): string {
-  const scan = new Scan()
+function bound(text: string, most: number): string {
+  const scan = new Scan(most)
   for (let at = 0; at < text.length;) {
     const code = text.charCodeAt(at)
     if (code === quotationMark) {
@@ -70,6 +79,9 @@ class Scan {
   readonly wide: Wide[] = []
   #depth = 0
   #values = 0
+  #seen = 0
+
+  constructor(private readonly most: number) {}
 
   open(at: number): void {
     if (this.#depth >= deepest) throw new JsonRefused(`is nested deeper than ${deepest} levels`)
@@ -77,11 +89,11 @@ class Scan {
     counts[this.#depth] = 1
     before[this.#depth] = this.#values
     this.#depth += 1
-    this.#values += 1
+    this.#count()
   }
 
   comma(): void {
-    this.#values += 1
+    this.#count()
     if (this.#depth > 0) counts[this.#depth - 1] = (counts[this.#depth - 1] ?? 0) + 1
   }
 
@@ -94,6 +106,12 @@ class Scan {
     while ((this.wide.at(-1)?.start ?? -1) > start) this.wide.pop()
     this.wide.push({ start, end: at + 1, members })
     this.#values = (before[this.#depth] ?? 0) + 1
+  }
+
+  #count(): void {
+    this.#values += 1
+    this.#seen += 1
+    if (this.#seen > this.most) throw new JsonRefused(`holds more than ${this.most} values`)
   }
 
   end(): void {

@@ -1,7 +1,7 @@
 /** One watch stream, event by event, and the limits of its time: each event goes to the stored object. */
 import { PausableTimer } from '../../deadline.js'
 import type { ApiStream, LinePatience } from '../../kubernetes/connection/client.js'
-import { JsonRefused, parseBounded } from '../../kubernetes/connection/bounded-json.js'
+import { JsonRefused, mostValuesOfObject, parseBounded } from '../../kubernetes/connection/bounded-json.js'
 import { field, refusedRequest, statusMessage, ApiError } from '../../kubernetes/reads/api-error.js'
 import { describeTarget, type ApiTarget } from '../../kubernetes/reads/requests.js'
 import type { StreamLine } from '../../kubernetes/connection/stream-line.js'
@@ -192,7 +192,7 @@ export async function readEvents(
 function parse(line: StreamLine, target: ApiTarget): unknown {
   const text = line.take()
   try {
-    return parseBounded(text)
+    return parseBounded(text, mostValuesOfObject)
   } catch (error) {
     if (!(error instanceof JsonRefused)) throw error
     const what = `a line of the watch (${text.length} characters) ${error.message}`

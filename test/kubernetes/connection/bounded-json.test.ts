@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonRefused, parseBounded } from '../../../src/kubernetes/connection/bounded-json.js'
+import { JsonRefused, mostValuesOfObject, parseBounded } from '../../../src/kubernetes/connection/bounded-json.js'
 import { holds } from '../../property.js'
 
 function errorOf(text: string): string {
@@ -64,5 +64,17 @@ await t.test('parseBounded counts levels and values before it parses', (t) => {
   t.equal(errorOf(nested(10_001)), 'is nested deeper than 10000 levels')
   t.equal(errorOf('['.repeat(16 * 1024 * 1024)), 'is nested deeper than 10000 levels')
   t.equal(errorOf(`[${`[${'{},'.repeat(30_000)}0],`.repeat(20)}0]`), 'holds more than 400000 values')
+  t.end()
+})
+
+await t.test('parseBounded counts what wide containers of one object hold, and ends there', (t) => {
+  const maps = `{"a":[${'{},'.repeat(5e6)}0]}`
+  t.strictSame(parseBounded(maps), { a: 5_000_001 }, 'in a list of objects')
+  t.throws(() => parseBounded(maps, mostValuesOfObject), { message: 'holds more than 750000 values' })
+  // The widest Secret that fits into a request of 3 MiB, with its managed fields, is nobody's mistake.
+  const keys = Array.from({ length: 100_000 }, (_, index) => `k${index}`)
+  const fields = keys.map((key) => `"f:${key}":{}`).join()
+  const text = `{"data":{${keys.map((key) => `"${key}":""`).join()}},"fields":{${fields}}}`
+  t.strictSame(parseBounded(text, mostValuesOfObject), { data: 100_000, fields: 100_000 })
   t.end()
 })
