@@ -44,6 +44,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   state.compared = true
   state.intact = true
   state.drift = undefined
+  state.uncompared = undefined
   state.digest = digest
   state.sequence = sequence
   state.objects = objects.map(withoutPaths)

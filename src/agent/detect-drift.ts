@@ -39,7 +39,7 @@ export async function startDirectory(state: DirectoryState, reports: DriftReport
         : state.drift === undefined
           ? 'nothing is published yet'
           : `the disk differs from what was published: ${state.drift}`
-    state.setPublished({ status: 'False', reason: 'SourceUnavailable', message }, now)
+    state.setPublished(state.uncompared ?? { status: 'False', reason: 'SourceUnavailable', message }, now)
   } else if (state.published?.status !== 'True') {
     const message = 'the disk holds the content that was published before the agent started'
     state.setPublished({ status: 'True', reason: 'Published', message }, now)
@@ -72,15 +72,18 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
 
 /**
  * Compares a directory with its record, and its record with the desired content. Answers the differences from the published content, for
- * people; undefined where there are none, or no publication yet. Rejects where it cannot read the directory; the state then stays
- * unchanged.
+ * people; undefined where there are none, or no publication yet. Rejects where it cannot read the directory: nothing vouches for the disk
+ * then, and the state keeps what else it knows.
  */
 export async function compareWithRecord(
   state: DirectoryState,
   read: typeof readPublication = readPublication,
 ): Promise<string | undefined> {
   const hadRecord = state.digest !== undefined
-  const publication = await read(state.path)
+  const publication = await read(state.path).catch((error: unknown) => {
+    state.doubt(error)
+    throw error
+  })
   state.adopt(publication)
   state.isAhead = false
   if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined

@@ -3,6 +3,7 @@ import { expand, needs, referencesOf, selectionsOf } from '../config/references.
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
 import type { Hold, Pin, Publication, Relocation } from '../durable/types.js'
+import { failureFrom, messageOf } from '../errors.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
@@ -82,6 +83,8 @@ export class DirectoryState {
   intact = false
   /** What differed from the record at the last comparison; undefined: nothing. */
   drift: string | undefined
+  /** The last comparison could not read the disk: the condition that this makes. What an earlier one has found stays beside it. */
+  uncompared: ConditionState | undefined
   /** An operator holds the directory, by its record: the agent publishes nothing. */
   hold: Hold | undefined
   /** An operator has rolled it back, by its record. */
@@ -190,6 +193,7 @@ export class DirectoryState {
     if (!this.compared && digest === publication?.digest) this.objects = newestOf(recorded, objects)
     this.recordedObjects = recorded
     this.compared = true
+    this.uncompared = undefined
     this.intact = publication !== undefined && publication.settled && publication.differences.length === 0
     this.digest = publication?.digest
     this.sequence = publication?.sequence ?? 0
@@ -202,6 +206,13 @@ export class DirectoryState {
     this.letGo = this.intact ? undefined : publication?.letGo
     this.relocation = publication?.relocation
     this.movedTo = publication?.movedTo
+  }
+
+  /** A comparison could not read the disk, so what it holds is unknown. */
+  doubt(error: unknown): void {
+    const message = `the disk could not be compared with what was published: ${messageOf(error)}`
+    this.uncompared = { status: 'Unknown', reason: failureFrom(error).reason, message }
+    this.intact = false
   }
 
   /** The time of an earlier content is over. */

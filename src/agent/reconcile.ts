@@ -8,7 +8,7 @@ import { applyOutcome } from './apply-outcome.js'
 import type { Examining } from './content-check.js'
 import { owed } from './leaving/departures.js'
 import { detectDrift } from './detect-drift.js'
-import type { DirectoryState } from './directory-state.js'
+import type { ConditionState, DirectoryState } from './directory-state.js'
 import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
 import { failedOutcome, publish } from './publish.js'
@@ -114,10 +114,10 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   await detectDrift(state, { log, metrics })
   if (onlyCompare && options.compareAgain?.(operation) === true) return false
   if (state.isAhead) setFloor(state, source)
-  if (state.drift !== undefined && state.published?.status === 'True') {
+  const found = foundCondition(state)
+  if (found !== undefined && state.published?.status === 'True') {
     // Its repair may take its time, or be refused.
-    const message = `the disk differs from what was published: ${state.drift}`
-    state.setPublished({ status: 'False', reason: 'PublishFailed', message }, new Date())
+    state.setPublished(found, new Date())
     reportStanding(metrics, state)
     options.drifted?.(state)
   }
@@ -135,6 +135,12 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   )
   if (!due) await recordHeldBack(state, log)
   return due
+}
+
+/** What the last comparison found against the published content; undefined: nothing. */
+function foundCondition({ uncompared, drift }: DirectoryState): ConditionState | undefined {
+  if (uncompared !== undefined || drift === undefined) return uncompared
+  return { status: 'False', reason: 'PublishFailed', message: `the disk differs from what was published: ${drift}` }
 }
 
 /** A certificate has ended since the last pass, or the clock was set. */
@@ -168,6 +174,10 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
   const { log, metrics, events, source } = options
   const { drift, path: directory } = state
   const changes = await applyOutcome(state, outcome, log).catch((error: unknown) => {
+    if (state.uncompared !== undefined) {
+      state.setPublished(state.uncompared, new Date())
+      reportStanding(metrics, state)
+    }
     // Nor is it left without any outcome.
     options.applied(state, failedOutcome(error))
     throw error
@@ -180,8 +190,10 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
   reportLog(log, meaning, context)
   events.pass(meaning)
   if (meaning.condition !== undefined) {
-    const suffix = state.drift === undefined ? '' : `; the disk differs from what was published: ${state.drift}`
-    state.setPublished({ ...meaning.condition, message: meaning.condition.message + suffix }, new Date())
+    // The error of a failed pass says by itself what it could not read.
+    const found = outcome.kind === 'failed' && state.uncompared !== undefined ? undefined : foundCondition(state)
+    const message = [meaning.condition, found].flatMap((each) => each?.message ?? []).join('; ')
+    state.setPublished({ ...meaning.condition, message }, new Date())
   }
   reportStanding(metrics, state)
   if (outcome.kind === 'published') {

@@ -1,5 +1,5 @@
 /** What a directory is found to be when the agent takes it on, and what differs on its disk later. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -134,14 +134,32 @@ await t.test('the record of other content is drift as soon as the source reports
   t.equal(await compareWithRecord(same.state), undefined, 'an old path gets its content from the new one')
 })
 
-await t.test('the agent reports an unreadable record, and the state stays unchanged', async (t) => {
+await t.test('an unreadable record makes the state neither intact nor published, and forgets nothing', async (t) => {
   const { state, lines, reports } = scene(t)
-  await replaceDirectory(state.path, { files: { a: '1' } })
-  await detectDrift(state, reports)
+  const { digest } = await replaceDirectory(state.path, { files: { a: '1' } })
   const parent = join(state.path, '..')
-  rmSync(parent, { recursive: true })
-  writeFileSync(parent, '')
+  const away = `${parent}-away`
+  t.teardown(() => rmSync(away, { recursive: true, force: true }))
+  const unreadable = () => {
+    renameSync(parent, away)
+    writeFileSync(parent, '')
+  }
+  await startDirectory(state, reports)
+  unreadable()
   await detectDrift(state, reports)
   t.match(lines, [/could not compare .*target with its record/])
-  t.equal(state.intact, true)
+  t.match(state, { intact: false, digest, uncompared: { message: /not a directory/ }, drift: undefined })
+  rmSync(parent)
+  renameSync(away, parent)
+  await detectDrift(state, reports)
+  t.match(state, { intact: true, uncompared: undefined })
+  unreadable()
+  const published = { type: 'Published', status: 'True', reason: 'Published', message: '' } as const
+  const started = new DirectoryState(state.configuration)
+  started.restore({ conditions: [{ ...published, lastTransitionTime: earlier }], confirmedAt: null })
+  await startDirectory(started, reports)
+  t.match(started, {
+    compared: false,
+    published: { status: 'Unknown', reason: 'TargetUnfit', message: /could not be compared .*not a directory/ },
+  })
 })

@@ -1,5 +1,5 @@
 /** One pass over several directories of a batch, on a real disk. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -122,6 +122,26 @@ await t.test(
   },
 )
 
+await t.test('a disk that a comparison cannot read ends Published=True, until a comparison can read it', async (t) => {
+  const scene = new Scene(t, ['one'])
+  const [one] = scene.states
+  await scene.pass(causes.start)
+  t.match(one, { intact: true, published: { status: 'True' } })
+  const away = `${scene.root}.away`
+  t.teardown(() => rmSync(away, { recursive: true, force: true }))
+  renameSync(scene.root, away)
+  writeFileSync(scene.root, '')
+  scene.news()
+  t.strictSame(await scene.pass(causes.driftCheck), ['wait'], 'a pass tries what the comparison could not')
+  t.match(one, { intact: false, published: { status: 'False', message: /not a directory/ } })
+  t.match(scene.news().lines, [{ level: 'error', message: /could not compare .*one with its record/ }, {}])
+  rmSync(scene.root)
+  renameSync(away, scene.root)
+  t.strictSame(await scene.pass(causes.driftCheck), ['done'])
+  t.match(one, { intact: true, uncompared: undefined, published: { status: 'True' } })
+  t.strictSame(scene.news().outcomes, ['unchanged'], 'nothing was repaired')
+})
+
 await t.test('a pass that is aborted shows nothing, and waits', async (t) => {
   const scene = new Scene(t, ['one'])
   scene.abort.abort()
@@ -208,6 +228,10 @@ await t.test('a pass after which the disk cannot be compared has an outcome, whi
   t.strictSame([...results.values()], ['retry'])
   t.match(ended, ['published', /parent is not a directory; .* as it was/])
   t.equal(ended.length, 2)
+  t.match(state, {
+    intact: false,
+    published: { status: 'Unknown', message: /could not be compared .*parent is not a/ },
+  })
 })
 
 await t.test('a publication reaches the API server as events, without a cluster', async (t) => {

@@ -87,8 +87,12 @@ async function recordedCondition(
 }
 
 /** Why the last pass could not publish something newer, where the disk still holds what that pass left, or nothing was published yet. */
-function refusedAtTheEnd({ intact, digest, drift, letGo }: DirectoryState, before: DirectoryStatus | undefined) {
-  if (drift !== undefined || letGo !== undefined || (digest !== undefined && !intact)) return undefined
+function refusedAtTheEnd(
+  { intact, digest, drift, uncompared, letGo }: DirectoryState,
+  before: DirectoryStatus | undefined,
+) {
+  if (uncompared !== undefined || drift !== undefined || letGo !== undefined || (digest !== undefined && !intact))
+    return undefined
   if ((before?.digest ?? null) !== (digest ?? null)) return undefined
   return before?.conditions.find(({ type, status }) => type === 'Published' && status !== 'True')
 }
