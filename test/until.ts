@@ -1,4 +1,5 @@
 /** Waiting for something to become true, with a deadline and a message that says what did not. */
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>

@@ -1,0 +1,88 @@
+/** Time that a test moves: limits of seconds pass in milliseconds, and no loaded machine is late for them. */
+import { setImmediate as turn } from 'node:timers/promises'
+
+interface Test {
+  teardown(work: () => unknown): void
+}
+
+type Work = (...values: unknown[]) => void
+
+/** What stands for one of Node's timers. */
+class Timer {
+  constructor(
+    readonly stop: () => void,
+    readonly refresh: () => Timer,
+  ) {}
+
+  ref = (): this => this
+  unref = (): this => this
+  hasRef = (): boolean => true
+}
+
+/**
+ * From its making to the end of the test, setTimeout, setInterval and performance.now() of this process go by this time. Timers that ran
+ * before, those of Node's own sockets, and what a module imports by name from node:timers or node:perf_hooks go by the real one.
+ */
+export class SimulatedTime {
+  #now = performance.now()
+  readonly #due = new Map<Timer, { at: number; run: () => void }>()
+
+  constructor(t: Test) {
+    const { setTimeout, setInterval, clearTimeout, clearInterval, performance } = globalThis
+    t.teardown(() => Object.assign(globalThis, { setTimeout, setInterval, clearTimeout, clearInterval, performance }))
+    const clear = (timer: unknown): void => {
+      if (timer instanceof Timer) timer.stop()
+      else clearTimeout(timer as NodeJS.Timeout | undefined)
+    }
+    Object.assign(globalThis, {
+      setTimeout: (work: Work, delay?: number, ...values: unknown[]) => this.#timer(false, work, delay, values),
+      setInterval: (work: Work, delay?: number, ...values: unknown[]) => this.#timer(true, work, delay, values),
+      clearTimeout: clear,
+      clearInterval: clear,
+      performance: { now: () => this.#now },
+    })
+  }
+
+  /** Runs each timer that is due within these milliseconds, at its time, and lets what it leads to happen before the next one. */
+  async advance(milliseconds: number): Promise<void> {
+    const end = this.#now + milliseconds
+    await settled()
+    for (;;) {
+      const [next] = [...this.#due.values()].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)
+      if (next === undefined) break
+      this.#now = next.at
+      next.run()
+      await settled()
+    }
+    this.#now = end
+  }
+
+  /** Advances by `step` until the condition holds. */
+  async until(what: string, condition: () => boolean, step: number, most: number): Promise<void> {
+    for (let passed = 0; !condition(); passed += step) {
+      if (passed > most) throw new Error(`${what}: not within ${most} simulated ms`)
+      await this.advance(step)
+    }
+  }
+
+  #timer(repeats: boolean, work: Work, delay = 1, values: readonly unknown[]): Timer {
+    const timer: Timer = new Timer(
+      () => this.#due.delete(timer),
+      () => {
+        const run = (): void => {
+          if (repeats) timer.refresh()
+          else timer.stop()
+          work(...values)
+        }
+        this.#due.set(timer, { at: this.#now + Math.max(1, delay), run })
+        return timer
+      },
+    )
+    return timer.refresh()
+  }
+}
+
+/** Lets what is under way between sockets of this process come to rest: bytes that are written to one are there for the next turn. */
+export async function settled(): Promise<void> {
+  for (let turns = 0; turns < 10; turns++) await turn()
+}
