@@ -145,7 +145,13 @@ function refuseNested(publications: readonly TargetPublication[]): void {
     .map((publication) => ({ publication, real: publication.site.reached }))
     .sort((a, b) => (a.real < b.real ? -1 : 1))
   for (const { publication, real } of paths) {
-    const above = paths.find((other) => other.publication !== publication && `${real}/`.startsWith(`${other.real}/`))
+    // What stands in the way of a target is no target for that: two may fail below one file.
+    const above = paths.find(
+      (other) =>
+        other.publication !== publication &&
+        other.publication.site.isResolved &&
+        `${real}/`.startsWith(`${other.real}/`),
+    )
     if (above) throw new OverlappingTargets([publication.path, above.publication.path])
   }
 }

@@ -49,6 +49,10 @@ export class Site {
     return this.#place
   }
 
+  get isResolved(): boolean {
+    return this.#place !== undefined
+  }
+
   get place(): Place {
     if (!this.#place) throw new Error('resolve() comes first')
     return this.#place

@@ -113,6 +113,9 @@ await t.test(
       t.strictSame(told, [inner, outer].sort())
     }
     t.match(await publish([file('/d/f', '1')]), [{ outcome: 'unchanged' }])
+    // The file keeps both from being published, and neither lies in the other.
+    const both = await publish([file('/d/f/one'), file('/d/f/two'), file('/d/other')])
+    t.match(both, [{ error: { code: 'ENOTDIR' } }, { error: { code: 'ENOTDIR' } }, { outcome: 'created' }])
   },
 )
 
