@@ -1,5 +1,5 @@
 /** Time that a test moves: limits of seconds pass in milliseconds, and no loaded machine is late for them. */
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 
 interface Test {
   teardown(work: () => unknown): void
@@ -58,11 +58,20 @@ export class SimulatedTime {
   }
 
   /** Advances by `step` until the condition holds. */
-  async until(what: string, condition: () => boolean, step: number, most: number): Promise<void> {
+  async until(what: string, condition: () => boolean, step: number, most = 600_000): Promise<void> {
     for (let passed = 0; !condition(); passed += step) {
       if (passed > most) throw new Error(`${what}: not within ${most} simulated ms`)
       await this.advance(step)
     }
+  }
+
+  /** Advances until the work has settled. */
+  async during<Result>(work: Promise<Result>): Promise<Result> {
+    let isSettled = false
+    const settle = (): void => void (isSettled = true)
+    work.then(settle, settle)
+    await this.until('the work', () => isSettled, 50)
+    return work
   }
 
   #timer(repeats: boolean, work: Work, delay = 1, values: readonly unknown[]): Timer {
@@ -82,7 +91,9 @@ export class SimulatedTime {
   }
 }
 
-/** Lets what is under way between sockets of this process come to rest: bytes that are written to one are there for the next turn. */
+/** Lets what is under way between sockets of this process come to rest: each turn of the loop reads what the one before has written. */
 export async function settled(): Promise<void> {
-  for (let turns = 0; turns < 10; turns++) await turn()
+  for (let turns = 0; turns < 5; turns++) await turn()
+  await sleep(1)
+  for (let turns = 0; turns < 5; turns++) await turn()
 }

@@ -5,6 +5,7 @@ import { beside, fileSystemOf, fileSystemsNow, onFileSystem } from '../../src/ag
 import { parseMount } from '../../src/mountinfo.js'
 import { Lane } from '../../native/index.js'
 import { threadsOfLane } from '../../native/lane.js'
+import { SimulatedTime } from '../simulated-time.js'
 
 const table = [
   '21 1 8:1 / / rw - ext4 /dev/sda1 rw',
@@ -31,17 +32,18 @@ await t.test('a path is on the file system of the nearest mount above it', (t) =
 })
 
 await t.test('calls within a moment share one read of the mounts', async (t) => {
+  const time = new SimulatedTime(t)
   const reads = t.capture(fs, 'readFileSync', fs.readFileSync)
   syncBuiltinESMExports()
   t.teardown(() => syncBuiltinESMExports())
   const mountinfo = () => reads().filter(({ args }) => String(args[0]).endsWith('/mountinfo')).length
-  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  await time.advance(1_100)
   for (let count = 0; count < 5; count++) {
     t.equal(fileSystemsNow()('/proc/self'), fileSystemOf('/proc/self'))
     await beside('/proc/self', () => Promise.resolve())
   }
   t.equal(mountinfo(), 1)
-  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  await time.advance(1_100)
   fileSystemsNow()
   t.equal(mountinfo(), 1, 'and again a while later')
 })

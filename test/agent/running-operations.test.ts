@@ -3,11 +3,13 @@ import t from 'tap'
 import { DirectoryState } from '../../src/agent/directory-state.js'
 import { RunningOperations } from '../../src/agent/running-operations.js'
 import { directoryOf } from '../directories/objects.js'
+import { SimulatedTime } from '../simulated-time.js'
 
 const state = new DirectoryState(directoryOf([], { path: '/a' }))
 const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds))
 
 await t.test('an operation that has not ended in time is reported once, and not while it is paused', async (t) => {
+  const time = new SimulatedTime(t)
   const stalled: string[] = []
   let lasting = 0
   const running = new RunningOperations({
@@ -19,7 +21,7 @@ await t.test('an operation that has not ended in time is reported once, and not 
     lastingAfter: 100,
   })
   const phases: [number, string[]][] = []
-  await running.run([state], async () => {
+  const work = running.run([state], async () => {
     await running.pause(state, async () => {
       await Promise.all([wait(500), running.pause(state, () => wait(300))])
       phases.push([running.seconds(state), [...stalled]])
@@ -27,15 +29,16 @@ await t.test('an operation that has not ended in time is reported once, and not 
     await wait(500)
     phases.push([running.seconds(state), [...stalled]])
   })
+  await time.during(work)
   const [[paused, before], [after, reported]] = phases as [[number, string[]], [number, string[]]]
   t.strictSame([before, reported], [[], ['/a']])
-  t.ok(paused < 0.2, `${paused} s`)
-  t.ok(after >= 0.49, `${after} s`)
+  t.strictSame([paused, after], [0, 0.5])
   t.strictSame([running.seconds(state), running.directories()], [0, []])
   t.equal(lasting, 1, 'not while it is paused')
 })
 
 await t.test('RunningOperations.close ends the reports on an operation that goes on', async (t) => {
+  const time = new SimulatedTime(t)
   const running = new RunningOperations({
     timeout: () => 20,
     stalled: () => t.fail('reported'),
@@ -47,6 +50,6 @@ await t.test('RunningOperations.close ends the reports on an operation that goes
       return Promise.resolve()
     })
     t.strictSame(running.directories(), [state])
-    await wait(100)
+    await time.advance(100)
   })
 })

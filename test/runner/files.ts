@@ -43,6 +43,7 @@ const processWide =
 /** Helpers that look like it and do no harm, each with the reason. Half of all files import the first. */
 const harmless: Readonly<Record<string, string>> = {
   'test/durable/scratch.ts': 'of the descriptors of the process, it looks at those below a directory of one test',
+  'test/simulated-time.ts': 'each test that takes this time gives the real one back at its end',
   'test/directories/make-certificates.ts': 'at the exit of the process, it removes a directory of its own',
 }
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { StatusWriter } from '../../../src/agent/report/status-writer.js'
+import { SimulatedTime } from '../../simulated-time.js'
 
 const gate = () => {
   let open = () => {}
@@ -8,6 +9,7 @@ const gate = () => {
 }
 
 await t.test('changes that come together are written together, and never two at once', async (t) => {
+  const time = new SimulatedTime(t)
   const gates = [gate(), gate(), gate()]
   const begun = [gate(), gate(), gate()]
   let count = 0
@@ -24,18 +26,20 @@ await t.test('changes that come together are written together, and never two at 
   })
   writer.changed()
   writer.changed()
+  await time.advance(150)
   await begun[0]?.opened
   t.equal(count, 1)
-  await new Promise((resolve) => setTimeout(resolve, 250))
+  await time.advance(60_000)
   t.equal(count, 1, 'the second waits for the first')
   gates[0]?.open()
+  await time.advance(150)
   await begun[1]?.opened
   gates[1]?.open()
   gates[2]?.open()
   await writer.close()
   t.equal(count, 3, 'and the end is written')
   writer.changed()
-  await new Promise((resolve) => setTimeout(resolve, 250))
+  await time.advance(3_600_000)
   t.equal(count, 3)
 })
 

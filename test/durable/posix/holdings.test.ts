@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { holdingsOn, type Holding, type Unseen } from '../../../src/durable/posix/holdings.js'
 import { endAtOnce, fails, information, proc, type ProcessTexts, type World } from './proc-texts.js'
+import { settled } from '../../simulated-time.js'
 
 /** Milliseconds that one process's mappings are waited for. */
 const patience = 2_000
@@ -258,10 +259,10 @@ await t.test(
     const world = { processes: { self, '1': init, '7': { maps }, '8': { maps: '' } } }
     const asked = (read: readonly string[]): string[] => read.filter((what) => what.endsWith('maps'))
     const first = look(t, world)
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 2))
+    await settled()
     const silent = { ...seen, silent: 7 }
     const second = look(t, world)
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 2))
+    await settled()
     reading.end?.('55d2-55d3 r--p 00000000 08:12 31   /data/lib')
     const { unseen, read } = await first
     t.strictSame(unseen, silent)

@@ -5,7 +5,6 @@ import { appendFileSync, mkdirSync, readFileSync, renameSync, statSync, writeFil
 import { basename, join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { pause } from '../../../src/deadline.js'
 import { readPublication } from '../../../src/durable/look/inspect.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { codeOf, messageOf } from '../../../src/errors.js'
@@ -17,6 +16,7 @@ import { ModelProcess } from '../../crash/model/model-process.js'
 import { powerCut } from '../../crash/model/power-cut.js'
 import { makeDirectory } from '../../crash/model/scenario.js'
 import { holds } from '../../property.js'
+import { until } from '../../until.js'
 import { failure, intercepted } from '../intercepted.js'
 import { hooks, isWhole, names, real, scene, torn, without } from '../record-scene.js'
 import { scratch } from '../scratch.js'
@@ -202,14 +202,25 @@ await t.test('an error behind the write of a line does not say that readers see 
   t.strictSame(await pending(), without('hook 1'))
 })
 
+/** Counts how often a call has found a record locked, or has locked it. */
+class CountsLocks extends NodeFileSystem {
+  tries = 0
+  override tryLock(file: number): boolean {
+    this.tries += 1
+    return super.tryLock(file)
+  }
+}
+
 await t.test('while another process adds a line, this one waits', async (t) => {
   const parent = scratch(t)
   const { recordPath, complete, pending } = await scene(parent)
   const directory = await real.openPath(parent)
   const held = await real.openAppend(directory, basename(recordPath()))
   t.ok(real.tryLock(held))
-  const [first, second] = [complete('hook 1'), complete('hook 2')]
-  t.equal(await Promise.race([first, second, pause(100)]), undefined)
+  const fs = new CountsLocks()
+  const [first, second] = [complete('hook 1', fs), complete('hook 2', fs)]
+  await until('both have tried', () => fs.tries > 2)
+  t.equal(await Promise.race([first, second, undefined]), undefined)
   for (const descriptor of [held, directory]) await real.close(descriptor)
   t.strictSame(await Promise.all([first, second]), [true, true])
   t.strictSame(await pending(), without('hook 1', 'hook 2'))
@@ -223,8 +234,10 @@ await t.test(
     const [record, directory] = [recordPath(), await real.openPath(parent)]
     const held = await real.openAppend(directory, basename(record))
     t.ok(real.tryLock(held))
-    const completing = complete('hook 1')
-    t.equal(await Promise.race([completing, pause(100)]), undefined)
+    const fs = new CountsLocks()
+    const completing = complete('hook 1', fs)
+    await until('it has tried twice', () => fs.tries > 1)
+    t.equal(await Promise.race([completing, undefined]), undefined)
     const anew = join(parent, 'anew')
     writeFileSync(anew, readFileSync(record), { mode: 0o600 })
     renameSync(anew, record)

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { once as event } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
-import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { until } from '../../until.js'
 import { beginWatch, json, startServer } from './api-server.js'
 import { issue, makeAuthority, temporaryDirectory } from './certificates.js'
@@ -48,12 +50,13 @@ void t.test('a silent stream stays open', async (t) => {
 
 void t.test('pings tell a stopped server from a quiet one', async (t) => {
   const { child, url } = await startProcess(t)
+  const time = new SimulatedTime(t)
   // So long that no server fails by being slow.
   const api = await connectTo(t, url, {}, { ping: 100, pong: 4_000 })
   const watches = await Promise.all([1, 2].map((i) => api.stream(`/watch/${i}`, {}, once)))
   const endings = watches.map((watch) => failure(collect(watch)))
   child.kill('SIGSTOP')
-  for (const ending of await Promise.all(endings)) {
+  for (const ending of await time.during(Promise.all(endings))) {
     t.match(ending, { reason: 'timeout', message: `${url}: no answer to a ping within 4000 ms` })
   }
   t.equal(api.connections, 0)
@@ -244,8 +247,9 @@ void t.test('the client gives up on a server that accepts and says nothing', asy
     reason: 'timeout',
     message: 'GET /: no answer within 100 ms',
   })
+  const accepted = event(silent, 'connection')
   const pending = failure(patient.get('/', {}, once))
-  await delay(20)
+  await accepted
   await patient.close()
   t.match(await pending, { message: 'the client was closed' })
   t.match(await failure(patient.get('/', {}, once)), { message: 'the client was closed' })
@@ -283,7 +287,8 @@ void t.test("a connection error names the fault of the server's TLS", async (t) 
   t.match(await failure(attempt({ server: byName, ...trusted })), { message: /ERR_TLS_CERT_ALTNAME_INVALID/ })
   t.equal((await attempt({ server: byName, ...trusted, 'tls-server-name': '127.0.0.1' })).status, 200)
   t.equal((await attempt({ server: byName, 'insecure-skip-tls-verify': true })).status, 200)
-  await delay(1100) // The certificate of no days ends with the second in which it was made.
+  const end = new X509Certificate(expired.certificate).validTo
+  await until('the certificate of no days has ended', () => Date.now() > Date.parse(end) + 1_000)
   t.match(await failure(attempt({ server: outdated.url, ...trusted })), { message: /is not valid now/ })
   t.match(await failure(attempt({ server: plain.url.replace('http', 'https'), ...trusted })), {
     message: /does not speak TLS/,

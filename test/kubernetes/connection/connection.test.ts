@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
+import { settled } from '../../simulated-time.js'
 import { until } from '../../until.js'
 import { beginWatch, json, startServer } from './api-server.js'
 import { issue, temporaryDirectory } from './certificates.js'
@@ -148,7 +148,7 @@ for (const protocol of ['h2', 'https'] as const) {
       },
     })
     const watch = await api.stream('/watch', {}, once)
-    await delay(50)
+    await settled()
     t.strictSame(await collect(watch), ['1', '2'])
   })
 
@@ -159,7 +159,7 @@ for (const protocol of ['h2', 'https'] as const) {
       handler: (_, reply) => reply.end(),
     })
     const watch = await api.stream('/watch', {}, once)
-    await delay(50)
+    await settled()
     t.strictSame(await collect(watch), [])
   })
 }

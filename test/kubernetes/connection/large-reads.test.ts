@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
-import { Deadline, pause } from '../../../src/deadline.js'
+import { Deadline } from '../../../src/deadline.js'
 import { LargeReads } from '../../../src/kubernetes/connection/large-reads.js'
 import { objectTarget } from '../../../src/kubernetes/reads/requests.js'
 import { Progress } from '../../../src/kubernetes/connection/progress.js'
@@ -10,6 +10,7 @@ import { readEvents, WatchSession } from '../../../src/objects/kubernetes/watch-
 import { ObjectEvents } from '../../../src/objects/kubernetes/watch-subject.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { Recorder, reference } from '../../objects/recorder.js'
+import { SimulatedTime } from '../../simulated-time.js'
 
 void t.test('short lines take no place; long ones wait for one another, in their order', async (t) => {
   const lines = new LargeReads(1, 10)
@@ -49,6 +50,7 @@ void t.test('a stream that is abandoned while it waits takes no place', async (t
 })
 
 void t.test('a body waits for its place as a line does, and its time stands still meanwhile', async (t) => {
+  const time = new SimulatedTime(t)
   const reads = new LargeReads(1, 10)
   const first = reads.place(new AbortController().signal)
   await first.grown(10)
@@ -65,7 +67,7 @@ void t.test('a body waits for its place as a line does, and its time stands stil
       return bytes
     },
   )
-  await pause(200)
+  await time.advance(200)
   t.notOk(read, 'what waits is not read on')
   first.leave()
   t.equal((await reading).toString(), 'aaaaaaaaabbbbbbbbb')
@@ -75,6 +77,7 @@ void t.test('a body waits for its place as a line does, and its time stands stil
 })
 
 void t.test('the end of a line that waits for its place is not late', async (t) => {
+  const time = new SimulatedTime(t)
   const reads = new LargeReads(1, 10)
   const first = reads.place(new AbortController().signal)
   await first.grown(10)
@@ -101,7 +104,7 @@ void t.test('the end of a line that waits for its place is not late', async (t) 
   const object = { metadata: { resourceVersion: '7', annotations: { 'k8s.io/initial-events-end': 'true' } } }
   const line = JSON.stringify({ type: 'BOOKMARK', object })
   body.write(line.slice(0, 20))
-  await pause(200)
+  await time.advance(200)
   body.end(`${line.slice(20)}\n`)
   first.leave()
   await ended

@@ -1,7 +1,8 @@
 /** Limits are of silence: a client waits for a slow answer, not for a trickle, and small frames hold up no other stream. */
 import type { ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { pause } from '../../../src/deadline.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { beginWatch, type Reply } from './api-server.js'
 import { collect, connectTo, failure, once, start } from './connected.js'
 import { startRawServer } from './raw-http2.js'
@@ -42,18 +43,19 @@ await t.test('a line in HTTP/2 frames of one byte lets others have their turn', 
 })
 
 /** Writes the text in pieces, so many milliseconds apart. */
-async function writeSlowly(reply: Reply, text: string, pieces: number, pause: number): Promise<void> {
+async function writeSlowly(reply: Reply, text: string, pieces: number, interval: number): Promise<void> {
   const response = reply as ServerResponse
   const size = Math.ceil(text.length / pieces)
   for (let at = 0; at < text.length && !response.destroyed; at += size) {
     response.write(text.slice(at, at + size))
-    await delay(pause)
+    await pause(interval)
   }
   response.end()
 }
 
 for (const protocol of ['h2', 'https'] as const) {
   await t.test(`over ${protocol} an answer that takes longer than its limit is whole while it comes`, async (t) => {
+    const time = new SimulatedTime(t)
     const text = JSON.stringify({ data: 'x'.repeat(100_000) })
     const { api } = await start(t, {
       protocol,
@@ -62,10 +64,11 @@ for (const protocol of ['h2', 'https'] as const) {
         void writeSlowly(reply, text, 20, 100)
       },
     })
-    t.match(await api.get('/x', {}, { timeout: 600 }), { status: 200, body: { data: /^x{100000}$/ } })
+    t.match(await time.during(api.get('/x', {}, { timeout: 600 })), { status: 200, body: { data: /^x{100000}$/ } })
   })
 
   await t.test(`over ${protocol} a trickle is no answer, and the message says how much came`, async (t) => {
+    const time = new SimulatedTime(t)
     const { api } = await start(t, {
       protocol,
       handler: (_, reply) => {
@@ -74,7 +77,7 @@ for (const protocol of ['h2', 'https'] as const) {
       },
     })
     const started = performance.now()
-    const error = await failure(api.get('/x', {}, { timeout: 1_000 }))
+    const error = await time.during(failure(api.get('/x', {}, { timeout: 1_000 })))
     t.match(error, {
       reason: 'timeout',
       message: /^GET \/x: the answer stopped after \d+ bytes: too little came within 1000 ms$/,
@@ -84,23 +87,23 @@ for (const protocol of ['h2', 'https'] as const) {
 }
 
 await t.test('an answer whose turn comes late on a busy connection is waited for', async (t) => {
+  const time = new SimulatedTime(t)
   const { api } = await start(t, {
     handler: ({ path }, reply) => {
       const body = path === '/long' ? JSON.stringify('x'.repeat(200_000)) : '"small"'
       ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
       if (path === '/long') void writeSlowly(reply, body, 40, 100)
-      else void delay(2_500).then(() => (reply as ServerResponse).end(body))
+      else void pause(2_500).then(() => (reply as ServerResponse).end(body))
     },
   })
-  const [long, small] = await Promise.all([
-    api.get('/long', {}, { timeout: 500 }),
-    api.get('/small', {}, { timeout: 500 }),
-  ])
+  const both = Promise.all([api.get('/long', {}, { timeout: 500 }), api.get('/small', {}, { timeout: 500 })])
+  const [long, small] = await time.during(both)
   t.equal((long.body as string).length, 200_000)
   t.equal(small.body, 'small')
 })
 
 await t.test('a connection over which bytes come is owed no ping', async (t) => {
+  const time = new SimulatedTime(t)
   let pings = 0
   const { api, running } = await start(t, { handler: (_, reply) => beginWatch(reply, 1) }, {}, { ping: 300, pong: 200 })
   const watch = await api.stream('/watch', {}, once)
@@ -109,12 +112,10 @@ await t.test('a connection over which bytes come is owed no ping', async (t) => 
   const talking = setInterval(() => {
     for (const session of running.sessions) session.settings({ maxConcurrentStreams: 50 + (pings % 2) })
   }, 50)
-  await delay(1_500)
+  await time.advance(1_500)
   t.equal(pings, 0)
   clearInterval(talking)
-  const quiet = performance.now()
-  while (pings === 0 && performance.now() - quiet < 30_000) await delay(20)
-  t.ok(pings > 0, 'silence is asked')
+  await time.until('silence is asked', () => pings > 0, 20, 1_000)
   await api.close()
   await ended
 })

@@ -1,14 +1,13 @@
 /** The machine's clock is set back by an hour: intervals go by a clock that does not step. */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { until } from '../../until.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { temporaryDirectory } from '../../kubernetes/connection/certificates.js'
 import { once, start } from '../../kubernetes/connection/connected.js'
 import { kubeconfig, loadKubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
 
-/** Milliseconds that are long enough for a real clock to pass each short interval below. */
+/** Milliseconds that are longer than each short interval below. */
 const later = 60
 
 function setBack(t: Test): void {
@@ -20,6 +19,7 @@ function setBack(t: Test): void {
 const cluster = { server: 'https://127.0.0.1:1' }
 
 void t.test('access follows a changed token file and a changed kubeconfig', async (t) => {
+  const time = new SimulatedTime(t)
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const token = join(directory.path, 'token')
@@ -29,14 +29,15 @@ void t.test('access follows a changed token file and a changed kubeconfig', asyn
   t.match((await access.current()).headers, { authorization: 'Bearer one' })
   setBack(t)
   writeFileSync(token, 'two, longer'.replace(', ', '-'))
-  await sleep(later)
+  await time.advance(later)
   t.match((await access.current()).headers, { authorization: 'Bearer two-longer' })
   writeFileSync(join(directory.path, 'kubeconfig'), kubeconfig(cluster, { token: 'three' }))
-  await sleep(later)
+  await time.advance(later)
   t.match((await access.current()).headers, { authorization: 'Bearer three' })
 })
 
 void t.test('access reads files again even if they seem unchanged', async (t) => {
+  const time = new SimulatedTime(t)
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const path = join(directory.path, 'kubeconfig')
@@ -44,11 +45,11 @@ void t.test('access reads files again even if they seem unchanged', async (t) =>
   const access = await loadKubeconfig(directory.path, kubeconfig(cluster, { token: 'one' }), { timing })
   const before = await access.current()
   setBack(t)
-  await sleep(later)
+  await time.advance(later)
   // An interval's fresh read answers the same access while its files are the same.
   t.equal(await access.current(), before)
   writeFileSync(path, kubeconfig(cluster, { token: 'two' }))
-  await sleep(later)
+  await time.advance(later)
   t.match((await access.current()).headers, { authorization: 'Bearer two' })
 })
 
@@ -65,6 +66,7 @@ function makePlugin(path: string, milliseconds: number) {
 }
 
 void t.test('a credential plugin runs again when its credential has expired', async (t) => {
+  const time = new SimulatedTime(t)
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const lifetime = 1_000
@@ -76,12 +78,13 @@ void t.test('a credential plugin runs again when its credential has expired', as
   await access.current()
   t.equal(runs(), 1)
   setBack(t)
-  await sleep(lifetime + later)
+  await time.advance(lifetime + later)
   await access.current()
   t.equal(runs(), 2, 'by the time that has passed, not by what the clock says')
 })
 
 void t.test('a credential plugin runs again after a 401', async (t) => {
+  const time = new SimulatedTime(t)
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const { user, runs } = makePlugin(join(directory.path, 'plugin'), 7_200_000)
@@ -92,17 +95,18 @@ void t.test('a credential plugin runs again after a 401', async (t) => {
   await access.renew(await access.current())
   const before = runs()
   setBack(t)
-  await sleep(later)
+  await time.advance(later)
   await access.renew(await access.current())
   t.equal(runs(), before + 1)
 })
 
 void t.test('the client closes an idle connection', async (t) => {
+  const time = new SimulatedTime(t)
   const { api } = await start(t, {}, {}, { idle: 500, ping: 50 })
   await api.get('/', {}, once)
   // The clock steps while the connection is idle.
-  await sleep(later)
+  await time.advance(later)
   t.equal(api.connections, 1)
   setBack(t)
-  await until('the connection is closed', () => api.connections === 0, { within: 5_000 })
+  await time.until('the connection is closed', () => api.connections === 0, 50, 5_000)
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { randomFrom, replay, seed } from '../../seed.js'
 import { contentOf, reference } from '../recorder.js'
 import { json, type Reply } from '../../kubernetes/connection/api-server.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
@@ -178,6 +179,7 @@ void t.test('a bookmark that goes backwards leads to a fresh read', async (t) =>
 })
 
 void t.test('the time of a fresh read does not count against streaming lists', async (t) => {
+  const time = new SimulatedTime(t)
   const { cluster, recorder, source, logged } = await startWatching(t, { initialEventsTimeout: 1_000 })
   const { metadata } = cluster.put('serving-cert', 'new')
   cluster.lag = 1
@@ -189,7 +191,7 @@ void t.test('the time of a fresh read does not count against streaming lists', a
   }
   source.follow([{ reference: cert, published: metadata }])
   await recorder.until('the fresh read', () => asked !== undefined)
-  await new Promise((resolve) => setTimeout(resolve, 1_500))
+  await time.advance(1_500)
   if (asked) json(asked, 200, { kind: 'Secret', ...cluster.current('serving-cert') })
   await recorder.untilState(cert, 'present', 'new')
   t.strictSame(

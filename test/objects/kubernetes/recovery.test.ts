@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
 
 void t.test('one waiting watch scouts ahead, and all follow when a request got through', async (t) => {
@@ -23,12 +24,13 @@ void t.test('no watch scouts ahead while another watch is well', async (t) => {
 })
 
 void t.test('success does not wake a watch that waits for no server, but an abort ends every wait', async (t) => {
+  const time = new SimulatedTime(t)
   const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1, wakeInterval: 0 }, () => 1)
   const abort = new AbortController()
   let ended = false
   const waiting = recovery.wait(60_000, abort.signal).then(() => (ended = true))
   recovery.succeeded()
-  await new Promise((resolve) => setTimeout(resolve, 30))
+  await time.advance(59_999)
   t.notOk(ended)
   abort.abort()
   await waiting

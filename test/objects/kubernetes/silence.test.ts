@@ -1,6 +1,7 @@
 /** A watch that the server has forgotten: nothing ends it, and nothing comes. */
 import t from 'tap'
 import { contentOf, reference } from '../recorder.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
@@ -30,29 +31,30 @@ void t.test('silence after a bookmark ends the stream, and the reflector lists t
 })
 
 void t.test('each event and each bookmark ends a silence', async (t) => {
+  const time = new SimulatedTime(t)
   const { cluster, recorder, source } = await startWatching(t, { silence: 5_000 }, (c) => c.put('serving-cert', 'one'))
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
-  const startedAt = performance.now()
-  let written = 0
-  while (performance.now() - startedAt < 6_000) {
+  for (let written = 0; written < 6; written++) {
     const confirmed = recorder.heartbeats.length
     cluster.revision += 1
-    if (written++ % 2 === 0) cluster.bookmark()
+    if (written % 2 === 0) cluster.bookmark()
     else cluster.put('serving-cert', `content ${written}`)
     await recorder.until('confirmed', () => recorder.heartbeats.length > confirmed)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await time.advance(4_000)
   }
   t.strictSame(recorder.restarts, [])
   t.equal(cluster.requests.length, 1)
 })
 
 void t.test('a server that sends no bookmarks may be silent for as long as the watch lasts', async (t) => {
+  const time = new SimulatedTime(t)
   const { cluster, recorder, source } = await startWatching(t, { silence: 100, watchSeconds: [2, 2] }, (c) =>
     c.put('serving-cert', 'one'),
   )
   source.follow([{ reference: cert }])
-  await recorder.until('its time is over', () => recorder.restarts.length > 0)
+  await recorder.untilState(cert, 'present', 'one')
+  await time.until('its time is over', () => recorder.restarts.length > 0, 100)
   t.strictSame(recorder.restarts, ['timeout'])
   t.equal(contentOf(source.latest(cert)), 'one')
   t.equal(cluster.requests[0]?.query.get('timeoutSeconds'), '2')

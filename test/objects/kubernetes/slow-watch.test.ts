@@ -1,7 +1,8 @@
 /** Events that come slowly: what moves is waited for, and what stops halfway is not. */
 import type { ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { pause } from '../../../src/deadline.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import type { Reply } from '../../kubernetes/connection/api-server.js'
 import { contentOf, reference } from '../recorder.js'
 import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
@@ -20,11 +21,11 @@ const end = `${JSON.stringify({
   object: { metadata: { resourceVersion: '1001', annotations: { 'k8s.io/initial-events-end': 'true' } } },
 })}\n`
 
-async function writeIn(reply: Reply, text: string, pieces: number, pause: number): Promise<void> {
+async function writeIn(reply: Reply, text: string, pieces: number, interval: number): Promise<void> {
   const size = Math.ceil(text.length / pieces)
   for (let at = 0; at < text.length; at += size) {
     ;(reply as ServerResponse).write(text.slice(at, at + size))
-    await delay(pause)
+    await pause(interval)
   }
 }
 
@@ -35,6 +36,7 @@ function open(reply: Reply): Reply {
 }
 
 await t.test('initial events, and an event long after them, take longer than any limit', async (t) => {
+  const time = new SimulatedTime(t)
   const limits = { initialEventsTimeout: 500, requestTimeout: 500 }
   let stream: Reply | undefined
   const { cluster, recorder, source } = await startWatching(t, limits, (c) => {
@@ -46,16 +48,17 @@ await t.test('initial events, and an event long after them, take longer than any
     }
   })
   source.follow([{ reference: cert }])
-  await recorder.untilState(cert, 'present', 'one')
+  await time.during(recorder.untilState(cert, 'present', 'one'))
   // So long that what comes is little in all of the time.
-  await delay(3_000)
-  if (stream) await writeIn(stream, large(1002, 'two'), 20, 100)
+  await time.advance(300_000)
+  if (stream) await time.during(writeIn(stream, large(1002, 'two'), 20, 100))
   await recorder.untilState(cert, 'present', 'two')
   t.strictSame(recorder.restarts, [])
   t.equal(cluster.requests.length, 1, 'what was received is kept')
 })
 
 await t.test('an event that stops halfway loses the watch, and the log says so', async (t) => {
+  const time = new SimulatedTime(t)
   let watches = 0
   const { cluster, recorder, source, logged } = await startWatching(t, { requestTimeout: 1_000 }, (c) => {
     c.put('serving-cert', 'one')
@@ -69,14 +72,15 @@ await t.test('an event that stops halfway loses the watch, and the log says so',
     }
   })
   source.follow([{ reference: cert }])
-  await recorder.until('given up', () => recorder.restarts.length > 0)
+  await time.until('given up', () => recorder.restarts.length > 0, 100)
   t.equal(recorder.restarts[0], 'silence')
   t.match(logged.join('\n'), /an event of the watch stopped halfway: too little came within 1 s/)
-  await recorder.until('begun again', () => cluster.requests.length >= 2 && cluster.watching === 1)
+  await time.until('begun again', () => cluster.requests.length >= 2 && cluster.watching === 1, 20)
   t.equal(contentOf(source.latest(cert)), 'one')
 })
 
 await t.test('a server that sends one byte each ten seconds is reported within three minutes', async (t) => {
+  const time = new SimulatedTime(t)
   const trickling = new Set<NodeJS.Timeout>()
   t.teardown(() => trickling.forEach(clearInterval))
   const { cluster, recorder, source } = await startWatching(t, defaultTiming, (c) => c.put('serving-cert', 'one'))
@@ -91,7 +95,7 @@ await t.test('a server that sends one byte each ten seconds is reported within t
   cluster.cut()
   const started = performance.now()
   const isTold = () => recorder.losses.some((loss) => loss?.message.includes('the answer stopped after') === true)
-  while (!isTold() && performance.now() - started < 180_000) await delay(200)
+  await time.until('the loss', isTold, 1_000, 180_000)
   const told = recorder.losses.find((loss) => loss?.message.includes('the answer stopped after') === true)
   t.match(told, {
     reason: 'SourceUnavailable',
