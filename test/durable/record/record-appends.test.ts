@@ -220,7 +220,7 @@ await t.test('while another process adds a line, this one waits', async (t) => {
   const fs = new CountsLocks()
   const [first, second] = [complete('hook 1', fs), complete('hook 2', fs)]
   await until('both have tried', () => fs.tries > 2)
-  t.equal(await Promise.race([first, second, undefined]), undefined)
+  t.equal(await Promise.race([first, second, Promise.resolve()]), undefined)
   for (const descriptor of [held, directory]) await real.close(descriptor)
   t.strictSame(await Promise.all([first, second]), [true, true])
   t.strictSame(await pending(), without('hook 1', 'hook 2'))
@@ -237,7 +237,7 @@ await t.test(
     const fs = new CountsLocks()
     const completing = complete('hook 1', fs)
     await until('it has tried twice', () => fs.tries > 1)
-    t.equal(await Promise.race([completing, undefined]), undefined)
+    t.equal(await Promise.race([completing, Promise.resolve()]), undefined)
     const anew = join(parent, 'anew')
     writeFileSync(anew, readFileSync(record), { mode: 0o600 })
     renameSync(anew, record)
