@@ -5,14 +5,11 @@
 import { nodeFiles } from '../durable/index.js'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import type { Disk } from '../durable/index.js'
 import type { Log } from '../log.js'
-import { withTextAt } from '../yaml/edit.js'
 import { StaticPodError } from './failure.js'
-import { asMap } from './json.js'
 import { newUid } from './kubelet.js'
-import { parseManifest, type Manifest } from './pod/manifest.js'
+import { editedText, parseManifest, type Manifest } from './pod/manifest.js'
 import { contentAnnotationPrefix, operationLockName } from './names.js'
 import { listManifests, readNodeFile } from './node-files.js'
 import { readState, rolloutLockPath } from './rollout/rollout-state.js'
@@ -157,23 +154,8 @@ async function withAnnotations(
   if (missing.length === 0) return text
   // kubelet tells a pod with a uid in its manifest from its predecessor only by another uid.
   const uid = manifest.uid === undefined ? undefined : newUid()
-  const values = [
-    ...missing.map(([key, value]) => [['metadata', 'annotations', key], value] as const),
-    ...(uid === undefined ? [] : [[['metadata', 'uid'], uid] as const]),
-  ]
-  let changed: string | undefined = text
-  for (const [place, value] of values) changed = changed && (await withTextAt(changed, place, value, 'manifest'))
-  const metadata = asMap(manifest.pod.metadata) ?? {}
-  const expected = {
-    ...manifest.pod,
-    metadata: {
-      ...metadata,
-      annotations: { ...manifest.annotations, ...Object.fromEntries(missing) },
-      ...(uid !== undefined && { uid }),
-    },
-  }
-  const read = changed && (await parseManifest(Buffer.from(changed), path).catch(() => undefined))
-  if (changed && read && isDeepStrictEqual(read.pod, expected)) return changed
+  const changed = await editedText(manifest, uid, Object.fromEntries(missing))
+  if (changed !== undefined) return changed
   throw new StaticPodError(
     `${path} is written in a way that holdfast cannot add an annotation to; add metadata.annotations to it`,
   )

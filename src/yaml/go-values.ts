@@ -3,6 +3,7 @@
  * (decode.go), and sigs.k8s.io/yaml turns them into JSON.
  */
 import type * as Yaml from 'yaml'
+import { ExactNumber } from './exact-number.js'
 import { integerOf, resolvePlain, type PlainValue } from './go-scalars.js'
 import { YamlError, type ParsedText, type Position } from './parse.js'
 
@@ -35,15 +36,17 @@ export interface ReadContents {
 }
 
 /**
- * The value of a document's contents. `plain`: what an unquoted scalar means; undefined refuses it.
+ * The value of a document's contents. `plain`: what an unquoted scalar means; undefined refuses it. `repeats`: what counts of a field that
+ * stands twice; Go's decoder of JSON reads the second map into the first (encoding/json, Unmarshal).
  * @throws YamlError, with the position; RangeError for contents that nest too deeply
  */
 export function readContents(
   contents: Node,
   parsed: ParsedText,
   plain: (text: string) => PlainValue | undefined = resolvePlain,
+  repeats: 'last' | 'merged' = 'last',
 ): ReadContents {
-  const reader = new Reader(parsed, plain)
+  const reader = new Reader(parsed, plain, repeats === 'merged')
   const value = reader.value(contents)
   return { value, repeated: reader.repeated }
 }
@@ -61,7 +64,11 @@ class Reader {
   #values = 0
   #aliased = 0
 
-  constructor({ yaml, positionOf }: ParsedText, plain: (text: string) => PlainValue | undefined) {
+  constructor(
+    { yaml, positionOf }: ParsedText,
+    plain: (text: string) => PlainValue | undefined,
+    private readonly isMerging: boolean,
+  ) {
     this.#plain = plain
     this.#yaml = yaml
     this.#positionOf = positionOf
@@ -92,9 +99,11 @@ class Reader {
           continue
         }
         const name = this.#key(key, map)
-        if (own.has(name)) this.repeated ??= this.#error('', key ?? map).position
+        const value = this.value(pair.value as Node)
+        const isRepeated = own.has(name)
+        if (isRepeated) this.repeated ??= this.#error('', key ?? map).position
         own.add(name)
-        entries.set(name, this.value(pair.value as Node))
+        entries.set(name, isRepeated && this.isMerging ? merged(entries.get(name), value) : value)
       }
       return entries
     })
@@ -203,4 +212,17 @@ class Reader {
   #error(problem: string, { range }: Yaml.Node): YamlError {
     return new YamlError(problem, range ? this.#positionOf(range[0]) : undefined)
   }
+}
+
+/** Items of a second list, too, are read into those of the first. */
+function merged(before: unknown, after: unknown): unknown {
+  if (Array.isArray(before) && Array.isArray(after))
+    return after.map((item: unknown, index) => merged(before[index], item))
+  if (!isMap(before) || !isMap(after)) return after
+  const both = Object.entries(after).map(([key, value]) => [key, merged(before[key], value)] as const)
+  return { ...before, ...Object.fromEntries(both) }
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
 }

@@ -12,7 +12,7 @@ export interface ManifestText {
   readonly value: unknown
   /** Documents that hold anything; kubelet reads only the first. */
   readonly documents: number
-  /** Where a field stands that stood before in the same map: the last one counts here, and mostly to kubelet. */
+  /** Where a field stands that stood before in the same map: the last one counts, and in JSON a second map adds to the first. */
   readonly repeated: Position | undefined
   /** Where the value at a path starts, or its holder: an alias, say. */
   readonly positionAt: (path: Path) => Promise<Position>
@@ -44,7 +44,7 @@ async function readAsJson(text: string): Promise<ManifestText> {
     return { value, documents: 1, repeated: undefined, positionAt }
   }
   const exact = await parsed()
-  return { ...readContents(exact.documents[0]?.contents ?? null, exact, jsonWord), documents: 1, positionAt }
+  return { ...readContents(exact.documents[0]?.contents ?? null, exact, jsonWord, 'merged'), documents: 1, positionAt }
 }
 
 /** How many fields the text of JSON has, of which JSON.parse keeps the last of each name. */

@@ -9,7 +9,7 @@ import { corpus } from '../static-pods/pod/manifest-corpus.js'
 import { mutated } from '../static-pods/pod/mutated-manifests.js'
 import { findProgram } from './assets.js'
 import { workingDirectory } from './guard.js'
-import { compareWritten, judge } from './kubelet-judge.js'
+import { compareWritten, counted, judge, ruleOf } from './kubelet-judge.js'
 import { errorOf } from '../static-pods/pod/error-of.js'
 
 t.setTimeout(240_000)
@@ -65,22 +65,6 @@ function isRuled(refusal: string): boolean {
   const [, all = ''] = /invalid pod: \[?(.*)/s.exec(refusal) ?? []
   const errors = all.split(/[, ]+(?=(?:spec|metadata)[.[])/).filter((error) => !/divisor|fileKeyRef/.test(error))
   return errors.some((error) => ruled.some((rule) => rule.test(error)))
-}
-
-/** How often each occurs, the most frequent first. */
-function counted(words: readonly string[]): string[] {
-  const counts = new Map<string, number>()
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
-  return [...counts].sort(([, a], [, b]) => b - a).map(([word, times]) => `${times} × ${word}`)
-}
-
-/** kubelet's words without the names and values in them. */
-function ruleOf(refusal: string): string {
-  const [, list = refusal] = /invalid pod: \[?(.*)/s.exec(refusal) ?? []
-  return list
-    .replaceAll(/\[\d+\]/g, '[]')
-    .replace(/(Invalid|Unsupported) value: (?:"[^"]*"|[^:]*)/, '$1 value')
-    .slice(0, 110)
 }
 
 for (const from of replaying ? [seed] : [1, seed]) {

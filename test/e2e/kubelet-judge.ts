@@ -88,3 +88,19 @@ export async function compareWritten(
 function byUid(pods: readonly JsonMap[]): Map<string, JsonMap> {
   return new Map(pods.map((pod) => [asText(asMap(pod.metadata)?.uid) ?? '', pod]))
 }
+
+/** How often each occurs, the most frequent first. */
+export function counted(words: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return [...counts].sort(([, a], [, b]) => b - a).map(([word, times]) => `${times} × ${word}`)
+}
+
+/** kubelet's words without the names and values in them. */
+export function ruleOf(refusal: string): string {
+  const [, list = refusal] = /invalid pod: \[?(.*)/s.exec(refusal) ?? []
+  return list
+    .replaceAll(/\[\d+\]/g, '[]')
+    .replace(/(Invalid|Unsupported) value: (?:"[^"]*"|[^:]*)/, '$1 value')
+    .slice(0, 110)
+}

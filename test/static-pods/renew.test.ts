@@ -205,6 +205,9 @@ await t.test(
 const unusual: Record<string, string | Uint8Array> = {
   'two documents': `${etcd}---\napiVersion: v1\nkind: Pod\nmetadata: { name: other }\n`,
   'a field that stands twice': etcd.replace('kind: Pod\n', 'kind: Pod\nkind: Pod\n'),
+  'JSON with metadata twice':
+    '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"etcd","annotations":{"a":"b"}},"metadata":{"labels":{"c":"d"}},' +
+    '"spec":{"containers":[{"name":"etcd","image":"etcd:1"}]}}',
   'UTF-16': Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(etcd, 'utf16le')]),
 }
 

@@ -49,3 +49,39 @@ await t.test('withTextAt changes one value, and no other byte', async (t) => {
   for (const [what, text, changed] of rows) t.equal(await at(text), changed, what)
   t.equal(await at('metadata:\n  uid: a\n', 'b', ['metadata', 'uid']), 'metadata:\n  uid: "b"\n')
 })
+
+const removals: readonly [string, string, string | undefined][] = [
+  [
+    'the first line of several',
+    'metadata:\n  annotations:\n    k/e.y: w # why\n    # kept\n    a: b\n  name: x\n',
+    'metadata:\n  annotations:\n    # kept\n    a: b\n  name: x\n',
+  ],
+  [
+    'the last line of several',
+    'metadata:\n  annotations:\n    a: b\n    k/e.y: "w"\n  name: x\n',
+    'metadata:\n  annotations:\n    a: b\n  name: x\n',
+  ],
+  [
+    'a text of several lines',
+    'metadata:\n  annotations:\n    k/e.y: |\n      a\n      b\n    a: b\n',
+    'metadata:\n  annotations:\n    a: b\n',
+  ],
+  [
+    'the first in brackets',
+    '{"metadata":{"annotations":{"k/e.y":"w", "a":"b"}}}',
+    '{"metadata":{"annotations":{"a":"b"}}}',
+  ],
+  ['the last in brackets', 'metadata: {annotations: {a: b, k/e.y: w}}', 'metadata: {annotations: {a: b}}'],
+  ['the only one in brackets', 'metadata: {annotations: {k/e.y: w}}', 'metadata: {annotations: {}}'],
+  ['the only one of a block', 'metadata:\n  annotations:\n    k/e.y: w\n', undefined],
+  ['a field that is missing', 'metadata: {annotations: {a: b}}', undefined],
+  ['a field of an alias', 'a: &a {k/e.y: c}\nmetadata:\n  annotations: *a\n', undefined],
+]
+
+await t.test('withTextAt removes one field, and no other byte', async (t) => {
+  const without = (text: string, path: string[]) => withTextAt(text, path, undefined, 'manifest')
+  for (const [what, text, changed] of removals)
+    t.equal(await without(text, ['metadata', 'annotations', 'k/e.y']), changed, what)
+  const block = 'metadata:\n  annotations:\n    a: b\n  # its name\n  name: x\n'
+  t.equal(await without(block, ['metadata', 'annotations']), 'metadata:\n  # its name\n  name: x\n')
+})

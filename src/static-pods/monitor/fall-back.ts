@@ -15,7 +15,7 @@ import {
   intactRevision,
   type StaticPodPlaces,
 } from './last-known-good.js'
-import { encodeManifest, type Manifest } from '../pod/manifest.js'
+import { writeManifest, type Manifest } from '../pod/manifest.js'
 import { operationLockName } from '../names.js'
 import { newUid } from '../kubelet.js'
 
@@ -59,7 +59,7 @@ export async function fallBack(
     for (const revision of candidates) {
       const manifest = await intactRevision(places, revision, disk, log)
       if (manifest === undefined) continue
-      const request = liveRequest(places, manifest, from, cause, log)
+      const request = await liveRequest(places, manifest, from, cause, log)
       // Where an operator holds it, or it cannot be replaced, the link stays as well.
       await disk.previewFile(request)
       // First the link: prune keeps the revision that it leads to, and after a kill in between, the next run finds the same revision.
@@ -101,15 +101,15 @@ export function warnUnwritten(path: string, error: unknown, consequence: string,
 }
 
 /** The manifest as it is to be live. */
-function liveRequest(
+async function liveRequest(
   places: StaticPodPlaces,
   manifest: Manifest,
   from: number,
   { reason, message }: Cause,
   log: Log,
-): FileRequest {
+): Promise<FileRequest> {
   // A new uid: kubelets before 1.23 would take it for the pod that ran before.
-  const content = encodeManifest(manifest, newUid(), {
+  const content = await writeManifest(manifest, newUid(), {
     [fallbackForRevision]: String(from),
     [fallbackReason]: reason,
     [fallbackMessage]: message.slice(0, longestMessage),

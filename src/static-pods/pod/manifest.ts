@@ -145,21 +145,41 @@ export async function writeManifest(
   uid: string | undefined,
   annotations: Readonly<Record<string, string>> = {},
 ): Promise<Uint8Array> {
+  const text = await editedText(manifest, uid, annotations)
+  return text === undefined ? encodeManifest(manifest, uid, annotations) : Buffer.from(text)
+}
+
+/** The manifest's own text with the uid, the labels and the annotations that the pod is to have; undefined where it cannot be changed so. */
+export async function editedText(
+  manifest: Manifest,
+  uid: string | undefined,
+  annotations: Readonly<Record<string, string>>,
+): Promise<string | undefined> {
   const pod = changedPod(manifest, uid, annotations)
   const read = async (text: string) => asMap((await readManifestText(text).catch(() => undefined))?.value)
-  const [before, after] = [asMap((await read(manifest.source))?.metadata) ?? {}, asMap(pod.metadata) ?? {}]
-  const places = ['labels', 'annotations'].flatMap((map) =>
-    Object.entries(asMap(after[map]) ?? {}).map(
-      ([key, value]) => [[map, key], value, asMap(before[map])?.[key]] as const,
-    ),
-  )
+  const before = asMap((await read(manifest.source))?.metadata) ?? {}
   let text: string | undefined = manifest.source
-  for (const [place, value, known] of [...places, [['uid'], after.uid, before.uid] as const]) {
-    if (text !== undefined && typeof value === 'string' && value !== known)
-      text = await withTextAt(text, ['metadata', ...place], value, 'manifest')
+  for (const [place, value] of changesOf(before, asMap(pod.metadata) ?? {})) {
+    text = text && (await withTextAt(text, ['metadata', ...place], value, 'manifest'))
   }
-  const isWhole = text !== undefined && isDeepStrictEqual(await read(text), pod)
-  return text !== undefined && isWhole ? Buffer.from(text) : encodeManifest(manifest, uid, annotations)
+  return text !== undefined && isDeepStrictEqual(await read(text), pod) ? text : undefined
+}
+
+type Change = readonly [place: readonly string[], value: string | undefined]
+
+/** What makes the one metadata of the other, as far as holdfast changes it. Additions come first: they leave no mapping empty in between. */
+function changesOf(before: JsonMap, after: JsonMap): Change[] {
+  const within = ['labels', 'annotations'].flatMap((map): Change[] => {
+    const [was, is] = [asMap(before[map]) ?? {}, asMap(after[map])]
+    if (is === undefined) return map in before ? [[[map], undefined]] : []
+    const set = Object.entries(is).flatMap(([key, value]): Change[] =>
+      typeof value === 'string' && value !== was[key] ? [[[map, key], value]] : [],
+    )
+    const removed = Object.keys(was).flatMap((key): Change[] => (key in is ? [] : [[[map, key], undefined]]))
+    return [...set, ...removed]
+  })
+  const { uid } = after
+  return uid === before.uid ? within : [...within, [['uid'], typeof uid === 'string' ? uid : undefined]]
 }
 
 function changedPod(

@@ -62,6 +62,32 @@ await t.test(
   },
 )
 
+await t.test('monitor falls back to a manifest whose comments, order and digits stay', async (t) => {
+  const node = installed(t)
+  const written = [
+    'kind: Pod # what kubelet runs',
+    'apiVersion: v1',
+    'metadata:',
+    '  labels: {revision: "6"}',
+    '  name: web',
+    'spec:',
+    '  terminationGracePeriodSeconds: 9007199254740993',
+    '  containers: [{name: web, image: "web:1"}]',
+    '',
+  ]
+  writeFileSync(join(node.revision(6), 'web-pod.yaml'), written.join('\n'))
+  await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  const lines = readFileSync(node.manifest(), 'utf8').split('\n')
+  t.strictSame(
+    lines.filter((line) => !/^ {2}"(?:annotations|uid)": /.test(line)),
+    written,
+  )
+  t.equal(lines.length, written.length + 2)
+})
+
 await t.test(
   'monitor brings the last known good revision back where the new one is late, with annotations',
   async (t) => {

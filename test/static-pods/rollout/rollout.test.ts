@@ -279,3 +279,24 @@ await t.test('a rollout takes back a pod that answers for a while, and then dies
   t.match(await node.rollout({ ...(await readyFor(50)), timeout: 600_000 }, ready), { outcome: 'ready' })
   t.ok(performance.now() - began >= 50)
 })
+
+await t.test('rollout takes the annotations of a hook out of the text, and leaves the rest of it', async (t) => {
+  const node = new RolledNode(t)
+  const lines = ['# web', 'apiVersion: v1', 'kind: Pod', 'metadata:', '  annotations:', '    a: b # why']
+  const rest = [
+    '  name: web',
+    '  namespace: kube-system',
+    'spec: {containers: [{name: web, image: "web:2"}]} # new',
+    '',
+  ]
+  const path = join(node.root, 'annotated.yaml')
+  writeFileSync(path, [...lines, '    holdfast.dev/content-0123456789abcdef: hmac-sha256:1', ...rest].join('\n'))
+  const request = await node.request({ manifests: await readManifests([path]) })
+  t.match(await node.rollout(request, () => 'ready'), { outcome: 'ready' })
+  const written = readFileSync(node.live(), 'utf8').split('\n')
+  t.strictSame(
+    written.filter((line) => !line.includes('"holdfast.dev/rollout"')),
+    [...lines, ...rest],
+  )
+  t.equal(written.length, lines.length + rest.length + 1)
+})
