@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { Log } from '../log.js'
-import { DirectoryWatch } from '../objects/files/directory-watch.js'
+import { DirectoryWatch } from '../directory-watch.js'
 import { fingerprint } from '../regular-file.js'
 
 /** Milliseconds that the file has to stay as it is before it counts as written. */

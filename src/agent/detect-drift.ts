@@ -7,7 +7,7 @@ import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import type { DirectoryState } from './directory-state.js'
-import { reportStanding, type Metrics } from './report/report-metrics.js'
+import { reportHooksDue, reportStanding, type Metrics } from './report/report-metrics.js'
 
 /** More differences than a line can show are only counted. */
 const shown = 5
@@ -68,6 +68,7 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
   metrics.ready(path, state.intact)
   metrics.held(path, state.hold !== undefined)
   metrics.moving(path, state.configuration.follows !== undefined)
+  reportHooksDue(metrics, state)
 }
 
 /**

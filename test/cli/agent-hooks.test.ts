@@ -15,6 +15,7 @@ await t.test(
     const agent = node.agent()
     await agent.logged('HookFailed')
     t.equal((await agent.get('/readyz')).status, 200)
+    t.match((await agent.get('/metrics')).text, /^holdfast_hook_failing_since_timestamp_seconds\{.*"\} \d{9,}$/m)
     t.equal((await node.run('verify')).code, 0)
     await until(
       'status tells of it',
@@ -30,6 +31,7 @@ await t.test(
     await until('and is done', () => again.log().some(({ msg }) => msg.includes('has run')))
     const metrics = (await again.get('/metrics')).text
     t.match(metrics, /holdfast_hooks_total\{.*result="success"\} 1/)
+    t.notMatch(metrics, /^holdfast_hook_failing_since/m)
     const done = ran(node)
     again.signal('SIGHUP')
     await until('the configuration was read again', () => again.log().some(({ msg }) => msg.includes('is in force')))

@@ -23,7 +23,9 @@ await t.test('SIGHUP makes the agent repair drift, and count it', async (t) => {
   })
   t.equal(node.read('disk/web/app.conf'), 'port=80\n')
   t.notOk(existsSync(node.path('disk/web/foreign')))
-  t.match((await agent.get('/metrics')).text, `holdfast_drift_total{directory="${node.path('disk/web')}"} 1`)
+  const { text } = await agent.get('/metrics')
+  for (const name of ['holdfast_drift_total', 'holdfast_directory_recent_drifts'])
+    t.match(text, `${name}{directory="${node.path('disk/web')}"} 1`)
   t.equal((await node.run('verify')).code, 0)
 })
 

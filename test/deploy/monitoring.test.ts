@@ -11,6 +11,7 @@ import { alertQueries, alerts, dashboard, panelQueries } from './monitoring.js'
 await t.test('each query names metrics that the agent has, with labels that they have', async (t) => {
   const metrics = prometheusMetrics('1.2.3', 'node-1')
   metrics.follow('/srv/a', ['exec true'])
+  metrics.hook('/srv/a', 'exec true', 'failure')
   metrics.clientCertificate(new Date())
   metrics.dropPending('/srv/b', true)
   metrics.moving('/srv/c', true)

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ApiVerb } from '../../kubernetes/connection/client.js'
 import { watchRestartReasons } from '../../objects/types.js'
+import { clock } from '../../clock.js'
 import { publishResults } from '../outcome.js'
 import { processMetrics } from './process-metrics.js'
 import { hookResults, type Metrics } from './report-metrics.js'
@@ -15,6 +16,10 @@ export interface PrometheusMetrics extends Metrics {
  * those were half of what an agent of many directories sends to each scraper, and its disk's time is the barrier's.
  */
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** Milliseconds for which a difference on the disk counts as recent, and the most of a directory that are counted. */
+const recent = 60 * 60_000
+const mostRecent = 100
 
 /** What the file label says of the agent's own certificate, which is in no directory. */
 const clientCertificateLabels = { directory: '', file: 'client-certificate' }
@@ -86,6 +91,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
     'directory',
   ])
+  const recentDrifts = gauge(
+    'holdfast_directory_recent_drifts',
+    'Differences from what was published that were found within the last hour.',
+    ['directory'],
+  )
   const barrier = histogram(
     'holdfast_barrier_duration_seconds',
     'One batch: staging, both barriers and the exchanges between them.',
@@ -111,6 +121,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     ['directory'],
   )
   const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', ['directory', 'hook', 'result'])
+  const hookFailingSince = gauge(
+    'holdfast_hook_failing_since_timestamp_seconds',
+    'Since when a hook has failed and not run; absent: it has run, or is not due.',
+    ['directory', 'hook'],
+  )
   const notAfter = gauge(
     'holdfast_certificate_not_after_timestamp_seconds',
     'When the certificates of a file expire; directory "" is the agent itself.',
@@ -123,12 +138,29 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   for (const [verb, success] of Object.entries(successes)) {
     for (const code of [success, '429', noAnswer]) requests.inc({ verb, code }, 0)
   }
-  const followed = new Map<string, { hooks: Set<string>; files: Set<string> }>()
+  interface Followed {
+    hooks: Set<string>
+    readonly failing: Set<string>
+    files: Set<string>
+    /** When each recent difference was found, by the clock that no user can set. */
+    drifts: number[]
+  }
+  const followed = new Map<string, Followed>()
   const seconds = (date: Date) => Math.floor(date.getTime() / 1000)
+  /** A hook that none of these names has run, or need not any more. */
+  const keepFailing = (directory: string, names: readonly string[]): void => {
+    const failing = followed.get(directory)?.failing ?? new Set<string>()
+    for (const hook of failing) {
+      if (names.includes(hook)) continue
+      failing.delete(hook)
+      hookFailingSince.remove({ directory, hook })
+    }
+  }
 
   return {
     follow(directory, names) {
-      const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
+      const none = { hooks: new Set<string>(), failing: new Set<string>(), files: new Set<string>(), drifts: [] }
+      const known = followed.get(directory) ?? none
       followed.set(directory, known)
       for (const result of publishResults) publishes.inc({ directory, result }, 0)
       for (const metric of [published, ready, current, held, confirmed, drift, running]) metric.inc({ directory }, 0)
@@ -138,9 +170,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       }
       for (const hook of names) for (const result of hookResults) hooks.inc({ directory, hook, result }, 0)
       known.hooks = new Set(names)
+      keepFailing(directory, names)
     },
     forget(directory) {
       const known = followed.get(directory)
+      keepFailing(directory, [])
       followed.delete(directory)
       for (const result of publishResults) publishes.remove({ directory, result })
       for (const metric of [
@@ -152,6 +186,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
         moving,
         confirmed,
         drift,
+        recentDrifts,
         durations,
         running,
       ])
@@ -177,7 +212,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       if (value) moving.set({ directory }, 1)
       else moving.remove({ directory })
     },
-    drift: (directory) => drift.inc({ directory }),
+    drift(directory) {
+      drift.inc({ directory })
+      const known = followed.get(directory)
+      if (known) known.drifts = [...known.drifts, clock.now()].slice(-mostRecent)
+    },
     dropPending(directory, pending) {
       if (pending) dropPending.set({ directory }, 1)
       else dropPending.remove({ directory })
@@ -190,7 +229,20 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       watches: (change) => watches.inc(change),
     },
     confirmed: (directory, date) => confirmed.set({ directory }, seconds(date)),
-    hook: (directory, hook, result) => hooks.inc({ directory, hook, result }),
+    hook(directory, hook, result) {
+      hooks.inc({ directory, hook, result })
+      const failing = followed.get(directory)?.failing
+      if (result === 'success')
+        keepFailing(
+          directory,
+          [...(failing ?? [])].filter((name) => name !== hook),
+        )
+      else if (failing?.has(hook) === false) {
+        failing.add(hook)
+        hookFailingSince.set({ directory, hook }, seconds(new Date()))
+      }
+    },
+    hooksDue: keepFailing,
     certificates(directory, dates) {
       const known = followed.get(directory)
       for (const file of known?.files ?? []) notAfter.remove({ directory, file })
@@ -207,6 +259,10 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       for (const operation of operations) waiting.inc({ operation })
     },
     async expose() {
+      for (const [directory, known] of followed) {
+        known.drifts = known.drifts.filter((at) => clock.now() - at < recent)
+        recentDrifts.set({ directory }, known.drifts.length)
+      }
       return { type: registry.contentType, text: await registry.metrics() }
     },
   }

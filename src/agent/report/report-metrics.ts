@@ -33,6 +33,8 @@ export interface Metrics {
   readonly api: ApiObserver
   confirmed(directory: string, date: Date): void
   hook(directory: string, hook: string, result: HookResult): void
+  /** All of its hooks that have yet to run. */
+  hooksDue(directory: string, hooks: readonly string[]): void
   certificates(directory: string, dates: readonly CertificateDate[]): void
   clientCertificate(notAfter: Date | undefined): void
   /** How long the operation that works on the disk now has been running; 0: none is. */
@@ -58,6 +60,7 @@ export const noMetrics: Metrics = {
   api: { requested() {}, throttled() {}, watches() {} },
   confirmed() {},
   hook() {},
+  hooksDue() {},
   certificates() {},
   clientCertificate() {},
   running() {},
@@ -70,6 +73,18 @@ export function reportStanding(
   { path, isCurrent, failingSince }: Pick<DirectoryState, 'path' | 'isCurrent' | 'failingSince'>,
 ): void {
   metrics.current(path, isCurrent, failingSince)
+}
+
+/** What another process has run, or an operator's rollback made needless, is not due any more. */
+export function reportHooksDue(
+  metrics: Metrics,
+  { path, configuration, pendingHooks }: Pick<DirectoryState, 'path' | 'configuration' | 'pendingHooks'>,
+): void {
+  const due = configuration.afterPublish.filter(({ key }) => pendingHooks.includes(key))
+  metrics.hooksDue(
+    path,
+    due.map(({ name }) => name),
+  )
 }
 
 /** Counts one pass over a directory, and shows how the directory stands after it. */

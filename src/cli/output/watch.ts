@@ -13,7 +13,7 @@ export async function showChanges(
   { signal, log }: { readonly signal: AbortSignal; readonly log: Log },
   show: () => Promise<'shown' | 'unseen'>,
 ): Promise<void> {
-  const { DirectoryWatch } = await import('../../objects/files/directory-watch.js')
+  const { DirectoryWatch } = await import('../../directory-watch.js')
   let waking = new AbortController()
   const wake = () => waking.abort()
   signal.addEventListener('abort', wake)

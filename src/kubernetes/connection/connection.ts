@@ -11,6 +11,7 @@ import type {
   StreamOptions,
 } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
+import { CredentialWatch } from './credential-watch.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { LargeReads } from './large-reads.js'
 import { notAfter } from '../credentials/pem.js'
@@ -61,7 +62,7 @@ class Connection implements ApiClient {
   readonly #pool: TransportPool
   readonly #userAgent: string
   readonly #checks: NodeJS.Timeout
-  readonly #looks: NodeJS.Timeout
+  readonly #files: CredentialWatch
   readonly #access: ClusterAccess
   readonly #largeReads = new LargeReads(8, 128 * 1024)
   readonly #renewal = new Renewal(() => this.#differs())
@@ -83,7 +84,11 @@ class Connection implements ApiClient {
     this.#access = typeof access === 'function' ? lazyAccess(access) : access
     // Credentials may rotate while nothing but silent watches goes on.
     this.#checks = setInterval(() => this.#check(), this.#limits.ping).unref()
-    this.#looks = setInterval(() => void this.#look(), this.#limits.look).unref()
+    this.#files = new CredentialWatch({
+      files: () => this.#access.files(),
+      isCurrent: () => this.#isCurrent(),
+      interval: this.#limits.look,
+    })
   }
 
   get defaultNamespace(): string | undefined {
@@ -166,7 +171,7 @@ class Connection implements ApiClient {
 
   close(): Promise<void> {
     clearInterval(this.#checks)
-    clearInterval(this.#looks)
+    this.#files.close()
     this.#closed ??= new ConnectionError('the client was closed', 'connection')
     this.#pool.destroy(this.#closed)
     this.#bucket?.close()
@@ -285,6 +290,7 @@ class Connection implements ApiClient {
     if (this.#closed) throw this.#closed
     const before = this.#adopted
     this.#adopted = access
+    if (access !== before) this.#files.soon()
     if (access.connectionId === before?.connectionId) return
     this.#origin = `${access.server.origin}${basePath(access.server)}`
     this.#notAfter = access.certificate && notAfter(access.certificate.chain)
@@ -295,10 +301,12 @@ class Connection implements ApiClient {
     return this.#rejected !== undefined && this.#access.differs(this.#rejected)
   }
 
-  /** A look at the files costs no more than a stat of each: a kubeconfig that leads elsewhere is soon followed, and no plugin is run for it. */
-  async #look(): Promise<void> {
+  /** Compares a stat of each file: a kubeconfig that leads elsewhere is soon followed, and no plugin is run for it. */
+  async #isCurrent(): Promise<boolean> {
     const adopted = this.#adopted
-    if (adopted !== undefined && (await this.#access.differs(adopted).catch(() => false))) this.#check()
+    if (adopted === undefined || !(await this.#access.differs(adopted).catch(() => false))) return true
+    this.#check()
+    return false
   }
 
   #check(): void {

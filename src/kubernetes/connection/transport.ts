@@ -7,7 +7,7 @@ export interface TransportLimits {
   readonly connect: number
   /** Between two pings of a connection, and between two renewals of the credentials of an idle client. */
   readonly ping: number
-  /** Between two looks whether a file has changed that the server's address or the credentials come from. */
+  /** From the change of a file that the server's address or the credentials come from to the look at it, and between two looks at one that sends no event. */
   readonly look: number
   /** Until a ping must be answered. */
   readonly pong: number

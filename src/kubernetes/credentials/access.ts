@@ -31,6 +31,8 @@ export interface ClusterAccess {
   renew(rejected: AccessSnapshot): Promise<AccessSnapshot>
   /** Whether other credentials may be had by now than the rejected ones: looks at files, reads none, and runs nothing. */
   differs(rejected: AccessSnapshot): Promise<boolean>
+  /** The files that `differs` looks at now. */
+  files(): readonly string[]
 }
 
 /** Computes `connectionId`. */
@@ -67,6 +69,7 @@ export function lazyAccess(load: () => Promise<ClusterAccess>): ClusterAccess {
     current: async () => (loaded ?? (await obtain())).current(),
     differs: async (rejected: AccessSnapshot) => loaded !== undefined && loaded.differs(rejected),
     renew: async (rejected: AccessSnapshot) => (loaded ?? (await obtain())).renew(rejected),
+    files: () => loaded?.files() ?? [],
   }
 }
 
@@ -95,6 +98,7 @@ export function alsoTrusting(access: ClusterAccess, others: readonly ClusterAcce
     current: async () => join(await access.current()),
     renew: async (rejected) => join(await access.renew(ownOf(rejected))),
     differs: (rejected) => access.differs(ownOf(rejected)),
+    files: () => access.files(),
   }
 }
 

@@ -111,6 +111,10 @@ class LiveAccess implements ClusterAccess {
     return this.#loaded !== undefined && this.#changed(this.#loaded)
   }
 
+  files(): readonly string[] {
+    return [...(this.#loaded?.fingerprints.keys() ?? [])]
+  }
+
   #shared(work: () => Promise<AccessSnapshot>): Promise<AccessSnapshot> {
     this.#pending ??= work().finally(() => (this.#pending = undefined))
     return this.#pending

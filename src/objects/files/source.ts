@@ -20,7 +20,7 @@ import type {
   DesiredObject,
 } from '../types.js'
 import { Catalog, type LoadedFile } from './catalog.js'
-import { DirectoryWatch } from './directory-watch.js'
+import { DirectoryWatch } from '../../directory-watch.js'
 import { FileError, fileError } from './error.js'
 import { identify, scanDirectory, type DirectoryScan, type Stamp } from './directory-scan.js'
 import type { FileObject } from './objects.js'

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { prometheusMetrics } from '../../../src/agent/report/prometheus.js'
+import { clock } from '../../../src/clock.js'
 import { watchRestartReasons } from '../../../src/objects/types.js'
 
 async function samples(metrics: ReturnType<typeof prometheusMetrics>): Promise<Map<string, number>> {
@@ -83,6 +84,53 @@ await t.test('what happens is counted', async (t) => {
   t.notOk((await samples(metrics)).has('holdfast_directory_failing_since_timestamp_seconds{directory="/srv/a"}'))
   metrics.follow('/srv/a', [])
   t.equal((await samples(metrics)).get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
+})
+
+await t.test('a hook that failed shows since when, until it has run, or is not due', async (t) => {
+  const metrics = prometheusMetrics('1', '')
+  const failing = async (): Promise<string[]> =>
+    [...(await samples(metrics)).keys()].filter((name) => name.startsWith('holdfast_hook_failing_since'))
+  const line = (hook: string): string =>
+    `holdfast_hook_failing_since_timestamp_seconds{directory="/srv/a",hook="${hook}"}`
+  metrics.follow('/srv/a', ['h', 'i', 'j'])
+  t.same(await failing(), [])
+  const before = Math.floor(Date.now() / 1000)
+  for (const hook of ['h', 'i', 'j']) metrics.hook('/srv/a', hook, 'failure')
+  const since = (await samples(metrics)).get(line('h')) ?? 0
+  t.ok(since >= before && since <= Date.now() / 1000, `${since}`)
+  metrics.hook('/srv/a', 'h', 'failure')
+  t.equal((await samples(metrics)).get(line('h')), since, 'another failure does not begin anew')
+  metrics.hook('/srv/a', 'i', 'success')
+  t.same(await failing(), [line('h'), line('j')])
+  metrics.hooksDue('/srv/a', ['h', 'other'])
+  t.same(await failing(), [line('h')])
+  metrics.follow('/srv/a', ['i'])
+  t.same(await failing(), [])
+  metrics.hook('/srv/a', 'i', 'failure')
+  metrics.forget('/srv/a')
+  t.notMatch((await metrics.expose()).text, /srv/)
+})
+
+await t.test('differences on the disk are recent for an hour', async (t) => {
+  const metrics = prometheusMetrics('1', '')
+  const recent = async (): Promise<number | undefined> =>
+    (await samples(metrics)).get('holdfast_directory_recent_drifts{directory="/srv/a"}')
+  const real = { ...clock }
+  let at = real.now()
+  clock.now = () => at
+  t.teardown(() => Object.assign(clock, real))
+  metrics.follow('/srv/a', [])
+  t.equal(await recent(), 0)
+  metrics.drift('/srv/a')
+  at += 40 * 60_000
+  metrics.drift('/srv/a')
+  t.equal(await recent(), 2)
+  at += 30 * 60_000
+  t.equal(await recent(), 1)
+  for (let more = 0; more < 200; more++) metrics.drift('/srv/a')
+  t.equal(await recent(), 100)
+  at += 60 * 60_000
+  t.equal(await recent(), 0)
 })
 
 await t.test('the metrics count requests to the API in a bounded number of label sets', async (t) => {

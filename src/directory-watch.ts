@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { readlink, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import type { Log } from '../../log.js'
+import { basename, dirname, join } from 'node:path'
+import type { Log } from './log.js'
 
 /** Links that are followed on the way to the directory. Source: Linux, include/linux/namei.h, MAXSYMLINKS. */
 const mostLinks = 40
@@ -14,7 +14,7 @@ interface Watched {
 }
 
 /**
- * Calls back when something may have changed in the directory, or when another directory has taken its place: by its own name, or
+ * Calls back when something may have changed in the directory, or in the file, or when another one has taken its place: by its own name, or
  * by that of a link on the way to it, such as the `..data` of a mounted ConfigMap. It is a hint and may miss things (no inotify
  * watches left, a file system that sends none): the owner looks from time to time anyway.
  */
@@ -30,8 +30,10 @@ export class DirectoryWatch {
     private readonly log: Log,
   ) {}
 
-  /** Watches the directory that the path leads to now: an inotify watch stays with its directory. Never rejects. */
-  async arm(): Promise<void> {
+  /**
+   * Watches what the path leads to now: an inotify watch stays with its directory. Never rejects. Answers whether all of it is watched.
+   */
+  async arm(): Promise<boolean> {
     const desired = new Map<string, ReadonlySet<string> | undefined>(await lookups(this.directory))
     desired.set(this.directory, undefined)
     for (const [path, { watcher }] of this.#watched) {
@@ -39,7 +41,9 @@ export class DirectoryWatch {
       watcher.close()
       this.#watched.delete(path)
     }
-    for (const [path, names] of desired) await this.#renew(path, names)
+    let isWhole = true
+    for (const [path, names] of desired) isWhole = (await this.#renew(path, names)) && isWhole
+    return isWhole
   }
 
   close(): void {
@@ -48,15 +52,15 @@ export class DirectoryWatch {
     this.#watched.clear()
   }
 
-  async #renew(path: string, names: ReadonlySet<string> | undefined): Promise<void> {
+  async #renew(path: string, names: ReadonlySet<string> | undefined): Promise<boolean> {
     const current = this.#watched.get(path)
     try {
       const { dev, ino } = await stat(path, { bigint: true })
       const identity = `${dev}:${ino}`
-      if (this.#closed) return
+      if (this.#closed) return false
       if (identity === current?.identity) {
         current.names = names
-        return
+        return true
       }
       const watcher = watch(path)
       const watched: Watched = { identity, watcher, names }
@@ -65,11 +69,14 @@ export class DirectoryWatch {
       })
       watcher.on('error', (error) => this.#warn(path, error))
       this.#watched.set(path, watched)
+      current?.watcher.close()
+      return true
     } catch (error) {
       this.#watched.delete(path)
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#warn(path, error)
+      current?.watcher.close()
+      return false
     }
-    current?.watcher.close()
   }
 
   #warn(path: string, error: unknown): void {
@@ -84,7 +91,8 @@ export class DirectoryWatch {
 
 /**
  * The directories in which another entry may take the watched directory's place, with the names that lead to it: its own in its
- * parent, and each link's on the way to it.
+ * parent, and each link's on the way to it. A directory that is moved itself says its own. Those above are not watched: each write to any
+ * file in `/tmp` or `/var/log` would wake the process up.
  */
 async function lookups(directory: string): Promise<Map<string, Set<string>>> {
   const found = new Map<string, Set<string>>()
@@ -100,7 +108,7 @@ async function lookups(directory: string): Promise<Map<string, Set<string>>> {
     }
     const target = await readlink(join(at, name)).catch(() => undefined)
     if (target !== undefined || further.length === 0) {
-      found.set(at, (found.get(at) ?? new Set()).add(name))
+      found.set(at, (found.get(at) ?? new Set([basename(at)])).add(name))
     }
     if (target === undefined) at = join(at, name)
     else {
