@@ -5,6 +5,7 @@ import { codeOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { ObservableSource } from '../objects/first-answers.js'
 import type { SourceListener } from '../objects/types.js'
+import type { Obeyed, Trust } from '../trust.js'
 
 /** kubectl's own, for objects in files that name no namespace. */
 const defaultNamespace = 'default'
@@ -13,6 +14,8 @@ interface OpenSourceOptions {
   readonly log: Log
   /** holdfast's own, for the API server's audit log. */
   readonly version: string
+  /** Looks at what the source obeys. */
+  readonly trust?: Trust
 }
 
 interface SourceKind<Type extends SourceType> {
@@ -35,14 +38,15 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
     namespaceOf: ({ namespace }) => Promise.resolve(namespace ?? defaultNamespace),
   },
   kubernetes: {
-    async open({ kubeconfig, context, watch, qps, burst }, listener, { log, version }) {
+    async open({ kubeconfig, context, watch, qps, burst }, listener, { log, version, trust }) {
       const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
         import('../kubernetes/connection/connection.js'),
         import('../kubernetes/credentials/cluster-access.js'),
         import('../objects/kubernetes/source.js'),
       ])
-      const access = () =>
-        loadClusterAccess({ kubeconfig, context, environment: process.env, search: 'service-account', log })
+      const obey = trust && ((obeyed: Obeyed) => trust.obey(obeyed))
+      const search = 'service-account'
+      const access = () => loadClusterAccess({ kubeconfig, context, environment: process.env, search, log, obey })
       return new KubernetesSource(
         connect(access, { version, rate: { qps, burst }, observer: listener.api }),
         listener,

@@ -1,6 +1,7 @@
 import type { SourceConfiguration } from '../config/types.js'
 import { messageOf } from '../errors.js'
 import { silent } from '../log.js'
+import type { Obeyed } from '../trust.js'
 import type { AccessSnapshot } from '../kubernetes/credentials/access.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../kubernetes/connection/client.js'
 import { loadClusterAccess } from '../kubernetes/credentials/cluster-access.js'
@@ -16,6 +17,8 @@ export interface ApiOptions extends PermissionOptions {
   readonly environment: NodeJS.ProcessEnv
   readonly version: string
   readonly now: Date
+  /** Called before a kubeconfig is read or a credential plugin is run. */
+  readonly obey: (obeyed: Obeyed) => Promise<void>
 }
 
 type KubernetesSource = SourceConfiguration<'kubernetes'>
@@ -28,7 +31,7 @@ export async function checkApi({ kubeconfig, context }: KubernetesSource, option
   try {
     // Found as the agent finds it.
     const search = 'service-account'
-    access = await loadClusterAccess({ kubeconfig, context, environment, search, log: silent })
+    access = await loadClusterAccess({ kubeconfig, context, environment, search, log: silent, obey: options.obey })
     snapshot = await access.current()
   } catch (error) {
     return [fault('access', messageOf(error), 'correct the kubeconfig, or the files that it names')]

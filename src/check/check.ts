@@ -14,9 +14,11 @@ import { checkCapabilities, ownIdentity } from './capabilities.js'
 import { checkConsumers, checkUnseen, type ConsumerReport } from './consumers.js'
 import { checkDirectory } from './directory.js'
 import type { DesiredReference } from './files-source.js'
-import { ok, warn, type Finding, type CheckResult } from './findings.js'
+import { fault, ok, warn, type Finding, type CheckResult } from './findings.js'
 import { checkContentCheck, checkHook } from './hooks.js'
 import { seLinux } from './label.js'
+import { obeyedBy } from '../directories/obeyed.js'
+import { doubtOf, trustAdvice, type Obeyed } from '../trust.js'
 import { checkStateDirectory } from './state-directory.js'
 import { checkCoreDump, checkKernel, checkProcess } from './this-process.js'
 
@@ -67,6 +69,9 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
     add(directory.path, [...report.results, ...hooks, ...users])
   }
   add(stateDirectory, [await checkStateDirectory(fs, stateDirectory)])
+  for (const { what, path } of await obeyedBy(configuration)) {
+    add(path, [await checkTrust({ what, path }, configuration)])
+  }
   const onBtrfs = reports.filter(({ fileSystem }) => fileSystem === 'btrfs').map(({ path }) => path)
   const ownerships = reports.map(({ ownership }) => ownership)
   add(thisProcess, [
@@ -79,6 +84,13 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
   signal.throwIfAborted()
   findings.push(...(await checkSource(configuration.source, configuration, options, now)))
   return findings
+}
+
+/** Which users may change what holdfast obeys. */
+async function checkTrust({ what, path }: Obeyed, { requireTrusted }: AgentConfiguration): Promise<CheckResult> {
+  const doubt = await doubtOf(path)
+  if (doubt === undefined) return ok('writers', `${what}: no user other than root and its own may write to it`)
+  return (requireTrusted ? fault : warn)('writers', `${what}: ${doubt}`, trustAdvice)
 }
 
 type SourceCheck<Type extends SourceType> = (
@@ -99,7 +111,13 @@ const sourceChecks: { readonly [Type in SourceType]: SourceCheck<Type> } = {
     const { checkApi } = await import('./api.js')
     const permissions = neededPermissions(configuration, nodeName)
     const { file } = configuration
-    const results = await checkApi(source, { permissions, file, environment, version, timeout, now, signal })
+    const obey = async (obeyed: Obeyed) => {
+      // checkNode has the kubeconfig.
+      if (obeyed.path !== source.kubeconfig) results.push(await checkTrust(obeyed, configuration))
+    }
+    const results: CheckResult[] = []
+    const options = { permissions, file, environment, version, timeout, now, signal, obey }
+    results.unshift(...(await checkApi(source, options)))
     return [checkNodeName(nodeName), ...results].map((result) => ({ subject: apiServer, ...result }))
   },
 }

@@ -5,6 +5,7 @@ import type { Hook, HookType } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
 import { Disk } from '../durable/index.js'
 import { messageOf } from '../errors.js'
+import { programPath } from '../program-path.js'
 import { findManifest } from '../static-pods/renew.js'
 import { HookError } from '../directories/hook-error.js'
 import { environment } from '../directories/hook-exec.js'
@@ -102,7 +103,7 @@ function checkKill(identity: Identity, uid: number | undefined): CheckResult | u
 }
 
 async function checkExec(name: string): Promise<CheckResult> {
-  const program = await programOf(name)
+  const program = await programPath(name, environment.PATH)
   if (program === undefined) {
     return fault(
       'hook',
@@ -139,25 +140,7 @@ async function checkExec(name: string): Promise<CheckResult> {
       "mount the host's /run/systemd and /run/dbus, or use a signal hook",
     )
   }
-  const { mode } = await fsp.stat(program)
-  if ((mode & 0o002) !== 0) {
-    return warn('hook', `everybody may write to ${program}`, `chmod o-w ${program}`)
-  }
   return ok('hook', `${program} is executable`)
-}
-
-/** Finds a name without a slash as execvp(3) does. */
-async function programOf(name: string): Promise<string | undefined> {
-  if (name.includes('/')) return name
-  for (const directory of environment.PATH.split(':')) {
-    const path = `${directory}/${name}`
-    const executable = await fsp.access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (executable && (await statusOf(path)) === 'file') return path
-  }
-  return undefined
 }
 
 /** A script's interpreter, from its first line (execve(2)); undefined for any other file, and for an unreadable one. */

@@ -30,6 +30,11 @@ export const documentFields = {
     description: 'refuse file systems on which durability is not proven',
     default: false,
   },
+  requireTrusted: {
+    type: boolean,
+    description: 'refuse a configuration, kubeconfig or hook program that users other than root and its own may write to',
+    default: false,
+  },
   driftInterval: {
     type: duration(intervals),
     description: 'how often the agent compares the disk with the published content and repairs drift',

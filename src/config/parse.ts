@@ -110,7 +110,7 @@ function read(
   ]
   reportTargetProblems(directories, own)
   reportMoveProblems(directories, own)
-  const { requireProven, driftInterval, operationTimeout, reload, report, server } = others
+  const { requireProven, requireTrusted, driftInterval, operationTimeout, reload, report, server } = others
   if (report && source?.type === 'files') {
     fields.at.report?.wrong('report: true needs a cluster to report to', 'leave it out with source.files')
   }
@@ -121,6 +121,7 @@ function read(
       file,
       stateDirectory,
       requireProven,
+      requireTrusted,
       driftInterval,
       operationTimeout,
       reload,

@@ -15,6 +15,8 @@ export interface AgentConfiguration {
   readonly stateDirectory: string
   /** Refuse file systems on which guarantees 2 and 3 are not proven. */
   readonly requireProven: boolean
+  /** Refuse what other users may write to and holdfast obeys: this file, a kubeconfig, a hook's program. */
+  readonly requireTrusted: boolean
   /** Milliseconds between two comparisons of the disk with the published content. */
   readonly driftInterval: number
   /** Milliseconds after which an operation on the disk that has not ended is reported as stalled. */

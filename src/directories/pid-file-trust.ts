@@ -3,14 +3,10 @@
  * the user of the process, and no other user may write to it. Else a user could have root signal a process of the user's choice.
  */
 
+import { othersWrite, sticky, writableByAll, writableByGroup, type PathPart } from '../writers.js'
+
 /** A directory on the way to a pid file, or the file itself, as the descriptor showed it through which the way went on. */
-export interface Step {
-  readonly path: string
-  readonly kind: 'file' | 'directory' | 'other'
-  readonly uid: number
-  readonly gid: number
-  /** 0 to 0o7777. */
-  readonly mode: number
+export interface Step extends PathPart {
   readonly links: number
   /** f_type of statfs(2). */
   readonly fileSystem: number
@@ -50,10 +46,6 @@ const made = new Map([
   [0x42494e4d, 'binfmt_misc'],
   [0x7655821, 'resctrl'],
 ])
-
-const writableByAll = 0o002
-const writableByGroup = 0o020
-const sticky = 0o1000
 
 /** Why a part of the path is unsafe for every process; undefined: it is safe. */
 export function doubtOf(step: Step, pidFile: string, expected: 'file' | 'directory'): string | undefined {
@@ -96,10 +88,7 @@ export function doubtOfOwners(
 
 /** Whether the whole way belongs to root and to holdfast's own user, and to them alone. */
 export function isOwn(steps: readonly Step[], self: number): boolean {
-  return steps.every(({ uid, mode, kind }) => {
-    const safe = kind === 'directory' && (mode & sticky) !== 0
-    return (uid === 0 || uid === self) && ((mode & writableByGroup) === 0 || safe)
-  })
+  return steps.every((step) => othersWrite(step, self) === undefined)
 }
 
 /** Nothing for the file itself, which the message names before. */

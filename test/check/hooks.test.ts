@@ -55,7 +55,7 @@ await t.test("check judges a hook's program, pid file and address", async (t) =>
     [exec('plain'), 'FAULT', /^exec plain: .* is not executable: EACCES$/],
     [exec('directory'), 'FAULT', /is not a regular file$/],
     [exec('shell-less'), 'FAULT', /is a script for \/nowhere\/sh: no such file$/],
-    [exec('open'), 'WARN', /everybody may write to .*\/open$/],
+    [exec('open'), 'OK', /\/open is executable$/],
     [exec('good'), 'OK', /\/good is executable$/],
     [{ exec: ['true', 'secret-argument'] }, 'OK', /^exec true: (\/usr)?\/bin\/true is executable$/],
     [
@@ -101,6 +101,10 @@ await t.test("check judges a hook's program, pid file and address", async (t) =>
   cases.forEach(([, status, found], index) => {
     t.match(hooks[index], { status, found })
     t.equal(hooks[index]?.advice === null, status === 'OK')
+  })
+  t.match(checked.one('writers', at('open')), {
+    status: 'WARN',
+    found: /everybody may write to .*\/open \(mode 0757\)$/,
   })
   t.notOk(existsSync(ran), 'nothing was run')
   t.equal(received, '', 'nothing was sent')

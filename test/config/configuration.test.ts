@@ -15,6 +15,7 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
     digest: `sha256:${hash('sha256', sound)}`,
     stateDirectory: '/var/lib/holdfast',
     requireProven: false,
+    requireTrusted: false,
     driftInterval: 600_000,
     operationTimeout: 120_000,
     reload: 'signal',

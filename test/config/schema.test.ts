@@ -165,6 +165,7 @@ await t.test('the schema refuses no value elsewhere that holdfast accepts', asyn
   const whole = {
     stateDirectory: '/a',
     requireProven: true,
+    requireTrusted: true,
     driftInterval: '1m',
     operationTimeout: '1m',
     reload: 'auto',

@@ -2,7 +2,7 @@ import type { ServerAddress } from '../../config/types.js'
 import { fingerprint } from '../../regular-file.js'
 import { Exit, exitCodeAfter } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
-import { loadWithFlags, nodeName } from '../content/load.js'
+import { loadTrusted, nodeName } from '../content/load.js'
 import { createLogger, type LogOptions } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { logOptions, configOption, requireProvenOption, sourceOptions, type SourceOptions } from '../words/options.js'
@@ -53,11 +53,12 @@ Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 
 
 /** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
 async function runAgent(io: Io, options: AgentOptions): Promise<void> {
-  const [{ Daemon }, { notifyTarget }, { openSource }, { disableCoreDumps }] = await Promise.all([
+  const [{ Daemon }, { notifyTarget }, { openSource }, { disableCoreDumps }, { Trust }] = await Promise.all([
     import('../../agent/daemon.js'),
     import('../../agent/notify-systemd.js'),
     import('../../agent/open-source.js'),
     import('../../durable/index.js'),
+    import('../../trust.js'),
   ])
   disableCoreDumps()
   const node = nodeName(options, io.env)
@@ -74,14 +75,16 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
   io.events.on('SIGHUP', () => reload())
   // The fingerprint comes first: a change during the read makes the agent read the file again.
   const seen = await fingerprint(options.config ?? '')
-  const configuration = await loadWithFlags(options)
+  const trust = new Trust(log)
+  const load = () => loadTrusted(options, trust)
+  const configuration = await load()
   // A signal at the very start may have opened it only now.
   io.closeInspector()
   const daemon = await Daemon.start({
     configuration,
     fingerprint: seen,
-    load: () => loadWithFlags(options),
-    openSource: (source, listener) => openSource(source, listener, { log, version: version() }),
+    load,
+    openSource: (source, listener) => openSource(source, listener, { log, version: version(), trust }),
     log,
     version: version(),
     node,

@@ -1,7 +1,7 @@
 import type { OnePassOptions } from '../../agent/one-pass.js'
 import { Exit, exitCodeOfAll, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
-import { loadWithFlags } from '../content/load.js'
+import { loadTrusted } from '../content/load.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import {
@@ -76,6 +76,7 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
     { disableCoreDumps },
     { recordPass },
     { isAborted, lineOf, lineText, errorsOf },
+    { Trust },
   ] = await Promise.all([
     import('../../agent/one-pass.js'),
     import('../../agent/open-source.js'),
@@ -83,10 +84,12 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
     import('../../durable/index.js'),
     import('../../agent/report/last-pass.js'),
     import('../output/sync-lines.js'),
+    import('../../trust.js'),
   ])
   disableCoreDumps()
-  const configuration = await loadWithFlags(options)
   const log = createLogger(io, options)
+  const trust = new Trust(log)
+  const configuration = await loadTrusted(options, trust)
   const progress = new Progress(io.stderr)
   const lines = await interruptible(io, async (signal) => {
     const pass: OnePassOptions = {
@@ -97,7 +100,7 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
       requireProven: configuration.requireProven,
       release: options.release ?? false,
       agent: options.dryRun ? undefined : await passIdentity(configuration.stateDirectory),
-      openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
+      openSource: (listener) => openSource(configuration.source, listener, { log, version: version(), trust }),
       waiting: (references, source) => progress.start(waitingFor(references, source)),
     }
     const stale = options.allowStale === true

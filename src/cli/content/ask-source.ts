@@ -2,7 +2,7 @@ import type { desiredContents } from '../../agent/one-pass.js'
 import type { AgentConfiguration, DirectoryConfiguration } from '../../config/types.js'
 import { UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
-import { loadWithFlags } from './load.js'
+import { loadTrusted } from './load.js'
 import { createLogger } from '../output/logger.js'
 import type { OutputOptions, SourceOptions } from '../words/options.js'
 import { Progress, waitingFor } from '../output/progress.js'
@@ -34,7 +34,10 @@ export type Asked = Exclude<Awaited<ReturnType<typeof desiredContents>>[number],
 /** @throws where the source does not tell the directory's content: the command then compares and writes nothing */
 export async function askSource(target: string, context: AskContext): Promise<Asked> {
   const { io, options, signal, otherwise } = context
-  const configuration = await loadWithFlags(options)
+  const log = createLogger(io, options)
+  const { Trust } = await import('../../trust.js')
+  const trust = new Trust(log)
+  const configuration = await loadTrusted(options, trust)
   const { file, directories } = configuration
   const configured = directories.find(({ path }) => path === target)
   if (configured === undefined) {
@@ -48,7 +51,6 @@ export async function askSource(target: string, context: AskContext): Promise<As
     import('../../log.js'),
   ])
   const directory = context.as?.(configured) ?? configured
-  const log = createLogger(io, options)
   const progress = new Progress(io.stderr)
   try {
     const [desired] = await desiredContents(
@@ -58,7 +60,7 @@ export async function askSource(target: string, context: AskContext): Promise<As
         log: silent,
         signal,
         timeout: options.timeout,
-        openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
+        openSource: (listener) => openSource(configuration.source, listener, { log, version: version(), trust }),
         waiting: (references, source) => progress.start(waitingFor(references, source)),
       },
     )

@@ -1,4 +1,5 @@
 import type { AgentConfiguration, ServerAddress, SourceConfiguration } from '../../config/types.js'
+import type { Trust } from '../../trust.js'
 import type { SourceOptions } from '../words/options.js'
 import { UsageError } from '../words/exit-codes.js'
 
@@ -6,6 +7,20 @@ export interface LoadOptions extends SourceOptions {
   readonly config?: string
   readonly listen?: ServerAddress
   readonly requireProven?: true
+}
+
+/**
+ * The configuration of a command that obeys it: runs its hooks, and publishes what it says. Warns of what other users may write to, or
+ * refuses it. Throws UntrustedError, beside what loadWithFlags throws.
+ */
+export async function loadTrusted(options: LoadOptions, trust: Trust): Promise<AgentConfiguration> {
+  const [configuration, { obeyedBy }] = await Promise.all([
+    loadWithFlags(options),
+    import('../../directories/obeyed.js'),
+  ])
+  for (const obeyed of await obeyedBy(configuration)) await trust.obey(obeyed, configuration.requireTrusted)
+  trust.required = configuration.requireTrusted
+  return configuration
 }
 
 /**

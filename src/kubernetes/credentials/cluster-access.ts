@@ -9,6 +9,7 @@ import { openAccess, type AccessTiming, type SettingsSource } from './live-acces
 import type { Environment } from '../connection/proxy.js'
 import { inPod, SERVICE_ACCOUNT, serviceAccountSource } from './service-account.js'
 import { silent } from '../../log.js'
+import type { Obeyed } from '../../trust.js'
 import { KubeconfigError, parseKubeconfig } from './kubeconfig-file.js'
 
 export interface AccessOptions {
@@ -27,6 +28,8 @@ export interface AccessOptions {
   readonly serviceAccount?: string
   /** Reads a named kubeconfig and the files that it names. An unreadable or unfit file is then an error, even after a good one. */
   readonly read?: ReadFile
+  /** Called before a kubeconfig is read or a credential plugin is run; its error keeps holdfast from that. */
+  readonly obey?: ((obeyed: Obeyed) => Promise<void>) | undefined
 }
 
 /**
@@ -34,12 +37,13 @@ export interface AccessOptions {
  * follows credentials that rotate afterwards.
  */
 export async function loadClusterAccess(options: AccessOptions): Promise<ClusterAccess> {
-  const { environment, log, timing, read } = options
+  const { environment, log, timing, read, obey } = options
   return openAccess(await findSource(options), {
     environment,
     ...(log && { log }),
     ...(timing && { timing }),
     ...(read && { read }),
+    ...(obey && { obey }),
   })
 }
 
@@ -47,7 +51,7 @@ async function findSource(options: AccessOptions): Promise<SettingsSource> {
   const { kubeconfig, context, environment, search = 'kubectl', serviceAccount = SERVICE_ACCOUNT, read } = options
   const log = options.log ?? silent
   if (kubeconfig !== undefined && kubeconfig !== '') {
-    return kubeconfigSource([resolve(kubeconfig)], context, new CredentialFiles(log, read))
+    return kubeconfigSource([resolve(kubeconfig)], context, new CredentialFiles(log, read), { obey: options.obey })
   }
   if (search === 'service-account') {
     if (context) throw noContext(context)
@@ -56,7 +60,7 @@ async function findSource(options: AccessOptions): Promise<SettingsSource> {
   const listed = (environment['KUBECONFIG'] ?? '').split(':').filter((path) => path !== '')
   if (listed.length > 0) {
     const paths = [...new Set(listed.map((path) => resolve(path)))]
-    return kubeconfigSource(paths, context, new CredentialFiles(log), 'KUBECONFIG')
+    return kubeconfigSource(paths, context, new CredentialFiles(log), { variable: 'KUBECONFIG' })
   }
   // A context can only be one of a kubeconfig, so that asking for one skips the service account, as in kubectl.
   if (!context && inPod(environment)) return serviceAccountSource(environment, serviceAccount)
@@ -78,7 +82,7 @@ function kubeconfigSource(
   paths: readonly string[],
   context: string | undefined,
   files: CredentialFiles,
-  variable?: string,
+  { variable, obey }: { readonly variable?: string; readonly obey?: AccessOptions['obey'] } = {},
 ): SettingsSource {
   // Parsed again only when the text differs: a daemon comes here once a minute for as long as it runs.
   let parsed: { digest: string; settings: ContextSettings } | undefined
@@ -87,6 +91,7 @@ function kubeconfigSource(
     if (present.length === 0) {
       throw new KubeconfigError('', variable ?? '', `none of its files exists: ${paths.join(', ')}`)
     }
+    if (obey) await Promise.all(present.map((path) => obey({ what: 'kubeconfig', path })))
     const texts = await Promise.all(
       present.map((path) =>
         files.read(

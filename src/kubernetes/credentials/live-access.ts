@@ -8,6 +8,8 @@ import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
 import { tokenProblem, type ContextSettings, type ExecSettings } from './kubeconfig.js'
 import type { Material } from './kubeconfig-file.js'
 import { shownTo } from './plain-http.js'
+import { programPath } from '../../program-path.js'
+import type { Obeyed } from '../../trust.js'
 
 /** Milliseconds. */
 export interface AccessTiming {
@@ -37,6 +39,8 @@ export interface LiveAccessOptions {
   readonly timing?: Partial<AccessTiming>
   /** Reads the files; then what does not fit now is an error, and nothing earlier stays in force. */
   readonly read?: ReadFile
+  /** Called before each run of a credential plugin; its error keeps holdfast from that. */
+  readonly obey?: (obeyed: Obeyed) => Promise<void>
 }
 
 interface Loaded {
@@ -229,6 +233,8 @@ class LiveAccess implements ClusterAccess {
     try {
       const { environment } = this.options
       const { cluster } = settings
+      const program = await programPath(exec.command, environment['PATH'] ?? '')
+      if (program !== undefined) await this.options.obey?.({ what: 'credential plugin', path: program })
       this.#credential = await runExecPlugin(exec, {
         environment,
         cluster,
