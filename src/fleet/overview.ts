@@ -1,16 +1,25 @@
 /** How a fleet stands: sums, and each exception. It keeps a few words for each node, and no report. */
 import type { ApiClient } from '../kubernetes/connection/client.js'
-import { readPages } from './follow.js'
+import { field } from '../kubernetes/reads/api-error.js'
+import type { Log } from '../log.js'
+import { follow, readPages, type FollowOptions, type Followed } from './follow.js'
 import { longestQuiet, type FleetNode, type Obstacle } from './judge.js'
-import { factsOf, nodeOf, type ReportFacts } from './read-report.js'
-import { isSameObject, reportsPath, type ObjectNamed, type ReportedDirectory, type ReportedState } from './types.js'
+import { factsOf, isLeftOut, nodeOf, type ReportFacts } from './read-report.js'
+import {
+  isSameObject,
+  namesObject,
+  reportsPath,
+  type ObjectNamed,
+  type ReportedDirectory,
+  type ReportedState,
+} from './types.js'
 
 export interface OverviewOptions {
   /** A label selector of Nodes. */
   readonly nodes: string
   /** Only this directory of each node. */
   readonly directory?: string | undefined
-  /** Only directories that have this object. */
+  /** Only directories that have this object, or are to get it. */
   readonly object?: ObjectNamed | undefined
   readonly signal: AbortSignal
 }
@@ -20,7 +29,8 @@ export interface Exception {
   /** Of one directory; absent: of the whole node. */
   readonly directory?: string
   readonly state:
-    Exclude<ReportedState, 'Current'> | Extract<Obstacle, 'NoReport' | 'OtherNode' | 'OtherBoot' | 'Silent'>
+    | Exclude<ReportedState, 'Current'>
+    | Extract<Obstacle, 'NoReport' | 'OtherNode' | 'OtherBoot' | 'Silent' | 'NotConfigured' | 'Truncated'>
   readonly reason?: string
   readonly message?: string
   /** RFC 3339. */
@@ -32,17 +42,19 @@ export interface Group {
   readonly nodes: number
 }
 
+interface Sums {
+  readonly current: number
+  readonly waiting: number
+  readonly held: number
+  readonly failed: number
+}
+
 export interface Overview {
   readonly nodes: number
   readonly reports: number
   /** Of the directories that were asked for. */
-  readonly directories: {
-    readonly current: number
-    readonly waiting: number
-    readonly held: number
-    readonly failed: number
-  }
-  /** The earliest end of a published certificate, and its node. */
+  readonly directories: Sums
+  /** The earliest end of a certificate in them, and its node. */
   readonly expires?: { readonly node: string; readonly at: string }
   readonly exceptions: readonly Exception[]
   /** The most frequent first. */
@@ -52,108 +64,187 @@ export interface Overview {
   readonly versions?: readonly Group[]
 }
 
-/** @throws FollowRefused, ConnectionError, the signal's reason */
-export async function overviewOf(api: Pick<ApiClient, 'get'>, options: OverviewOptions): Promise<Overview> {
-  const { signal } = options
-  const nodes = new Map<string, FleetNode>()
-  await readPages(api, { path: '/api/v1/nodes', query: { labelSelector: options.nodes }, signal }, (object) => {
-    const node = nodeOf(object)
-    if (node) nodes.set(node.name, node)
-  })
-  const sums = new Sums(nodes, options)
-  // A list takes a moment: a clock that is wrong by less than the longest quiet changes nothing.
-  const { date } = await readPages(api, { path: reportsPath, signal }, (object) => {
-    const facts = factsOf(object)
-    if (facts && nodes.has(facts.name)) sums.add(facts)
-  })
-  return sums.overview(date ?? Date.now())
+/** What the overview keeps of one report. */
+interface NodeFacts extends Pick<ReportFacts, 'nodeUID' | 'bootID' | 'takenAt' | 'agentVersion' | 'configuration'> {
+  readonly sums: Sums
+  readonly expires: string | undefined
+  readonly exceptions: readonly Exception[]
+  readonly versions: readonly string[]
 }
 
-class Sums {
-  readonly #directories = { current: 0, waiting: 0, held: 0, failed: 0 }
-  readonly #exceptions: Exception[] = []
-  readonly #agentVersions = new Map<string, number>()
-  readonly #configurations = new Map<string, number>()
-  readonly #versions = new Map<string, number>()
-  /** When each report was taken, in milliseconds since the epoch. */
-  readonly #takenAt = new Map<string, number>()
-  #expires: Overview['expires']
+/** @throws FollowRefused, ConnectionError, the signal's reason */
+export async function overviewOf(api: Pick<ApiClient, 'get'>, options: OverviewOptions): Promise<Overview> {
+  const fleet = new Fleet(options)
+  for (const { path, query, to } of fleet.sources(() => undefined)) {
+    const { date } = await readPages(api, { path, query, signal: options.signal }, to.put)
+    to.complete(date)
+  }
+  return fleet.overview()
+}
 
-  constructor(
-    private readonly nodes: ReadonlyMap<string, FleetNode>,
-    private readonly options: OverviewOptions,
-  ) {}
+/** Follows the fleet until the signal aborts; `changed`: the overview, once it is whole, may be another one. */
+export async function watchFleet(
+  api: Pick<ApiClient, 'get' | 'stream'>,
+  { log, ...options }: OverviewOptions & { readonly log: Log },
+  changed: (overview: () => Overview) => void,
+): Promise<never> {
+  const fleet = new Fleet(options)
+  const ending = new AbortController()
+  const signal = AbortSignal.any([options.signal, ending.signal])
+  const sources = fleet.sources(() => {
+    if (fleet.isWhole) changed(() => fleet.overview())
+  })
+  try {
+    return await Promise.race(sources.map(({ path, query, to }) => follow(api, to, { path, query, signal, log })))
+  } finally {
+    ending.abort()
+  }
+}
 
-  add(facts: ReportFacts): void {
-    const { name, nodeUID, bootID, takenAt, agentVersion, configuration, summary } = facts
-    const node = this.nodes.get(name)
-    this.#takenAt.set(name, takenAt)
-    if (node?.uid !== nodeUID) this.#exceptions.push({ node: name, state: 'OtherNode' })
-    else if (node.bootID !== bootID) this.#exceptions.push({ node: name, state: 'OtherBoot' })
-    increase(this.#agentVersions, agentVersion)
-    increase(this.#configurations, configuration)
-    const { expires } = summary
-    if (expires !== undefined && (this.#expires === undefined || expires < this.#expires.at)) {
-      this.#expires = { node: name, at: expires }
-    }
-    const chosen = facts.directories.filter((each) => this.#isChosen(each))
-    for (const directory of chosen) this.#addDirectory(facts, directory)
+interface FleetSource extends Pick<FollowOptions, 'path' | 'query'> {
+  readonly to: Followed
+}
+
+class Fleet {
+  readonly #nodes = new Map<string, FleetNode>()
+  readonly #facts = new Map<string, NodeFacts>()
+  /** Collections of which no whole list has come yet. */
+  readonly #missing = new Set(['nodes', 'reports'])
+  /** From performance.now() to the server's clock, in milliseconds. */
+  #offset = performance.timeOrigin
+
+  constructor(private readonly options: OverviewOptions) {}
+
+  get isWhole(): boolean {
+    return this.#missing.size === 0
   }
 
-  #isChosen({ path, objects }: ReportedDirectory): boolean {
-    const { directory, object } = this.options
-    if (directory !== undefined && path !== directory) return false
-    return object === undefined || objects.some((each) => isSameObject(each, object))
-  }
-
-  #addDirectory({ name, since }: ReportFacts, { path, state, reason, message, objects }: ReportedDirectory): void {
-    const key = { Current: 'current', Waiting: 'waiting', Held: 'held', Failed: 'failed' } as const
-    this.#directories[key[state]] += 1
-    const { object } = this.options
-    const version = object && objects.find((each) => isSameObject(each, object))?.resourceVersion
-    if (version !== undefined) increase(this.#versions, version)
-    if (state === 'Current') return
-    this.#exceptions.push({
-      node: name,
-      directory: path,
-      state,
-      reason,
-      ...(message !== undefined && { message }),
-      ...(since !== '' && { since }),
+  /** The nodes first: a report that comes later is then of a Node that is known. */
+  sources(changed: () => void): FleetSource[] {
+    const into = <Item>(
+      which: string,
+      map: Map<string, Item>,
+      read: (object: unknown) => Item | undefined,
+    ): Followed => ({
+      put: (object) => {
+        const name = field(field(object, 'metadata'), 'name')
+        const item = read(object)
+        if (typeof name !== 'string') return
+        if (item === undefined) map.delete(name)
+        else map.set(name, item)
+        changed()
+      },
+      remove: (name) => {
+        map.delete(name)
+        changed()
+      },
+      complete: (date) => {
+        // A list takes a moment: a clock that is wrong by less than the longest quiet changes nothing.
+        if (date !== undefined) this.#offset = date - performance.now()
+        this.#missing.delete(which)
+        changed()
+      },
     })
+    return [
+      { path: '/api/v1/nodes', query: { labelSelector: this.options.nodes }, to: into('nodes', this.#nodes, nodeOf) },
+      { path: reportsPath, to: into('reports', this.#facts, (object) => nodeFacts(factsOf(object), this.options)) },
+    ]
   }
 
-  overview(now: number): Overview {
-    const silent: Exception[] = []
-    for (const name of this.nodes.keys()) {
-      const takenAt = this.#takenAt.get(name)
-      if (takenAt === undefined) silent.push({ node: name, state: 'NoReport' })
-      else if (now - takenAt > longestQuiet)
-        silent.push({ node: name, state: 'Silent', since: new Date(takenAt).toISOString() })
-    }
-    const exceptions = [...this.#exceptions, ...silent].sort((a, b) =>
-      a.node === b.node ? compare(a.directory ?? '', b.directory ?? '') : compare(a.node, b.node),
-    )
+  overview(): Overview {
+    const now = performance.now() + this.#offset
+    const found = [...this.#nodes.values()].map((node) => ({ node, facts: this.#facts.get(node.name) }))
+    const known = found.flatMap(({ node, facts }) => (facts === undefined ? [] : [{ node, facts }]))
+    const exceptions = found.flatMap(({ node, facts }) => [
+      ...nodeExceptions(node, facts, now),
+      ...(facts?.exceptions ?? []),
+    ])
+    const sum = (state: keyof Sums): number => known.reduce((all, { facts }) => all + facts.sums[state], 0)
+    const [first] = known
+      .flatMap(({ node, facts: { expires } }) => (expires === undefined ? [] : [{ node: node.name, at: expires }]))
+      .sort((a, b) => compare(a.at, b.at))
     return {
-      nodes: this.nodes.size,
-      reports: this.#takenAt.size,
-      directories: this.#directories,
-      ...(this.#expires && { expires: this.#expires }),
-      exceptions,
-      agentVersions: groups(this.#agentVersions),
-      configurations: groups(this.#configurations),
-      ...(this.options.object && { versions: groups(this.#versions) }),
+      nodes: this.#nodes.size,
+      reports: known.length,
+      directories: { current: sum('current'), waiting: sum('waiting'), held: sum('held'), failed: sum('failed') },
+      ...(first && { expires: first }),
+      exceptions: exceptions.sort(
+        (a, b) => compare(a.node, b.node) || compare(a.directory ?? '', b.directory ?? '') || compare(a.state, b.state),
+      ),
+      agentVersions: groups(known.map(({ facts }) => facts.agentVersion)),
+      configurations: groups(known.map(({ facts }) => facts.configuration)),
+      ...(this.options.object && { versions: groups(known.flatMap(({ facts }) => facts.versions)) }),
     }
   }
+}
+
+function nodeExceptions({ name, uid, bootID }: FleetNode, facts: NodeFacts | undefined, now: number): Exception[] {
+  if (facts === undefined) return [{ node: name, state: 'NoReport' }]
+  const since = facts.takenAt > 0 ? { since: new Date(facts.takenAt).toISOString() } : {}
+  const states: Exception['state'][] = []
+  if (facts.nodeUID !== uid) states.push('OtherNode')
+  else if (facts.bootID !== bootID) states.push('OtherBoot')
+  if (now - facts.takenAt > longestQuiet) states.push('Silent')
+  return states.map((state) => ({ node: name, state, ...since }))
+}
+
+/** undefined: no agent has reported. */
+function nodeFacts(facts: ReportFacts | undefined, options: OverviewOptions): NodeFacts | undefined {
+  if (facts === undefined) return undefined
+  const { name: node, nodeUID, bootID, takenAt, agentVersion, configuration, summary, since } = facts
+  const { directory, object } = options
+  const isAll = directory === undefined && object === undefined
+  const listed = facts.directories.filter((each) => !isLeftOut(each))
+  const chosen = listed.filter((each) => isChosen(each, options))
+  const exceptions: Exception[] = chosen.flatMap(({ path, state, reason, message }) =>
+    state === 'Current'
+      ? []
+      : [
+          {
+            node,
+            directory: path,
+            state,
+            reason,
+            ...(message !== undefined && { message }),
+            ...(since !== '' && { since }),
+          },
+        ],
+  )
+  // What the report had no room for may be what was asked for.
+  const isCut =
+    listed.length < facts.directories.length ||
+    (object !== undefined && listed.some((each) => each.truncated === true && !chosen.includes(each)))
+  if (isCut) exceptions.push({ node, state: 'Truncated' })
+  else if (!isAll && chosen.length === 0) exceptions.push({ node, state: 'NotConfigured' })
+  const count = (state: ReportedState): number => chosen.filter((each) => each.state === state).length
+  const [ends] = chosen.flatMap(({ notAfter }) => notAfter ?? []).sort()
+  return {
+    nodeUID,
+    bootID,
+    takenAt,
+    agentVersion,
+    configuration,
+    sums: isAll
+      ? summary
+      : { current: count('Current'), waiting: count('Waiting'), held: count('Held'), failed: count('Failed') },
+    expires: isAll ? summary.expires : ends,
+    exceptions,
+    versions: chosen.flatMap(({ objects }) =>
+      objects.flatMap((each) => (object !== undefined && isSameObject(each, object) ? [each.resourceVersion] : [])),
+    ),
+  }
+}
+
+function isChosen(reported: ReportedDirectory, { directory, object }: OverviewOptions): boolean {
+  if (directory !== undefined && reported.path !== directory) return false
+  return object === undefined || namesObject(reported, object)
 }
 
 const compare = (a: string, b: string): number => Number(a > b) - Number(a < b)
 
-function increase(counts: Map<string, number>, value: string): void {
-  counts.set(value, (counts.get(value) ?? 0) + 1)
-}
-
-function groups(counts: ReadonlyMap<string, number>): Group[] {
+function groups(values: readonly string[]): Group[] {
+  const counts = new Map<string, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
   return [...counts]
     .map(([value, nodes]) => ({ value, nodes }))
     .sort((a, b) => b.nodes - a.nodes || compare(a.value, b.value))

@@ -56,10 +56,15 @@ const leftOut: ReportedDirectory = {
   truncated: true,
 }
 
+export function isLeftOut(directory: ReportedDirectory): boolean {
+  return directory === leftOut
+}
+
 function directoryOf(value: unknown): ReportedDirectory {
   const state = directoryStates.find((word) => word === field(value, 'state')) ?? 'Failed'
   const message = text(field(value, 'message'))
   const publishedAt = text(field(value, 'publishedAt'))
+  const notAfter = text(field(value, 'notAfter'))
   const hooksPending = list(field(value, 'hooksPending')).map(text)
   const pending = list(field(value, 'pending')).map(objectOf)
   return {
@@ -70,6 +75,7 @@ function directoryOf(value: unknown): ReportedDirectory {
     objects: list(field(value, 'objects')).map(objectOf),
     ...(message !== '' && { message }),
     ...(publishedAt !== '' && { publishedAt }),
+    ...(notAfter !== '' && { notAfter }),
     ...(field(value, 'unproven') === true && { unproven: true }),
     ...(field(value, 'truncated') === true && { truncated: true }),
     ...(hooksPending.length > 0 && { hooksPending }),

@@ -1,4 +1,5 @@
 /** Waits until each selected node has an object on its disk, by the nodes' reports. See judge.ts for what counts. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { field } from '../kubernetes/reads/api-error.js'
 import type { Log } from '../log.js'
@@ -38,6 +39,9 @@ export interface WaitResult {
 /** Between two looks at how old the reports are, in milliseconds. */
 const silenceLook = 10_000
 
+/** Milliseconds from a list that was no end of the wait to the next one. */
+const confirmPause = 2_000
+
 const metadataOnly = {
   list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
   watch: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
@@ -57,11 +61,14 @@ export async function waitForObject(api: Pick<ApiClient, 'get' | 'stream'>, opti
       follow(api, to, { path, query, ...(accept && { accept }), signal, log: options.log }),
     )
   try {
+    const aborted = whenAborted(options.signal)
     for (;;) {
-      await Promise.race([wait.seemsOver(), whenAborted(options.signal), ...followed])
+      await Promise.race([wait.seemsOver(), aborted, ...followed])
       if (options.signal.aborted) return { ...wait.result(), ended: wait.isGone ? 'gone' : 'aborted' }
       const result = await Promise.race([confirm(api, wait, signal), ...followed])
       if (result.ended !== 'aborted') return result
+      // A stream lags: each further list would cost the API server as much as this one.
+      await Promise.race([sleep(confirmPause, undefined, { signal }), aborted, ...followed])
     }
   } catch (error) {
     // The time was over during the last read.

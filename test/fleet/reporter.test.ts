@@ -25,6 +25,7 @@ class Scene {
   version = '1'
   confirmed = true
   compared = true
+  broken = false
   report: ApiResponse = notFound
   patch: () => ApiResponse | Error = () => answer(200)
   readonly reporter: NodeReporter
@@ -60,8 +61,10 @@ class Scene {
         bootID: 'boot',
         clock: this.clock,
         random: () => 0.5,
-        snapshot: () =>
-          this.compared ? { agentVersion: '1', configuration: 'c', directories: [this.#directory()] } : undefined,
+        snapshot: () => {
+          if (this.broken) throw new Error('a snapshot that breaks')
+          return this.compared ? { agentVersion: '1', configuration: 'c', directories: [this.#directory()] } : undefined
+        },
       },
     )
   }
@@ -241,4 +244,35 @@ await t.test('nothing is reported before each directory was compared', async (t)
   scene.compared = true
   await scene.pass(spread)
   t.equal(scene.writes.length, 1)
+})
+
+await t.test('an error while it looks at the agent is one warning, and ends nothing', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  scene.broken = true
+  await scene.pass(5 * minute)
+  t.match(scene.warnings, [/could not be sent: a snapshot that breaks/])
+  t.equal(scene.warnings.length, 1)
+  scene.broken = false
+  await scene.pass(10 * minute)
+  t.equal(scene.writes.length, 1)
+})
+
+await t.test('an agent alone writes its report again within an hour after somebody has deleted it', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  await scene.pass(minute)
+  scene.report = notFound
+  await scene.pass(1.1 * heartbeat, minute)
+  t.equal(scene.writes.length, 2)
+})
+
+await t.test('a clock that is set an hour back or ahead writes no report the more, and none the less', async (t) => {
+  for (const hours of [-1, 1]) {
+    const observedAt = new Date(Date.parse('2026-01-01T00:00:00Z') + hours * heartbeat).toISOString()
+    const scene = new Scene('agent-1', earlier({ observedAt }))
+    t.teardown(() => scene.reporter.close())
+    await scene.pass(3 * heartbeat, minute)
+    t.ok(scene.writes.length >= 2 && scene.writes.length <= 4, `${hours} h: ${scene.writes.length} writes in 3 hours`)
+  }
 })

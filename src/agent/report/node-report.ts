@@ -60,10 +60,10 @@ export async function openNodeReport(source: Source, options: NodeReportOptions)
 /** Milliseconds after which a directory that still waits for its disk is no reason to report nothing of the others. */
 const patience = 60_000
 
-/** undefined: a directory has not been compared with the disk and the source yet, which is worth a wait unless it `isLate`. */
-function snapshotOf(
+/** undefined: a directory has not been compared with the disk and the source yet, which is worth a wait unless it `isLate`. @internal */
+export function snapshotOf(
   source: Pick<Source, 'latest'>,
-  { version, configuration, states }: NodeReportOptions,
+  { version, configuration, states }: Pick<NodeReportOptions, 'version' | 'configuration' | 'states'>,
   isLate: boolean,
 ): Snapshot | undefined {
   const directories: SnapshotDirectory[] = []

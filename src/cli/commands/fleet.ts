@@ -1,14 +1,17 @@
-import type { Exception, Group, Overview } from '../../fleet/overview.js'
+import type { Exception, Group, Overview, OverviewOptions } from '../../fleet/overview.js'
 import type { WaitResult } from '../../fleet/wait.js'
 import { Deadline } from '../../deadline.js'
 import { linuxNodes } from '../../fleet/types.js'
+import { toError } from '../../errors.js'
+import type { ApiClient } from '../../kubernetes/connection/client.js'
+import type { Log } from '../../log.js'
 import { parseSelector, SelectorError } from '../../label-selector.js'
 import { isLabel, isObjectName } from '../../kubernetes-names.js'
 import { isComparable } from '../../objects/resource-version.js'
 import type { ObjectKind } from '../../objects/types.js'
 import { openApi, type ApiFlags } from '../content/open-api.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
-import type { Io } from '../output/io.js'
+import type { Io, Output } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { print } from '../output/print.js'
 import { Progress } from '../output/progress.js'
@@ -30,6 +33,7 @@ interface FleetOptions extends OutputOptions, ApiFlags, ObjectFlags {
 
 interface StatusOptions extends FleetOptions {
   readonly directory?: string
+  readonly watch?: true
 }
 
 interface WaitFlags extends FleetOptions {
@@ -80,11 +84,12 @@ function statusCommand(io: Io): Command {
     .summary('show how the directories of all nodes stand')
     .description(
       `Shows sums over all nodes, then each directory that is not current and each node that does not report, then which versions
-of the agent and of its configuration run. With --secret or --configmap, only directories that have that object, and in which
-versions.`,
+of the agent and of its configuration run. With --secret or --configmap, only directories that have that object or are to get it,
+in which versions, and the nodes that have no such directory.`,
     )
     .addOptions(apiOptions())
     .option('--directory <path>', 'only this directory of each node')
+    .option('-w, --watch', 'show it again whenever a node reports something new, until SIGINT')
     .addOptions(reportOptions())
     .addHelpText(
       'after',
@@ -92,8 +97,9 @@ versions.`,
 Examples:
   holdfast fleet status
   holdfast fleet status --secret kube-system/ca-bundle --nodes node-role.kubernetes.io/worker
+  holdfast fleet status --watch
 
-Exit codes: 0 shown, 1 the cluster did not answer, 2 wrong usage.`,
+Exit codes: 0 shown, 1 the cluster did not answer, 2 wrong usage, 130 --watch ended by SIGINT.`,
     )
     .action((options: StatusOptions) => interruptible(io, (signal) => runStatus(io, options, signal)))
 }
@@ -165,14 +171,60 @@ async function runStatus(io: Io, options: StatusOptions, signal: AbortSignal): P
   const log = createLogger(io, options)
   const { overviewOf } = await import('../../fleet/overview.js')
   const { api } = await openApi(options, io.env, log)
+  const { nodes, directory } = options
+  const asked = { nodes, directory, object: objectOf(options), signal }
   try {
-    const { nodes, directory } = options
-    const overview = await overviewOf(api, { nodes, directory, object: objectOf(options), signal })
-    const paint = painter(wantsColour(io.stdout, io.env))
-    await print(io.stdout, options.output, overview, (wide) => overviewText(overview, new Date(), paint, wide))
+    if (options.watch === true) await watchStatus(io, options, api, { ...asked, log })
+    else await printOverview(io, io.stdout, options, await overviewOf(api, asked))
   } finally {
     await api.close()
   }
+}
+
+async function printOverview({ stdout, env }: Io, to: Output, { output }: StatusOptions, overview: Overview) {
+  const paint = painter(wantsColour(stdout, env))
+  await print(to, output, overview, (wide) => overviewText(overview, new Date(), paint, wide))
+}
+
+/** Milliseconds: many nodes change together. */
+const together = 1_000
+
+async function watchStatus(
+  io: Io,
+  options: StatusOptions,
+  api: ApiClient,
+  asked: OverviewOptions & { readonly log: Log },
+): Promise<void> {
+  const { watchFleet } = await import('../../fleet/overview.js')
+  const { Display, showChanges } = await import('../output/watch.js')
+  const display = new Display(io.stdout, options.output)
+  const ending = new AbortController()
+  let latest: (() => Overview) | undefined
+  const follow = (wake: () => void) => {
+    let waking: NodeJS.Timeout | undefined
+    let problem: Promise<never> | undefined
+    const signal = AbortSignal.any([asked.signal, ending.signal])
+    watchFleet(api, { ...asked, signal }, (overview) => {
+      latest = overview
+      waking ??= setTimeout(wake, together)
+    }).catch((error: unknown) => {
+      problem = Promise.reject(toError(error))
+      problem.catch(() => undefined)
+      wake()
+    })
+    return {
+      arm: async () => {
+        clearTimeout(waking)
+        waking = undefined
+        await problem
+      },
+      close: () => ending.abort(),
+    }
+  }
+  await showChanges(follow, asked.signal, async () => {
+    const overview = latest?.()
+    return overview === undefined ? 'shown' : display.show(overview, (to) => printOverview(io, to, options, overview))
+  })
 }
 
 async function runWait(io: Io, options: WaitFlags, interrupted: AbortSignal): Promise<void> {

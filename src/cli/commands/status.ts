@@ -10,15 +10,12 @@ import { loadForLooking } from '../content/load.js'
 import type { Io, Output } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { findOrphans, orphansText, type Orphan } from '../output/orphans.js'
-import { isForPrograms, print } from '../output/print.js'
+import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { age, objectText, shortDigest, shortPath, table, type Cell } from '../output/table.js'
 
 /** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
 const longestSilence = 10 * 60_000
-
-/** ECMA-48: erase the screen, and go to its first place. */
-const clearScreen = '\u001b[2J\u001b[H'
 
 /** `holdfast status [--config FILE]` */
 export function statusCommand(io: Io): Command {
@@ -77,32 +74,25 @@ async function printStatus({ stdout, env }: Io, to: Output, { output }: StatusOp
   await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, wide, stdout.columns))
 }
 
-/** On a terminal the table stays in its place, with fresh ages; elsewhere each change prints one more table, or document. */
 async function watchStatus(
   io: Io,
   paths: readonly string[],
   options: StatusOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { stdout } = io
-  const redraws = stdout.isTTY && !isForPrograms(options.output)
-  const separator = { text: '\n', wide: '\n', json: '', yaml: '---\n' }[options.output]
-  const first = await statusFor(options)
-  let last: string | undefined
-  const { showChanges } = await import('../output/watch.js')
-  await showChanges(first.stateDirectory, { signal, log: createLogger(io, options) }, async () => {
-    const shown = await shownFor(options, paths)
-    const now = JSON.stringify(shown)
-    if (!redraws && now === last) return stdout.closed ? 'unseen' : 'shown'
-    // In one write, so that a reader sees no half of it.
-    let text = redraws || last === undefined ? '' : separator
-    const { isTTY, columns } = stdout
-    await printStatus(io, { isTTY, columns, write: (more) => void (text += more) }, options, shown)
-    if (redraws) stdout.control?.(clearScreen)
-    stdout.write(text)
-    last = now
-    return stdout.closed ? 'unseen' : 'shown'
-  })
+  const { stateDirectory } = await statusFor(options)
+  const { Display, showChanges } = await import('../output/watch.js')
+  const { DirectoryWatch } = await import('../../directory-watch.js')
+  const display = new Display(io.stdout, options.output)
+  const log = createLogger(io, options)
+  await showChanges(
+    (wake) => new DirectoryWatch(stateDirectory, wake, log),
+    signal,
+    async () => {
+      const shown = await shownFor(options, paths)
+      return display.show(shown, (to) => printStatus(io, to, options, shown))
+    },
+  )
 }
 
 /** The document of `status -o json`. */

@@ -1,28 +1,69 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Log } from '../../log.js'
+import type { Io, Output } from './io.js'
+import { isForPrograms, type OutputFormat } from './print.js'
+
+/** On a terminal the text stays in its place, with fresh ages; elsewhere each change prints one more text, or document. */
+export class Display {
+  readonly #redraws: boolean
+  #last: string | undefined
+
+  constructor(
+    private readonly stdout: Io['stdout'],
+    private readonly format: OutputFormat,
+  ) {
+    this.#redraws = stdout.isTTY && !isForPrograms(format)
+  }
+
+  /** Prints the document with `print`, unless it is the last one. @returns whether a reader is left */
+  async show(document: object, print: (to: Output) => Promise<void>): Promise<'shown' | 'unseen'> {
+    const { stdout, format } = this
+    const now = JSON.stringify(document)
+    if (this.#redraws || now !== this.#last) {
+      // In one write, so that a reader sees no half of it.
+      let text = this.#redraws || this.#last === undefined ? '' : separators[format]
+      const { isTTY, columns } = stdout
+      await print({ isTTY, columns, write: (more) => void (text += more) })
+      if (this.#redraws) stdout.control?.(clearScreen)
+      stdout.write(text)
+      this.#last = now
+    }
+    return stdout.closed ? 'unseen' : 'shown'
+  }
+}
+
+/** ECMA-48: erase the screen, and go to its first place. */
+const clearScreen = '\u001b[2J\u001b[H'
+
+const separators = { text: '\n', wide: '\n', json: '', yaml: '---\n' }
 
 /** Milliseconds. No event says that a process was killed, or how much time has passed. */
 const heartbeat = 10_000
 
+/** Something that changes, and says so. */
+export interface Changing {
+  /** From now on, each change calls the function that it was made with. Rejects once it cannot notice changes any more. */
+  readonly arm: () => Promise<void>
+  readonly close: () => void
+}
+
 /**
- * Shows something again at each change of a file in this directory, until `show` answers that no reader is left. One showing at a time:
- * a change meanwhile shows next. Rejects with the error of `show`, and with the signal's reason.
+ * Shows something again at each change, until `show` answers that no reader is left. One showing at a time: a change meanwhile shows next.
+ * Rejects with the error of `show`, and with the signal's reason.
  */
 export async function showChanges(
-  directory: string,
-  { signal, log }: { readonly signal: AbortSignal; readonly log: Log },
+  follow: (wake: () => void) => Changing,
+  signal: AbortSignal,
   show: () => Promise<'shown' | 'unseen'>,
 ): Promise<void> {
-  const { DirectoryWatch } = await import('../../directory-watch.js')
   let waking = new AbortController()
   const wake = () => waking.abort()
   signal.addEventListener('abort', wake)
-  const watch = new DirectoryWatch(directory, wake, log)
+  const changing = follow(wake)
   try {
     for (;;) {
       waking = new AbortController()
       // Before the look: a change during it wakes the next wait.
-      await watch.arm()
+      await changing.arm()
       if ((await show()) === 'unseen') return
       signal.throwIfAborted()
       await delay(heartbeat, undefined, { signal: waking.signal }).catch(() => undefined)
@@ -30,6 +71,6 @@ export async function showChanges(
     }
   } finally {
     signal.removeEventListener('abort', wake)
-    watch.close()
+    changing.close()
   }
 }
