@@ -42,7 +42,7 @@ const heartbeat = 10_000
 /** Something that changes, and says so. */
 export interface Changing {
   /** From now on, each change calls the function that it was made with. Rejects once it cannot notice changes any more. */
-  readonly arm: () => Promise<void>
+  readonly arm: () => Promise<unknown>
   readonly close: () => void
 }
 
