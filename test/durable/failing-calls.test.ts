@@ -1,12 +1,14 @@
 /*
  * Every call of the scenes marked so fails, with each errno that it can answer. The rules hold all the same, the answer is true of the
- * disk, with the reason that the table of errors has, and the next run completes.
+ * disk, with the reason that the table of errors has, and the next run completes. It completes, too, after the death of a process at any
+ * of its changes, and readers of one target find the old content then, or the new one.
  */
 import t from 'tap'
 import { partsOf } from './calls/judge-answers.js'
 import { faultsOf } from './calls/faults.js'
-import { play, type Played } from './calls/play.js'
+import { diskFor, play, type Played } from './calls/play.js'
 import { differencesOf, viewOf } from './calls/readers.js'
+import type { ModelDisk } from '../crash/model/model-disk.js'
 import { breachOf, ruleNames, shown } from './calls/rules.js'
 import type { Scene } from './calls/scene.js'
 import { scenes } from './calls/scenes.js'
@@ -60,7 +62,40 @@ async function breachesOf(scene: Scene): Promise<{ tried: number; breaches: stri
   return { tried: faults.length, breaches }
 }
 
+/** Where readers of one target must find the old content or the new one, whole: of the symlink form they go through `..data`. */
+function readIn(disk: ModelDisk): Map<string, string> {
+  const view = viewOf(disk)
+  const through = [...view].filter(([path]) => path.includes('/..data'))
+  return through.length > 0 ? new Map(through) : view
+}
+
+const publishesOne = ({ ends = '' }: Scene): boolean => /^(created|replaced|unchanged)$/.test(ends)
+
+async function breachesOfDeaths(scene: Scene): Promise<{ tried: number; breaches: string[] }> {
+  const undisturbed = await play(scene)
+  const disk = await diskFor(scene)
+  const deaths: { disk: ModelDisk; after: string }[] = []
+  disk.changed = (after) => void deaths.push({ disk: disk.fork(), after })
+  await play(scene, { disk })
+  const breaches: string[] = []
+  for (const { disk: end, after } of deaths) {
+    const died = { ...undisturbed, end }
+    const halves = [undisturbed.start, undisturbed.end].map((whole) => differencesOf(readIn(whole), readIn(end)))
+    if (publishesOne(scene) && halves.every((other) => other.length > 0))
+      breaches.push(`killed after ${after}: ${halves.join(' and ')} are neither old nor new`)
+    const breach = await breachOfNextRun(died, undisturbed)
+    if (breach !== undefined) breaches.push(`killed after ${after}: ${breach}`)
+  }
+  return { tried: deaths.length, breaches }
+}
+
 for (const scene of scenes.filter(({ fails }) => fails)) {
+  await t.test(`a process dies at each change of "${scene.name}"`, async (t) => {
+    const { tried, breaches } = await breachesOfDeaths(scene)
+    t.comment(`${tried} deaths`)
+    t.equal(breaches[0], undefined, `${breaches.length} breaches`)
+  })
+
   await t.test(`one call of "${scene.name}" fails`, async (t) => {
     const { tried, breaches } = await breachesOf(scene)
     t.ok(tried > 0, `${tried} calls and errnos`)

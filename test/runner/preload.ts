@@ -2,7 +2,7 @@
  * Loaded before a process of tests, to spare CPU.
  *
  * tap follows every promise through `async_hooks`, so that it can tell to which test an uncaught error belongs. That
- * takes 10 to 30 % of a test's CPU (25 % of static-pods/monitor, 15 % of durable/crashes), and here it tells little: such an error ends
+ * takes 10 to 30 % of a test's CPU (25 % of static-pods/monitor), and here it tells little: such an error ends
  * the process, Node prints it, and the runner has its file fail.
  *
  * A process of tests ends after some seconds: code that V8 optimizes seldom runs long enough to repay it. With thirty times its budget,

@@ -25,7 +25,6 @@ export const longest: Readonly<Record<string, number>> = {
   'test/static-pods/flushes.test.ts': 40,
   'test/e2e/events.test.ts': 30,
   'test/e2e/outage.test.ts': 27,
-  'test/durable/crashes.test.ts': 25,
   'test/e2e/rewind.test.ts': 25,
   'test/agent/hung-disk.test.ts': 30,
   'test/e2e/selected-objects.test.ts': 24,

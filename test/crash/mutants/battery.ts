@@ -114,7 +114,7 @@ export function battery(): Item[] {
       name,
       command: [name.replace(/\.ts$/, '.js')],
       isTest: true,
-      heavy: /\/(crashes|deaths)\.test\.ts$/.test(name),
+      heavy: false,
       hash: hashOf(read(name), ...besides(name)),
     }))
   return [...tests, ...modelItems()].sort((a, b) => Number(a.heavy) - Number(b.heavy))

@@ -1,21 +1,24 @@
 import { seed } from '../../seed.js'
 import type { Call, Fault } from './recorder.js'
 
-/** What a call can answer that the core tells apart; any call can meet a bad disk. */
+/** What a call can answer that the core tells apart, and what a full disk or a full table of descriptors has it answer; any call can meet a bad disk. */
 const codes: Readonly<Record<string, readonly string[]>> = {
-  openPath: ['ENOENT', 'EACCES'],
-  openDirectory: ['ENOENT', 'EXDEV'],
-  openFile: ['ENOENT', 'ELOOP', 'EACCES'],
+  openPath: ['ENOENT', 'EACCES', 'EMFILE'],
+  openDirectory: ['ENOENT', 'EXDEV', 'EMFILE'],
+  openFile: ['ENOENT', 'ELOOP', 'EACCES', 'EMFILE'],
   openAppend: ['ENOENT'],
   openLock: ['EISDIR', 'EROFS'],
-  createFile: ['ENOSPC'],
-  createDirectory: ['EEXIST'],
+  createFile: ['ENOSPC', 'EMFILE'],
+  createDirectory: ['EEXIST', 'ENOSPC'],
   readLink: ['ENOENT', 'EINVAL'],
-  list: ['ENOENT'],
-  write: ['EDQUOT'],
+  list: ['ENOENT', 'EMFILE'],
+  write: ['EDQUOT', 'ENOSPC'],
+  setMode: ['ENOSPC'],
+  sync: ['ENOSPC'],
+  startWriteOut: ['ENOSPC'],
   setLabel: ['EPERM', 'ENOTSUP'],
   setExtendedAttribute: ['ENOSPC', 'ENOTSUP'],
-  rename: ['EINVAL', 'ENOSYS', 'EXDEV', 'ENOENT', 'EEXIST', 'EBUSY'],
+  rename: ['EINVAL', 'ENOSYS', 'EXDEV', 'ENOENT', 'EEXIST', 'EBUSY', 'ENOSPC'],
   removeFile: ['ENOENT', 'EISDIR'],
   removeDirectory: ['ENOENT', 'ENOTEMPTY'],
 }
