@@ -97,6 +97,7 @@ await t.test('the score of an oracle counts what it catches, and what no other o
     seconds: 0,
     cells: trials.map((trial) => ({
       trial,
+      seconds: 0,
       complaint: '',
       words: catching.includes(trial.oracle ?? '') ? ['caught'] : [],
     })),

@@ -11,9 +11,14 @@ import {
   wholeTrials,
 } from './suites.js'
 
+export interface Cell extends TrialResult {
+  readonly trial: Trial
+  readonly seconds: number
+}
+
 export interface Row {
   readonly mutation: Mutation
-  readonly cells: readonly (TrialResult & { readonly trial: Trial })[]
+  readonly cells: readonly Cell[]
   readonly seconds: number
 }
 
@@ -58,12 +63,14 @@ export interface Tried {
   readonly complaints: readonly string[]
 }
 
-/** Each mutation against its suites, until `extent.seconds` are over; `done` with each row, in no order. */
-export async function runMutations(
-  mutations: readonly Mutation[],
-  extent: Extent,
-  done: (row: Row) => void,
-): Promise<Tried> {
+/** Where the results go, in no order: each cell of a row takes up to minutes. */
+export interface Report {
+  readonly cell: (mutation: Mutation, cell: Cell) => void
+  readonly row: (row: Row, rows: readonly Row[]) => void
+}
+
+/** Each mutation against its suites, until `extent.seconds` are over. */
+export async function runMutations(mutations: readonly Mutation[], extent: Extent, report: Report): Promise<Tried> {
   const rows: Row[] = []
   const until = performance.now() + extent.seconds * 1000
   const unmutated = new UnmutatedProgram()
@@ -71,21 +78,27 @@ export async function runMutations(
     await inTurns(mutations, extent.width, async (mutation) => {
       const began = performance.now()
       if (began > until) return
-      const green = extent.extent === 'oracles' ? 'oracles' : 'usual'
-      for (const trial of trialsFor(mutation, { ...extent, extent: green })) await unmutated.try(trial)
+      const ofOracles = extent.extent === 'oracles'
+      if (!ofOracles)
+        for (const trial of trialsFor(mutation, { ...extent, extent: 'usual' })) await unmutated.try(trial)
       const program = makeProgram(editsOf(mutation))
       try {
-        const cells: (TrialResult & { trial: Trial })[] = []
+        const cells: Cell[] = []
         for (const trial of trialsFor(mutation, extent)) {
           // One test of an oracle that has caught it speaks for the others.
           if (trial.oracle && cells.some((cell) => cell.trial.oracle === trial.oracle && cell.words.length > 0))
             continue
+          const asked = performance.now()
           const result = await run(trial, program.directory, patience[extent.extent])
-          cells.push({ ...result, trial })
+          const cell = { ...result, trial, seconds: (performance.now() - asked) / 1000 }
+          cells.push(cell)
+          report.cell(mutation, cell)
+          // Most oracles let most mutations live: they are asked without one only where they complain.
+          if (ofOracles && cell.words.length > 0) await unmutated.try(trial)
         }
         const row = { mutation, cells, seconds: (performance.now() - began) / 1000 }
         rows.push(row)
-        done(row)
+        report.row(row, rows)
       } finally {
         program.remove()
       }

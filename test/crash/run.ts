@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { oracleScores, type Row, runMutations, survivors, table, untried } from './mutation-table.js'
+import { oracleScores, type Report, type Row, runMutations, survivors, table, untried } from './mutation-table.js'
 import { mutations } from './mutations.js'
 import { misfit } from './mutation.js'
 import { makeProgram } from './program.js'
@@ -14,7 +14,8 @@ import { Random } from '../random.js'
  *   --draw-seed N        draws the same order again
  *   --long               the model at full extent; every suite as a whole before every mutation
  *   --matrix             each quick suite before every mutation: what else sees it, beside what must
- *   --oracles            each oracle alone before mutations of what the model disk has: prints how many each catches
+ *   --oracles            each oracle alone before mutations of what the model disk has: prints how many each catches. All of them take
+ *                        hours; with --draw SECONDS a sample
  *   --no-mutations       the model alone
  *   --no-model           the mutations alone
  *   --mutation TEXT      only mutations whose name holds this
@@ -60,6 +61,15 @@ function printRow({ mutation: { name }, cells, seconds }: Row): void {
   console.log(`  ${name} (${seconds.toFixed(1)} s)\n    ${words.join('\n    ')}`)
 }
 
+/** An oracle says nothing for minutes: each answer is printed as it comes, and the scores with each mutation. */
+const ofOracles: Report = {
+  cell: ({ name }, { trial, words, seconds }) => {
+    const what = words.length > 0 ? 'catches it' : 'nothing'
+    console.log(`  ${name}: ${trial.oracle ?? trial.suite}, ${trial.command[0]}: ${what} (${seconds.toFixed(1)} s)`)
+  },
+  row: (_, rows) => console.log(oracleScores(rows)),
+}
+
 function inOrder<T>(all: readonly T[]): readonly T[] {
   return values.draw === 'Infinity' ? all : new Random(Number(values['draw-seed'])).shuffled(all)
 }
@@ -79,12 +89,12 @@ async function mutationTable(): Promise<void> {
   const unfit = chosen.flatMap((mutation) => misfit(mutation) ?? [])
   if (unfit.length > 0) throw new Error(`the core has changed, and these must follow it:\n${unfit.join('\n')}`)
   const { complaints } = state
-  const tried = await runMutations(chosen, extent, printRow)
+  const tried = await runMutations(chosen, extent, values.oracles ? ofOracles : { cell: () => {}, row: printRow })
   const { rows } = tried
   complaints.push(...tried.complaints)
-  console.log(`\n${table(rows)}\n`)
+  if (!values.oracles) console.log(`\n${table(rows)}\n`)
   if (values.oracles) {
-    console.log(oracleScores(rows))
+    console.log(`${rows.length} of ${chosen.length} mutations (--draw-seed ${values['draw-seed']})`)
     for (const complaint of complaints) console.log(`failed: the program without a mutation does not pass ${complaint}`)
     state.green &&= complaints.length === 0
     return

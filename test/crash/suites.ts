@@ -149,7 +149,11 @@ export function oracleTrials(mutation: Mutation): Trial[] {
     (file) => existsSync(join(project, file)) && ![...ofFailures, ...ofRules].includes(file),
   )
   const tests = (oracle: Oracle, files: readonly string[]): Trial[] =>
-    files.map((file) => ({ ...ownTrial(file, false), expects: [], oracle }))
+    files.map((file) => {
+      const trial = ownTrial(file, false)
+      // Its first failure is enough.
+      return { ...trial, env: { ...trial.env, TAP_BAIL: '1' }, expects: [], oracle }
+    })
   const brief = modelTrial('', '', 'brief')
   return [
     ...tests('unit', units),

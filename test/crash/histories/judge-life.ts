@@ -206,11 +206,15 @@ function faultOfAnswer(judged: Judged, answer: Answered): string | undefined {
   const isMoving = call.call === 'pass' || call.call === 'move'
   // While it was under way, another one came: what had been changed until then may have been taken back.
   if (between && changedBetween(before, between.from, () => false, isMoving) !== undefined) return undefined
-  // A batch may have published its other target, or thinned its history; a move's steps before the one that failed stay.
+  const start = settled(judged)
+  const holdsTheSame = (path: string, then: AllFacts): boolean => after.get(path)?.text === then.get(path)?.text
+  // A batch may have published its other target, or thinned its history; a move's steps before the one that failed stay. An old record
+  // that another program puts back in the instant before it is removed goes.
   const except = (path: string): boolean =>
     (call.call === 'batch' && error instanceof DurableWriteError && !error.path.endsWith(`/${path}`)) ||
-    (isMoving && path === call.from && after.get(path)?.text === before.get(path)?.text)
-  const changed = changedBetween(settled(judged), after, except, isMoving)
+    (isMoving && path === call.from && holdsTheSame(path, before)) ||
+    (isDeed(call.disturbed) && disturbsRecords(call, path) && holdsTheSame(path, start))
+  const changed = changedBetween(start, after, except, isMoving)
   return changed === undefined ? undefined : `rejects (${error?.message}), and ${changed}`
 }
 
