@@ -43,13 +43,13 @@ export async function publish(
 
   try {
     // 1. Resolve and lock; 2. recover; 3. unchanged?
-    await each(publications, 'could not resolve the path of', async (publication) => {
+    await each(publications, 'could not read the content of', (publication) =>
+      abortable(publication, signal, () => publication.read()),
+    )
+    await each(going(), 'could not resolve the path of', async (publication) => {
       await publication.site.resolve(parents)
     })
     refuseNested(publications)
-    await each(going(), 'could not read the content of', (publication) =>
-      abortable(publication, signal, () => publication.read()),
-    )
     await each(going(), 'could not open the parent of', (publication) => publication.site.open(publication.options))
     const inOrder = going().sort((a, b) => (a.site.identity < b.site.identity ? -1 : 1))
     refuseSame(inOrder)

@@ -64,7 +64,7 @@ export class Site {
     return `${realParent === '/' ? '' : realParent}/${this.name}`
   }
 
-  /** The real path; of one that does not resolve, what stands in its way: a batch that holds both targets is refused as a whole. */
+  /** The real path; of one that does not resolve, what stands in its way; of one that was not looked for, the path that was asked for. */
   get reached(): string {
     return this.#place ? this.realPath : (this.#stoppedAt ?? this.path)
   }

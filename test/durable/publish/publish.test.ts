@@ -105,7 +105,7 @@ await t.test(
       ['/d/f', '/d/f/new/inside'],
       ['/d/f', '/link/f/inside'],
       ['/link/f', '/d/f/inside'],
-      ['/d/new', '/link/new/inside', { path: '/none' }],
+      ['/d/new', '/d/new/inside', { path: '/none' }],
     ] as const) {
       const told = await publish([file(outer), file(inner, content)]).catch((error: unknown) =>
         error instanceof OverlappingTargets ? [...error.paths].sort() : error,
