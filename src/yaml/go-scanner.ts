@@ -30,7 +30,7 @@ const longestName = 1_024
 export function refuseCharacters(text: string): void {
   const refusals = [
     [refusedCharacter, 'not valid YAML (a control character)'],
-    [otherBreak, 'a character that ends a line to kubelet alone: remove it'],
+    [otherBreak, 'a character that ends a line to Kubernetes alone: remove it'],
     [laterMark, 'a byte order mark inside of the text: remove it'],
   ] as const
   for (const [pattern, problem] of refusals) {
@@ -56,23 +56,32 @@ export function refusePlaces(text: string, document: Yaml.Document.Parsed, parse
       if (node.type !== 'PLAIN') scalars.push(node)
       else if (path.some((outer) => yaml.isCollection(outer) && outer.flow === true)) {
         const isWhole = !splitText.test(text.slice(from, to)) && !(key === 'key' && /^:\S/.test(text.slice(to, to + 2)))
-        if (!isWhole) refuse(from, 'unquoted text inside of brackets that kubelet may split: quote it')
+        if (!isWhole) refuse(from, 'unquoted text inside of brackets that Kubernetes may split: quote it')
       }
     },
   })
+  const [, , end] = document.range
+  const indentations = new Map<Yaml.Scalar, number>()
+  let at = 0
   for (const { index, 0: found } of text.matchAll(tab)) {
     const offset = index + found.length - 1
-    const around = scalars.find(({ range }) => range && range[0] < offset && offset < range[1])
-    if (!around || !isContent(around, index, found, text)) refuse(offset, 'not valid YAML (a tab)')
+    if (offset < document.range[0]) continue
+    if (offset >= end) break
+    while ((scalars[at]?.range?.[1] ?? Infinity) <= offset) at += 1
+    const around = scalars[at]
+    const isIn = around !== undefined && (around.range?.[0] ?? Infinity) < offset
+    if (isIn && (around.type === 'QUOTE_DOUBLE' || around.type === 'QUOTE_SINGLE')) continue
+    const least = around && (indentations.get(around) ?? indentationOf(around, text))
+    if (around && least !== undefined) indentations.set(around, least)
+    const isContent = isIn && index > (around.range?.[0] ?? 0) && found.search(/[^ ]/) >= (least ?? 0)
+    if (!isContent) refuse(offset, 'not valid YAML (a tab)')
   }
 }
 
-/** Whether the tab belongs to the text of a scalar that is not plain; in a block, it must stand behind its indentation. */
-function isContent({ type, range }: Yaml.Scalar, index: number, found: string, text: string): boolean {
-  if (type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE') return true
+/** Spaces before the text of a block: a tab behind them belongs to the text. */
+function indentationOf({ range }: Yaml.Scalar, text: string): number {
   const lines = text.slice(range?.[0], range?.[1]).split('\n').slice(1)
-  const first = lines.find((line) => line.trim() !== '') ?? ''
-  return index > (range?.[0] ?? 0) && found.search(/[^ ]/) >= first.search(/[^ ]/)
+  return (lines.find((line) => line.trim() !== '') ?? '').search(/[^ ]/)
 }
 
 function positionIn(text: string, offset: number): Position {

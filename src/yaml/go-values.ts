@@ -1,5 +1,5 @@
 /*
- * From a parsed YAML document to the values that kubelet decodes: as go.yaml.in/yaml/v2 reads them without knowing their types
+ * From a parsed YAML document to the values that kubelet, kubectl and client-go decode: as go.yaml.in/yaml/v2 reads them without knowing their types
  * (decode.go), and sigs.k8s.io/yaml turns them into JSON.
  */
 import type * as Yaml from 'yaml'
@@ -83,7 +83,7 @@ class Reader {
     if (this.#yaml.isSeq(node)) return this.#inside(node, () => node.items.map((item) => this.value(item as Node)))
     if (!this.#yaml.isScalar(node)) throw this.#error('not valid YAML', node)
     const value = this.#scalar(node)
-    if (value === undefined) throw this.#error('JSON, into which kubelet turns it, has no such number', node)
+    if (value === undefined) throw this.#error('JSON, into which Kubernetes turns it, has no such number', node)
     return value
   }
 

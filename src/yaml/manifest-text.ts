@@ -2,7 +2,8 @@
 import type * as Yaml from 'yaml'
 import { hasExactNumbers, numberFrom } from './exact-number.js'
 import type { PlainValue } from './go-scalars.js'
-import { refuseCharacters, refusePlaces } from './go-scanner.js'
+import { offsetAt, readDocument, type Path } from './go-documents.js'
+import { refuseCharacters } from './go-scanner.js'
 import { readContents } from './go-values.js'
 import { parseText, YamlError, type Position } from './parse.js'
 import { readJson } from './read.js'
@@ -18,7 +19,7 @@ export interface ManifestText {
   readonly positionAt: (path: Path) => Promise<Position>
 }
 
-export type Path = readonly (string | number)[]
+export type { Path }
 
 /** The spaces that Go accepts before JSON (unicode.IsSpace): a byte order mark is none, and makes YAML of it. */
 const startsAsJson = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*\{/
@@ -73,10 +74,7 @@ async function readAsYaml(text: string): Promise<ManifestText> {
   const parsed = await parseText(text, 'manifest')
   const { documents, yaml, positionOf } = parsed
   const [first, ...others] = documents
-  const [error] = first?.errors ?? []
-  if (error) throw new YamlError(`not valid YAML (${error.code})`, positionOf(error.pos[0]))
-  if (first) refusePlaces(text, first, parsed)
-  const { value, repeated } = readContents(first?.contents ?? null, parsed)
+  const { value, repeated } = first ? readDocument(text, first, parsed) : { value: null, repeated: undefined }
   const filled = others.filter(({ contents, errors }) => errors.length > 0 || !isEmpty(yaml, contents))
   if (value === null && filled.length > 0) {
     throw new YamlError('its first YAML document is empty, and kubelet reads no other', { line: 1, column: 1 })
@@ -95,12 +93,4 @@ function jsonWord(word: string): PlainValue {
 
 function isEmpty(yaml: typeof Yaml, contents: Yaml.ParsedNode | null): boolean {
   return contents === null || (yaml.isScalar(contents) && contents.source === '' && contents.type === 'PLAIN')
-}
-
-function offsetAt(yaml: typeof Yaml, document: Yaml.Document.Parsed | undefined, path: Path): number {
-  for (let length = path.length; length > 0; length--) {
-    const node = document?.getIn(path.slice(0, length), true)
-    if (yaml.isNode(node) && node.range) return node.range[0]
-  }
-  return document?.contents?.range[0] ?? 0
 }

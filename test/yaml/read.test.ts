@@ -3,14 +3,21 @@ import fc from 'fast-check'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { YamlError } from '../../src/yaml/parse.js'
+import { readDocuments } from '../../src/yaml/go-documents.js'
 import { readManifestText } from '../../src/yaml/manifest-text.js'
 import { readJson, readYaml } from '../../src/yaml/read.js'
 import { parseTree } from '../../src/yaml/tree.js'
-import type { Dialect } from '../../src/yaml/dialects.js'
 import { holds } from '../property.js'
 
 const canary = 'canary-of-a-secret'
-const every: readonly Dialect[] = ['configuration', 'kubeconfig', 'objects']
+type Read = (text: string) => Promise<readonly { readonly value: unknown }[]>
+
+/** readDocuments reads objects and kubeconfigs. */
+const every: Readonly<Record<string, Read>> = {
+  any: (text) => readYaml(text, 'any'),
+  configuration: (text) => readYaml(text, 'configuration'),
+  Kubernetes: readDocuments,
+}
 
 async function errorOf(work: () => unknown): Promise<YamlError> {
   try {
@@ -23,16 +30,16 @@ async function errorOf(work: () => unknown): Promise<YamlError> {
 }
 
 void t.test('documents come with their places, and those of their items', async (t) => {
-  const [first, second] = await readYaml('a: 1\n---\nitems:\n- x\n- y: 2\n', 'objects')
+  const [first, second] = await readDocuments('a: 1\n---\nitems:\n- x\n- y: 2\n')
   t.strictSame(first?.value, { a: 1 })
   t.strictSame(second?.position, { line: 3, column: 1 })
   t.strictSame(second?.positionAt(['items', 1]), { line: 5, column: 3 })
-  t.equal(second?.positionAt(['items', 7]), undefined)
+  t.strictSame(second?.positionAt(['items', 7]), { line: 4, column: 1 }, 'the holder')
 })
 
 void t.test('an error names its line and its kind, and quotes nothing', async (t) => {
-  for (const dialect of every) {
-    const error = await errorOf(() => readYaml(`a: 1\nb: "${canary}\n`, dialect))
+  for (const [dialect, read] of Object.entries(every)) {
+    const error = await errorOf(() => read(`a: 1\nb: "${canary}\n`))
     t.equal(error.problem, 'not valid YAML (MISSING_CHAR)', dialect)
     t.equal(error.position?.line, 3)
     t.notMatch(error.message, canary)
@@ -42,20 +49,27 @@ void t.test('an error names its line and its kind, and quotes nothing', async (t
 
 void t.test('every dialect refuses aliases without end', async (t) => {
   const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]', 'b: &b [*a,*a,*a,*a,*a,*a,*a,*a]', 'c: &c [*b,*b,*b,*b,*b,*b,*b,*b]']
-  for (const dialect of every) {
-    t.match(await errorOf(() => readYaml('a: *nobody', dialect)), { problem: /an unknown alias/ }, dialect)
-    t.match(await errorOf(() => readYaml('a: &m {b: *m}', dialect)), { problem: /inside the value|unknown alias/ })
-    const text = [...bomb, 'd: [*c,*c,*c,*c]', ''].join('\n')
-    t.match(await errorOf(() => readYaml(text, dialect)), { problem: /or too many aliases/ })
-    t.strictSame((await readYaml('a: &x [1]\nb: *x', dialect))[0]?.value, { a: [1], b: [1] })
+  for (const [dialect, read] of Object.entries(every)) {
+    t.match(await errorOf(() => read('a: *nobody')), { problem: /an unknown alias/ }, dialect)
+    t.match(await errorOf(() => read('a: &m {b: *m}')), { problem: /inside the value|unknown alias/ })
+    const text = [...bomb, 'd: &d [*c,*c,*c,*c]', 'e: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]', ''].join('\n')
+    t.match(await errorOf(() => read(text)), { problem: /or too many aliases/ })
+    t.strictSame((await read('a: &x [1]\nb: *x'))[0]?.value, { a: [1], b: [1] })
   }
 })
 
-void t.test('each dialect reads what its own reader reads', async (t) => {
-  const first = async (text: string, dialect: Dialect) => (await readYaml(text, dialect))[0]?.value
-  t.equal(await first('0644', 'objects'), 644)
-  t.equal(await first('yes', 'objects'), 'yes')
-  t.strictSame(await first('a: &a {x: 1}\nb: {<<: *a}', 'kubeconfig'), { a: { x: 1 }, b: { x: 1 } })
+void t.test('each reader reads what its own program reads', async (t) => {
+  const first = async (text: string, read: Read) => (await read(text))[0]?.value
+  t.equal(await first('0644', (text) => readYaml(text, 'any')), 644)
+  t.equal(await first('0644', readDocuments), 0o644)
+  t.equal(await first('yes', (text) => readYaml(text, 'any')), 'yes')
+  t.equal(await first('yes', readDocuments), true)
+  t.strictSame(await first('a: &a {x: 1}\nb: {<<: *a}', readDocuments), { a: { x: 1 }, b: { x: 1 } })
+  const tabs = 'a: |\n  x:\n  \ty\n---\nb: |\n  \tz\n'
+  t.strictSame(
+    (await readDocuments(tabs)).map(({ value }) => value),
+    [{ a: 'x:\n\ty\n' }, { b: '\tz\n' }],
+  )
 })
 
 void t.test('the reader reads every written YAML text as it was', async (t) => {
@@ -70,31 +84,33 @@ void t.test('the reader reads every written YAML text as it was', async (t) => {
     ),
   })).node
   const property = fc.asyncProperty(tree, async (value) => {
-    const [document] = await readYaml(stringify(value, { aliasDuplicateObjects: false }), 'objects')
+    const [document] = await readYaml(stringify(value, { aliasDuplicateObjects: false }), 'any')
     assert.deepEqual(document?.value, value)
   })
   await holds(t, 'round trip', property)
 })
 
-void t.test('no dialect takes a key twice, and each says where it stands again', async (t) => {
-  for (const dialect of ['any', 'kubeconfig', 'objects'] as const) {
+void t.test('no reader takes a key twice, and each says where it stands again', async (t) => {
+  for (const [dialect, read] of Object.entries({ any: every.any, Kubernetes: every.Kubernetes })) {
     for (const text of [
       'a: 1\nb: {c: 1}\nb: 2\n',
       'a: 1\nb: 1\n"b": {a: 1, a: 2}\n',
       '- 1\n- x\n- {a: 1, b: 2, a: 3}\n',
     ]) {
-      const error = await errorOf(() => readYaml(text, dialect))
-      t.match(error, { problem: 'not valid YAML (DUPLICATE_KEY)', position: { line: 3 } }, dialect)
+      const error = await errorOf(() => read?.(text))
+      t.match(error, { problem: /DUPLICATE_KEY|stands twice/, position: { line: 3 } }, dialect)
     }
-    t.ok(await readYaml('a: {c: 1}\nb: {c: 1}\n', dialect))
+    t.ok(await read?.('a: {c: 1}\nb: {c: 1}\n'))
   }
 })
 
 void t.test('a mebibyte of keys takes no reader three seconds of processor time, beside much else', async (t) => {
   const keys = Array.from({ length: 80_000 }, (_, key) => `k${key}: ""`)
-  const texts = { block: `data:\n  ${keys.join('\n  ')}\n`, flow: `data: {${keys.join(', ')}}\n` }
+  const tabs = `data:\n  a: |\n    x\n${'    \ty\n'.repeat(150_000)}`
+  const texts = { block: `data:\n  ${keys.join('\n  ')}\n`, flow: `data: {${keys.join(', ')}}\n`, tabs }
   const readers: Record<string, (text: string) => Promise<unknown>> = {
-    ...Object.fromEntries((['any', 'kubeconfig', 'objects'] as const).map((dialect) => [dialect, readAs(dialect)])),
+    any: (text) => readYaml(text, 'any'),
+    Kubernetes: readDocuments,
     manifest: readManifestText,
     tree: (text) => parseTree(text, { add: () => undefined }),
   }
@@ -108,5 +124,3 @@ void t.test('a mebibyte of keys takes no reader three seconds of processor time,
     }
   }
 })
-
-const readAs = (dialect: Dialect) => (text: string) => readYaml(text, dialect)

@@ -10,6 +10,7 @@ import type { Environment } from '../connection/proxy.js'
 import { inPod, SERVICE_ACCOUNT, serviceAccountSource } from './service-account.js'
 import { silent } from '../../log.js'
 import type { Obeyed } from '../../trust.js'
+import { decodeYaml } from '../../yaml/decode.js'
 import { KubeconfigError, parseKubeconfig } from './kubeconfig-file.js'
 
 export interface AccessOptions {
@@ -98,6 +99,7 @@ function kubeconfigSource(
           path,
           () => undefined,
           (problem) => new KubeconfigError('', '', problem),
+          decodeYaml,
         ),
       ),
     )

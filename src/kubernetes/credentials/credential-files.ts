@@ -1,6 +1,7 @@
 import { codeOf } from '../../errors.js'
 import { readRegularFile, UnfitFileError } from '../../regular-file.js'
 import type { Log } from '../../log.js'
+import { notText } from '../../yaml/decode.js'
 
 /** Reads a file in its own way. @throws Error that names the path */
 export type ReadFile = (path: string) => Promise<Uint8Array>
@@ -27,12 +28,13 @@ export class CredentialFiles {
     path: string,
     check: (text: string) => string | undefined,
     describe: (problem: string) => Error,
+    decode: (bytes: Uint8Array) => string | undefined = (bytes) => Buffer.from(bytes).toString(),
   ): Promise<string> {
     let problem: string | undefined
     try {
-      const text = this.readOwn ? Buffer.from(await this.readOwn(path)).toString() : await readSmallFile(path)
-      problem = check(text)
-      if (problem === undefined) {
+      const text = decode(await (this.readOwn ?? readSmallFile)(path))
+      problem = text === undefined ? `: ${notText}` : check(text)
+      if (text !== undefined && problem === undefined) {
         if (!this.readOwn) this.#good.set(path, text)
         this.#reported.delete(path)
         return text
@@ -58,10 +60,9 @@ export class CredentialFiles {
 /** Kubeconfigs with inline data of many clusters reach some hundred KiB. */
 const MAX_FILE = 8 * 1024 * 1024
 
-async function readSmallFile(path: string): Promise<string> {
-  const bytes = await readRegularFile(path, MAX_FILE).catch((error: unknown) => {
+async function readSmallFile(path: string): Promise<Uint8Array> {
+  return readRegularFile(path, MAX_FILE).catch((error: unknown) => {
     if (error instanceof UnfitFileError) throw error
     throw new Error(`cannot read ${path} (${codeOf(error) ?? 'unknown'})`)
   })
-  return bytes.toString()
 }

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import type { InvalidInput } from '../../errors.js'
 import { YamlError } from '../../yaml/parse.js'
-import { readJson, readYaml } from '../../yaml/read.js'
+import { readDocuments } from '../../yaml/go-documents.js'
 
 /** A kubeconfig that cannot be used: `FILE: PLACE: PROBLEM`. Retrying helps only once a file has changed. */
 export class KubeconfigError extends Error implements InvalidInput {
@@ -165,17 +165,23 @@ function namedEntries(list: Field, key: string): NamedEntry[] {
   })
 }
 
+/** As client-go loads it: YAML, of which JSON is a part. An empty text is an empty kubeconfig. */
 async function parseText(text: string, file: string): Promise<unknown> {
+  const bare = text.replace(/^\ufeff/, '')
   try {
-    if (text.trimStart().startsWith('{')) return readJson(text)
-    const [document, second] = await readYaml(text, 'kubeconfig')
-    if (second) throw new YamlError('it holds several documents, but may hold only one', second.position)
+    const [document, ...others] = await readDocuments(bare)
+    const second = others.find(({ value }) => value !== null)
+    if (second) {
+      throw new YamlError(
+        'it holds several documents, of which Kubernetes reads only the first: keep one',
+        second.position,
+      )
+    }
     return document?.value
   } catch (error) {
+    if (error instanceof RangeError) throw new KubeconfigError(file, '', 'it is nested too deeply')
     if (!(error instanceof YamlError)) throw error
-    const { problem } = error
-    // Where JSON breaks, some versions of Node do not say.
-    const position = text.trimStart().startsWith('{') ? undefined : error.position
+    const { problem, position } = error
     throw new KubeconfigError(
       position === undefined ? file : `${file}:${position.line}:${position.column}`,
       '',

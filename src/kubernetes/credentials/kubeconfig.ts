@@ -43,7 +43,8 @@ export function resolveContext(files: readonly KubeconfigFile[], asked: string |
     context: name,
     namespace: context.entry.get('namespace').text(),
     cluster: readCluster(referenced(context, 'cluster', clusters)),
-    user: readUser(referenced(context, 'user', users)),
+    // client-go takes a context without a user for an anonymous one.
+    user: context.entry.get('user').present ? readUser(referenced(context, 'user', users)) : anonymous,
   }
 }
 
@@ -134,6 +135,14 @@ interface UserSettings {
   readonly exec: ExecSettings | undefined
   /** Impersonate-… headers. */
   readonly impersonation: Readonly<Record<string, string | readonly string[]>>
+}
+
+const anonymous: UserSettings = {
+  certificate: undefined,
+  token: undefined,
+  basic: undefined,
+  exec: undefined,
+  impersonation: {},
 }
 
 /** Throws KubeconfigError with the field's place (rules: client-go/tools/clientcmd/validation.go). */

@@ -1,5 +1,6 @@
 /** From the text of a file to its documents, with places for messages. */
-import { readJson, readYaml } from '../../yaml/read.js'
+import { readDocuments } from '../../yaml/go-documents.js'
+import { readJson } from '../../yaml/read.js'
 import { YamlError, type Position } from '../../yaml/parse.js'
 import { FileError } from './error.js'
 
@@ -16,9 +17,12 @@ export interface ParsedDocument {
  * @throws FileError with file, line and kind of error
  */
 export async function parseDocuments(name: string, text: string): Promise<ParsedDocument[]> {
+  // A byte order mark is no part of JSON.
+  const bare = text.replace(/^\ufeff/, '')
   try {
-    return name.endsWith('.json') ? parseJson(name, text) : await parseYaml(name, text)
+    return name.endsWith('.json') ? parseJson(name, bare) : await parseYaml(name, bare)
   } catch (error) {
+    if (error instanceof RangeError) throw new FileError(`${name}: it is nested too deeply`)
     if (!(error instanceof YamlError)) throw error
     throw new FileError(`${placeAt(name, error.position)}: ${error.problem}`)
   }
@@ -34,12 +38,12 @@ function parseJson(name: string, text: string): ParsedDocument[] {
 }
 
 async function parseYaml(name: string, text: string): Promise<ParsedDocument[]> {
-  const documents = await readYaml(text, 'objects')
+  const documents = await readDocuments(text)
   return documents
     .filter(({ value }) => value !== null)
     .map(({ value, position, positionAt }) => ({
       value,
       place: placeAt(name, position),
-      itemPlace: (index) => placeAt(name, positionAt(['items', index]) ?? position),
+      itemPlace: (index) => placeAt(name, positionAt(['items', index])),
     }))
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { decodeYaml, notText } from '../../yaml/decode.js'
 import { parseDocuments } from './documents.js'
 import { FileError, fileError } from './error.js'
 import { stampFrom, versionOf, type Stamp } from './directory-scan.js'
@@ -27,7 +28,8 @@ export async function readObjectFile(
     throw fileError(name, error)
   })
   if (bytes === undefined) return undefined
-  const text = decodeText(name, bytes)
+  const text = decodeYaml(bytes)
+  if (text === undefined) throw new FileError(`${name}: ${notText}`)
   // A file that a power cut has left, or that is about to be written.
   if (text.trim() === '') throw new FileError(`${name}: it is empty`)
   const documents = await parseDocuments(name, text)
@@ -51,13 +53,5 @@ async function readStamped(path: string, stamp: Stamp): Promise<Buffer | undefin
     return (await matches()) ? bytes : undefined
   } finally {
     await file.close()
-  }
-}
-
-function decodeText(name: string, bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new FileError(`${name}: not UTF-8 text`)
   }
 }

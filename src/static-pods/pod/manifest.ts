@@ -3,6 +3,7 @@ import { messageOf } from '../../errors.js'
 import { withTextAt } from '../../yaml/edit.js'
 import { encodeJson } from '../../yaml/exact-number.js'
 import { readManifestText, type ManifestText } from '../../yaml/manifest-text.js'
+import { decodeYaml, notText } from '../../yaml/decode.js'
 import { YamlError } from '../../yaml/parse.js'
 import { findApiReference } from './api-references.js'
 import { InvalidInput } from '../failure.js'
@@ -31,7 +32,8 @@ export interface Manifest {
  * @throws InvalidInput unless the text is one whole Pod; the message quotes nothing of the text
  */
 export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
-  const source = decode(bytes, place)
+  const source = decodeYaml(bytes)
+  if (source === undefined) throw new InvalidInput(`${place}: ${notText}`)
   const text = await readText(source, place)
   const { value, positionAt } = text
   const pod = asMap(value)
@@ -69,22 +71,6 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
 }
 
 const refused = 'kubelet would refuse the pod'
-
-/**
- * The text of a file. A byte order mark stays: it decides whether kubelet takes the text for JSON.
- * @throws InvalidInput
- */
-function decode(bytes: Uint8Array, place: string): string {
-  const [first, second] = bytes
-  const isBig = first === 0xfe && second === 0xff
-  const encoding = isBig || (first === 0xff && second === 0xfe) ? 'utf-16le' : 'utf-8'
-  try {
-    const inOrder = isBig ? Buffer.from(bytes).swap16() : bytes
-    return new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(inOrder)
-  } catch {
-    throw new InvalidInput(`${place}: it is not UTF-8 text, nor UTF-16 with a byte order mark`)
-  }
-}
 
 /** @throws InvalidInput */
 async function readText(source: string, place: string): Promise<ManifestText> {

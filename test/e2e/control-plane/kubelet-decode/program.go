@@ -10,12 +10,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -90,7 +92,7 @@ func showFiles(directory string, read func(string) (any, error)) {
 
 // As kubectl and kubelet load it (clientcmd.ClientConfigLoadingRules), but for the settings of flags.
 func readKubeconfig(path string) (any, error) {
-	loaded, err := clientcmd.LoadFromFile(path)
+	loaded, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}).Load()
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +102,17 @@ func readKubeconfig(path string) (any, error) {
 		return nil, err
 	}
 	return map[string]any{
-		"server": settings.Host, "token": settings.BearerToken, "ca": settings.CAData, "certificate": settings.CertData,
+		"server": settings.Host, "serverName": settings.ServerName, "insecure": settings.Insecure,
+		"token": settings.BearerToken, "tokenFile": settings.BearerTokenFile,
+		"username": settings.Username, "password": settings.Password,
+		"ca": string(settings.CAData), "caFile": settings.CAFile,
+		"certificate": string(settings.CertData), "certificateFile": settings.CertFile,
+		"key": string(settings.KeyData), "keyFile": settings.KeyFile,
+		"impersonated": settings.Impersonate.UserName, "hasExec": settings.ExecProvider != nil,
 	}, nil
 }
 
-// As kubectl reads what it applies (cli-runtime's StreamVisitor), and then the types of the objects.
+// As kubectl reads what it applies (cli-runtime's StreamVisitor), and then the types of the objects. Other kinds are passed over.
 func readObjects(path string) (any, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -123,12 +131,66 @@ func readObjects(path string) (any, error) {
 		if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
 			continue
 		}
-		object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), raw.Raw)
-		if err != nil {
+		if objects, err = appendObjects(objects, raw.Raw); err != nil {
 			return nil, err
 		}
-		objects = append(objects, object)
 	}
+}
+
+func appendObjects(objects []any, raw []byte) ([]any, error) {
+	decoded, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), raw)
+	if runtime.IsNotRegisteredError(err) {
+		return objects, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch object := decoded.(type) {
+	case *v1.List:
+		for _, item := range object.Items {
+			if objects, err = appendObjects(objects, item.Raw); err != nil {
+				return nil, err
+			}
+		}
+	case *v1.SecretList:
+		for _, item := range object.Items {
+			objects = appendSecret(objects, &item)
+		}
+	case *v1.ConfigMapList:
+		for _, item := range object.Items {
+			objects = appendConfigMap(objects, &item)
+		}
+	case *v1.Secret:
+		objects = appendSecret(objects, object)
+	case *v1.ConfigMap:
+		objects = appendConfigMap(objects, object)
+	}
+	return objects, nil
+}
+
+func described(kind string, object *metav1.ObjectMeta, data map[string][]byte) map[string]any {
+	return map[string]any{
+		"kind": kind, "namespace": object.Namespace, "name": object.Name, "labels": object.Labels, "data": data,
+	}
+}
+
+// The API server writes stringData over data (pkg/apis/core/v1, Convert_v1_Secret_To_core_Secret).
+func appendSecret(objects []any, secret *v1.Secret) []any {
+	data := map[string][]byte{}
+	maps.Copy(data, secret.Data)
+	for key, text := range secret.StringData {
+		data[key] = []byte(text)
+	}
+	return append(objects, described("Secret", &secret.ObjectMeta, data))
+}
+
+func appendConfigMap(objects []any, object *v1.ConfigMap) []any {
+	data := map[string][]byte{}
+	maps.Copy(data, object.BinaryData)
+	for key, text := range object.Data {
+		data[key] = []byte(text)
+	}
+	return append(objects, described("ConfigMap", &object.ObjectMeta, data))
 }
 
 func main() {
