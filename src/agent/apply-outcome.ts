@@ -53,6 +53,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   if (change === 'unchanged') await recordVersions(state, objects, log)
   else state.recordedObjects = state.objects
   state.certificates = certificates
+  state.emptied = outcome.warnings.flatMap(({ emptied }) => emptied ?? [])
   state.unproven = outcome.unproven
   return changes
 }

@@ -3,7 +3,8 @@ import { compareResourceVersions } from '../objects/resource-version.js'
 import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration, Limits } from '../config/types.js'
 import { render } from '../directories/render.js'
-import type { KeptObject, Rendering, Unrendered } from '../directories/types.js'
+import { certificateBlocks } from '../directories/certificates.js'
+import type { Finding, KeptObject, Rendering, Unrendered } from '../directories/types.js'
 import { readPublication, readPublishedFiles, adoption } from '../durable/index.js'
 import type { DirectoryPublicationOptions } from '../durable/publish/index.js'
 import { keyPairProblemAmong } from '../directories/key-pairs.js'
@@ -92,16 +93,48 @@ export class PassObjects {
 }
 
 /**
- * The content that the directory must hold by the source's present state. Rejects where it cannot read the kept files from the disk, and
+ * The content that the directory must hold by the source's present state. `emptied`: files that the last pass warned of. Rejects where it cannot read the kept files from the disk, and
  * with the signal's reason.
  */
-export async function renderFrom(configured: DirectoryConfiguration, objects: PassObjects): Promise<Rendering> {
+export async function renderFrom(
+  configured: DirectoryConfiguration,
+  objects: PassObjects,
+  emptied: readonly string[] = [],
+): Promise<Rendering> {
   const configuration = objects.expand(configured)
   const unrendered = await objects.load(configuration)
   if (unrendered !== undefined) return unrendered
   const latest = withinLimits(objects.latest, configuration.limits)
   const kept = await keptObjects(configuration, latest)
-  return render(configuration, latest, (reference) => kept.get(objectName(reference)))
+  const rendering = render(configuration, latest, (reference) => kept.get(objectName(reference)))
+  if (!rendering.ready || !configuration.validate.includes('certificates')) return rendering
+  const warnings = await emptiedFindings(configuration.path, rendering.files, emptied)
+  // Dates first: they decide whether a comparison leads to another pass.
+  return { ...rendering, warnings: [...rendering.warnings, ...warnings] }
+}
+
+/** A CA that was there is empty now: of a new issuer, that is right; of a bundle, consumers then trust nothing. */
+async function emptiedFindings(
+  target: string,
+  files: Readonly<Record<string, { readonly content: Uint8Array }>>,
+  emptied: readonly string[],
+): Promise<Finding[]> {
+  const empty = Object.keys(files).filter(
+    (path) =>
+      Buffer.from(files[path]?.content ?? [])
+        .toString()
+        .trim() === '',
+  )
+  if (empty.length === 0) return []
+  const findings: Finding[] = []
+  for (const path of empty) {
+    const published = emptied.includes(path) ? {} : await readPublishedFiles(target, [path]).catch(() => ({}))
+    const held = Object.values(published).some(({ content }) => certificateBlocks(content).length > 0)
+    if (!held && !emptied.includes(path)) continue
+    const message = `${path} held certificates, and is empty now: holdfast publishes it so; validate: [bundle: KEY] refuses it`
+    findings.push({ reason: 'CertificateInvalid', message, emptied: path })
+  }
+  return findings
 }
 
 /** An object with more keys than the directory reads is unknown to it, as one is that cannot be decoded. */

@@ -129,6 +129,8 @@ export class DirectoryState {
   /** Keys of hooks that are still to run for `digest`. */
   pendingHooks: readonly string[] = []
   certificates: readonly CertificateDate[] = []
+  /** Published files that held certificates before, and are empty. */
+  emptied: readonly string[] = []
   /** Its file system proves no durability, as the last successful pass found; undefined: there was none. */
   unproven: boolean | undefined
   /** When the source last confirmed the published versions as the newest. */

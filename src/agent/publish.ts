@@ -29,6 +29,8 @@ interface PublishOptions {
   readonly log: Log
   /** What `beforePublish` of a directory has rejected and need not look at again. */
   rejection(path: string): Rejection | undefined
+  /** Files that held certificates before, and are published empty: the last pass warned of them. */
+  emptied?(path: string): readonly string[]
   /** Called with the seconds that the barriers and what lies between them took. */
   barrier(seconds: number): void
   readonly examining?: Examining | undefined
@@ -142,7 +144,7 @@ async function publishTogether(
 async function renderFor(
   configuration: DirectoryConfiguration,
   objects: PassObjects,
-  { source, signal }: Pick<PublishOptions, 'source' | 'signal'>,
+  { source, signal, emptied }: Pick<PublishOptions, 'source' | 'signal' | 'emptied'>,
 ): Promise<Rendering | Outcome> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   for (;;) {
@@ -155,7 +157,7 @@ async function renderFor(
     }
     try {
       const expanded = expand(configuration, latest)
-      const rendering = await renderFrom(configuration, objects)
+      const rendering = await renderFrom(configuration, objects, emptied?.(configuration.path))
       // An object that came or went meanwhile was not rendered, or is not followed any more.
       if (expand(configuration, latest) === expanded) return rendering
     } catch (error) {

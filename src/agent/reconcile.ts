@@ -77,6 +77,7 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
       ...options,
       requireProven: options.requireProven(),
       rejection: (path) => rejections.get(path),
+      emptied: (path) => due.find(({ state }) => state.path === path)?.state.emptied ?? [],
       barrier: (seconds) => options.metrics.barrier(seconds),
     },
   )

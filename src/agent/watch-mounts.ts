@@ -4,7 +4,7 @@ import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 
 /** Milliseconds in which several changes of the mounts count as one: a pod that starts makes dozens. */
-const quiet = 500
+const quiet = 1_000
 
 /**
  * Notices when another mount covers a directory than before, or none any more: no inotify watch tells that. The kernel says when the mounts

@@ -11,7 +11,7 @@ import type { PathContext } from './paths.js'
 import { publishForms, type PublishForm } from './publish-form.js'
 import { targetPath } from './target-path.js'
 import type { DirectoryConfiguration } from './types.js'
-import { validations } from './validation.js'
+import { validation, type Validation } from './validation.js'
 import { booleanOr, integer, listOf, made, oneOf } from './value-types.js'
 import type { Value } from './value.js'
 
@@ -20,6 +20,10 @@ export interface DirectoryContext extends PathContext, NamespaceDefault {}
 
 /** Each of them is a copy of private keys. */
 const longestHistory = 100
+
+function eachOnce(validations: readonly Validation[]): readonly Validation[] {
+  return [...new Map(validations.map((one) => [JSON.stringify(one), one])).values()]
+}
 
 const fields = {
   path: {
@@ -116,9 +120,9 @@ const fields = {
       'what its objects may cost: beyond it, nothing of the directory is published; default: `{ keys: 4096, files: 16384, bytes: 64Mi }`',
   },
   validate: {
-    type: made(listOf(oneOf(validations), { mayBeEmpty: true }), (words) => [...new Set(words)]),
+    type: made(listOf(validation, { mayBeEmpty: true }), eachOnce),
     description:
-      'certificates: a Secret with `tls.crt` or `tls.key` must hold both, they must parse and match, and every CERTIFICATE block must parse',
+      'certificates: a Secret with `tls.crt` or `tls.key` must hold both, they must parse and match, every CERTIFICATE block must parse, and a file that held certificates and is empty now makes a warning; `bundle: KEY`: each file, and each part of a `combine`, of this key must hold at least one certificate, in PEM, and every certificate must parse',
     default: [],
   },
   beforePublish: {

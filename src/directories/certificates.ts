@@ -50,6 +50,14 @@ export function leafCertificate(content: Uint8Array): X509Certificate | string {
   return certificate ?? `does not parse: the certificate at line ${line}: ${problem}`
 }
 
+/** Why a file is no bundle of certificates: it has none, or one that does not parse; undefined: it is one. */
+export function bundleProblem(content: Uint8Array): string | undefined {
+  const first = leafCertificate(content)
+  if (typeof first === 'string') return first
+  const faulty = certificateBlocks(content).find(({ problem }) => problem !== undefined)
+  return faulty && `does not parse: the certificate at line ${faulty.line}: ${faulty.problem ?? ''}`
+}
+
 /** The first private key, as Go's tls.X509KeyPair chooses it, or why there is none. */
 export function privateKey(content: Uint8Array): KeyObject | string {
   const problem = notPem(content, 'openssl pkey -inform DER')

@@ -13,6 +13,14 @@ export interface DraftFile extends RenderedFile {
   readonly reference: ObjectReference | undefined
   /** It is published already: a check that finds something in it has no news. */
   readonly kept: boolean
+  /** The keys that it was made of, in order; a kept file has none. */
+  readonly parts?: readonly DraftPart[]
+}
+
+export interface DraftPart {
+  readonly reference: ObjectReference
+  readonly key: string
+  readonly bytes: Uint8Array
 }
 
 interface DraftObject {

@@ -7,8 +7,10 @@ import { objectName } from '../object-name.js'
 import type { CombinedContent } from '../config/types.js'
 import type { KubernetesObject } from '../objects/types.js'
 import { missingKey, type Availability } from './availability.js'
-import type { Draft } from './draft.js'
+import type { Draft, DraftFile } from './draft.js'
 import type { Finding } from './types.js'
+
+const none = new Uint8Array()
 
 type Part =
   | { readonly state: 'here'; readonly object: KubernetesObject; readonly bytes: Uint8Array }
@@ -26,7 +28,12 @@ export function renderCombined(
   const lacking = parts.filter((part) => part.state !== 'here')
   if (lacking.length === 0) {
     const here = parts.filter((part) => part.state === 'here')
-    add(draft, content, available, { content: joined(here.map(({ bytes }) => bytes)), kept: false })
+    const made = content.from.map(({ reference, key }, index) => ({
+      reference,
+      key,
+      bytes: here[index]?.bytes ?? none,
+    }))
+    add(draft, content, available, { content: joined(made.map(({ bytes }) => bytes)), kept: false, parts: made })
     return
   }
   const has = (state: Part['state']) => lacking.some((part) => part.state === state)
@@ -76,7 +83,7 @@ function add(
   draft: Draft,
   { path, place, from, mode }: CombinedContent,
   available: readonly Availability[],
-  file: { content: Uint8Array; kept: boolean },
+  file: Pick<DraftFile, 'content' | 'kept' | 'parts'>,
 ): void {
   const [first] = from
   if (first === undefined) return

@@ -39,7 +39,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
   draft.record(reference, object)
   const add = (key: string, bytes: Uint8Array, path: string, mode: number | undefined) => {
     const origin = `${content.place}, ${objectName(reference)}, key ${key}`
-    const file = { content: bytes, origin, reference, kept: false }
+    const file = { content: bytes, origin, reference, kept: false, parts: [{ reference, key, bytes }] }
     draft.add(path, mode === undefined ? file : { ...file, mode }, reference)
     draft.record(reference, object, { path })
   }

@@ -12,7 +12,7 @@ import { renderCombined } from './render-combined.js'
 import { renderObject } from './render-object.js'
 import { renderSelection } from './render-selection.js'
 import type { CertificateDate, Finding, KeptObject, RenderedFile, Rendering } from './types.js'
-import { certificateDate, dateFindings, validations } from './validate.js'
+import { certificateDate, checkBundles, dateFindings, validations } from './validate.js'
 
 /**
  * Renders a directory whose selections are expanded. `latest`: the source's answer, undefined before its first. `kept`: the published
@@ -58,9 +58,13 @@ function membersOf({ place }: SelectedContent, { contents }: DirectoryConfigurat
 }
 
 function finish(directory: DirectoryConfiguration, draft: Draft, known: readonly Availability[], now: Date): Rendering {
-  const rules = directory.validate.map((validation) => validations[validation])
+  const rules = directory.validate.flatMap((validation) =>
+    typeof validation === 'string' ? [validations[validation]] : [],
+  )
   const secrets = presentSecrets(known)
   const findings: Finding[] = rules.flatMap((rule) => secrets.flatMap((object) => rule.secret(object)))
+  const parts = [...draft.files.values()].flatMap(({ parts = [] }) => parts)
+  findings.push(...checkBundles(directory, parts, known.length > 0 && known.every(({ state }) => state === 'present')))
   const certificates: CertificateDate[] = []
   // Without a prototype: `__proto__` is a key that the API allows.
   const files = Object.create(null) as Record<string, RenderedFile>

@@ -9,6 +9,8 @@ export interface Finding {
   readonly reference?: ObjectReference
   /** A mistake of this node's configuration of its source, such as an unknown context. */
   readonly misconfigured?: true
+  /** The file that held certificates and is empty now. */
+  readonly emptied?: string
 }
 
 export interface RenderedFile {

@@ -1,8 +1,9 @@
 /** Whether rendered files may be published, and how long their certificates are valid. Messages never hold content. */
 import { objectName } from '../object-name.js'
 import type { KubernetesObject, ObjectReference } from '../objects/types.js'
-import { leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
-import type { Validation } from '../config/types.js'
+import { bundleProblem, leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
+import type { DirectoryConfiguration, Validation } from '../config/types.js'
+import type { DraftPart } from './draft.js'
 import type { CertificateDate, Finding } from './types.js'
 
 interface RenderedBlocks {
@@ -24,7 +25,7 @@ interface ValidationRule {
 }
 
 /** The rule behind each word of `validate`. */
-export const validations: Readonly<Record<Validation, ValidationRule>> = {
+export const validations: Readonly<Record<Extract<Validation, string>, ValidationRule>> = {
   certificates: { secret: checkSecret, file: ({ path, blocks, ...from }) => checkBlocks(path, blocks, from) },
 }
 
@@ -73,6 +74,32 @@ function checkBlocks(
           },
         ],
   )
+}
+
+/**
+ * `validate: [bundle: KEY]` for the parts of all files: each that comes from this key must hold at least one certificate, and none that
+ * does not parse. `isWhole`: all of the directory's objects are here, so that a key which none of them has is a mistake.
+ */
+export function checkBundles(
+  directory: DirectoryConfiguration,
+  parts: readonly DraftPart[],
+  isWhole: boolean,
+): Finding[] {
+  return directory.validate.flatMap((validation): Finding[] => {
+    if (typeof validation === 'string') return []
+    const { bundle } = validation
+    const own = parts.filter(({ key }) => key === bundle)
+    if (own.length === 0 && isWhole) {
+      const message = `no file of it comes from a key ${bundle}, which validate asks for as a bundle`
+      return [{ reason: 'CertificateInvalid', message }]
+    }
+    return own.flatMap(({ reference, bytes }): Finding[] => {
+      const problem = bundleProblem(bytes)
+      if (problem === undefined) return []
+      const message = `${objectName(reference)}: ${bundle} ${problem}; validate asks for a bundle of certificates in it`
+      return [{ reason: 'CertificateInvalid', message, reference }]
+    })
+  })
 }
 
 /** When the certificates of a file start and cease to be valid; undefined where none of its blocks parses. */

@@ -9,6 +9,7 @@ import { noEvents, openEvents } from '../../src/agent/report/agent-events.js'
 import { noMetrics, type Metrics } from '../../src/agent/report/report-metrics.js'
 import { silent } from '../../src/log.js'
 import type { ObjectReference } from '../../src/objects/types.js'
+import { makeCertificate, makeKey } from '../directories/make-certificates.js'
 import { directoryOf, present, secret, whole } from '../directories/objects.js'
 import { json } from '../kubernetes/connection/api-server.js'
 import { start } from '../kubernetes/connection/connected.js'
@@ -29,6 +30,8 @@ class Scene {
   readonly lines: { readonly level: string; readonly reason?: string; readonly message: string }[] = []
   readonly outcomes: string[] = []
   readonly floors: string[] = []
+  /** The keys of each Secret. */
+  data: (name: string) => Readonly<Record<string, string>> = (name) => ({ key: name })
   /** Called when a pass reads an object. */
   asked: (name: string) => void = () => {}
 
@@ -57,9 +60,9 @@ class Scene {
       source: {
         latest: ({ name }) => {
           this.asked(name)
-          return present(secret(name), { key: name })[1]
+          return present(secret(name), this.data(name))[1]
         },
-        load: ({ name }) => Promise.resolve(present(secret(name), { key: name })[1]),
+        load: ({ name }) => Promise.resolve(present(secret(name), this.data(name))[1]),
         published: ({ name }) => void this.floors.push(name),
       },
       state: (operation) => this.states.byOperation(operation),
@@ -291,4 +294,31 @@ await t.test('a publication reaches the API server as events, without a cluster'
     },
   })
   t.notMatch(JSON.stringify(running.requests), canary)
+})
+
+await t.test('a CA that held certificates and is empty now is a warning until it holds some again', async (t) => {
+  const scene = new Scene(t, ['bundle', 'issuer'])
+  const [bundle, issuer] = [...scene.states]
+  if (bundle === undefined || issuer === undefined) throw new Error('two directories')
+  for (const state of scene.states) state.configuration = { ...state.configuration, validate: ['certificates'] }
+  const certificate = makeCertificate(makeKey())
+  let authority = certificate
+  scene.data = (name) => ({ 'ca.crt': name === 'bundle' ? authority : '' })
+  await scene.pass('start')
+  t.match([bundle.published, issuer.published], [{ reason: 'Published' }, { reason: 'Published' }])
+  authority = '\n'
+  const message = /ca\.crt held certificates, and is empty now/
+  const warned = () =>
+    scene.lines.filter(({ level, reason }) => level === 'warn' && reason === 'CertificateInvalid').length
+  for (const changes of [1, 2]) {
+    await scene.pass('news')
+    t.match(bundle.published, { status: 'True', reason: 'CertificateInvalid', message })
+    t.equal(warned(), changes)
+  }
+  t.match(issuer.published, { reason: 'Published' }, 'an issuer that is rightly empty from the start')
+  t.equal(readFileSync(join(bundle.path, 'ca.crt'), 'utf8'), '\n', 'it is published')
+  authority = certificate
+  await scene.pass('news')
+  t.match(bundle.published, { status: 'True', reason: 'Published' })
+  t.equal(warned(), 2)
 })

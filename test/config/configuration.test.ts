@@ -185,6 +185,7 @@ await t.test('the configuration accepts anchors, modes, names and other sound fo
     ['names with dots', 'secret: other', 'secret: a.b-c.d'],
     ['no hooks, in so many words', '- signal: { name: SIGHUP, pidFile: /run/x.pid }', '[]'],
     ['no validation, in so many words', 'mode: "0755"', 'validate: []'],
+    ['bundles', 'mode: "0755"', 'validate: [bundle: ca.crt, certificates, { bundle: other.crt }]'],
     ['a document mark', 'apiVersion', '---\napiVersion'],
     ['YAML 1.2 by its directive', 'apiVersion', '%YAML 1.2\n---\napiVersion'],
     ['a target that begins like another', './second', '/srv/certs-2'],
@@ -197,6 +198,12 @@ await t.test('the configuration accepts anchors, modes, names and other sound fo
     t.ok(sound.includes(was), what)
     t.equal(await problemsOf(sound.replace(was, is)), 'none', what)
   }
+  const bundles = sound.replace(
+    'mode: "0755"',
+    'validate: [bundle: ca.crt, certificates, certificates, { bundle: ca.crt }]',
+  )
+  const [first] = (await parseConfiguration(bundles, file)).directories
+  t.same(first?.validate, [{ bundle: 'ca.crt' }, 'certificates'], 'each of them once')
   const json = JSON.stringify({
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'AgentConfiguration',

@@ -158,7 +158,7 @@ export const samples: readonly { readonly [name: string]: Data }[] = [
   { debounce: { quiet: '1s', atMost: '10s' }, minInterval: '1m', hookInterval: '0s' },
   { limits: { keys: 1, files: 1, bytes: '1Ki' } },
   { limits: { bytes: '64Mi' } },
-  { path: '/srv/x', validate: ['certificates'] },
+  { path: '/srv/x', validate: ['certificates', { bundle: 'ca.crt' }] },
   { contents: [{ secret: 'a/b', into: 'x', optional: true, items: [{ key: 'k', path: 'p', mode: '0644' }] }] },
   { contents: [{ combine: 'x/y', from: [{ configMap: 'b', key: 'k' }], mode: '0644', optional: true }] },
   { contents: [{ configMap: 'b' }] },

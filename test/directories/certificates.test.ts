@@ -199,3 +199,70 @@ await t.test('a bad block of a combined file is the fault of the object that gav
   t.same(faultOf([b, 'ca.crt'], [a, 'ca.crt']), [undefined], 'it cannot be reported which')
   t.end()
 })
+
+await t.test('validate: bundle refuses a key without a certificate, in its words', (t) => {
+  const validate = [{ bundle: 'ca.crt' }]
+  const said = (content: string | Uint8Array): readonly string[] => {
+    const rendering = render(
+      directoryOf([whole(b)], { validate }),
+      lookup([present(b, { 'ca.crt': content, other: '' })]),
+      () => undefined,
+      now,
+    )
+    if (rendering.ready) return []
+    for (const { reason, reference } of rendering.findings)
+      t.match({ reason, reference }, { reason: 'CertificateInvalid', reference: b })
+    return rendering.findings.map(({ message }) =>
+      message.replace('; validate asks for a bundle of certificates in it', ''),
+    )
+  }
+  t.same(said(certificate), [])
+  t.same(said(`# of the cluster\n${certificate}${other}`), [], 'words between are no block')
+  const rows: [string | Uint8Array, string][] = [
+    ['', 'is empty'],
+    ['\n', 'holds no PEM block'],
+    ['<html><body>Sign in</body></html>', 'holds no PEM block'],
+    [toDer(certificate), 'is DER, not PEM: convert it with openssl x509 -inform DER'],
+    [key, 'holds no certificate, only PRIVATE KEY'],
+    [certificate.slice(0, 200), 'does not parse: the certificate at line 1: it is cut short: it has no END line'],
+    [
+      `${certificate} ${other}`,
+      `does not parse: the certificate at line ${certificate.split('\n').length}: its BEGIN line is indented: OpenSSL and Go read nothing of it`,
+    ],
+  ]
+  for (const [content, problem] of rows) t.same(said(content), [`ConfigMap ns/b: ca.crt ${problem}`], problem)
+  t.end()
+})
+
+await t.test('validate: bundle looks at each part of a combined file, and at published keys alone', (t) => {
+  const validate = [{ bundle: 'ca.crt' }]
+  const c = configMap('c')
+  const messages = (
+    contents: Parameters<typeof directoryOf>[0],
+    ...objects: ReturnType<typeof present>[]
+  ): readonly string[] => {
+    const rendering = render(directoryOf(contents, { validate }), lookup(objects), () => undefined, now)
+    return rendering.ready ? [] : rendering.findings.map(({ message }) => message)
+  }
+  const both = combine('all.pem', [
+    [b, 'ca.crt'],
+    [c, 'ca.crt'],
+  ])
+  t.same(messages([both], present(b, { 'ca.crt': certificate }), present(c, { 'ca.crt': other })), [])
+  t.match(messages([both], present(b, { 'ca.crt': certificate }), present(c, { 'ca.crt': '' })), [
+    /^ConfigMap ns\/c: ca\.crt is empty;/,
+  ])
+  const items = [{ key: 'tls.crt', path: 'ca.crt', mode: undefined }]
+  const issuer = present(a, { 'tls.crt': certificate, 'ca.crt': '' })
+  const bundle = [whole(b, { into: 'ca' }), whole(a, { items })]
+  t.same(
+    messages(bundle, present(b, { 'ca.crt': other }), issuer),
+    [],
+    "an ACME issuer's empty ca.crt is not published",
+  )
+  const nowhere = 'no file of it comes from a key ca.crt, which validate asks for as a bundle'
+  t.same(messages([whole(a, { items })], issuer), [nowhere])
+  const optional = [whole(a, { items }), whole(b, { optional: true, into: 'ca' })]
+  t.same(messages(optional, issuer, absent(b)), [], 'the object that has it is optional, and absent')
+  t.end()
+})

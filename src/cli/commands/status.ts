@@ -286,7 +286,13 @@ function find({ conditions }: DirectoryStatus, type: Condition['type']): Conditi
 }
 
 /** Reasons that users need to see even though the directory's condition is True. */
-const notable: ReadonlySet<Condition['reason']> = new Set(['CertificateExpired', 'Held', 'Relocating', 'RolledBack'])
+const notable: ReadonlySet<Condition['reason']> = new Set([
+  'CertificateExpired',
+  'CertificateInvalid',
+  'Held',
+  'Relocating',
+  'RolledBack',
+])
 
 /** The condition that most needs a reader: one that is not True, Published first; then a warning on a True one. */
 function problemOf(directory: DirectoryStatus): Condition | undefined {

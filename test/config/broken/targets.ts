@@ -196,6 +196,24 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     '8:16: directories[0].validate[0]: "certificate" is not one of certificates: did you mean "certificates"?',
   ),
   broken(
+    'validate: a bundle without a key',
+    mode,
+    'validate: [bundle]',
+    '8:16: directories[0].validate[0]: bundle needs a key: write bundle: ca.crt',
+  ),
+  broken(
+    'validate: a bundle of no key',
+    mode,
+    'validate: [bundle: a/b]',
+    `8:24: directories[0].validate[0].bundle: "a/b" is not a key: it is letters, digits, '-', '_' and '.', at most 253, and does not start with '..'`,
+  ),
+  broken(
+    'validate: a bundle whose key is missing',
+    mode,
+    'validate: [{ bundle: }]',
+    '8:18: directories[0].validate[0].bundle: has no value: give the field a value, or remove it',
+  ),
+  broken(
     'validate as a word',
     mode,
     'validate: certificates',
