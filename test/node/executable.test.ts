@@ -3,7 +3,19 @@
  * libc (koffi's binary), a thread, and the files that elsewhere lie beside the program.
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { workingDirectory } from '../e2e/guard.js'
@@ -74,9 +86,32 @@ async function suite(): Promise<void> {
       mount --bind "$root/usr/local/bin" "$root/usr/local/bin" && mount -o remount,bind,ro "$root/usr/local/bin"`
     t.throws(
       () => run(replace, nowhere),
-      /set TMPDIR to one on a file system that may execute \(\/tmp: .*var\/lib\/holdfast: ENOENT/,
+      /set TMPDIR to one of root's or yours, on a file system that may execute \(\/tmp: .*var\/lib\/holdfast: ENOENT/,
     )
     t.end()
+  })
+
+  await t.test('the executable loads nothing from where another user could put something else', async (t) => {
+    for (const [name, uid] of [
+      ['theirs', 65534],
+      ['ours', 0],
+    ] as const) {
+      mkdirSync(join(root, 'srv', name, 'tmp'), { recursive: true })
+      chownSync(join(root, 'srv', name), uid, uid)
+    }
+    /** Names that came and went in a TMPDIR while the executable started: each is one that its owner could have exchanged in between. */
+    const namesIn = async (temporary: string): Promise<string[]> => {
+      const names: string[] = []
+      const watcher = watch(join(root, temporary), (_, name) => names.push(name ?? ''))
+      t.match(run(`env TMPDIR=/${temporary} holdfast replace /srv/certs --from /srv/new`), /^(unchanged|replaced) /)
+      // An event of the watch's own comes after all of the executable's.
+      writeFileSync(join(root, temporary, 'last'), '')
+      while (!names.includes('last')) await once(watcher, 'change')
+      watcher.close()
+      return names.filter((name) => name !== 'last')
+    }
+    t.strictSame(await namesIn('srv/theirs/tmp'), [], 'below a directory of another user')
+    t.match(await namesIn('srv/ours/tmp'), [/^holdfast-/], "below root's own")
   })
 
   await t.test('the executable makes a pass of the agent, with a content check on a thread', (t) => {
