@@ -19,7 +19,7 @@ await t.test('the agent’s rights are those that its configuration needs', asyn
   }
 })
 
-await t.test('the static pod’s user is bound to each of these Roles', (t) => {
+await t.test('the group of the static pods’ users is bound to each of these Roles', (t) => {
   const roles = documents('access/rbac.yaml').filter(({ kind }) => kind === 'Role')
   const bindings = documents('static-pod/user.yaml')
   t.same(
@@ -29,6 +29,8 @@ await t.test('the static pod’s user is bound to each of these Roles', (t) => {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
     })),
   )
+  const group = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'holdfast:control-plane' }
+  for (const { subjects } of bindings) t.same(subjects, [group], 'each node has a user of its own')
   t.end()
 })
 

@@ -55,7 +55,7 @@ async function suite(): Promise<void> {
   await rotation.next()
   const home = space.onDisk('/etc/kubernetes/holdfast')
   mkdirSync(home, { mode: 0o700 })
-  const pair = await cluster.api.authority.client('holdfast-static', 'agents')
+  const pair = await cluster.api.authority.client(`holdfast:node:${node.name}`, 'holdfast:control-plane')
   writeKubeconfig(join(home, 'kubeconfig'), {
     server: cluster.api.url,
     authority: '/etc/kubernetes/holdfast/ca.crt',

@@ -22,10 +22,19 @@ import {
   type RevisionFlags,
 } from '../words/options.js'
 import { printYaml } from '../output/print.js'
-import { groupOption, serviceAccountOf, subjectsOf, userOption, type Bound } from '../words/rbac-subjects.js'
+import {
+  groupOption,
+  nodeGroupOption,
+  ofNodeGroup,
+  serviceAccountOf,
+  subjectsOf,
+  userOption,
+  type Bound,
+} from '../words/rbac-subjects.js'
 import { pathArgument } from '../words/target.js'
 
 interface RbacOptions extends Bound {
+  readonly nodeGroup?: string
   readonly config?: string
   readonly namespace?: string
   readonly name?: string
@@ -49,6 +58,7 @@ node, too. It asks no API server.
       .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME (default: holdfast/holdfast)')
       .addOption(userOption())
       .addOption(groupOption())
+      .addOption(nodeGroupOption())
       .addOption(
         new Option('--name <name>', "name of the Roles (default: the service account's NAMESPACE:NAME)").argParser(
           parseName,
@@ -69,6 +79,7 @@ node, too. It asks no API server.
 Examples:
   holdfast rbac --config /etc/holdfast.yaml | kubectl apply -f -
   holdfast rbac --config /etc/holdfast.yaml --service-account node-agents/certs -o json
+  holdfast rbac --config edge.yaml --node-group edge | kubectl apply -f -
   holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
     --node-name=n1 --service-account=installer | kubectl apply -f -
 
@@ -85,16 +96,19 @@ const defaultAccount = 'holdfast/holdfast'
 const apiGroup = 'rbac.authorization.k8s.io'
 
 /** Prints the Roles and bindings; throws UsageError, ConfigurationError. */
-async function runRbac(io: Io, options: RbacOptions): Promise<void> {
+async function runRbac(io: Io, given: RbacOptions): Promise<void> {
+  const group = given.nodeGroup === undefined ? undefined : ofNodeGroup(given.nodeGroup, given, defaultNamespace)
+  const options = { ...group?.bound, ...given }
   const bound = options.serviceAccount ?? options.user ?? options.group
   const account = serviceAccountOf(options.serviceAccount ?? defaultAccount, defaultNamespace)
   const subjects = subjectsOf(bound === undefined ? { serviceAccount: defaultAccount } : options, defaultNamespace)
   const { permissionsOf } = await import('../../config/permissions.js')
   const configuration = await loadForRights(options, account.namespace)
   // In "default" the Roles of all service accounts stand beside each other.
-  const name = options.name ?? `${account.namespace}:${account.name}`
+  const name = options.name ?? group?.name ?? `${account.namespace}:${account.name}`
   const roles = rolesOf(permissionsOf(configuration), subjects, name)
-  await printObjects(io, options.output, roles, headline(configuration))
+  const objects = roles.length === 0 || group === undefined ? roles : [group.account, ...roles]
+  await printObjects(io, options.output, objects, headline(configuration))
 }
 
 const wide = `# source.kubernetes.watch: namespaces takes get, list and watch of all Secrets and ConfigMaps in these namespaces, not only of those

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import type { Subject } from '../../static-pods/install/rbac.js'
+import { isLabel } from '../../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
 import { Option } from './option.js'
 import { parseName } from './option-values.js'
@@ -20,6 +21,41 @@ export const userOption = () =>
 
 export const groupOption = () =>
   new Option('--group <name>', 'bind this group too; repeat it for several').argParser(collectSubjects)
+
+export const nodeGroupOption = () =>
+  new Option(
+    '--node-group <name>',
+    'bind the identities of this group of nodes: service account holdfast/holdfast-NAME, and group holdfast:NAME',
+  ).argParser(parseNodeGroup)
+
+/** The group of each node's own user, whatever group of nodes it is in: deploy/fleet/policy.yaml. */
+const allNodes = 'nodes'
+
+function parseNodeGroup(text: string): string {
+  if (!isLabel(text)) throw new InvalidArgumentError('It is not a name of lower-case letters, digits and hyphens.')
+  if (text === allNodes) throw new InvalidArgumentError('holdfast:nodes is the group of the nodes of all groups.')
+  return text
+}
+
+/**
+ * The identities of the nodes that have one configuration: the service account of their DaemonSet, and the group that the certificate of
+ * each one's own user names. Throws UsageError where other subjects are named, too.
+ */
+export function ofNodeGroup(group: string, { serviceAccount, user, group: others }: Bound, namespace: string) {
+  if (serviceAccount !== undefined || user !== undefined || others !== undefined) {
+    throw new UsageError('--node-group names its subjects: leave out --service-account, --user and --group')
+  }
+  const [name, account] = [`holdfast:${group}`, `holdfast-${group}`]
+  return {
+    name,
+    bound: { serviceAccount: `${namespace}/${account}`, group: [name] },
+    account: {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { namespace, name: account, labels: { 'app.kubernetes.io/name': 'holdfast' } },
+    },
+  }
+}
 
 /** Names of users and groups may hold commas and colons: system:node:n1. */
 function collectSubjects(text: string, before: readonly string[] = []): string[] {

@@ -14,7 +14,7 @@ interface Rule {
 
 interface Item {
   readonly apiVersion: string
-  readonly kind: 'Role' | 'RoleBinding'
+  readonly kind: 'Role' | 'RoleBinding' | 'ServiceAccount'
   readonly metadata: { readonly namespace: string; readonly name: string }
   readonly rules?: readonly Rule[]
   readonly subjects?: readonly object[]
@@ -82,6 +82,33 @@ await t.test('rbac prints one Role for each namespace, with each name once, and 
     ],
   )
 })
+
+await t.test(
+  'rbac --node-group binds the identities of one group of nodes, with names that no other group has',
+  async (t) => {
+    const [account, ...others] = await items('--config', good, '--node-group', 'edge')
+    t.match(account, { kind: 'ServiceAccount', metadata: { namespace: 'holdfast', name: 'holdfast-edge' } })
+    t.ok(others.length > 0 && others.every(({ metadata }) => metadata.name === 'holdfast:edge'))
+    const bindings = others.filter(({ kind }) => kind === 'RoleBinding')
+    t.equal(bindings.length, 4)
+    const subjects = [
+      { kind: 'ServiceAccount', namespace: 'holdfast', name: 'holdfast-edge' },
+      { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'holdfast:edge' },
+    ]
+    for (const binding of bindings) t.strictSame(binding.subjects, subjects)
+    const usual = (await items('--config', good)).filter(({ kind }) => kind === 'Role')
+    const rules = (list: readonly Item[]) => list.map((item) => item.rules)
+    t.strictSame(rules(others.filter(({ kind }) => kind === 'Role')), rules(usual), 'the same rights, and none more')
+    for (const [name, problem] of [
+      ['nodes', /holdfast:nodes is the group of the nodes of all groups/],
+      ['a:b', /not a name of lower-case letters/],
+    ] as const) {
+      t.match(await rbac('--config', good, '--node-group', name), { code: 2, stderr: problem })
+    }
+    const both = await rbac('--config', good, '--node-group', 'edge', '--user', 'x')
+    t.match(both, { code: 2, stderr: /--node-group names its subjects/ })
+  },
+)
 
 await t.test(
   'rbac names all Secrets and ConfigMaps of the namespaces for watch: namespaces, in so many words',
