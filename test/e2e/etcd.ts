@@ -22,6 +22,11 @@ export class Etcd {
     return new Etcd(directory, `http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`)
   }
 
+  get pid(): number {
+    if (this.child?.pid === undefined) throw new Error('etcd was not started')
+    return this.child.pid
+  }
+
   private get data(): string {
     return join(this.directory, 'etcd')
   }
