@@ -1,6 +1,7 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { holdfast } from '../cli/holdfast.js'
+import { holdfast, scratch } from '../cli/holdfast.js'
 import { deploy, documents, podFiles, podSpec } from './manifests.js'
 
 /** What `holdfast rbac …` prints. */
@@ -17,6 +18,16 @@ await t.test('the agent’s rights are those that its configuration needs', asyn
   for (const place of ['static-pod', 'init-container']) {
     t.same(rights, await printed(['--config', join(deploy, place, 'holdfast.yaml')]), place)
   }
+})
+
+await t.test('the component "report" has the rights that report: true takes, and no others', async (t) => {
+  const [base] = documents('base/holdfast.yaml')
+  const file = join(scratch(t), 'holdfast.yaml')
+  writeFileSync(file, JSON.stringify({ ...base, report: true }))
+  t.same(
+    [...documents('access/rbac.yaml'), ...documents('components/report/rbac.yaml')],
+    await printed(['--config', file]),
+  )
 })
 
 await t.test('the group of the static pods’ users is bound to each of these Roles', (t) => {

@@ -103,6 +103,7 @@ await t.test('the chart grants the rights that `holdfast rbac` prints', async (t
     {
       source: { namespace: 'one', kubernetes: {} },
       directories: [item({ secret: 'b' }), item({ secret: 'a' }), item(combine)],
+      report: true,
     },
     {
       source: { kubernetes: { watch: 'namespaces' } },
@@ -113,8 +114,9 @@ await t.test('the chart grants the rights that `holdfast rbac` prints', async (t
       directories: [item({ configMaps: { selector: 'a', namespace: 'default' } }), item({ secret: 'default/x' })],
     },
   ]
-  for (const { source, directories } of configurations) {
+  for (const { source, directories, report } of configurations) {
     const configuration = {
+      ...(report && { report }),
       apiVersion: 'holdfast.dev/v1alpha1',
       kind: 'AgentConfiguration',
       source,
