@@ -78,9 +78,7 @@ async function written(): Promise<Map<string, string>> {
     items: (ApiObject & { status?: object })[]
   }
   return new Map(
-    list.items.flatMap(({ metadata, status }) =>
-      status ? [[metadata.name, metadata.resourceVersion ?? ''] as const] : [],
-    ),
+    list.items.flatMap(({ metadata, status }) => (status ? [[metadata.name, metadata.resourceVersion] as const] : [])),
   )
 }
 

@@ -6,7 +6,8 @@ import { parse } from 'yaml'
 import { prometheusMetrics } from '../../src/agent/report/prometheus.js'
 import { read } from '../docs/pages.js'
 import { project } from '../project.js'
-import { alertQueries, alerts, dashboard, panelQueries } from './monitoring.js'
+import { documents } from './manifests.js'
+import { alertQueries, alerts, dashboard, panelQueries, reportSeries } from './monitoring.js'
 
 await t.test('each query names metrics that the agent has, with labels that they have', async (t) => {
   const metrics = prometheusMetrics('1.2.3', 'node-1')
@@ -21,6 +22,8 @@ await t.test('each query names metrics that the agent has, with labels that they
     const found = [...text.matchAll(new RegExp(`^${name}(?:_bucket)?\\{(.*)\\}`, 'gm'))]
     return new Set(found.flatMap(([, pairs = '']) => [...pairs.matchAll(/(\w+)="/g)].map(([, label]) => label)))
   }
+  for (const { name } of reportSeries) types.set(name, 'gauge')
+  const ofReports = new Map(reportSeries.map(({ name, each }) => [name, Object.keys(each.info?.labelsFromPath ?? {})]))
   const used = new Set<string>()
   for (const { of, expr } of [...panelQueries, ...alertQueries]) {
     const named = [...expr.matchAll(/\b((?:holdfast|process)_\w+?)(_bucket|_sum|_count)?\b(?:\{([^}]*)\})?/g)]
@@ -32,7 +35,8 @@ await t.test('each query names metrics that the agent has, with labels that they
       // A counter appears in a rate or an increase.
       if (known !== 'gauge') t.match(expr, new RegExp(`(?:rate|increase)\\(${name}`), of)
       for (const [, label = ''] of selector.matchAll(/(\w+)(?==)/g)) {
-        if (label !== 'instance') t.ok(labels(name).has(label), `${of}: ${name} has ${label}`)
+        if (label !== 'instance')
+          t.ok(labels(name).has(label) || ofReports.get(name)?.includes(label), `${of}: ${name} has ${label}`)
       }
       used.add(name)
     }
@@ -42,6 +46,26 @@ await t.test('each query names metrics that the agent has, with labels that they
     [],
     'each metric is on the dashboard or alerted on',
   )
+})
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+}
+
+await t.test('the series of reports are of fields that the definition has', (t) => {
+  const { spec } = documents('fleet/definition.yaml')[0] as unknown as {
+    spec: { versions: { schema: { openAPIV3Schema: Schema } }[] }
+  }
+  const at = (from: Schema | undefined, path: readonly string[]): Schema | undefined =>
+    path.reduce<Schema | undefined>((schema, field) => schema?.properties?.[field], from)
+  const root = spec.versions[0]?.schema.openAPIV3Schema
+  for (const { name, each } of reportSeries) {
+    const found = at(root, each.gauge?.path ?? each.info?.path ?? [])
+    t.ok(found, name)
+    for (const path of Object.values(each.info?.labelsFromPath ?? {})) t.ok(at(found?.items, path), path.join('.'))
+  }
+  t.end()
 })
 
 interface AlertTest {

@@ -6,6 +6,26 @@ import { deploy } from './manifests.js'
 
 export const rulesFile = join(deploy, 'prometheus/holdfast.rules.yaml')
 
+/** The configuration of kube-state-metrics for the nodes' reports. */
+export const reportSeries = (
+  parse(readFileSync(join(deploy, 'prometheus/kube-state-metrics.yaml'), 'utf8')) as {
+    spec: { resources: { metricNamePrefix: string; metrics: readonly ReportSeries[] }[] }
+  }
+).spec.resources.flatMap(({ metricNamePrefix, metrics }) =>
+  metrics.map((metric) => ({ ...metric, name: `${metricNamePrefix}_${metric.name}` })),
+)
+
+interface ReportSeries {
+  readonly name: string
+  readonly each: {
+    readonly gauge?: { readonly path: readonly string[] }
+    readonly info?: {
+      readonly path: readonly string[]
+      readonly labelsFromPath: Readonly<Record<string, readonly string[]>>
+    }
+  }
+}
+
 interface Panel {
   readonly title: string
   readonly type: string

@@ -1,5 +1,5 @@
 /** Reports of nodes and `holdfast fleet` on a real API server: three agents, the policy's refusals, and each sentence of "exit 0 is a proof". */
-import { readFileSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Disk, missingForDisk } from '../disk/disk.js'
@@ -73,7 +73,7 @@ const disk = missing.length === 0 ? await Disk.create() : undefined
 t.teardown(() => disk?.destroy())
 await disk?.format('ext4')
 await disk?.mount()
-const proven = missing.length === 0 ? {} : { skip: `needs root, and ${missing.join(', ')}` }
+const proven: { readonly skip?: string } = missing.length === 0 ? {} : { skip: `needs root, and ${missing.join(', ')}` }
 
 const namespace = await cluster.namespace()
 await namespace.createAccount('agent', { secrets: ['ca'] })
@@ -90,6 +90,8 @@ for (const name of names) {
     allowed: { secrets: ['ca'] },
     directories: [{ path: 'certs', contents: [{ secret: 'ca' }] }],
     environment: { NODE_NAME: name },
+    // As in a pod: what one mounts there, no other one has.
+    ...(proven.skip === undefined && { prefix: ['unshare', '--mount'] }),
     ...(disk && { place: disk.mountPoint }),
   })
   agents.set(name, node)
@@ -126,6 +128,12 @@ await t.test('each agent reports its node, and kubectl shows how the directories
   t.match(owner, { ownerReferences: [{ kind: 'Node', name: 'n1', uid: node?.metadata.uid }] })
 })
 
+await t.test('each agent is in a mount namespace of its own', proven, (t) => {
+  const pids = ['self', ...[...agents.values()].map(({ agent }) => String(agent.pid))]
+  t.equal(new Set(pids.map((pid) => readlinkSync(`/proc/${pid}/ns/mnt`))).size, 1 + names.length)
+  t.end()
+})
+
 await t.test('the policy lets an agent write the status of its own node alone', async (t) => {
   const port = Number(new URL(cluster.api.url).port)
   const client = new ApiClient(port, cluster.api.authority.certificate)
@@ -157,6 +165,21 @@ await t.test('the policy lets an agent write the status of its own node alone', 
   }
   await admin.demand('DELETE', `${reports}/n1`)
   t.match(await as(own, 'POST', reports, made), { status: 403, message: /owned by its Node/ })
+  // A service account of kube-system is no controller that writes any object.
+  const stranger = 'system:serviceaccount:kube-system:stranger'
+  const theirs = await first.agent.run('rbac', '--user', stranger, '--name', 'stranger')
+  await cluster.kubectl(['apply', '-f', '-'], theirs.stdout)
+  await granted(admin, stranger, [{ apiGroups: ['holdfast.dev'], resources: ['nodepublications'], verbs: ['create'] }])
+  const groups = 'system:serviceaccounts:kube-system'
+  const impersonating = {
+    'impersonate-user': stranger,
+    'impersonate-group': groups,
+    'content-type': 'application/json',
+  }
+  t.match(await admin.call('POST', reports, made, impersonating), {
+    status: 403,
+    body: { message: /bound to no node/ },
+  })
   const node = await admin.demand('POST', '/api/v1/nodes', { metadata: { name: 'n5' } })
   const printed = await first.agent.run('rbac', '--user', 'holdfast:node:n5', '--name', 'node-5')
   await cluster.kubectl(['apply', '-f', '-'], printed.stdout)

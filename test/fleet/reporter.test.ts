@@ -276,3 +276,18 @@ await t.test('a clock that is set an hour back or ahead writes no report the mor
     t.ok(scene.writes.length >= 2 && scene.writes.length <= 4, `${hours} h: ${scene.writes.length} writes in 3 hours`)
   }
 })
+
+await t.test(
+  'a Node that was made anew reports once the garbage collector has taken the old report away',
+  async (t) => {
+    const left = answer(200, { metadata: { name: node, ownerReferences: [{ kind: 'Node', uid: 'old' }] } })
+    const scene = new Scene('agent-1', left)
+    t.teardown(() => scene.reporter.close())
+    await scene.pass(minute)
+    t.equal(scene.warnings.length, 1)
+    scene.report = notFound
+    await scene.pass(7 * minute)
+    t.equal(scene.writes.length, 1)
+    t.match(scene.writes[0]?.options, { apply: { force: false } })
+  },
+)
