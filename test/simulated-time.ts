@@ -43,6 +43,13 @@ export class SimulatedTime {
     })
   }
 
+  /** Sets the wall clock, which is real, back until the end of the test: an interval must not go by it. */
+  setBack(t: Test, milliseconds: number): void {
+    const { now } = Date
+    t.teardown(() => (Date.now = now))
+    Date.now = () => now() - milliseconds
+  }
+
   /** Runs each timer that is due within these milliseconds, at its time, and lets what it leads to happen before the next one. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds

@@ -55,7 +55,7 @@ const memory: readonly Mutation[] = [
   ...caught([ownTest('durable/crash-recovery'), model(), syscalls()], {
     'a commit is never recorded': becomes(undefined, 'TargetPublication.commit', 'markCommitted'),
   }),
-  ...caught([ownTest('trust')], {
+  ...caught([ownTest('file-system/trust')], {
     "a record's checksum is not looked at": without('readLines', 'checksum'),
     "anybody's record is believed": keep('readRecordFile', '!== 1/2'),
     "somebody else's record name is tried again and again": drop('nextSequence', 'has'),
@@ -85,7 +85,7 @@ const memory: readonly Mutation[] = [
   ...caught([ownTest()], {
     'callers in one process do not wait for one another': keep('enqueue', 'return 1/2'),
   }),
-  ...caught([ownTestOfRoot('trust')], {
+  ...caught([ownTestOfRoot('file-system/trust')], {
     "anybody's lock is taken": without('lockOnce', '&& 1/2'),
   }),
   ...caught([model('ancestors')], {

@@ -1,7 +1,7 @@
 /** The machine's clock is set back by an hour: intervals go by a clock that does not step. */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { SimulatedTime } from '../../simulated-time.js'
 import { temporaryDirectory } from '../../kubernetes/connection/certificates.js'
 import { once, start } from '../../kubernetes/connection/connected.js'
@@ -10,11 +10,7 @@ import { kubeconfig, loadKubeconfig } from '../../kubernetes/credentials/kubecon
 /** Milliseconds that are longer than each short interval below. */
 const later = 60
 
-function setBack(t: Test): void {
-  const realNow = Date.now
-  t.teardown(() => (Date.now = realNow))
-  Date.now = () => realNow() - 3_600_000
-}
+const hour = 3_600_000
 
 const cluster = { server: 'https://127.0.0.1:1' }
 
@@ -27,7 +23,7 @@ void t.test('access follows a changed token file and a changed kubeconfig', asyn
   const timing = { look: 20 }
   const access = await loadKubeconfig(directory.path, kubeconfig(cluster, { tokenFile: 'token' }), { timing })
   t.match((await access.current()).headers, { authorization: 'Bearer one' })
-  setBack(t)
+  time.setBack(t, hour)
   writeFileSync(token, 'two, longer'.replace(', ', '-'))
   await time.advance(later)
   t.match((await access.current()).headers, { authorization: 'Bearer two-longer' })
@@ -44,7 +40,7 @@ void t.test('access reads files again even if they seem unchanged', async (t) =>
   const timing = { look: 0, reread: 20 }
   const access = await loadKubeconfig(directory.path, kubeconfig(cluster, { token: 'one' }), { timing })
   const before = await access.current()
-  setBack(t)
+  time.setBack(t, hour)
   await time.advance(later)
   // An interval's fresh read answers the same access while its files are the same.
   t.equal(await access.current(), before)
@@ -77,7 +73,7 @@ void t.test('a credential plugin runs again when its credential has expired', as
   })
   await access.current()
   t.equal(runs(), 1)
-  setBack(t)
+  time.setBack(t, hour)
   await time.advance(lifetime + later)
   await access.current()
   t.equal(runs(), 2, 'by the time that has passed, not by what the clock says')
@@ -94,7 +90,7 @@ void t.test('a credential plugin runs again after a 401', async (t) => {
   })
   await access.renew(await access.current())
   const before = runs()
-  setBack(t)
+  time.setBack(t, hour)
   await time.advance(later)
   await access.renew(await access.current())
   t.equal(runs(), before + 1)
@@ -107,6 +103,6 @@ void t.test('the client closes an idle connection', async (t) => {
   // The clock steps while the connection is idle.
   await time.advance(later)
   t.equal(api.connections, 1)
-  setBack(t)
+  time.setBack(t, hour)
   await time.until('the connection is closed', () => api.connections === 0, 50, 5_000)
 })
