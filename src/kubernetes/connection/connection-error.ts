@@ -45,6 +45,14 @@ const explanations: Readonly<Record<string, string>> = {
   EPROTO: 'the TLS handshake failed (EPROTO)',
 }
 
+const cuts = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_HTTP2_STREAM_CANCEL']
+
+/** An open connection ended: this says nothing of why the next one may not come about. */
+export function wasCut({ cause }: ConnectionError): boolean {
+  const { code } = (cause ?? {}) as NodeJS.ErrnoException
+  return code === undefined || cuts.includes(code)
+}
+
 /** OpenSSL's and Node's codes for a certificate that no trusted authority has signed. */
 export const authorityCodes: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',

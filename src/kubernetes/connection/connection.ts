@@ -214,7 +214,7 @@ class Connection implements ApiClient {
       const progress = new Progress(() => this.#pool.received)
       const deadline = deadlineOf(describeCall(call), attempt ?? signal, timeout, progress)
       try {
-        return { answer: await this.#authorized(call, deadline.signal), deadline, progress }
+        return { answer: await this.#authorized(call, deadline, progress), deadline, progress }
       } catch (error) {
         deadline.dispose()
         if (!(error instanceof NotProcessed)) throw error
@@ -225,14 +225,15 @@ class Connection implements ApiClient {
   }
 
   /** Sends a request; once more with renewed credentials after a 401. */
-  async #authorized(call: Call, signal: AbortSignal): Promise<Answer> {
-    const access = await this.#current(signal)
+  async #authorized(call: Call, deadline: Deadline, progress: Progress): Promise<Answer> {
+    const { signal } = deadline
+    const access = await this.#untimed(deadline, progress, this.#current(signal))
     const answer = await this.#attempt(access, call, signal)
     if (answer.status !== 401) return answer
     this.#rejected = access
     let next: AccessSnapshot
     try {
-      next = await this.#current(signal, access)
+      next = await this.#untimed(deadline, progress, this.#current(signal, access))
     } catch (error) {
       // An answer without a reader keeps its place on the connection for ever.
       answer.body.destroy()
@@ -270,15 +271,36 @@ class Connection implements ApiClient {
     }
   }
 
+  /** The time of a credential plugin is no silence of the API server. */
+  async #untimed<Work>(deadline: Deadline, progress: Progress, work: Promise<Work>): Promise<Work> {
+    deadline.pause()
+    try {
+      return await work
+    } finally {
+      progress.begin()
+      deadline.resume()
+    }
+  }
+
   async #current(signal: AbortSignal, rejected?: AccessSnapshot): Promise<AccessSnapshot> {
     if (this.#closed) throw this.#closed
     const work = rejected ? this.#access.renew(rejected) : this.#access.current()
+    const seconds = this.#limits.credentials / 1000
+    // A plugin has a shorter time, and its error names it; files on a disk that hangs have none.
+    const late = new Deadline(
+      this.#limits.credentials,
+      signal,
+      () =>
+        new ConnectionError(`${this.#access.origin}: the credentials did not come within ${seconds} s`, 'credentials'),
+    )
     let access: AccessSnapshot
     try {
-      access = await unlessAborted(work, signal)
+      access = await unlessAborted(work, late.signal)
     } catch (error) {
-      if (signal.aborted) throw error
+      if (late.signal.aborted) throw error
       throw new ConnectionError((error as Error).message, 'credentials', { cause: error })
+    } finally {
+      late.dispose()
     }
     this.#adopt(access)
     return access

@@ -9,6 +9,8 @@ export interface TransportLimits {
   readonly ping: number
   /** From the change of a file that the server's address or the credentials come from to the look at it, and between two looks at one that sends no event. */
   readonly look: number
+  /** Until the credentials must be there: longer than a credential plugin may take. */
+  readonly credentials: number
   /** Until a ping must be answered. */
   readonly pong: number
   /** How long the streams of a connection with outdated credentials may go on. */
@@ -29,6 +31,7 @@ export const transportLimits: TransportLimits = {
   connect: 15_000,
   ping: 30_000,
   look: 2_000,
+  credentials: 75_000,
   pong: 15_000,
   drain: 30_000,
   idle: 300_000,

@@ -10,7 +10,8 @@ import type { WatchTiming } from './timing.js'
 
 export class Recovery {
   #open = 0
-  #failing: string | undefined
+  /** The causes of this outage so far. */
+  readonly #causes = new Set<string>()
   #scouting = false
   #endsEarly = false
   /** Each is called with the milliseconds within which it may follow. */
@@ -23,7 +24,7 @@ export class Recovery {
 
   /** A request got its answer: the watches that wait for the server need not wait any longer. */
   succeeded(): void {
-    this.#failing = undefined
+    this.#causes.clear()
     const { wakeSpread, wakeInterval } = this.timing
     const spread = Math.max(wakeSpread, this.#waiting.size * wakeInterval)
     for (const wake of this.#waiting) wake(spread)
@@ -32,8 +33,8 @@ export class Recovery {
 
   /** @returns whether this is the first failure of this cause since the last success, and so worth a warning */
   failed(cause: string): boolean {
-    const first = this.#failing !== cause
-    this.#failing = cause
+    const first = !this.#causes.has(cause)
+    this.#causes.add(cause)
     return first
   }
 

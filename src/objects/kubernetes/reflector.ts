@@ -8,7 +8,8 @@
 import type { Log } from '../../log.js'
 import type { SourceListener, WatchRestartReason } from '../types.js'
 import { Backoff } from '../../backoff.js'
-import type { ApiClient, RequestOptions } from '../../kubernetes/connection/client.js'
+import { ConnectionError, type ApiClient, type RequestOptions } from '../../kubernetes/connection/client.js'
+import { wasCut } from '../../kubernetes/connection/connection-error.js'
 import { brokenRequest, refusedRequest, ApiError } from '../../kubernetes/reads/api-error.js'
 import type { Recovery } from './recovery.js'
 import { describeTarget } from '../../kubernetes/reads/requests.js'
@@ -262,7 +263,14 @@ export class Reflector {
   }
 }
 
-/** The failure that all watches share: the mistake in a kubeconfig may be another one the next time. */
-function commonCause({ reason, cause }: ApiError): string {
-  return reason === 'credentials' && cause instanceof Error ? cause.message : 'the server is away'
+/**
+ * The failure that all watches share. The cause of an outage may change: the watches are cut first, and then the port is closed, the
+ * certificate is wrong, or the plugin hangs.
+ */
+function commonCause({ reason, cause, details: { status } }: ApiError): string {
+  if (!(cause instanceof ConnectionError)) return status === undefined ? 'cut' : `${reason} ${status}`
+  if (cause.reason === 'timeout') return 'timeout'
+  const isCut = cause.reason === 'goaway' || (cause.reason === 'connection' && wasCut(cause))
+  // Of two watches, a number may differ.
+  return isCut ? 'cut' : cause.message.replace(/\d+/g, '#')
 }

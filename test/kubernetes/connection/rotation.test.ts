@@ -206,6 +206,23 @@ void t.test('the client runs another plugin of a changed kubeconfig', async (t) 
   t.equal(authorization(running), 'Bearer b')
 })
 
+void t.test('a plugin that hangs after a 401 is named, and not the API server', async (t) => {
+  const apiVersion = 'client.authentication.k8s.io/v1'
+  const credential = JSON.stringify({ kind: 'ExecCredential', apiVersion, status: { token: 'a' } })
+  const directory = temporaryDirectory()
+  t.teardown(directory.remove)
+  const once = join(directory.path, 'once')
+  const script = `test -e ${once} && sleep 300; touch ${once}; echo '${credential}'`
+  const { api, running } = await setUp(t, {
+    user: { exec: { apiVersion, interactiveMode: 'Never', command: '/bin/sh', args: ['-c', script] } },
+    timing: { exec: 2_000, renew: 0 },
+    server: { handler: (_, reply) => json(reply, 401, {}) },
+  })
+  const error = await failure(api.get('/', {}, { timeout: 1_500 }))
+  t.match(error, { reason: 'credentials', message: /credential plugin \/bin\/sh: did not answer within 2 s/ })
+  t.equal(running.requests.length, 1)
+})
+
 void t.test('the client finds a kubeconfig that comes later', async (t) => {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)

@@ -223,6 +223,12 @@ void t.test('an error of the plugin quotes none of its output', async (t) => {
       t.notMatch(`${cause.stack ?? ''} ${JSON.stringify(cause)}`, CANARY)
     }
   }
+  const hanging = connect(await load(plugin('sleep 300').path, {}, { exec: 500 }), { version: '1' })
+  t.match(await failure(hanging.get('/', {}, { timeout: 50 })), {
+    reason: 'credentials',
+    message: /did not answer within 0\.5 s/,
+  })
+  await hanging.close()
   const hint = await load('no-such-plugin', { installHint: 'Get it from the vendor.\n' })
   await t.rejects(hint.current(), {
     message: /credential plugin no-such-plugin: not found\. Get it from the vendor\.$/,

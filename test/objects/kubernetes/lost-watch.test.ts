@@ -10,7 +10,7 @@ import { makeAuthority, temporaryDirectory } from '../../kubernetes/connection/c
 import { authority } from '../../kubernetes/connection/connected.js'
 import { kubeconfig, loadKubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
 import { ModelCluster } from './model-cluster.js'
-import { recordingLog, startWatching } from './watching.js'
+import { recordingLog, shortTiming, startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
@@ -72,6 +72,42 @@ void t.test('a denial names the missing right, and a refused connection its port
   await cluster.stop()
   await recorder.until('refused', () => /ECONNREFUSED/.test(recorder.losses.at(-1)?.message ?? ''))
   t.match(recorder.losses.at(-1), { reason: 'SourceUnavailable' })
+})
+
+void t.test('the log names each cause of an outage once, however many watches meet it', async (t) => {
+  const directory = temporaryDirectory()
+  t.teardown(directory.remove)
+  const ca = join(directory.path, 'ca')
+  writeFileSync(ca, authority.certificate)
+  const cluster = new ModelCluster()
+  const references = ['a', 'b', 'c'].map((name) => reference(name))
+  for (const { name } of references) cluster.put(name, 'one')
+  await cluster.start()
+  t.teardown(() => cluster.stop())
+  const recorder = new Recorder()
+  const logged: string[] = []
+  const settings = kubeconfig({ server: cluster.url, 'certificate-authority': 'ca' }, {}, 'kube-system')
+  const client = connect(await loadKubeconfig(directory.path, settings, { timing: { look: 0 } }), { version: '1' })
+  const source = new KubernetesSource(client, recorder, { timing: shortTiming, log: recordingLog(logged) })
+  t.teardown(() => source.close())
+  source.follow(references.map((reference) => ({ reference })))
+  for (const each of references) await recorder.untilState(each, 'present', 'one')
+  const warned = (part: string): number =>
+    logged.filter((line) => line.includes('"warn"') && line.includes(part)).length
+  const met = (part: string): boolean =>
+    references.every(({ name }) => logged.some((line) => line.includes(part) && line.includes(`kube-system/${name}`)))
+
+  await cluster.stop()
+  await recorder.until('each watch is refused', () => met('ECONNREFUSED'))
+  t.equal(warned('ECONNREFUSED'), 1, logged.join('\n'))
+  writeFileSync(ca, makeAuthority('another').certificate)
+  await cluster.start()
+  await recorder.until('each watch meets the certificate', () => met('is not signed by the authority'))
+  t.equal(warned('is not signed by the authority'), 1)
+  t.equal(warned('ECONNREFUSED'), 1)
+  writeFileSync(ca, authority.certificate)
+  for (const { name } of references) cluster.put(name, 'two')
+  for (const each of references) await recorder.untilState(each, 'present', 'two')
 })
 
 void t.test('a kubeconfig that moves to another server is followed within five seconds', async (t) => {
