@@ -439,8 +439,9 @@ async function rewrite(
   throw failure
 }
 
-/** Fields of which the last line says it all. */
-const lastCounts: Readonly<Record<Exclude<keyof Added, 'hook' | 'objects'>, true>> = {
+/** Whether the last line of a field says it all; of `objects` each says something. */
+const lastCounts: Readonly<Record<Exclude<keyof Added, 'objects'>, boolean>> = {
+  hook: false,
   settled: true,
   within: true,
   attributes: true,
@@ -460,7 +461,8 @@ function compact(first: Line, added: readonly Line[]): string[] {
       objects = newerObjects(objects, said as RecordedObject[])
       continue
     }
-    const key = field !== undefined && Object.hasOwn(lastCounts, field) ? field : text
+    const isLast = Object.entries(lastCounts).some(([name, counts]) => counts && name === field)
+    const key = isLast && field !== undefined ? field : text
     kept.delete(key)
     kept.set(key, text)
   }

@@ -13,7 +13,6 @@ export const survivors: readonly Listed[] = [
       'NodeFileSystem.rename swapped await atPath(() => pathOf(_, _), native.rename(_, _, _, _, _))',
       "DirectoryPublication.#open swapped if (codeOf(_) === 'ENOENT') return undefined",
       'TargetPublication.#decide swapped if (!isRepeated(_, this.desired)) refusePinned(_, this.desired.digest, _, _, _.now())',
-      'rewrite dropped await failureOf(remove(_, _, _))',
       'removeSuperseded swapped await reportAttributes(_, _, false)',
       'syncRecord swapped await probeJournal(_.fs, _, _)',
       'Removal.run swapped await refuseTargetBelow({ fs: _, path: _, parent: this.#parent, name: _ }, _)',
@@ -24,8 +23,6 @@ export const survivors: readonly Listed[] = [
     mutants: [
       'makeRoom counted _.valid.length > 0',
       "NodeFileSystem.openLock unrecognized codeOf(_) === 'EROFS'",
-      'lastCounts inverted keepsAttributes: true',
-      'rewrite dropped await setMetadata(_, _, { target: _, mode: _, owner: { uid: _, gid: _ } })',
       'RecordFile.markCommitted shortened _ !== undefined && _.holds(_)',
       'identityOf inverted bigint: true',
     ],

@@ -1,5 +1,5 @@
 /** The files of publication records: which of them count, and how readers take an unreadable or closed one. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codeOf } from '../../../src/errors.js'
@@ -10,12 +10,14 @@ import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import {
+  append,
   completeHook,
   nextSequence,
   readAllRecords,
   readRecords,
   RecordFile,
 } from '../../../src/durable/record/record-files.js'
+import { encodeLine } from '../../../src/checked-lines.js'
 import { recordBody } from '../../../src/durable/record/record.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { Scope } from '../../../src/durable/path/scope.js'
@@ -145,6 +147,33 @@ await t.test('a line is added to the record of its content, and to no other', as
   t.equal(text(), before)
   t.equal(await add(fs), true)
   t.match(text().slice(before.length), /^[0-9a-f]{64} \{"hook":"one"\}\n$/)
+})
+
+await t.test('append writes a torn record anew, with its mode and the last word of each field', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  const name = recordIn(parent)
+  const [first = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
+  const line = (value: object): string => Buffer.from(encodeLine(value)).toString('utf8')
+  const fields = ['settled', 'within', 'attributes', 'keepsAttributes', 'agent']
+  const twice = [...fields, 'hook'].flatMap((field) => [line({ [field]: 1 }), line({ [field]: 2 })])
+  writeFileSync(join(parent, name), `${first}\n${twice.join('')}torn`)
+  chmodSync(join(parent, name), 0o640)
+  const { fs } = intercepted((call) => {
+    if (call === 'rename') throw failure('EIO', 'renameat2')
+  })
+  const directory = await fs.openPath(parent)
+  t.teardown(() => fs.close(directory))
+  await t.rejects(append({ fs, parent: directory, names }, name, { hook: 'b' }), { code: 'EIO' })
+  t.strictSame(
+    readdirSync(parent).filter((entry) => names.stagingOf(entry) !== undefined),
+    [],
+    'nothing staged is left',
+  )
+  await append({ fs: new NodeFileSystem(), parent: directory, names }, name, { hook: 'b' })
+  const last = [...fields.map((field) => ({ [field]: 2 })), { hook: 1 }, { hook: 2 }, { hook: 'b' }]
+  t.equal(readFileSync(join(parent, name), 'utf8'), `${first}\n${last.map(line).join('')}`)
+  t.equal(statSync(join(parent, name)).mode & 0o777, 0o640)
 })
 
 await t.test('of a directory, nothing is opened that has no name of a record', async (t) => {
