@@ -35,6 +35,8 @@ export interface OnePassOptions {
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
   readonly requireProven: boolean
+  /** The paths of the directories that the pass is about; without it, of all. Others count as configured, and stay as they are. */
+  readonly only?: ReadonlySet<string>
   /** Which agent this is the pass of. */
   readonly agent?: string | undefined
   /** Publish even what an operator holds, and let it go. */
@@ -192,11 +194,13 @@ function keptOf({ objects = [] }: Request, source: ObservableSource): RecordedOb
 
 async function withSource<T>(
   configuration: AgentConfiguration,
-  options: Pick<OnePassOptions, 'log' | 'signal' | 'timeout' | 'openSource' | 'waiting'>,
+  options: Pick<OnePassOptions, 'log' | 'signal' | 'timeout' | 'openSource' | 'waiting' | 'only'>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const states = new DirectoryStates()
+  const { only } = options
   for (const directory of withOldPaths(configuration.directories)) {
+    if (only?.has(directory.follows ?? directory.path) === false) continue
     const state = states.add(directory)
     await detectDrift(state, { log: options.log, metrics: noMetrics })
   }

@@ -38,14 +38,14 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
     namespaceOf: ({ namespace }) => Promise.resolve(namespace ?? defaultNamespace),
   },
   kubernetes: {
-    async open({ kubeconfig, context, watch, qps, burst }, listener, { log, version, trust }) {
+    async open({ kubeconfig, context, search = 'service-account', watch, qps, burst }, listener, options) {
+      const { log, version, trust } = options
       const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
         import('../kubernetes/connection/connection.js'),
         import('../kubernetes/credentials/cluster-access.js'),
         import('../objects/kubernetes/source.js'),
       ])
       const obey = trust && ((obeyed: Obeyed) => trust.obey(obeyed))
-      const search = 'service-account'
       const access = () => loadClusterAccess({ kubeconfig, context, environment: process.env, search, log, obey })
       return new KubernetesSource(
         connect(access, { version, rate: { qps, burst }, observer: listener.api }),
@@ -53,10 +53,9 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
         { log, watch },
       )
     },
-    async namespaceOf({ kubeconfig, context }) {
+    async namespaceOf({ kubeconfig, context, search = 'service-account' }) {
       needDescriptors('kubernetes')
       const { loadClusterAccess } = await import('../kubernetes/credentials/cluster-access.js')
-      const search = 'service-account'
       const access = await loadClusterAccess({ kubeconfig, context, environment: process.env, search })
       return access.namespace
     },

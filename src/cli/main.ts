@@ -2,7 +2,9 @@ import { CommanderError, type Command } from 'commander'
 import { exitCodeOf, exitCodes, UsageError } from './words/exit-codes.js'
 import { processIo, type Io } from './output/io.js'
 import { behindDoor } from './output/terminal.js'
+import { normalLine, type NormalLine } from './words/argv.js'
 import { readEnvironment } from './words/option.js'
+import { settleVerbosity } from './words/verbosity.js'
 import { isForPrograms, print } from './output/print.js'
 import { program } from './program.js'
 import { reportError } from './output/report-error.js'
@@ -17,14 +19,19 @@ export async function main(argv: readonly string[], process: Io = processIo): Pr
   const holdfast = await program(io, argv)
   // The options of the command that ran decide how its error is reported.
   let running: Command = holdfast
+  let line: NormalLine = { words: argv, denied: [] }
   holdfast.hook('preAction', (_, command) => {
     running = command
     io.closeInspector()
+    for (const option of line.denied)
+      command.setOptionValueWithSource(option.attributeName(), option.defaultValue, 'cli')
     readEnvironment(command, io.env)
+    settleVerbosity(command)
   })
   try {
     refuseUndecodable(argv, io.env)
-    await holdfast.parseAsync(explainable(argv, holdfast), { from: 'user' })
+    line = normalLine(argv, holdfast)
+    await holdfast.parseAsync(explainable(line.words, holdfast), { from: 'user' })
     return exitCodes.done
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done
@@ -34,8 +41,8 @@ export async function main(argv: readonly string[], process: Io = processIo): Pr
         const { output, ...options } = running.opts<{ output?: string }>()
         await reportError(error, { ...options, output: takesErrors(running, output) ? output : undefined }, io)
       } else {
-        const meant = holdfast.commands.find((command) => argv.includes(command.name())) ?? holdfast
-        const format = formatIn(argv, io.env)
+        const meant = holdfast.commands.find((command) => line.words.includes(command.name())) ?? holdfast
+        const format = formatIn(line.words, io.env)
         const document = { error: { message: error.message.replace(/^error: /, '') } }
         if (takesErrors(meant, format)) await print(io.stdout, format, document, () => '')
       }

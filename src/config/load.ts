@@ -13,6 +13,22 @@ export async function loadConfiguration(file: string, options: ConfigurationOpti
   return parseConfiguration(await readText(file), file, options)
 }
 
+/** The same of a stream, which messages call `name`; relative paths begin at the working directory. */
+export async function readConfiguration(
+  stream: AsyncIterable<Uint8Array>,
+  name: string,
+  options: ConfigurationOptions = {},
+): Promise<AgentConfiguration> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.length
+    if (size > maximumSize) throw unreadable(name, `is larger than ${maximumSize} bytes`)
+    chunks.push(chunk)
+  }
+  return parseConfiguration(decoded(Buffer.concat(chunks), name), name, options)
+}
+
 async function readText(file: string): Promise<string> {
   const bytes = await readRegularFile(file, maximumSize).catch((error: unknown) => {
     if (error instanceof UnfitFileError) throw unreadable(file, error.problem)
@@ -22,6 +38,10 @@ async function readText(file: string): Promise<string> {
     }
     throw unreadable(file, `cannot be read (${code})`, advice[code])
   })
+  return decoded(bytes, file)
+}
+
+function decoded(bytes: Uint8Array, file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

@@ -9,6 +9,8 @@ interface SourceSettings {
   readonly kubernetes: {
     readonly kubeconfig: string | undefined
     readonly context?: string
+    /** Without a kubeconfig, a daemon takes the pod's service account alone. */
+    readonly search?: 'kubectl' | 'service-account'
     /** One watch for each object, or for all Secrets and for all ConfigMaps of a namespace. */
     readonly watch: 'objects' | 'namespaces'
     /** Requests a second, on average. */

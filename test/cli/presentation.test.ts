@@ -29,9 +29,11 @@ await t.test('flags parse modes, owners, durations and addresses', (t) => {
     ['2m0s', '.5s', '1.s', '1500µs', '2500us', '1ms1000000ns', '1ns'].map(parseDuration),
     [120_000, 500, 1000, 2, 3, 2, 1],
   )
+  const day = 24 * 3_600_000
+  t.strictSame(['1d', '2d12h', '0.5d', '1d1s'].map(parseDuration), [day, 2.5 * day, day / 2, day + 1000])
   t.strictSame(parseListen('[::1]:80'), { host: '::1', port: 80 })
   t.strictSame(parseListen(':80'), { host: '::', port: 80 })
-  for (const text of ['', 's', '1', '-1s', '1d', '1s ', '999999h']) t.throws(() => parseDuration(text), text)
+  for (const text of ['', 's', '1', '-1s', 'd', '1h1d', '1d1', '25d', '1s ', '999999h']) t.throws(() => parseDuration(text), text)
   t.end()
 })
 
@@ -187,7 +189,7 @@ agent 1.0.0, last reported 3m ago
 `,
   )
   t.notMatch(statusText({ ...document, operations }, at(5), plain), /lets|again/, 'what was to be is over')
-  const [narrow = ''] = statusText(document, at(3), plain, false, 80).split('\n\n')
+  const [narrow = ''] = statusText(document, at(3), plain, {}, 80).split('\n\n')
   t.strictSame(
     narrow.split('\n').filter((line) => line.length > 80),
     [],

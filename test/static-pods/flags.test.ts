@@ -1,20 +1,22 @@
 /** Flags as operators of library-go's commands give them. */
-import type { Command } from 'commander'
+import { Command } from 'commander'
 import t from 'tap'
 import { installCommand } from '../../src/cli/commands/install.js'
 import { monitorCommand } from '../../src/cli/commands/monitor.js'
 import { pruneCommand } from '../../src/cli/commands/prune.js'
-import { logOptionsOf } from '../../src/cli/words/options.js'
+import { normalLine } from '../../src/cli/words/argv.js'
+import { settleVerbosity } from '../../src/cli/words/verbosity.js'
 import { testIo } from '../cli/in-process.js'
 
 const { io } = testIo()
 
 /** Parses the flags, and runs nothing. */
 function read(command: Command, args: readonly string[]): Record<string, unknown> {
+  const { words } = normalLine([command.name(), ...args], new Command('holdfast').addCommand(command))
   const { operands, unknown } = command
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
-    .parseOptions([...args])
+    .parseOptions(words.slice(1))
   if (operands.length + unknown.length > 0) throw new Error(`not read: ${[...operands, ...unknown].join(' ')}`)
   return command.opts()
 }
@@ -62,12 +64,18 @@ await t.test('-v counts verbosity as klog does, in each of its forms', (t) => {
     t.equal(read(installCommand(io), form).v, 4, form.join(' '))
   }
   for (const wrong of [['-v=x'], ['--v=-1'], ['--v=']]) t.throws(() => read(installCommand(io), wrong), wrong.join())
+  const levelWith = (...args: string[]) => {
+    const command = installCommand(io)
+    read(command, args)
+    settleVerbosity(command)
+    return command.opts().logLevel as unknown
+  }
   t.same(
-    [0, 2, 3, 4, 10].map((v) => logOptionsOf({ v, logLevel: 'info', logFormat: 'auto' }).logLevel),
+    [0, 2, 3, 4, 10].map((v) => levelWith(`--v=${v}`)),
     ['info', 'info', 'info', 'debug', 'debug'],
   )
-  const named = logOptionsOf({ v: 10, logLevel: 'error', logFormat: 'text' })
-  t.same(named, { logLevel: 'error', logFormat: 'text' }, 'a level that was asked for by name stays')
+  t.equal(levelWith('-v=10', '--log-level=error'), 'error', 'a level that was asked for by name stays')
+  t.same([levelWith('-v'), levelWith('-v', '--quiet'), levelWith('-q', '--log-level=silent')], ['debug', 'error', 'silent'])
   t.end()
 })
 

@@ -10,7 +10,7 @@ import { Command, Option } from '../words/option.js'
 import {
   configOption,
   lockTimeoutOption,
-  reportOptions,
+  pathReportOptions,
   sourceOptions,
   type OutputOptions,
   type SourceOptions,
@@ -50,7 +50,7 @@ it holds what the new content does not have.`,
     )
     .addOption(lockTimeoutOption())
     .addOptions(sourceOptions())
-    .addOptions(reportOptions())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `

@@ -4,11 +4,13 @@ import type { AgentConfiguration } from '../../config/types.js'
 import { painter, wantsColour, type Colour, type Paint } from '../output/colour.js'
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
-import { loadWithFlags, nodeName } from '../content/load.js'
+import { loadForLooking, loadWithFlags, nodeName } from '../content/load.js'
+import { selected } from '../content/select.js'
 import { Command, Option } from '../words/option.js'
 import {
   reportOptions,
   configOption,
+  headersOption,
   requireProvenOption,
   sourceOptions,
   type OutputOptions,
@@ -26,6 +28,8 @@ interface CheckOptions extends SourceOptions, OutputOptions {
   readonly requireProven?: true
   readonly consumers?: true
   readonly podManifestDir?: string
+  readonly offline?: true
+  readonly headers: boolean
 }
 
 /** `holdfast check --config FILE` */
@@ -41,10 +45,22 @@ agent runs: in its pod, as its user.
 With --consumers it also looks, in /proc and in the manifests of static pods, for who uses the directories: processes that still
 have old content open, and mounts of a directory itself, which never show what is published next.
 
+With --offline it judges the configuration alone, with every mistake and its place, and needs no node, no source and no root: for a
+repository's CI. Names without a namespace then count as those of "default".
+
 Beside each target, holdfast creates two empty directories, exchanges them, and removes them. It writes nothing else, runs
 no hook, and reads no object from the API server.`,
     )
+    .argument('[path...]', 'only these directories of the configuration')
     .addOption(configOption())
+    .addOption(
+      new Option('--offline', 'judge the configuration alone: no node, no source, no root').conflicts([
+        'consumers',
+        'podManifestDir',
+        'requireProven',
+      ]),
+    )
+    .addOption(headersOption())
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for each answer of the API server')
         .argParser(parseDuration)
@@ -68,11 +84,14 @@ Examples:
   holdfast check --config /etc/holdfast.yaml
   holdfast check --config /etc/holdfast.yaml -o json
   holdfast check --config /etc/holdfast.yaml --consumers
-  kubectl -n holdfast exec daemonset/holdfast -- holdfast check --config /etc/holdfast/holdfast.yaml
+  holdfast check --config deploy/holdfast.yaml --offline
+  kubectl -n holdfast exec daemonset/holdfast -- holdfast check
 
 Exit codes: 0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
     )
-    .action((options: CheckOptions) => runCheck(io, options))
+    .action((paths: string[], options: CheckOptions) =>
+      options.offline ? checkOffline(io, paths, options) : runCheck(io, paths, options),
+    )
 }
 
 async function consumersOf({ directories }: AgentConfiguration, named: string | undefined): Promise<ConsumerReport> {
@@ -87,8 +106,22 @@ async function consumersOf({ directories }: AgentConfiguration, named: string | 
 /** Milliseconds to wait for a publication that goes on at a target in this moment. */
 const lockTimeout = 5_000
 
-async function runCheck(io: Io, options: CheckOptions): Promise<void> {
-  const configuration = await loadWithFlags(options)
+/** The parser has found every mistake: it throws them, with their places. */
+async function checkOffline(io: Io, paths: readonly string[], options: CheckOptions): Promise<void> {
+  const configuration = await loadForLooking(options, io.stdin)
+  const { file } = configuration
+  const directories = selected(configuration, paths).map(({ path }) => ({ path }))
+  await print(
+    io.stdout,
+    options.output,
+    { file, valid: true, directories },
+    () => `${file} is a valid configuration of ${plural(directories.length, 'directory', 'directories')}\n`,
+  )
+}
+
+async function runCheck(io: Io, paths: readonly string[], options: CheckOptions): Promise<void> {
+  const all = await loadWithFlags(options, io.stdin)
+  const configuration = { ...all, directories: selected(all, paths) }
   const { checkNode } = await import('../../check/check.js')
   const consumers = options.consumers && (await consumersOf(configuration, options.podManifestDir))
   const findings = await interruptible(io, (signal) =>
@@ -106,7 +139,7 @@ async function runCheck(io: Io, options: CheckOptions): Promise<void> {
   const [faults, warnings] = [count('FAULT'), count('WARN')]
   const document = { checks: findings, faults, warnings, ...(consumers && { consumers: consumers.consumers }) }
   await print(io.stdout, options.output, document, () =>
-    checkText(findings, painter(wantsColour(io.stdout, io.env)), io.stdout.columns),
+    checkText(findings, painter(wantsColour(io.stdout, io.env)), io.stdout.columns, options.headers),
   )
   if (faults > 0) throw new Exit(exitCodes.fault)
 }
@@ -117,9 +150,9 @@ const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow',
 const subjectWidth = 28
 
 /** The table, with each advice on a separate line, and the verdict below it. @internal */
-export function checkText(findings: readonly Finding[], paint: Paint, columns?: number): string {
+export function checkText(findings: readonly Finding[], paint: Paint, columns?: number, headers = true): string {
   const shown = (subject: string) => (columns === undefined ? subject : shortPath(subject, subjectWidth))
-  const rows: (string | Cell)[][] = [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']]
+  const rows: (string | Cell)[][] = headers ? [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']] : []
   let last = ''
   for (const { subject, check, status, found, advice } of findings) {
     const colour = colours[status]
@@ -138,6 +171,6 @@ export function checkText(findings: readonly Finding[], paint: Paint, columns?: 
   return `${table(rows, columns)}\n${conclusion}\n`
 }
 
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+function plural(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : nouns}`
 }

@@ -80,7 +80,8 @@ async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void
   ])
   disableCoreDumps()
   const shown = await interruptible(io, async (signal): Promise<ShownDiff> => {
-    const asked = to === 'desired' ? await askSource(target, { io, options, signal, otherwise }) : undefined
+    const asked =
+      to === 'desired' ? await askSource(target, { io, options, signal, otherwise, asPerson: true }) : undefined
     const present = await history.content(target)
     const newer = asked && (await desiredContent(asked, present))
     const side = (which: number | 'disk') => (which === 'disk' ? present : history.content(target, which))

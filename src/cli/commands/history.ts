@@ -1,7 +1,7 @@
 import type { PastContent } from '../../durable/types.js'
 import type { Io } from '../output/io.js'
 import { Command } from '../words/option.js'
-import { reportOptions, type OutputOptions } from '../words/options.js'
+import { headersOption, reportOptions, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { objectText, shortDigest, table } from '../output/table.js'
 import { targetArgument } from '../words/target.js'
@@ -15,6 +15,7 @@ export function historyCommand({ stdout }: Io): Command {
 with the digest of what was published; one that is damaged is never published again.`,
     )
     .argument('<path>', 'a directory or file that holdfast has published')
+    .addOption(headersOption())
     .addOptions(reportOptions())
     .addHelpText(
       'after',
@@ -25,7 +26,7 @@ Examples:
 
 Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong usage.`,
     )
-    .action(async (target: string, options: OutputOptions) => {
+    .action(async (target: string, options: OutputOptions & { headers: boolean }) => {
       const path = await targetArgument(target)
       const { history } = await import('../../durable/index.js')
       const contents = await history.read(path)
@@ -34,7 +35,7 @@ Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong
       }
       await print(stdout, options.output, { path, contents: contents.map(shown) }, (wide) =>
         table([
-          ['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS'],
+          ...(options.headers ? [['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS']] : []),
           ...contents.map((content) => row(content, wide)),
         ]),
       )

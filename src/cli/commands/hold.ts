@@ -1,7 +1,7 @@
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
@@ -31,7 +31,7 @@ ends the hold. A pin that "rollback" has set stays beside the hold; "holdfast re
     .addOption(new Option('--for <duration>', 'how long; without it, until it is released').argParser(parseDuration))
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
-    .addOptions(reportOptions())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `

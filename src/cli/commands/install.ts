@@ -11,13 +11,11 @@ import {
   addKlogOptions,
   addPlaceOptions,
   addRevisionOptions,
-  logOptionsOf,
   nodeNameOf,
   nodeNameOption,
   requireFlags,
   requireProvenOption,
   revisionObjects,
-  verbosityOption,
   type OutputOptions,
   type PlaceFlags,
   type RevisionFlags,
@@ -36,7 +34,6 @@ interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
   readonly allowOlder?: true
   readonly requireProven?: true
   readonly dryRun?: true
-  readonly v?: number
 }
 
 /** `holdfast install [MANIFEST] …` */
@@ -64,7 +61,6 @@ the revision beside it; it asks no API server.`,
     .option('--dry-run', 'print what would change (paths and digests), write nothing')
     .addOption(requireProvenOption())
     .addOptions(reportOptions())
-    .addOption(verbosityOption())
     .addHelpText(
       'after',
       `
@@ -97,7 +93,7 @@ async function runInstall(
   options: InstallOptions,
   typed: readonly string[],
 ): Promise<void> {
-  const log = createLogger(io, logOptionsOf(options))
+  const log = createLogger(io, options)
   if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
   const result = await interruptible(io, (signal) =>
     manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),

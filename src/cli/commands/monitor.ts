@@ -7,15 +7,7 @@ import { logToFile } from '../output/log-file.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration, parseName, parseOperator, parseRevisionFlag } from '../words/option-values.js'
-import {
-  reportOptions,
-  addKlogOptions,
-  logOptionsOf,
-  nodeNameOf,
-  requireFlags,
-  verbosityOption,
-  type OutputOptions,
-} from '../words/options.js'
+import { reportOptions, addKlogOptions, nodeNameOf, requireFlags, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
 import { interruptible } from '../signals.js'
@@ -33,7 +25,6 @@ interface MonitorOptions extends OutputOptions, ReadinessFlags {
   readonly logFilePath?: string
   readonly keepOwnManifest?: true
   readonly operatorStatus?: OperatorResource
-  readonly v?: number
 }
 
 /** `holdfast monitor …` */
@@ -75,7 +66,6 @@ right, no program) does not count; if nothing else is known in time, the revisio
     )
     .option('--keep-own-manifest', "do not remove the monitor's own manifest")
     .addOptions(reportOptions('auto'))
-    .addOption(verbosityOption())
     .addHelpText(
       'after',
       `
@@ -98,7 +88,7 @@ not known to be durable.`,
 async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   const { revision, resourceDir, installerLockFile } = options
   const places = placesOf(options)
-  const standard = createLogger(io, logOptionsOf(options))
+  const standard = createLogger(io, options)
   const log = options.logFilePath ? logToFile(pathArgument(options.logFilePath), standard) : standard
   const { operatorStatus, kubeconfig } = options
   if (operatorStatus && !kubeconfig) throw new UsageError('--operator-status needs --kubeconfig')

@@ -13,10 +13,8 @@ import {
 import {
   reportOptions,
   addKlogOptions,
-  logOptionsOf,
   requireFlags,
   requireProvenOption,
-  verbosityOption,
   type OutputOptions,
 } from '../words/options.js'
 import { print } from '../output/print.js'
@@ -34,7 +32,6 @@ interface PruneOptions extends OutputOptions {
   readonly dryRun?: true
   readonly requireProven?: true
   readonly lockTimeout: number
-  readonly v?: number
 }
 
 /** `holdfast prune …` */
@@ -74,7 +71,6 @@ that only look similar, and links, stay too. After a crash, each revision is int
       // Older versions of library-go's pruner took it, for temporary files that holdfast does not leave.
       .addOption(new Option('--cert-dir <dir>').hideHelp())
       .addOptions(reportOptions())
-      .addOption(verbosityOption())
       .addHelpText(
         'after',
         `
@@ -103,7 +99,7 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
   ])
   const resourceDirectory = pathArgument(resourceDir ?? '')
   const dryRun = options.dryRun === true
-  const log = createLogger(io, logOptionsOf(options))
+  const log = createLogger(io, options)
   const named = podManifestDir ? pathArgument(podManifestDir) : undefined
   const manifestDirectory = await manifestDirectoryOf(named, resourceDirectory, log)
   const request = {

@@ -18,7 +18,6 @@ import {
   requireFlags,
   requireProvenOption,
   revisionObjects,
-  verbosityOption,
   type RevisionFlags,
 } from '../words/options.js'
 import { printYaml } from '../output/print.js'
@@ -103,7 +102,7 @@ async function runRbac(io: Io, given: RbacOptions): Promise<void> {
   const account = serviceAccountOf(options.serviceAccount ?? defaultAccount, defaultNamespace)
   const subjects = subjectsOf(bound === undefined ? { serviceAccount: defaultAccount } : options, defaultNamespace)
   const { permissionsOf } = await import('../../config/permissions.js')
-  const configuration = await loadForRights(options, account.namespace)
+  const configuration = await loadForRights(options, account.namespace, io.stdin)
   // In "default" the Roles of all service accounts stand beside each other.
   const name = options.name ?? group?.name ?? `${account.namespace}:${account.name}`
   const roles = rolesOf(permissionsOf(configuration), subjects, name)
@@ -189,7 +188,6 @@ bindings too.`,
     .addOption(userOption())
     .addOption(groupOption())
     .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'))
-    .addOption(verbosityOption())
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .addHelpText(
       'after',

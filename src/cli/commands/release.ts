@@ -1,7 +1,7 @@
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command } from '../words/option.js'
-import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
@@ -22,7 +22,7 @@ what has come meanwhile, and repairs what has drifted. Where PATH is neither hel
     .argument('<path>', 'a directory or file that is held or pinned')
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
-    .addOptions(reportOptions())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `

@@ -5,7 +5,7 @@ import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { refuseConfigured, refuseOthers } from '../content/refuse-configured.js'
 import { NotPublished } from '../words/exit-codes.js'
@@ -53,7 +53,7 @@ configured to publish, stays, too.`,
     )
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
-    .addOptions(reportOptions())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `

@@ -4,7 +4,7 @@ import { findConditions, type CheckOptions } from '../content/content-check.js'
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration, parseSequence } from '../words/option-values.js'
-import { configOption, reportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
+import { configOption, pathReportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
@@ -51,7 +51,7 @@ Where no agent's state leads to PATH, a warning says so.`,
     .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
     .option('--no-check', 'without the commands of "beforePublish"')
     .addOption(lockTimeoutOption())
-    .addOptions(reportOptions())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `

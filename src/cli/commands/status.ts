@@ -2,11 +2,12 @@ import type { Condition } from '../../agent/directory-state.js'
 import type { DirectoryStatus, StatusDocument } from '../../agent/report/status-file.js'
 import type { Consumer } from '../../check/consumers.js'
 import type { AgentConfiguration } from '../../config/types.js'
+import { toError } from '../../errors.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
-import { UsageError } from '../words/exit-codes.js'
 import { Command } from '../words/option.js'
-import { reportOptions, configOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, configOption, headersOption, type OutputOptions } from '../words/options.js'
 import { loadForLooking } from '../content/load.js'
+import { selected } from '../content/select.js'
 import type { Io, Output } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { findOrphans, orphansText, type Orphan } from '../output/orphans.js'
@@ -29,14 +30,15 @@ of what was published in the configured directories: it tells a hold, a rollback
 
 Without --config, it shows the status in /var/lib/holdfast.
 
-With --orphans, it also lists what holdfast keeps for paths that are no directories of the configuration: beside those directories,
+With a PATH, it shows this directory alone. With --orphans, it also lists what holdfast keeps for paths that are no directories of the configuration: beside those directories,
 and in or beside each PATH.`,
     )
-    .argument('[path...]', 'with --orphans: where to look, too')
+    .argument('[path...]', 'only these directories; with --orphans: where to look, too')
     .option('--orphans', 'with what is kept for paths that are not configured')
     .addOption(configOption())
+    .addOption(headersOption())
     .option('-w, --watch', 'show it again whenever the agent reports something new, until SIGINT')
-    .addOptions(reportOptions())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `
@@ -45,14 +47,14 @@ Examples:
   holdfast status --config /etc/holdfast.yaml -o json
   holdfast status --orphans /etc/kubernetes
   holdfast status --watch
+  holdfast status /etc/kubernetes/certs --no-headers
 
 Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration, 130 --watch ended by SIGINT.`,
     )
-    .action(async (paths: string[], options: StatusOptions) => {
-      if (paths.length > 0 && options.orphans !== true)
-        throw new UsageError('a path is for --orphans: add it, or leave the path out')
+    .action(async (paths: string[], given: StatusOptions, command: Command) => {
+      const options = { ...given, named: command.getOptionValueSource('config') === 'cli' }
       if (options.watch === true) await interruptible(io, (signal) => watchStatus(io, paths, options, signal))
-      else await printStatus(io, io.stdout, options, await shownFor(options, paths))
+      else await printStatus(io, io.stdout, options, await shownFor(io, options, paths))
     })
 }
 
@@ -60,18 +62,26 @@ interface StatusOptions extends OutputOptions {
   readonly config?: string
   readonly orphans?: true
   readonly watch?: true
+  readonly headers: boolean
+  /** The line itself names the configuration. */
+  readonly named?: boolean
 }
 
-async function shownFor(options: StatusOptions, paths: readonly string[]): Promise<ShownStatus> {
-  const status = await statusFor(options)
-  if (options.orphans !== true) return status
+async function shownFor(io: Io, options: StatusOptions, paths: readonly string[]): Promise<ShownStatus> {
+  const status = await statusFor(io, options)
+  if (options.orphans !== true) {
+    const file = status.agent?.configuration?.file ?? 'the configuration'
+    const directories = selected({ file, directories: status.directories }, paths)
+    const consumers = status.consumers.filter((one) => directories.some(({ path }) => path === one.path))
+    return { ...status, directories, consumers }
+  }
   const configured = status.directories.map(({ path }) => path)
   return { ...status, orphans: await findOrphans(configured, paths) }
 }
 
-async function printStatus({ stdout, env }: Io, to: Output, { output }: StatusOptions, shown: ShownStatus) {
+async function printStatus({ stdout, env }: Io, to: Output, { output, headers }: StatusOptions, shown: ShownStatus) {
   const paint = painter(wantsColour(stdout, env))
-  await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, wide, stdout.columns))
+  await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, { wide, headers }, stdout.columns))
 }
 
 async function watchStatus(
@@ -80,7 +90,7 @@ async function watchStatus(
   options: StatusOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { stateDirectory } = await statusFor(options)
+  const { stateDirectory } = await statusFor(io, options)
   const { Display, showChanges } = await import('../output/watch.js')
   const { DirectoryWatch } = await import('../../directory-watch.js')
   const display = new Display(io.stdout, options.output)
@@ -89,7 +99,7 @@ async function watchStatus(
     (wake) => new DirectoryWatch(stateDirectory, wake, log),
     signal,
     async () => {
-      const shown = await shownFor(options, paths)
+      const shown = await shownFor(io, options, paths)
       return display.show(shown, (to) => printStatus(io, to, options, shown))
     },
   )
@@ -109,14 +119,29 @@ interface ShownStatus extends StatusDocument {
   readonly orphans?: readonly Orphan[]
 }
 
-async function statusFor(options: StatusOptions): Promise<ShownStatus> {
+/** A configuration that the line names must be right; another one may be what a running agent refuses, whose status tells that. */
+async function configurationFor(
+  { stdin }: Io,
+  options: StatusOptions,
+): Promise<{ configuration?: AgentConfiguration; problem?: Error }> {
+  if (options.config === undefined) return {}
+  const once = options.config === '-' && options.watch !== true
+  try {
+    return { configuration: await loadForLooking(options, once ? stdin : undefined) }
+  } catch (problem) {
+    if (options.named === true) throw problem
+    return { problem: toError(problem) }
+  }
+}
+
+async function statusFor(io: Io, options: StatusOptions): Promise<ShownStatus> {
   const [{ readStatusFile }, { statusFileIn }, { readStatusInMemory }, { isAgentRunning }] = await Promise.all([
     import('../../agent/report/read-status.js'),
     import('../../agent/report/status-file.js'),
     import('../../agent/report/status-in-memory.js'),
     import('../../agent/state-lock.js'),
   ])
-  const configuration = options.config === undefined ? undefined : await loadForLooking(options)
+  const { configuration, problem } = await configurationFor(io, options)
   const stateDirectory =
     configuration?.stateDirectory ?? (await import('../../config/document.js')).defaultStateDirectory
   // What is in memory is newer: an agent keeps it there only while the disk does not answer.
@@ -129,6 +154,7 @@ async function statusFor(options: StatusOptions): Promise<ShownStatus> {
       ? await (await import('../../agent/report/status-from-disk.js')).statusFromDisk(configuration, own)
       : own
   if (document === undefined) {
+    if (problem !== undefined) throw problem
     throw new Error(
       `no status in ${statusFileIn(stateDirectory)}: no agent has run with this stateDirectory; name the configuration (--config) to compare the disk without an agent`,
     )
@@ -161,7 +187,13 @@ async function consumersOf({ directories }: StatusDocument): Promise<readonly Co
 }
 
 /** The table, and the notes below it. @internal */
-export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = false, columns?: number): string {
+export function statusText(
+  shown: ShownStatus,
+  now: Date,
+  paint: Paint,
+  { wide = false, headers = true } = {},
+  columns?: number,
+): string {
   const { directories, consumers } = shown
   const rows: (string | Cell)[][] = [
     ['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST', ...(wide ? ['OBJECTS'] : [])],
@@ -201,7 +233,7 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = f
   if (!wide && columns !== undefined) narrow(rows, columns)
   const orphans = shown.orphans ? ['\n', orphansText(shown.orphans, now)] : []
   return [
-    table(rows),
+    table(headers ? rows : rows.slice(1)),
     ...(notes.length > 0 ? ['\n', ...notes] : []),
     '\n',
     agentLine(shown, now, paint),

@@ -2,10 +2,11 @@ import type { OnePassOptions } from '../../agent/one-pass.js'
 import { Exit, exitCodeOfAll, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { loadTrusted } from '../content/load.js'
+import { selected } from '../content/select.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import {
-  reportOptions,
+  pathReportOptions,
   configOption,
   lockTimeoutOption,
   releaseOption,
@@ -39,6 +40,7 @@ export function syncCommand(io: Io): Command {
       `Runs one pass: asks the source for all objects, publishes every directory that differs from them, and exits. It reads and
 writes as the agent does, but leaves hooks to the agent unless --hooks is given.`,
     )
+    .argument('[path...]', 'only these directories of the configuration')
     .addOption(configOption())
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for the source')
@@ -53,22 +55,23 @@ writes as the agent does, but leaves hooks to the agent unless --hooks is given.
     .addOption(lockTimeoutOption())
   return command
     .addOptions(sourceOptions())
-    .addOptions(reportOptions())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `
 Examples:
   holdfast sync --config /etc/holdfast.yaml --timeout 60s
   holdfast sync --config /etc/holdfast.yaml --dry-run
+  holdfast sync /etc/kubernetes/certs
   holdfast sync --config /etc/holdfast.yaml --allow-stale -o json
 
 Exit codes: 0 every directory is as asked, 1 at least one is not (and was not changed), or a hook failed that --hooks
 asked for, 2 wrong usage or configuration, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
-    .action((options: SyncOptions) => runSync(io, options))
+    .action((paths: string[], options: SyncOptions) => runSync(io, paths, options))
 }
 
-async function runSync(io: Io, options: SyncOptions): Promise<void> {
+async function runSync(io: Io, paths: readonly string[], options: SyncOptions): Promise<void> {
   const [
     { dryPass, onePass },
     { openSource },
@@ -90,11 +93,13 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
   const log = createLogger(io, options)
   const trust = new Trust(log)
   const configuration = await loadTrusted(options, trust)
+  const only = new Set(selected(configuration, paths).map(({ path }) => path))
   const progress = new Progress(io.stderr)
   const lines = await interruptible(io, async (signal) => {
     const pass: OnePassOptions = {
       log,
       signal,
+      only,
       timeout: options.timeout,
       lockTimeout: options.lockTimeout,
       requireProven: configuration.requireProven,

@@ -2,10 +2,11 @@ import type { DirectoryConfiguration } from '../../config/types.js'
 import type { Publication } from '../../durable/types.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
 import { Command } from '../words/option.js'
-import { reportOptions, configOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, configOption, headersOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import { loadForLooking } from '../content/load.js'
+import { selected } from '../content/select.js'
 import type { Io } from '../output/io.js'
 import { table, type Cell } from '../output/table.js'
 
@@ -24,7 +25,7 @@ interface Verified {
 }
 
 /** `holdfast verify --config FILE` */
-export function verifyCommand({ stdout, env }: Io): Command {
+export function verifyCommand(io: Io): Command {
   return new Command('verify')
     .summary('compare the disk with what was published')
     .description(
@@ -34,25 +35,38 @@ only reads; it asks no API server and needs no running agent.
 States: ok; differs (another program changed it); unsettled (visible, but not known to survive a power cut); unpublished
 (nothing was ever published there, although it has required objects); nothing (the same, with optional objects alone).`,
     )
+    .argument('[path...]', 'only these directories of the configuration')
     .addOption(configOption())
-    .addOptions(reportOptions())
+    .addOption(headersOption())
+    .addOptions(pathReportOptions())
     .addHelpText(
       'after',
       `
 Examples:
   holdfast verify --config /etc/holdfast.yaml
   holdfast verify --config /etc/holdfast.yaml -o json
+  holdfast verify /etc/kubernetes/certs --quiet
 
 Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 it is not.`,
     )
-    .action(async (options: OutputOptions & { config?: string }) => {
-      const configuration = await loadForLooking(options)
-      const directories: Verified[] = []
-      for (const directory of configuration.directories) directories.push(await verify(directory))
-      const paint = painter(wantsColour(stdout, env))
-      await print(stdout, options.output, { directories }, (wide) => verifyTable(directories, paint, wide))
-      if (directories.some(({ state }) => state !== 'ok' && state !== 'nothing')) throw new Exit(exitCodes.fault)
-    })
+    .action((paths: string[], options: VerifyOptions) => runVerify(io, paths, options))
+}
+
+interface VerifyOptions extends OutputOptions {
+  readonly config?: string
+  readonly headers: boolean
+}
+
+async function runVerify({ stdin, stdout, env }: Io, paths: readonly string[], options: VerifyOptions): Promise<void> {
+  const configuration = await loadForLooking(options, options.config === '-' ? stdin : undefined)
+  const directories: Verified[] = []
+  for (const directory of selected(configuration, paths)) directories.push(await verify(directory))
+  const paint = painter(wantsColour(stdout, env))
+  await print(stdout, options.output, { directories }, (wide) => {
+    const rows = verifyRows(directories, paint, wide)
+    return table(options.headers ? rows : rows.slice(1))
+  })
+  if (directories.some(({ state }) => state !== 'ok' && state !== 'nothing')) throw new Exit(exitCodes.fault)
 }
 
 async function verify(directory: DirectoryConfiguration): Promise<Verified> {
@@ -92,7 +106,7 @@ async function verify(directory: DirectoryConfiguration): Promise<Verified> {
   }
 }
 
-function verifyTable(directories: readonly Verified[], paint: Paint, wide: boolean): string {
+function verifyRows(directories: readonly Verified[], paint: Paint, wide: boolean): (string | Cell)[][] {
   const further = (...cells: string[]) => (wide ? cells : [])
   const rows: (string | Cell)[][] = [['PATH', 'STATE', ...further('PUBLISHED', 'DIGEST', 'ACTUAL'), 'WHAT DIFFERS']]
   for (const { path, state, details, publishedAt, digest, actual } of directories) {
@@ -102,5 +116,5 @@ function verifyTable(directories: readonly Verified[], paint: Paint, wide: boole
     rows.push([path, { text: state, paint: (text) => paint(fine ? 'green' : 'red', text) }, ...found, first])
     for (const detail of others) rows.push(['', '', ...further('', '', ''), detail])
   }
-  return table(rows)
+  return rows
 }

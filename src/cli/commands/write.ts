@@ -1,6 +1,6 @@
 import { Command, Option } from '../words/option.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
-import { contentOf, type ContentChecks, throwReason } from '../content/content.js'
+import { contentOf, type ContentChecks, type ContentSource, throwReason } from '../content/content.js'
 import { contentKinds } from '../content/content-kinds.js'
 import type { Confirmed } from '../../durable/types.js'
 import type { Io } from '../output/io.js'
@@ -36,9 +36,16 @@ class WriteCommand extends Command {
     return super.parseOptions(argv)
   }
 
-  /** @throws UsageError for words behind FILE that do not stand after `--`, and for a command beside --from */
-  checkCommand(words: readonly string[], from: string | undefined): void {
+  /**
+   * Where the content comes from, by the words behind FILE: `-` is standard input, as in other programs.
+   * @throws UsageError for words that do not stand after `--`, and for two sources
+   */
+  source(words: readonly string[], from: string | undefined): ContentSource {
     const after = this.#afterDashes?.length
+    if (words.length === 1 && words[0] === '-' && after === undefined) {
+      if (from !== undefined) throw new UsageError('- and --from exclude each other: name one of them')
+      return { from, command: [] }
+    }
     if (after === 0 || (after === words.length && words[0] === '')) throw new UsageError('there is no command after --')
     if (words.length > 0 && words.length !== after) {
       throw new UsageError("too many arguments for 'write': it takes FILE, and a command after --: FILE -- COMMAND")
@@ -46,6 +53,7 @@ class WriteCommand extends Command {
     if (from === '') throw new UsageError('--from is empty: name a file')
     if (from !== undefined && words.length > 0)
       throw new UsageError('--from and a command exclude each other: name one of them')
+    return { from: from === '-' ? undefined : from, command: words }
   }
 }
 
@@ -62,10 +70,10 @@ pipe, and 64 MiB where it validates. It suits kubelet's manifest directory: one 
 A pipe hides that the command before it failed. COMMAND, after --, inherits standard input and standard error; holdfast forwards
 signals to it, and publishes its output only if it exits with 0. holdfast refuses empty content, and what fails --expect or --validate, and then touches nothing.`,
     )
-    .usage('[options] <file> [-- <command> [args...]]')
+    .usage('[options] <file> [- | -- <command> [args...]]')
     .argument('<file>', 'the file to replace, or to create')
     .argument('[command...]', 'after --: the command whose standard output to publish')
-    .option('--from <file>', 'publish this file instead of standard input')
+    .option('--from <file>', 'publish this file instead of standard input, which is -')
     .option('--allow-empty', 'publish empty content')
     .addOption(
       new Option('--expect <digest>', 'publish only content with this digest: sha256:HEX').argParser(parseDigest),
@@ -91,9 +99,8 @@ Examples:
 Exit codes: 0 published or already so, 1 not published (FILE is as it was), 2 wrong usage, 3 published but not known
 to be durable, 75 another process holds FILE's lock.`,
     )
-    .action(async (file: string, command: string[], options: WriteOptions) => {
-      const { from } = options
-      write.checkCommand(command, from)
+    .action(async (file: string, words: string[], options: WriteOptions) => {
+      const source = write.source(words, options.from)
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(file)
         const { AtOnceFileSystem, checkFile, disableCoreDumps, refuseKeptByAgent, replaceFile } =
@@ -101,8 +108,8 @@ to be durable, 75 another process holds FILE's lock.`,
         disableCoreDumps()
         const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
         // Checks the file before a command runs, for holdfast cannot take the command's effects back.
-        if (command.length > 0) await checkFile(path, asked)
-        const { content, ...checks } = await contentOf({ from, command }, options, { io, signal, path })
+        if (source.command.length > 0) await checkFile(path, asked)
+        const { content, ...checks } = await contentOf(source, options, { io, signal, path })
         const request = { ...asked, ...checks }
         const found = await findAttributes(path)
         const log = createLogger(io, options)

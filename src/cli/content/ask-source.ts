@@ -1,8 +1,8 @@
 import type { desiredContents } from '../../agent/one-pass.js'
 import type { AgentConfiguration, DirectoryConfiguration } from '../../config/types.js'
-import { UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { loadTrusted } from './load.js'
+import { configuredDirectory } from './select.js'
 import { createLogger } from '../output/logger.js'
 import type { OutputOptions, SourceOptions } from '../words/options.js'
 import { Progress, waitingFor } from '../output/progress.js'
@@ -20,6 +20,8 @@ export interface AskContext {
   readonly io: Io
   readonly options: AskOptions
   readonly signal: AbortSignal
+  /** Where the configuration names no kubeconfig, that of the person's shell serves. */
+  readonly asPerson?: true
   /** Advice for a path outside the configuration, beside naming a configured one. */
   readonly otherwise?: string
   /** Turns the configured directory into the one to ask for; default: as it stands. */
@@ -37,14 +39,8 @@ export async function askSource(target: string, context: AskContext): Promise<As
   const log = createLogger(io, options)
   const { Trust } = await import('../../trust.js')
   const trust = new Trust(log)
-  const configuration = await loadTrusted(options, trust)
-  const { file, directories } = configuration
-  const configured = directories.find(({ path }) => path === target)
-  if (configured === undefined) {
-    const known = directories.map(({ path }) => path).join(', ')
-    const more = otherwise === undefined ? '' : `; ${otherwise}`
-    throw new UsageError(`${target} is not a directory of ${file}, which has ${known}${more}`)
-  }
+  const configuration = await loadTrusted(context.asPerson ? { ...options, search: 'kubectl' } : options, trust)
+  const configured = configuredDirectory(configuration, target, otherwise)
   const [{ desiredContents }, { openSource }, { silent }] = await Promise.all([
     import('../../agent/one-pass.js'),
     import('../../agent/open-source.js'),

@@ -1,12 +1,15 @@
 import type { AgentConfiguration, ServerAddress, SourceConfiguration } from '../../config/types.js'
 import type { Trust } from '../../trust.js'
-import type { SourceOptions } from '../words/options.js'
+import type { Io } from '../output/io.js'
+import { usualConfiguration, type SourceOptions } from '../words/options.js'
 import { UsageError } from '../words/exit-codes.js'
 
 export interface LoadOptions extends SourceOptions {
   readonly config?: string
   readonly listen?: ServerAddress
   readonly requireProven?: true
+  /** Where to look for a kubeconfig that neither the file nor a flag names. */
+  readonly search?: 'kubectl'
 }
 
 /**
@@ -27,8 +30,8 @@ export async function loadTrusted(options: LoadOptions, trust: Trust): Promise<A
  * Reads the configuration file; flags win over its values. Throws UsageError where the user names no file,
  * ConfigurationError for a faulty one.
  */
-export async function loadWithFlags(options: LoadOptions): Promise<AgentConfiguration> {
-  return load(options, async (source) => {
+export async function loadWithFlags(options: LoadOptions, stdin?: Io['stdin']): Promise<AgentConfiguration> {
+  return load(options, stdin, async (source) => {
     const { namespaceOf } = await import('../../agent/open-source.js')
     return namespaceOf(withFlags(source, options))
   })
@@ -36,16 +39,20 @@ export async function loadWithFlags(options: LoadOptions): Promise<AgentConfigur
 
 async function load(
   options: LoadOptions,
+  stdin: Io['stdin'] | undefined,
   defaultNamespace: string | ((source: SourceConfiguration) => Promise<string | undefined>),
 ): Promise<AgentConfiguration> {
   if (options.config === undefined || options.config === '') {
-    throw new UsageError('--config FILE is missing: name the configuration file, or set HOLDFAST_CONFIG')
+    throw new UsageError(
+      `--config FILE is missing: name the configuration file, or set HOLDFAST_CONFIG; there is no ${usualConfiguration}`,
+    )
   }
-  const { loadConfiguration } = await import('../../config/load.js')
-  const configuration = await loadConfiguration(options.config, {
-    namespace: options.namespace,
-    defaultNamespace,
-  })
+  const { loadConfiguration, readConfiguration } = await import('../../config/load.js')
+  const names = { namespace: options.namespace, defaultNamespace }
+  const configuration =
+    options.config === '-'
+      ? await readConfiguration(inputOrRefuse(stdin), 'standard input', names)
+      : await loadConfiguration(options.config, names)
   return {
     ...configuration,
     requireProven: configuration.requireProven || options.requireProven === true,
@@ -54,8 +61,14 @@ async function load(
   }
 }
 
+/** @throws UsageError of a command that obeys its configuration, whose owner counts, or that reads it again */
+function inputOrRefuse(stdin: Io['stdin'] | undefined): Io['stdin'] {
+  if (stdin !== undefined) return stdin
+  throw new UsageError('--config -: this command looks at the file itself, perhaps more than once: name a file')
+}
+
 function withFlags(source: SourceConfiguration, options: LoadOptions): SourceConfiguration {
-  const { kubeconfig, context, namespace } = options
+  const { kubeconfig, context, namespace, search } = options
   if (source.type !== 'kubernetes') {
     refuseClusterFlags(options)
     return namespace === undefined ? source : { ...source, namespace }
@@ -64,6 +77,7 @@ function withFlags(source: SourceConfiguration, options: LoadOptions): SourceCon
     ...source,
     kubeconfig: kubeconfig ?? source.kubeconfig,
     ...(context !== undefined && { context }),
+    ...(search !== undefined && { search }),
   }
 }
 
@@ -81,16 +95,20 @@ function refuseClusterFlags({ kubeconfig, context }: SourceOptions): void {
  * The same for commands that only look at the disk. They ask no source for objects, so that names without a namespace are no reason
  * to read a kubeconfig.
  */
-export function loadForLooking(options: LoadOptions): Promise<AgentConfiguration> {
-  return load(options, 'default')
+export function loadForLooking(options: LoadOptions, stdin?: Io['stdin']): Promise<AgentConfiguration> {
+  return load(options, stdin, 'default')
 }
 
 /**
  * The same for `rbac`, on any machine: the node's kubeconfig need not be here. `podNamespace`: that of
  * the service account that the agent's pod has.
  */
-export function loadForRights(options: LoadOptions, podNamespace: string): Promise<AgentConfiguration> {
-  return load(options, async (source) => {
+export function loadForRights(
+  options: LoadOptions,
+  podNamespace: string,
+  stdin?: Io['stdin'],
+): Promise<AgentConfiguration> {
+  return load(options, stdin, async (source) => {
     if (source.type === 'kubernetes' && source.kubeconfig === undefined) return podNamespace
     const { namespaceOf } = await import('../../agent/open-source.js')
     // Without a namespace, the configuration's own error names the field that lacks one.

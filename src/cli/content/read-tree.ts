@@ -26,6 +26,8 @@ export async function withTree<T>(
   publish: (tree: FoundTree) => Promise<T>,
 ): Promise<T> {
   if (root === '') throw new UsageError('--from is empty: name a directory')
+  if (root === '-')
+    throw new UsageError('--from - is standard input, which is no directory: "holdfast write FILE -" takes it')
   const found = orRefuse(root, () => lstatSync(root))
   if (!found.isDirectory()) {
     const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it leads to' : 'not a directory'

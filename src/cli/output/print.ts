@@ -6,7 +6,11 @@ import { printJson, type Output } from './io.js'
 /** `wide`: the text with further columns; a text without any stays the same. */
 export const outputFormats = ['text', 'wide', 'json', 'yaml'] as const
 
-export type OutputFormat = (typeof outputFormats)[number]
+/** `name`: the paths that the command is about, one a line, as kubectl's. */
+export const nameFormats = [...outputFormats, 'name'] as const
+
+/** `none`: with --quiet. */
+export type OutputFormat = (typeof nameFormats)[number] | 'none'
 
 /** Prints it as YAML: the same document as in JSON. */
 export async function printYaml(output: Output, documents: readonly object[], headline = ''): Promise<void> {
@@ -35,7 +39,22 @@ export async function print(
 ): Promise<void> {
   if (format === 'json') printJson(output, document)
   else if (format === 'yaml') await printYaml(output, [document])
-  else output.write(text(format === 'wide'))
+  else if (format === 'name')
+    output.write(
+      pathsOf(document)
+        .map((path) => `${path}\n`)
+        .join(''),
+    )
+  else if (format !== 'none') output.write(text(format === 'wide'))
+}
+
+/** Of its directories, or its own. */
+function pathsOf(document: {
+  readonly path?: string
+  readonly directories?: readonly { readonly path: string }[]
+}): string[] {
+  const { path, directories } = document
+  return directories?.map((directory) => directory.path) ?? (path === undefined ? [] : [path])
 }
 
 /** Whether a program reads standard output, so that an error belongs there, too. */

@@ -34,7 +34,7 @@ export class Display {
 /** ECMA-48: erase the screen, and go to its first place. */
 const clearScreen = '\u001b[2J\u001b[H'
 
-const separators = { text: '\n', wide: '\n', json: '', yaml: '---\n' }
+const separators = { text: '\n', wide: '\n', name: '\n', none: '', json: '', yaml: '---\n' }
 
 /** Milliseconds. No event says that a process was killed, or how much time has passed. */
 const heartbeat = 10_000

@@ -54,10 +54,14 @@ export function parseDigest(text: string): string {
 /** The longest that a timer of Node can wait, in milliseconds. */
 const longest = 2 ** 31 - 1
 
-/** Go's durations, `1m30s`, `500ms`, `1.5h`, `0`: milliseconds. */
+const day = 24 * 60 * 60 * 1000
+
+/** Go's durations, `1m30s`, `500ms`, `1.5h`, `0`, after days: `1d`, `2d12h`. In milliseconds. */
 export function parseDuration(text: string): number {
-  const duration = millisecondsOf(text)
-  if (duration === undefined) throw new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s.')
+  const [, days, rest = ''] = /^(?:(\d{1,6}(?:\.\d{1,6})?)d)?(.*)$/s.exec(text) ?? []
+  const time = days !== undefined && rest === '' ? 0 : millisecondsOf(rest)
+  if (time === undefined) throw new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s, 1d.')
+  const duration = Number(days ?? 0) * day + time
   if (duration > longest) throw new InvalidArgumentError('It must be less than 24 days.')
   // 1ns is not 0, which means something else for some flags.
   return Math.max(Math.round(duration), duration > 0 ? 1 : 0)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Command as CommanderCommand, Help, Option as CommanderOption } from 'commander'
 import { UsageError } from './exit-codes.js'
 
@@ -12,9 +13,16 @@ export class Command extends CommanderCommand {
 /** A flag that an environment variable may set, too. Commander itself would read the environment of the process. */
 export class Option extends CommanderOption {
   variable: string | undefined
+  usualFile: string | undefined
 
   override env(name: string): this {
     this.variable = name
+    return this
+  }
+
+  /** The file that counts where it exists, and neither the line nor the variable names another. */
+  usual(file: string): this {
+    this.usualFile = file
     return this
   }
 }
@@ -27,8 +35,13 @@ export function readEnvironment(command: CommanderCommand, environment: NodeJS.P
   for (const option of command.options) {
     if (!(option instanceof Option) || option.variable === undefined) continue
     const name = option.attributeName()
+    if (command.getOptionValueSource(name) === 'cli') continue
     const text = environment[option.variable]
-    if (text === undefined || text === '' || command.getOptionValueSource(name) === 'cli') continue
+    if (text === undefined || text === '') {
+      const { usualFile } = option
+      if (usualFile !== undefined && existsSync(usualFile)) command.setOptionValueWithSource(name, usualFile, 'default')
+      continue
+    }
     const value = option.isBoolean() ? isTrue(option.variable, text) || undefined : parse(command, option, text)
     command.setOptionValueWithSource(name, value, 'env')
   }

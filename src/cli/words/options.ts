@@ -3,10 +3,10 @@ import { isObjectName } from '../../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
 import { type LogFormat, logFormats, logLevels, type LogOptions } from '../output/logger.js'
 import { type Command, Option } from './option.js'
-import { outputFormats, type OutputFormat } from '../output/print.js'
+import { verbosityOptions } from './verbosity.js'
+import { nameFormats, outputFormats, type OutputFormat } from '../output/print.js'
 import {
   collectNames,
-  parseCount,
   parseGoBoolean,
   parseDirectoryMode,
   parseDuration,
@@ -28,6 +28,15 @@ const outputOption = () =>
     .default('text')
     .env('HOLDFAST_OUTPUT')
 
+/** Of a command that is about paths. */
+const pathOutputOption = () =>
+  new Option('-o, --output <format>', 'text; wide: with more columns; name: paths; json or yaml: one document')
+    .choices(nameFormats)
+    .default('text')
+    .env('HOLDFAST_OUTPUT')
+
+export const headersOption = () => new Option('--no-headers', 'print the table without its first line')
+
 const logLevelOption = () =>
   new Option('--log-level <level>', 'least severe level to log (to standard error)')
     .choices(logLevels)
@@ -42,12 +51,25 @@ export const logFormatOption = (fallback: LogFormat) =>
     .env('HOLDFAST_LOG_FORMAT')
 
 /** The logging flags of every command. */
-export const logOptions = (fallback: LogFormat = 'text') => [logLevelOption(), logFormatOption(fallback)]
+export const logOptions = (fallback: LogFormat = 'text') => [
+  logLevelOption(),
+  logFormatOption(fallback),
+  ...verbosityOptions(),
+]
 
 /** The output and logging flags of every command. */
 export const reportOptions = (fallback?: LogFormat) => [outputOption(), ...logOptions(fallback)]
 
-export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
+/** The same of a command that is about paths. */
+export const pathReportOptions = () => [pathOutputOption(), ...logOptions()]
+
+/** Where the configuration is that no flag names. */
+export const usualConfiguration = '/etc/holdfast/holdfast.yaml'
+
+export const configOption = () =>
+  new Option('-c, --config <file>', `the configuration file; -: standard input (default: ${usualConfiguration})`)
+    .env('HOLDFAST_CONFIG')
+    .usual(usualConfiguration)
 
 /** Where objects come from, as kubectl's users know it. */
 export interface SourceOptions {
@@ -106,7 +128,7 @@ export const publishingOptions = () => [
   requireProvenOption(),
   releaseOption(),
   lockTimeoutOption(),
-  ...reportOptions(),
+  ...pathReportOptions(),
 ]
 
 export function publicationOptions(options: PublishingOptions) {
@@ -146,13 +168,6 @@ export function nodeNameOf(
   return name
 }
 
-/** klog's `-v=4`: from 4 on, everything is logged. */
-export const verbosityOption = () =>
-  new Option(
-    '-v, --v <number>',
-    'verbosity as in klog: 4 and above log everything, as --log-level debug does',
-  ).argParser((text) => parseCount(text.replace(/^=/, '')))
-
 /** klog's other flags, which holdfast accepts without effect: it logs to standard error, as JSON lines or readable. */
 export function addKlogOptions(command: Command): Command {
   for (const flag of [
@@ -167,10 +182,6 @@ export function addKlogOptions(command: Command): Command {
   for (const flag of ['log-backtrace-at', 'log-dir', 'log-file', 'log-file-max-size', 'stderrthreshold', 'vmodule'])
     command.addOption(new Option(`--${flag} <value>`).hideHelp())
   return command
-}
-
-export function logOptionsOf({ v, logLevel, logFormat }: LogOptions & { readonly v?: number }): LogOptions {
-  return { logLevel: v !== undefined && v >= 4 && logLevel === 'info' ? 'debug' : logLevel, logFormat }
 }
 
 /** `hint`: another possible meaning. @throws UsageError that names every missing flag */
