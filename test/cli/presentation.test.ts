@@ -33,7 +33,8 @@ await t.test('flags parse modes, owners, durations and addresses', (t) => {
   t.strictSame(['1d', '2d12h', '0.5d', '1d1s'].map(parseDuration), [day, 2.5 * day, day / 2, day + 1000])
   t.strictSame(parseListen('[::1]:80'), { host: '::1', port: 80 })
   t.strictSame(parseListen(':80'), { host: '::', port: 80 })
-  for (const text of ['', 's', '1', '-1s', 'd', '1h1d', '1d1', '25d', '1s ', '999999h']) t.throws(() => parseDuration(text), text)
+  for (const text of ['', 's', '1', '-1s', 'd', '1h1d', '1d1', '25d', '1s ', '999999h'])
+    t.throws(() => parseDuration(text), text)
   t.end()
 })
 

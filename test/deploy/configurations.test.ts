@@ -64,6 +64,10 @@ for (const { pod, configuration, container: name } of pods) {
       readOnly.some(({ mountPath }) => mountPath === dirname(file)),
       `${file} is mounted`,
     )
+    if (container.args?.[0] === 'agent') {
+      const variable = container.env?.find((one) => one.name === 'HOLDFAST_CONFIG')
+      t.equal(variable?.value, file, 'kubectl exec … holdfast status needs no --config')
+    }
     for (const { path } of directories) {
       // Both sides of an exchange must be in one mount.
       t.ok(

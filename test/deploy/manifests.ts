@@ -30,6 +30,7 @@ export interface Container {
   readonly image: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
+  readonly env?: readonly { readonly name: string; readonly value?: string }[]
   readonly securityContext: {
     readonly privileged?: boolean
     readonly allowPrivilegeEscalation?: boolean

@@ -4,7 +4,7 @@ import { findConditions, type CheckOptions } from '../content/content-check.js'
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration, parseSequence } from '../words/option-values.js'
-import { configOption, pathReportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
 import { print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
@@ -21,10 +21,11 @@ interface RollbackOptions extends OutputOptions, CheckOptions {
 
 /** `holdfast rollback PATH` */
 export function rollbackCommand(io: Io): Command {
-  return new Command('rollback')
-    .summary('publish an earlier content again')
-    .description(
-      `Publishes an earlier content of PATH again (see "holdfast history PATH"), by the same steps as any publication: whoever opens PATH
+  return (
+    new Command('rollback')
+      .summary('publish an earlier content again')
+      .description(
+        `Publishes an earlier content of PATH again (see "holdfast history PATH"), by the same steps as any publication: whoever opens PATH
 sees all of the present content or all of the earlier one. The present content becomes history.
 
 PATH is pinned then, so that neither the agent nor "sync" undoes it: with --pin newer until an object is newer than those that were
@@ -34,27 +35,30 @@ While it is pinned, drift is reported and not repaired. The agent runs the hooks
 The commands of "beforePublish" examine the earlier content first, and what they reject is not published. Without --config, they are those
 of the configuration that the agent of this node has in force: where its file is not what the agent has read, nothing is published.
 Where no agent's state leads to PATH, a warning says so.`,
-    )
-    .argument('<path>', 'a directory with "history" in its configuration')
-    .addOption(
-      new Option('--to <sequence>', 'which content; without it, the newest one that differs').argParser(parseSequence),
-    )
-    .option('--reason <text>', 'why, for those who meet the pin', '')
-    .addOption(new Option('--pin <until>', 'newer, released, or how long (2h)').default('newer').argParser(parsePin))
-    .option(
-      '--force',
-      'even if a certificate in it has expired, or an object in it has been replaced by another one',
-      false,
-    )
-    .option('--release', 'even if PATH is held, which ends the hold', false)
-    .addOption(configOption())
-    .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
-    .option('--no-check', 'without the commands of "beforePublish"')
-    .addOption(lockTimeoutOption())
-    .addOptions(pathReportOptions())
-    .addHelpText(
-      'after',
-      `
+      )
+      .argument('<path>', 'a directory with "history" in its configuration')
+      .addOption(
+        new Option('--to <sequence>', 'which content; without it, the newest one that differs').argParser(
+          parseSequence,
+        ),
+      )
+      .option('--reason <text>', 'why, for those who meet the pin', '')
+      .addOption(new Option('--pin <until>', 'newer, released, or how long (2h)').default('newer').argParser(parsePin))
+      .option(
+        '--force',
+        'even if a certificate in it has expired, or an object in it has been replaced by another one',
+        false,
+      )
+      .option('--release', 'even if PATH is held, which ends the hold', false)
+      // No variable and no usual file: what the agent has in force decides.
+      .addOption(new Option('-c, --config <file>', 'the configuration file'))
+      .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
+      .option('--no-check', 'without the commands of "beforePublish"')
+      .addOption(lockTimeoutOption())
+      .addOptions(pathReportOptions())
+      .addHelpText(
+        'after',
+        `
 Examples:
   holdfast rollback /etc/kubernetes/certs --reason 'INC-1234: old clients'
   holdfast rollback /etc/kubernetes/certs --to 7 --pin 2h
@@ -62,8 +66,9 @@ Examples:
 
 Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 published, but its durability is unknown,
 75 another process holds PATH's lock.`,
-    )
-    .action((path: string, options: RollbackOptions) => rollback(io, path, options))
+      )
+      .action((path: string, options: RollbackOptions) => rollback(io, path, options))
+  )
 }
 
 /** Publishes the chosen content, and prints the result. */
