@@ -121,11 +121,17 @@ await t.test('what the options of the core do, and looking without publishing', 
   writeFileSync(join(target, 'a'), 'y')
   t.match(await holdfast.verifyDirectory(target), { intact: false, differences: [{ path: 'a', problem: 'content' }] })
 
-  const signal = AbortSignal.abort()
+  const reason = new Error('the installer ends')
+  const signal = AbortSignal.abort(reason)
   const options = { files: { a: 'z' }, signal }
-  await t.rejects(holdfast.replaceDirectory(target, options), { code: 'ECANCELED', published: false })
+  await t.rejects(holdfast.replaceDirectory(target, options), {
+    name: 'AbortError',
+    code: 'ABORT_ERR',
+    published: false,
+    cause: reason,
+  })
   const [stopped] = await holdfast.replaceDirectories([{ target, files: { a: 'z' } }], { signal })
-  t.match(stopped, { error: { code: 'ECANCELED' } })
+  t.match(stopped, { error: { name: 'AbortError', code: 'ABORT_ERR', cause: reason } })
   const one = holdfast.replaceDirectories as (requests: unknown) => Promise<unknown>
   await t.rejects(one([{ target, ...options }]), { message: /signal belongs to the options of replaceDirectories/ })
   const others = join(parent, 'others')

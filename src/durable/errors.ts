@@ -18,15 +18,34 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
+/** Node's code for what a signal ended. */
+const abortCode = 'ABORT_ERR'
+
+/** The caller's signal ended a call that had changed nothing. The cause is the signal's reason. */
+export function aborted(
+  problem: string,
+  {
+    signal,
+    ...details
+  }: Pick<ErrorDetails, 'syscall' | 'path' | 'state'> & { readonly signal: AbortSignal | undefined },
+): DurableWriteError {
+  return new DurableWriteError(problem, { ...details, code: abortCode, cause: signal?.reason })
+}
+
+export function isAborted(error: unknown): boolean {
+  return error instanceof DurableWriteError && error.code === abortCode
+}
+
 /**
  * A durable write failed. `published: false`: the target is unchanged. `published: true`: the new content is visible, but whether it
  * survives a power cut is unknown.
  */
 export class DurableWriteError extends Error {
-  override readonly name = 'DurableWriteError'
+  /** `AbortError` where the caller's signal ended the call. */
+  override readonly name: string
   /** What failed; `message` adds the state and the advice. */
   readonly problem: string
-  /** errno name: 'ENOSPC', 'EXDEV', 'EIO', … */
+  /** errno name: 'ENOSPC', 'EXDEV', 'EIO', …; ABORT_ERR, as Node's own, where the caller's signal ended the call. */
   readonly code: string
   readonly syscall: string
   readonly path: string
@@ -44,6 +63,7 @@ export class DurableWriteError extends Error {
     super(message, cause === undefined ? undefined : { cause })
     this.problem = problem
     this.code = details.code
+    this.name = this.code === abortCode ? 'AbortError' : 'DurableWriteError'
     this.syscall = details.syscall
     this.path = details.path
     this.published = details.published ?? false

@@ -1,5 +1,5 @@
 import { messageOf, type InvalidInput as DeclaredInvalid } from '../errors.js'
-import { DurableWriteError, extendError } from '../durable/errors.js'
+import { DurableWriteError, extendError, isAborted } from '../durable/errors.js'
 
 /** A static-pod command failed: the message says what failed, on which object or path, and what to do. It shows no secret. */
 export class StaticPodError extends Error {
@@ -29,7 +29,7 @@ export function withState(error: unknown, state: readonly string[]): unknown {
 /** The failure that the deadline caused, and names it; what the error says of the disk stays. */
 export function late(error: unknown, milliseconds: number): unknown {
   if (error instanceof Superseded) return error
-  if (error instanceof DurableWriteError && error.code !== 'ECANCELED') return error
+  if (error instanceof DurableWriteError && !isAborted(error)) return error
   return new StaticPodError(
     `the installation was not done within ${milliseconds / 1000} s (--timeout-duration): ${messageOf(error)}`,
     { cause: error },

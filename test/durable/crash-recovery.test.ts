@@ -181,7 +181,7 @@ await t.test('a request that is abandoned before the exchange changes nothing', 
     if (call === 'sync') abort.abort()
   })
   t.match(await publish([directoryPublication(fs, { target, files })], abort.signal), [
-    { error: { code: 'ECANCELED', published: false } },
+    { error: { code: 'ABORT_ERR', published: false } },
   ])
   t.same(contents(target), { a: 'old' })
   t.same(kept(parent), ['lock', 'record'])

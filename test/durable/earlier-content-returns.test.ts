@@ -130,7 +130,7 @@ await t.test('a first publication is removed by hand, and the next one fails: th
     if (call === 'createDirectory') controller.abort()
   })
   const { signal } = controller
-  await t.rejects(replace({ a: '2' }, { ...options, signal }, aborting), { code: 'ECANCELED', published: false })
+  await t.rejects(replace({ a: '2' }, { ...options, signal }, aborting), { code: 'ABORT_ERR', published: false })
   t.strictSame(await answers(), before, 'nor does a signal that is aborted')
   const { fs: unsynced } = intercepted((call) => {
     if (call === 'sync') throw failure('EIO', 'fsync')

@@ -77,7 +77,7 @@ await t.test('a rollback calls its check, writes to its log, and ends with its s
   }
   t.equal(await back({ check }), 'EPERM: not this one')
   t.strictSame(asked, [`accepts ${digest}`, `examine ${digest}`])
-  t.match(await back({ signal: AbortSignal.abort() }), /^ECANCELED: the caller aborted the publication of /)
+  t.match(await back({ signal: AbortSignal.abort() }), /^ABORT_ERR: the caller aborted the publication of /)
   const told: string[] = []
   const { fs: busy } = intercepted((call, [, name]) => {
     if (call === 'removeFile' && /^\.holdfast-[0-9a-f]{16}\.2$/.test(String(name))) throw failure('EIO', 'unlinkat')

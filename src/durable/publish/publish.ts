@@ -1,6 +1,7 @@
 import { listed } from '../../listed.js'
 import { barrier, closeSynced, StagedEntries, merged } from '../path/index.js'
-import { OverlappingTargets, DurableWriteError, extendError, internalError, leftAsItWas } from '../errors.js'
+import type { DurableWriteError } from '../errors.js'
+import { aborted, OverlappingTargets, extendError, internalError, leftAsItWas } from '../errors.js'
 import { inParallel } from '../../parallel.js'
 import type { TargetPublication } from './publication.js'
 import { Parents } from '../target/index.js'
@@ -54,7 +55,8 @@ export async function publish(
     const inOrder = going().sort((a, b) => (a.site.identity < b.site.identity ? -1 : 1))
     refuseSame(inOrder)
     // One after the other, in an order that all callers share: so that none waits for one who waits for it.
-    await each(inOrder, 'could not lock', (publication) => publication.lock(signal), 1)
+    const lock: Task = (publication) => abortable(publication, signal, () => publication.lock(signal))
+    await each(inOrder, 'could not lock', lock, 1)
     await each(going(), 'could not prepare the publication of', async (publication) => {
       const result = await publication.prepare(parents)
       if (result) outcomes.set(publication, result)
@@ -74,9 +76,8 @@ export async function publish(
     for (const [publication, failure] of await firstBarrier(going(), staged)) {
       await end(publication, failure, 'could not sync the staged content of')
     }
-    if (signal?.aborted) {
-      for (const publication of going()) await end(publication, abandoned(publication.path), 'aborted')
-    }
+    if (signal?.aborted)
+      for (const publication of going()) await end(publication, abandoned(publication.path, signal), 'aborted')
 
     // 6. Exchange.
     const swapping = going()
@@ -136,7 +137,7 @@ async function abortable(
   try {
     await step()
   } catch (error) {
-    throw signal?.aborted ? abandoned(publication.path) : error
+    throw signal?.aborted ? abandoned(publication.path, signal) : error
   }
 }
 
@@ -166,13 +167,9 @@ function refuseSame(inOrder: readonly TargetPublication[]): void {
   })
 }
 
-function abandoned(path: string): DurableWriteError {
-  return new DurableWriteError(`the caller aborted the publication of ${path}`, {
-    state: leftAsItWas(path),
-    code: 'ECANCELED',
-    syscall: 'renameat2',
-    path,
-  })
+function abandoned(path: string, signal: AbortSignal): DurableWriteError {
+  const details = { state: leftAsItWas(path), syscall: 'renameat2', path, signal }
+  return aborted(`the caller aborted the publication of ${path}`, details)
 }
 
 /** Not even a defect of this program may keep the rest of a batch from its barriers. */

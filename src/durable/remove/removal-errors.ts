@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { adviceFor, isSystemError, messageOf } from '../../errors.js'
 import { listed } from '../../listed.js'
-import { DurableWriteError, foreign, unfit } from '../errors.js'
+import { aborted, DurableWriteError, foreign, unfit } from '../errors.js'
 import { isGeneration, nextDataLink } from '../path/index.js'
 import type { StoredRecord } from '../record/index.js'
 import { refuseHeld, rolledBack } from '../target/index.js'
@@ -60,12 +60,12 @@ export function refuseRevision(path: string, { publisher }: StoredRecord): void 
 }
 
 /** The caller has thought better of it. */
-export function aborted(path: string): DurableWriteError {
-  return new DurableWriteError(`the caller aborted the removal of ${path}`, {
-    code: 'ECANCELED',
+export function removalAborted(path: string, signal: AbortSignal | undefined): DurableWriteError {
+  return aborted(`the caller aborted the removal of ${path}`, {
     syscall: 'rename',
     path,
     state: 'nothing was changed',
+    signal,
   })
 }
 

@@ -40,7 +40,7 @@ import {
 import { publicationIn, readTarget } from '../look/index.js'
 import { nextSequence, readRecords, type Records, describes, removalBody, type StoredRecord } from '../record/index.js'
 import {
-  aborted,
+  removalAborted,
   changed,
   inUse,
   notAllGone,
@@ -160,7 +160,7 @@ class Removal {
     try {
       await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
       isWritten = true
-      if (this.options.signal?.aborted) throw aborted(path)
+      if (this.options.signal?.aborted) throw removalAborted(path, this.options.signal)
       await this.#departure.leave(staging, present, (isIt) => this.#confirm(staging, present, isIt))
     } catch (error) {
       // Where it is back in its place, durably, the older record stands for it again.

@@ -314,7 +314,7 @@ await t.test('an abort ends the wait for a stream, or for a file', async (t) => 
   const stop = new AbortController()
   const call = replaceFile(join(root, 'target'), stream, { signal: stop.signal })
   stop.abort()
-  t.match(await failure(call), { code: 'ECANCELED', published: false })
+  t.match(await failure(call), { code: 'ABORT_ERR', published: false })
   t.ok(stream.destroyed)
   t.strictSame(readdirSync(root), [])
 
@@ -327,6 +327,6 @@ await t.test('an abort ends the wait for a stream, or for a file', async (t) => 
     stopped.abort()
   }
   const options = { signal: stopped.signal, progress }
-  t.match(await failure(replaceFile(join(root, 'target'), { path: source }, options)), { code: 'ECANCELED' })
+  t.match(await failure(replaceFile(join(root, 'target'), { path: source }, options)), { code: 'ABORT_ERR' })
   t.equal(pieces, 1, 'a large file is not read to its end')
 })

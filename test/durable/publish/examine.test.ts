@@ -87,7 +87,7 @@ for (const form of forms) {
       throw new Error('ended')
     }
     t.match(await run({ conf: '3' }, ending, { signal: abort.signal }), {
-      error: { code: 'ECANCELED', published: false },
+      error: { code: 'ABORT_ERR', published: false },
     })
     t.strictSame([readdirSync(parent).sort(), readdirSync(target).sort()], before)
   })

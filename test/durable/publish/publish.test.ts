@@ -20,7 +20,7 @@ await t.test(
     const parent = scratch(t)
     const target = join(parent, 'certs')
     for (const [abortAt, outcome] of [
-      ['sync', { error: { code: 'ECANCELED', published: false, path: target } }],
+      ['sync', { error: { code: 'ABORT_ERR', published: false, path: target } }],
       ['rename', { outcome: 'created' }],
     ] as const) {
       const calls: string[] = []
@@ -39,7 +39,7 @@ await t.test(
     const controller = new AbortController()
     controller.abort()
     const late = directoryPublication(new NodeFileSystem(), { target, files: { a: '2' } })
-    t.match(await publish([late], controller.signal), [{ error: { code: 'ECANCELED' } }])
+    t.match(await publish([late], controller.signal), [{ error: { code: 'ABORT_ERR' } }])
     t.same(contents(target), { a: '1' })
   },
 )

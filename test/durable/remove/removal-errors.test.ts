@@ -98,7 +98,7 @@ await t.test('refuseRevision names the command of the publisher', (t) => {
 await t.test('each error says what remains, and its remedy', (t) => {
   t.match(errors.inUse(path, 'sh (7)'), { reason: 'InUse', code: 'EBUSY', published: false })
   t.match(errors.changed(path, 'x'), { reason: 'TargetForeign', published: false, state: 'nothing was changed' })
-  t.match(errors.aborted(path), { code: 'ECANCELED', published: false, state: 'nothing was changed' })
+  t.match(errors.removalAborted(path, undefined), { code: 'ABORT_ERR', published: false, state: 'nothing was changed' })
   const taken = errors.placeTaken(path, '.holdfast-x')
   t.match(taken, { published: true, state: 'what was there before is /etc/.holdfast-x' })
   const gone = {
