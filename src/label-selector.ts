@@ -110,13 +110,13 @@ function isMark(token: string): boolean {
   return /^[=!<>(),]/.test(token)
 }
 
-/** Marks and words; white space between them says nothing. */
+/** Marks and words; the white space that Kubernetes knows says nothing between them. */
 class Tokens {
   readonly #tokens: readonly string[]
   #next = 0
 
   constructor(text: string) {
-    this.#tokens = text.match(/==|!=|[=!<>(),]|[^\s=!<>(),]+/g) ?? []
+    this.#tokens = text.match(/==|!=|[=!<>(),]|[^ \t\r\n=!<>(),]+/g) ?? []
   }
 
   take(): string | undefined {

@@ -123,7 +123,7 @@ export function parseMount(line: string): MountDetails {
     root: unescaped(root),
     mountPoint: unescaped(mountPoint),
     device,
-    type,
+    type: unescaped(type),
     source: unescaped(source),
     options: [...options.split(','), ...superOptions.split(',')],
     receives: optional.some((field) => field.startsWith('shared:') || field.startsWith('master:')),

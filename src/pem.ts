@@ -71,7 +71,7 @@ function findEnd(lines: readonly string[], from: number, label: string): { index
     const line = lines[index] ?? ''
     if (line.startsWith('-----BEGIN ')) return { index, problem: 'it has no END line before the next block' }
     if (!line.startsWith('-----END ')) continue
-    if (line.trimEnd() === `-----END ${label}-----`) return { index }
+    if (trimmed(line) === `-----END ${label}-----`) return { index }
     const after = line.startsWith(`-----END ${label}-----`)
     const problem = after ? 'its END line has other text after it' : 'its END line names another kind'
     return { index: index + 1, problem }
@@ -80,23 +80,41 @@ function findEnd(lines: readonly string[], from: number, label: string): { index
 }
 
 function decode(label: string, line: number, body: readonly string[]): PemBlock {
-  const { headers, rest } = splitHeaders(body)
+  const { headers, rest, problem } = splitHeaders(body.map(trimmed))
   const encrypted = headers.some((header) => /^Proc-Type:.*ENCRYPTED/.test(header))
-  const text = rest.map((part) => part.trim())
-  if (!text.every((part) => base64Line.test(part))) return faulty(label, line, 'its body is not base64', encrypted)
-  const base64 = text.join('')
-  if (base64 === '') return faulty(label, line, 'its body is empty', encrypted)
-  if (!/^[^=]*={0,2}$/.test(base64) || base64.length % 4 !== 0) {
-    return faulty(label, line, 'its base64 is incomplete', encrypted)
-  }
+  const fault = (what: string): PemBlock => faulty(label, line, what, encrypted)
+  if (problem !== undefined) return fault(problem)
+  if (!rest.every((part) => base64Line.test(part))) return fault('its body is not base64')
+  const base64 = rest.join('')
+  if (base64 === '') return fault('its body is empty')
+  if (rest.includes('')) return fault('it has an empty line inside: OpenSSL takes what is above it for headers')
+  if (!/^[^=]*={0,2}$/.test(base64) || base64.length % 4 !== 0) return fault('its base64 is incomplete')
   return { label, line, encrypted, der: Buffer.from(base64, 'base64'), problem: undefined }
 }
 
-/** Headers end at the first empty line. */
-function splitHeaders(body: readonly string[]): { headers: readonly string[]; rest: readonly string[] } {
-  if (body[0]?.includes(':') !== true) return { headers: [], rest: body }
-  const end = body.findIndex((line) => line.trim() === '')
-  return end < 0 ? { headers: [], rest: body } : { headers: body.slice(0, end), rest: body.slice(end + 1) }
+/** Without the spaces that Go and OpenSSL both pass over. */
+function trimmed(line: string): string {
+  return line.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')
+}
+
+interface SplitBody {
+  readonly headers: readonly string[]
+  readonly rest: readonly string[]
+  readonly problem?: string
+}
+
+/** An empty line ends the headers; where there are none, it may stand all the same. OpenSSL reads none before Proc-Type. */
+function splitHeaders(body: readonly string[]): SplitBody {
+  const noHeader = body.findIndex((line) => !line.includes(':'))
+  const end = noHeader < 0 ? body.length : noHeader
+  const headers = body.slice(0, end)
+  if (end === 0 && body[0] !== '') return { headers, rest: body }
+  const found = { headers, rest: body.slice(end + 1) }
+  if (end === 0) return found
+  // Go ends them at the first line without a colon, whatever it is.
+  if (body[end] !== '') return { ...found, problem: 'its headers do not end with an empty line' }
+  const isKnown = /^Proc-Type:/.test(headers[0] ?? '') && !headers.some((header) => header.includes('-----'))
+  return isKnown ? found : { ...found, problem: 'its headers do not begin with Proc-Type: OpenSSL refuses them' }
 }
 
 function faulty(label: string, line: number, problem: string, encrypted = false): PemBlock {

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { parseSelector, SelectorError, selects, type Labels } from '../src/label-selector.js'
+import { quote } from '../src/quote.js'
 import { holds } from './property.js'
 
 const matches = (text: string, labels: Labels): boolean => selects(parseSelector(text), labels)
@@ -67,8 +68,12 @@ await t.test('a text that is no selector says why', (t) => {
     [`a=${long}`, `${JSON.stringify(long)} is not a label's value`],
     ['app=we*b', '"we*b" is not a label\'s value'],
     ['app=web-', '"web-" is not a label\'s value'],
+    // To Kubernetes, these characters are part of a word.
+    ['app\f=web', '"app\\f" is not a label\'s key'],
+    ['app=\u00a0web', '"\u00a0web" is not a label\'s value'],
+    ['app\u2028in (web)', '"app\\u2028in" is not a label\'s key'],
   ]
-  for (const [text, message] of cases) t.throws(() => parseSelector(text), { message }, text)
+  for (const [text, message] of cases) t.throws(() => parseSelector(text), { message }, quote(text))
   t.end()
 })
 

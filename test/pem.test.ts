@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { certificateBlocks } from '../src/directories/certificates.js'
 import { looksLikeDer, pemBlocks } from '../src/pem.js'
-import { makeCertificate, makeKey, toDer } from './directories/make-certificates.js'
+import { edited, makeCertificate, makeKey, toDer } from './directories/make-certificates.js'
 import { holds } from './property.js'
 
 const label = fc.constantFrom(
@@ -53,6 +53,43 @@ function written(parts: readonly Part[], newline: string) {
   }
   return { text: Buffer.from(lines.map((line) => line + newline).join('')), blocks }
 }
+
+await t.test('pemBlocks finds fault with empty lines and headers of which OpenSSL or Go reads nothing', (t) => {
+  const certificate = makeCertificate(makeKey())
+  const at = (index: number, ...added: string[]) => edited(certificate, (lines) => lines.toSpliced(index, 0, ...added))
+  const problems = (text: string) => pemBlocks(Buffer.from(text)).map(({ problem }) => problem)
+  const [empty, proc] = ['it has an empty line inside', 'its headers do not begin with Proc-Type']
+  const cases: [text: string, problem: string | undefined][] = [
+    [certificate, undefined],
+    [at(1, ''), undefined],
+    [at(1, '', ''), empty],
+    [at(3, ''), empty],
+    [at(3, ' \t'), empty],
+    [at(-1, ''), empty],
+    [edited(certificate, (lines) => lines.with(-1, `${lines.at(-1)}\f`)), 'its END line has other text after it'],
+    [edited(certificate, (lines) => lines.with(2, `${lines.at(2)}\v`)), 'its body is not base64'],
+    [at(1, 'Proc-Type: -----BEGIN', ''), proc],
+    [at(1, 'Comment: x', ''), proc],
+    [at(1, 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: x', 'more', ''), 'its headers do not end with an empty line'],
+    [at(1, 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: x'), 'its headers do not end with an empty line'],
+    [at(1, 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: x', ''), undefined],
+    [edited(at(1, 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: x', ''), (lines) => lines.toSpliced(6, 0, '')), empty],
+  ]
+  for (const [text, problem] of cases) {
+    const [found, ...others] = problems(text)
+    t.same(others, [])
+    if (problem === undefined) t.equal(found, undefined, text)
+    else t.match(found, problem, text)
+    // Node's OpenSSL reads none of what is faulty; what is encrypted it cannot read without its passphrase.
+    const reads = (): unknown => new X509Certificate(text)
+    if (found === undefined && !text.includes('Proc-Type')) t.doesNotThrow(reads, text)
+    // OpenSSL passes over more kinds of spaces than Go.
+    else if (!/[\f\v]/.test(text)) t.throws(reads, text)
+    const isRead = certificateBlocks(Buffer.from(text))[0]?.certificate !== undefined
+    t.equal(isRead, found === undefined && !text.includes('Proc-Type'), text)
+  }
+  t.end()
+})
 
 await t.test('pemBlocks counts an indented block behind others, which OpenSSL does not read, and none of YAML', (t) => {
   const pem = linesOf({ label: 'CERTIFICATE', der: new Uint8Array([48, 0]), width: 64 }).join('\n')

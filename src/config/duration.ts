@@ -13,6 +13,9 @@ const milliseconds: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 
+/** Milliseconds: Go counts nanoseconds in 64 bits. */
+const longest = (2 ** 63 - 1) / 1e6
+
 // The pattern tries a number of any length in one way only: refusing a long one must not take time.
 const part = `(\\d+(?:\\.\\d*)?|\\.\\d+)(${Object.keys(milliseconds).join('|')})`
 
@@ -29,7 +32,7 @@ export function parseDuration(text: string): number | undefined {
     if (found === null) return undefined
     total += Number(found[1]) * (milliseconds[found[2] ?? ''] ?? NaN)
   }
-  return text === '' || !Number.isFinite(total) ? undefined : total
+  return text === '' || !(total <= longest) ? undefined : total
 }
 
 /** The least and the most that a duration may be, as they are written. */

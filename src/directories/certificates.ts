@@ -23,7 +23,8 @@ export function certificateBlocks(content: Uint8Array): CertificateBlock[] {
     .map(parseCertificate)
 }
 
-function parseCertificate({ line, der, problem }: PemBlock): CertificateBlock {
+function parseCertificate({ line, der, problem, encrypted }: PemBlock): CertificateBlock {
+  if (encrypted) return { line, problem: 'it is encrypted' }
   if (der === undefined) return { line, problem: problem ?? 'it cannot be decoded' }
   const length = derLength(der)
   if (length === undefined) return { line, problem: 'it is not a certificate' }

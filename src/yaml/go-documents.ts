@@ -26,7 +26,7 @@ export async function readDocuments(text: string): Promise<KubernetesDocument[]>
   // Of JSON, the library reads all that others read, tabs included.
   const isPlain = isJson(text)
   return parsed.documents.map((document) => {
-    const { value, repeated } = readDocument(text, document, parsed, isPlain)
+    const { value, repeated } = readDocument(document, parsed, isPlain)
     if (repeated) throw new YamlError('a field stands twice in one map: remove one of them', repeated)
     const position = parsed.positionOf(document.contents?.range[0] ?? document.range[0])
     return { value, position, positionAt: (path) => parsed.positionOf(offsetAt(parsed.yaml, document, path)) }
@@ -34,10 +34,10 @@ export async function readDocuments(text: string): Promise<KubernetesDocument[]>
 }
 
 /** `isPlain`: no place of it has another meaning for that library. @throws YamlError, RangeError */
-export function readDocument(text: string, document: Document, parsed: ParsedText, isPlain = false): ReadContents {
+export function readDocument(document: Document, parsed: ParsedText, isPlain = false): ReadContents {
   const [error] = document.errors
   if (error) throw new YamlError(`not valid YAML (${error.code})`, parsed.positionOf(error.pos[0]))
-  if (!isPlain) refusePlaces(text, document, parsed)
+  if (!isPlain) refusePlaces(document, parsed)
   return readContents(document.contents, parsed)
 }
 

@@ -17,6 +17,9 @@ const laterMark = /(?<=[^])\ufeff/
 /** Before its first character in a line, and behind `- `, `? ` and `: ` there, the library takes no tab for a space. */
 const tab = /^ *\t|^ *(?:[-?:] *)+\t/gm
 
+/** At the beginning of the text, where alone a manifest can have one: the library takes `%YAML 1.1` and no other version. */
+const directive = /^(?:\ufeff?[ \t]*(?:#.*)?\n)*\ufeff?%/
+
 /** The characters that the library takes for the name of an anchor. */
 const anchorName = /^[-\w]+$/
 
@@ -26,7 +29,7 @@ const splitText = /[?[\]{},]|^:|:$|\s:/
 /** The characters of a field's name that the library searches for its colon. */
 const longestName = 1_024
 
-/** @throws YamlError for a character, in any context */
+/** @throws YamlError for a character in any context, and for a directive */
 export function refuseCharacters(text: string): void {
   const refusals = [
     [refusedCharacter, 'not valid YAML (a control character)'],
@@ -37,11 +40,12 @@ export function refuseCharacters(text: string): void {
     const found = pattern.exec(text)
     if (found) throw new YamlError(problem, positionIn(text, found.index))
   }
+  const first = directive.exec(text)
+  if (first) throw new YamlError('a directive (%): remove it', positionIn(text, first[0].length - 1))
 }
 
 /** @throws YamlError for the first place in the document that the library would read in another way */
-export function refusePlaces(text: string, document: Yaml.Document.Parsed, parsed: ParsedText): void {
-  const { yaml, positionOf } = parsed
+export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, positionOf }: ParsedText): void {
   const scalars: Yaml.Scalar[] = []
   const refuse = (offset: number, problem: string): never => {
     throw new YamlError(problem, positionOf(offset))

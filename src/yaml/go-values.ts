@@ -55,6 +55,8 @@ class Reader {
   repeated: Position | undefined
   readonly #yaml: typeof Yaml
   readonly #positionOf: ParsedText['positionOf']
+  /** Where the text ends, if it does so without a newline. */
+  readonly #endsOpen: number
   readonly #plain: (text: string) => PlainValue | undefined
   readonly #anchors = new Map<string, Yaml.Node>()
   /** A text may reuse an anchor's name: the first meeting with an alias settles its anchor. */
@@ -65,13 +67,14 @@ class Reader {
   #aliased = 0
 
   constructor(
-    { yaml, positionOf }: ParsedText,
+    { yaml, positionOf, text }: ParsedText,
     plain: (text: string) => PlainValue | undefined,
     private readonly isMerging: boolean,
   ) {
     this.#plain = plain
     this.#yaml = yaml
     this.#positionOf = positionOf
+    this.#endsOpen = text.endsWith('\n') ? Infinity : text.length
   }
 
   value(node: Node): unknown {
@@ -151,7 +154,7 @@ class Reader {
 
   /** undefined for a value that no JSON has. */
   #scalar(node: Yaml.Scalar): PlainValue | undefined {
-    const text = String(node.value)
+    const text = this.#text(node)
     const { tag } = node
     // `!!str]` is a tag and the end of a list to the parser here, and a broken tag to kubelet's.
     if (tag !== undefined && text === '' && node.type === 'PLAIN') throw this.#error('a YAML tag without a value', node)
@@ -163,6 +166,13 @@ class Reader {
     if (value !== undefined && tag !== undefined && typeTags[tag]?.(value, text) !== true)
       throw this.#error('a YAML tag that does not fit its value: remove it', node)
     return value
+  }
+
+  /** The parser here adds the newline that a block at the end of the text lacks. */
+  #text({ value, type, range }: Yaml.Scalar): string {
+    const text = String(value)
+    const isBlock = type === 'BLOCK_LITERAL' || type === 'BLOCK_FOLDED'
+    return isBlock && (range?.[2] ?? 0) >= this.#endsOpen ? text.replace(/\n$/, '') : text
   }
 
   /** The library refuses a base64 that Go's decoder refuses; JSON then has a mark for each byte that is not UTF-8. */

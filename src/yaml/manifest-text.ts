@@ -74,7 +74,7 @@ async function readAsYaml(text: string): Promise<ManifestText> {
   const parsed = await parseText(text, 'manifest')
   const { documents, yaml, positionOf } = parsed
   const [first, ...others] = documents
-  const { value, repeated } = first ? readDocument(text, first, parsed) : { value: null, repeated: undefined }
+  const { value, repeated } = first ? readDocument(first, parsed) : { value: null, repeated: undefined }
   const filled = others.filter(({ contents, errors }) => errors.length > 0 || !isEmpty(yaml, contents))
   if (value === null && filled.length > 0) {
     throw new YamlError('its first YAML document is empty, and kubelet reads no other', { line: 1, column: 1 })

@@ -25,6 +25,7 @@ export class YamlError extends Error {
 }
 
 export interface ParsedText {
+  readonly text: string
   readonly yaml: typeof Yaml
   /** At least one, but for a text that holds nothing. Their errors have not been looked at. */
   readonly documents: readonly Yaml.Document.Parsed[]
@@ -45,7 +46,7 @@ export async function parseText(text: string, dialect: Dialect): Promise<ParsedT
   }
   try {
     const documents = yaml.parseAllDocuments(text, { ...common, ...unchecked, ...dialects[dialect] })
-    return { yaml, documents: 'empty' in documents ? [] : documents, positionOf }
+    return { text, yaml, documents: 'empty' in documents ? [] : documents, positionOf }
   } catch {
     throw new YamlError('it is nested too deeply')
   }

@@ -24,6 +24,10 @@ await t.test('parseDuration reads durations as Go writes them', (t) => {
     ['1d', undefined],
     ['1.2.3s', undefined],
     [`${'9'.repeat(400)}s`, undefined],
+    // What Go's 64 bits of nanoseconds cannot hold.
+    ['2562047h47m16.854775s', 9_223_372_036_854.775],
+    ['2562047h47m17s', undefined],
+    ['2562047h3000000s', undefined],
   ]
   for (const [text, expected] of durations) t.equal(parseDuration(text), expected, text)
   t.end()

@@ -46,6 +46,21 @@ await t.test('resolvePlain reads numbers, booleans, nothing, and text as Go does
   t.end()
 })
 
+await t.test('a block of text at the end of a file without a newline has none either', async (t) => {
+  const value = async (text: string) => (await readManifestText(text)).value
+  t.strictSame(await value('a: |\n b'), { a: 'b' })
+  t.strictSame(await value('a: |+\n b'), { a: 'b' })
+  t.strictSame(await value('a: >\n b\n c'), { a: 'b c' })
+  t.strictSame(await value('a: |\n b\n'), { a: 'b\n' })
+  t.strictSame(await value('a: |\n b\nc: d'), { a: 'b\n', c: 'd' })
+})
+
+await t.test('a manifest with a directive is refused, since kubelet takes one version of YAML alone', async (t) => {
+  for (const text of ['%YAML 1.2\n---\na: b\n', '# c\n\n%YAML 1.536\n---\na: b\n', '%X\n---\na: b\n'])
+    await t.rejects(readManifestText(text), { message: /a directive \(%\): remove it/ }, text)
+  t.strictSame((await readManifestText('a: |\n %b\n')).value, { a: '%b\n' })
+})
+
 await t.test('a merge replaces the fields before it', async (t) => {
   const value = async (text: string) => (await readManifestText(text)).value
   t.strictSame(await value('{a: 1}').catch(() => 'JSON'), 'JSON', 'a text that starts so is JSON')

@@ -50,9 +50,9 @@ function certificatesOf(pem: string): PemBlock[] {
   return pemBlocks(Buffer.from(pem)).filter(({ label }) => label === 'CERTIFICATE' || label === 'TRUSTED CERTIFICATE')
 }
 
-function parse({ der }: PemBlock): X509Certificate | undefined {
+function parse({ der, encrypted }: PemBlock): X509Certificate | undefined {
   try {
-    return der && new X509Certificate(der)
+    return der && !encrypted ? new X509Certificate(der) : undefined
   } catch {
     return undefined
   }
