@@ -2,7 +2,7 @@
  * Label selectors in Kubernetes' own syntax, matched here: what the API server would filter, files have, too.
  * Source: k8s.io/apimachinery/pkg/labels/selector.go.
  */
-import { isObjectName } from './kubernetes-names.js'
+import { isLabelValue, isQualifiedName } from './kubernetes-names.js'
 import { quote } from './quote.js'
 
 export type Labels = Readonly<Record<string, string>>
@@ -26,9 +26,6 @@ export class SelectorError extends Error {
     super(message)
   }
 }
-
-const longestPart = 63
-const namePattern = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 
 /** @throws SelectorError */
 export function parseSelector(text: string): LabelSelector {
@@ -78,9 +75,7 @@ function readRequirement(tokens: Tokens): Requirement {
 function readKey(tokens: Tokens): string {
   const key = tokens.take()
   if (key === undefined || isMark(key)) throw new SelectorError(`a label's key is missing${before(key)}`)
-  const [name = '', prefix, ...more] = key.split('/').reverse()
-  const named = name.length <= longestPart && namePattern.test(name)
-  if (more.length > 0 || !named || (prefix !== undefined && !isObjectName(prefix))) {
+  if (!isQualifiedName(key)) {
     throw new SelectorError(`${quote(key)} is not a label's key`, 'it is [PREFIX/]NAME, as in app.kubernetes.io/name')
   }
   return key
@@ -97,7 +92,7 @@ function readValues(tokens: Tokens): string[] {
 /** The value of a label may be empty. */
 function readValue(tokens: Tokens): string {
   const value = tokens.takeWord() ?? ''
-  if (value === '' || (value.length <= longestPart && namePattern.test(value))) return value
+  if (isLabelValue(value)) return value
   const rule = "it is letters, digits, '-', '_' and '.', at most 63"
   throw new SelectorError(`${quote(value)} is not a label's value`, rule)
 }

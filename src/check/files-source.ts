@@ -19,19 +19,27 @@ export async function checkFiles(
   defaultNamespace: string,
   desired: readonly DesiredReference[],
 ): Promise<CheckResult[]> {
-  let stamps
+  let scan
   try {
-    stamps = (await scanDirectory(directory)).stamps
+    scan = await scanDirectory(directory)
   } catch (error) {
     return [
       fault('files', fileError(directory, error).message, 'make the directory readable, or correct source.files.path'),
     ]
   }
+  const { stamps } = scan
+  const passedOver = [...scan.passedOver]
   const catalog = new Catalog()
   const results: CheckResult[] = []
   for (const [name, stamp] of stamps) {
     try {
-      const objects = await readObjectFile(directory, name, stamp, { defaultNamespace, log: silent })
+      const noteKind = (fields: object): void => {
+        if ('kind' in fields) passedOver.push(`${String(fields.kind)} in ${name}`)
+      }
+      const objects = await readObjectFile(directory, name, stamp, {
+        defaultNamespace,
+        log: { ...silent, debug: noteKind },
+      })
       if (objects === undefined)
         results.push(warn('files', `another program is still writing ${name}`, 'check again when it is done'))
       else catalog.set(name, { stamp: stamp.id, objects, error: undefined })
@@ -41,9 +49,20 @@ export async function checkFiles(
       catalog.set(name, { stamp: stamp.id, objects: [], error })
     }
   }
-  const good = stamps.size - results.length
-  if (results.length === 0) results.push(ok('files', `${good === 1 ? '1 file' : `${good} files`}, readable and valid`))
+  if (results.length === 0) results.push(foundIn(stamps.size, [...new Set(passedOver)]))
   return [...results, ...checkObject(catalog, desired)]
+}
+
+/** What the directory holds, and what of it the agent does not read. */
+function foundIn(files: number, passedOver: readonly string[]): CheckResult {
+  const readable = `${files === 1 ? '1 file' : `${files} files`}, readable and valid`
+  const rest = passedOver.length === 0 ? '' : `; not read: ${listed(passedOver)}`
+  if (files > 0) return ok('files', `${readable}${rest}`)
+  return warn(
+    'files',
+    `no file there is one that the agent reads${rest}`,
+    'put Secrets and ConfigMaps there, in files whose names end with .yaml, .yml or .json',
+  )
 }
 
 function checkObject(catalog: Catalog, desired: readonly DesiredReference[]): CheckResult[] {

@@ -42,7 +42,7 @@ export function readDocument(document: Document, parsed: ParsedText, isPlain = f
 }
 
 function isJson(text: string): boolean {
-  if (!/^\s*\{/.test(text)) return false
+  if (!/^[ \r\n]*\{/.test(text)) return false
   try {
     JSON.parse(text)
     return true

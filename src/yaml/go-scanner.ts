@@ -64,12 +64,13 @@ export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, posit
       }
     },
   })
-  const [, , end] = document.range
+  const [own, , end] = document.range
+  const start = parsed.documents[0] === document ? 0 : own
   const indentations = new Map<Yaml.Scalar, number>()
   let at = 0
   for (const { index, 0: found } of text.matchAll(tab)) {
     const offset = index + found.length - 1
-    if (offset < document.range[0]) continue
+    if (offset < start) continue
     if (offset >= end) break
     while ((scalars[at]?.range?.[1] ?? Infinity) <= offset) at += 1
     const around = scalars[at]
@@ -82,10 +83,11 @@ export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, posit
   }
 }
 
-/** Spaces before the text of a block: a tab behind them belongs to the text. */
+/** Spaces before the text of a block: a tab behind them belongs to the text, unless the first line has to tell how many they are. */
 function indentationOf({ range }: Yaml.Scalar, text: string): number {
-  const lines = text.slice(range?.[0], range?.[1]).split('\n').slice(1)
-  return (lines.find((line) => line.trim() !== '') ?? '').search(/[^ ]/)
+  const [header = '', ...lines] = text.slice(range?.[0], range?.[1]).split('\n')
+  const first = lines.find((line) => line.trim() !== '') ?? ''
+  return /^ *\t/.test(first) && !/^[|>]\S*\d/.test(header) ? Infinity : first.search(/[^ ]/)
 }
 
 function positionIn(text: string, offset: number): Position {

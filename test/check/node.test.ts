@@ -125,6 +125,25 @@ await t.test('check compares certificates with the clock', async (t) => {
   t.notMatch(JSON.stringify(checked.document), /BEGIN/)
 })
 
+await t.test('check names the files and objects that the agent does not read', async (t) => {
+  const scene = new Scene(t)
+  const subject = scene.path('objects')
+  scene.configure([{ path: scene.target, contents: [{ secret: 'serving-cert', into: 'a' }] }])
+  const external = 'apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: a}\n'
+  writeFileSync(join(subject, 'external.yaml'), external)
+  writeFileSync(join(subject, 'cert.yaml.enc'), 'x')
+  t.match((await scene.check(t)).one('files', subject), {
+    status: 'OK',
+    found: '2 files, readable and valid; not read: cert.yaml.enc and ExternalSecret in external.yaml',
+  })
+  for (const name of readdirSync(subject)) if (!name.endsWith('.enc')) rmSync(join(subject, name))
+  t.match((await scene.check(t)).one('files', subject), {
+    status: 'WARN',
+    found: 'no file there is one that the agent reads; not read: cert.yaml.enc',
+    advice: /names end with \.yaml, \.yml or \.json$/,
+  })
+})
+
 await t.test('check reports unreadable files, broken files and missing objects', async (t) => {
   const scene = new Scene(t)
   const subject = scene.path('objects')

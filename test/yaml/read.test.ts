@@ -65,7 +65,8 @@ void t.test('each reader reads what its own program reads', async (t) => {
   t.equal(await first('yes', (text) => readYaml(text, 'any')), 'yes')
   t.equal(await first('yes', readDocuments), true)
   t.strictSame(await first('a: &a {x: 1}\nb: {<<: *a}', readDocuments), { a: { x: 1 }, b: { x: 1 } })
-  const tabs = 'a: |\n  x:\n  \ty\n---\nb: |\n  \tz\n'
+  t.match(await errorOf(() => readDocuments('b: |\n  \tz\n')), { problem: 'not valid YAML (a tab)' })
+  const tabs = 'a: |\n  x:\n  \ty\n---\nb: |2\n  \tz\n'
   t.strictSame(
     (await readDocuments(tabs)).map(({ value }) => value),
     [{ a: 'x:\n\ty\n' }, { b: '\tz\n' }],

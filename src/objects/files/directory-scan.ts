@@ -15,6 +15,8 @@ export interface DirectoryScan {
   /** Which directory this is: it may be exchanged, and a mounted ConfigMap changes with its `..data` link. */
   readonly identity: string
   readonly stamps: ReadonlyMap<string, Stamp>
+  /** Names of other files, but for those with a leading dot. */
+  readonly passedOver: readonly string[]
 }
 
 /** An instant, by both clocks: milliseconds since the epoch, and performance.now(). */
@@ -41,7 +43,8 @@ export interface Stamp {
 export async function scanDirectory(directory: string): Promise<DirectoryScan> {
   const startedAt = { wall: Date.now(), monotonic: performance.now() }
   const identity = await identify(directory)
-  const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort()
+  const all = (await readdir(directory)).filter((name) => !name.startsWith('.')).sort()
+  const names = all.filter((name) => /.\.(ya?ml|json)$/.test(name))
   if (names.length > maximumFiles) {
     throw new Error(`${directory}: holds ${names.length} files; at most ${maximumFiles} are allowed`)
   }
@@ -50,7 +53,7 @@ export async function scanDirectory(directory: string): Promise<DirectoryScan> {
     const stamp = await stampOf(join(directory, name))
     if (stamp) stamps.set(name, stamp)
   }
-  return { startedAt, identity, stamps }
+  return { startedAt, identity, stamps, passedOver: all.filter((name) => !names.includes(name)) }
 }
 
 /** @throws an errno error where the directory cannot be read */

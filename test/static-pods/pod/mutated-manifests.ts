@@ -103,8 +103,8 @@ type Change = (lines: string[], draw: Draw) => void
 
 const at = (lines: readonly string[], draw: Draw): number => draw(lines.length)
 
-/** By name, so that a failure names its mutation. */
-const changes: readonly Change[] = [
+/** `names`: of the fields that the text may have. */
+const changesWith = (names: readonly string[]): readonly Change[] => [
   (lines, draw) => void lines.splice(at(lines, draw), 1),
   (lines, draw) => {
     const index = at(lines, draw)
@@ -129,12 +129,12 @@ const changes: readonly Change[] = [
   (lines, draw) => {
     const index = at(lines, draw)
     const indent = /^[ -]*/.exec(lines[index] ?? '')?.[0].replaceAll('-', ' ') ?? ''
-    lines.splice(index, 0, `${indent}${pick(draw, fields)}: ${pick(draw, [...values, ...odd])}`)
+    lines.splice(index, 0, `${indent}${pick(draw, names)}: ${pick(draw, [...values, ...odd])}`)
   },
   ...Array.from({ length: 4 }, (): Change => replaceScalar),
   (lines, draw) => {
     const index = at(lines, draw)
-    lines[index] = (lines[index] ?? '').replace(/[A-Za-z]+(?=:)/, () => pick(draw, fields))
+    lines[index] = (lines[index] ?? '').replace(/[A-Za-z]+(?=:)/, () => pick(draw, names))
   },
   (lines, draw) => {
     const index = at(lines, draw)
@@ -147,6 +147,7 @@ function replaceScalar(lines: string[], draw: Draw): void {
   const places = lines.flatMap((line, index) =>
     [...line.matchAll(/(?<=[:,-] |[[{])[^\s,[\]{}:][^,[\]{}]*?(?=$|[,\]}]| #)/g)].map((found) => ({ index, found })),
   )
+  if (places.length === 0) return
   const { index, found } = pick(draw, places)
   const line = lines[index] ?? ''
   lines[index] =
@@ -154,7 +155,13 @@ function replaceScalar(lines: string[], draw: Draw): void {
 }
 
 /** One to three changes of one of the texts. */
-export function mutated(texts: readonly string[], count: number, seed: number): MutatedManifest[] {
+export function mutated(
+  texts: readonly string[],
+  count: number,
+  seed: number,
+  names: readonly string[] = fields,
+): MutatedManifest[] {
+  const changes = changesWith(names)
   const numbers = fc.array(fc.nat(), { minLength: 16, maxLength: 16 })
   return fc.sample(numbers, { seed, numRuns: count }).map((drawn, index) => {
     let used = 0
