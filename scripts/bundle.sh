@@ -47,3 +47,6 @@ if [ "$platforms" -ne 1 ]; then
   echo "scripts/bundle.sh: $modules holds koffi for $platforms platforms, and should for one" >&2
   exit 1
 fi
+# As the sources give them, whatever umask made the copy of the sources or runs here.
+find "$out" -type d -exec chmod 755 {} +
+find "$out" -type f ! -path "$out/bin/holdfast.js" -exec chmod 644 {} +

@@ -104,7 +104,9 @@ export async function bundleProgram({ dist, licenses, library }) {
     // An ES module, so that a bundler takes no more of it than is used.
     const { metafile } = await build({
       ...settings,
-      // Its users see the names.
+      // Its users read it: an uncaught error prints the line of its throw.
+      minifyWhitespace: false,
+      minifySyntax: false,
       minifyIdentifiers: false,
       outExtension: {},
       entryPoints: { index: 'src/index.ts' },

@@ -8,6 +8,7 @@
 # Without a PART it makes none. SHA256SUMS lists what DIRECTORY has then. Each file that names the version has to name the same; with TAG in
 # the environment, such as v0.2.0, that is the tag's, and CHANGELOG.md has a section for it.
 set -eu
+umask 022
 
 usage='usage: scripts/release.sh DIRECTORY [package|chart|executable]...'
 out=${1:?$usage}

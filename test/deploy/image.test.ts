@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import {
   chmodSync,
   cpSync,
@@ -8,9 +9,11 @@ import {
   readFileSync,
   renameSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { scratch } from '../durable/scratch.js'
 import { project } from '../project.js'
@@ -282,6 +285,42 @@ await t.test('the bundle is the program', (t) => {
     t.end()
   })
   t.end()
+})
+
+await t.test('the bundle is equal in bytes and modes, whatever path and umask built it', (t) => {
+  const directory = scratch(t)
+  const parts = ['bin', 'src', 'native', 'torture', 'scripts', 'package.json', 'tsconfig.json', 'LICENSE']
+  const built = ['022', '077'].map((umask, index) => {
+    const [source, out] = [join(directory, 'x'.repeat(index + 1)), join(directory, `out-${umask}`)]
+    const copy = `umask ${umask}; mkdir "$1" && cp -r ${parts.join(' ')} "$1" && ln -s "$PWD/node_modules" "$1/node_modules"`
+    const script = `${copy} && chmod -R go-rwx "$1/bin" && cd "$1" && scripts/bundle.sh "$2"`
+    execFileSync('/bin/sh', ['-c', script, 'sh', source, out], { cwd: project, stdio: ['ignore', 'ignore', 'inherit'] })
+    return readdirSync(out, { recursive: true, encoding: 'utf8' })
+      .sort()
+      .map((name) => {
+        const { mode } = statSync(join(out, name))
+        const isFile = (mode & 0o170000) === 0o100000
+        return `${mode.toString(8)} ${name} ${isFile ? hash('sha256', readFileSync(join(out, name))) : ''}`
+      })
+  })
+  t.ok((built[0]?.length ?? 0) > 30)
+  t.same(built[0], built[1])
+  t.end()
+})
+
+await t.test('an error of the library that its caller does not catch prints lines that people can read', async (t) => {
+  const directory = scratch(t)
+  symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
+  const script = pathToFileURL(join(project, 'scripts/program.mjs')).href
+  const { bundleProgram } = (await import(script)) as { bundleProgram: (to: object) => Promise<void> }
+  await bundleProgram({ dist: join(directory, 'dist'), licenses: join(directory, 'licenses'), library: true })
+  const caller = join(directory, 'caller.mjs')
+  const call = "await replaceDirectory('/proc/none/x', { files: { a: 'b' } })"
+  writeFileSync(caller, `import { replaceDirectory } from './dist/src/index.js'\n${call}\n`)
+  const { stderr } = spawnSync(process.execPath, [caller], { encoding: 'utf8' })
+  t.match(stderr, /DurableWriteError: .*\/proc\/none/)
+  t.match(stderr, /index\.js:\d+\n/)
+  t.ok(Buffer.byteLength(stderr) < 4096, `${Buffer.byteLength(stderr)} bytes: ${stderr.slice(0, 200)}`)
 })
 
 function writeExample(directory: string): void {
