@@ -45,7 +45,7 @@ export function refuseCharacters(text: string): void {
 }
 
 /** @throws YamlError for the first place in the document that the library would read in another way */
-export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, positionOf }: ParsedText): void {
+export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, documents, positionOf }: ParsedText): void {
   const scalars: Yaml.Scalar[] = []
   const refuse = (offset: number, problem: string): never => {
     throw new YamlError(problem, positionOf(offset))
@@ -65,7 +65,7 @@ export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, posit
     },
   })
   const [own, , end] = document.range
-  const start = parsed.documents[0] === document ? 0 : own
+  const start = documents[0] === document ? 0 : own
   const indentations = new Map<Yaml.Scalar, number>()
   let at = 0
   for (const { index, 0: found } of text.matchAll(tab)) {
