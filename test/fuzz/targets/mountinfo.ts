@@ -5,6 +5,9 @@ import { demand, type Target } from '../target.js'
 const kernels =
   /^\d{1,9} \d{1,9} (?:0|[1-9]\d{0,3}):(?:0|[1-9]\d{0,6}) \/[^ \ufffd]* \/[^ \ufffd]* [a-z][^ \ufffd]*(?: [a-z_]+(?::\d+)?)* - [^ \ufffd]+ [^ \ufffd]+ [^ \ufffd\r\n]+$/
 
+/** It writes no other escapes (mangle). */
+const otherEscape = /\\(?!040|011|012|043|134)/
+
 export const mountinfo: Target<MountDetails> = {
   name: 'mountinfo',
   files: ['mountinfo.js'],
@@ -37,7 +40,7 @@ export const mountinfo: Target<MountDetails> = {
     as: 'mountinfo',
     contradiction: (input, ours, { error, value }) => {
       const text = input.toString()
-      if (ours === undefined || error !== undefined || !kernels.test(text)) return undefined
+      if (ours === undefined || error !== undefined || !kernels.test(text) || otherEscape.test(text)) return undefined
       const theirs = value as Record<string, unknown>
       const { id, device, root, mountPoint, type, source, options, receives } = ours
       const optional = String(theirs['optional']).split(' ')
