@@ -4,7 +4,7 @@
  */
 import { lstat, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { codeOf, type InvalidInput } from './errors.js'
+import { codeOf, describeCode, type InvalidInput } from './errors.js'
 import type { Log } from './log.js'
 import { mountAbove, mounts } from './mountinfo.js'
 import { othersWrite, type PathPart } from './writers.js'
@@ -35,7 +35,12 @@ export class Trust {
 
   /** @throws UntrustedError */
   async obey({ what, path }: Obeyed, required = this.required): Promise<void> {
-    const doubt = await doubtOf(path)
+    const doubt = await doubtOf(path).catch((error: unknown) => {
+      if (!required) return undefined
+      throw new UntrustedError(
+        `${what} ${path}: its owners could not be looked at (${describeCode(codeOf(error) ?? 'unknown')})`,
+      )
+    })
     const about = `${what} ${path}: ${doubt ?? ''}, and so may choose what holdfast does as its own user`
     if (doubt !== undefined && required) {
       throw new UntrustedError(`${about}: requireTrusted refuses it; ${trustAdvice}`)

@@ -12,7 +12,7 @@ await t.test('check exits with 2 on wrong usage and broken configurations', asyn
     [['check'], /--config FILE is missing/],
     [['check', '--config', none], /none\.yaml: cannot be read \(ENOENT\)/],
     [['check', '--conf', none], /unknown option '--conf'[\s\S]*Did you mean --config\?/],
-    [['check', ...config, 'more'], /too many arguments/],
+    [['check', ...config, 'more'], /more is not a directory of /],
     [['check', ...config, '--timeout', '5'], /'5' is invalid[\s\S]*duration with units/],
     [['check', ...config, '-o', 'xml'], /Allowed choices are text, wide, json, yaml/],
     [['check', ...config, '--kubeconfig', none], /--kubeconfig .* has no effect/],

@@ -1,9 +1,10 @@
-import type { Command } from 'commander'
+import { Command } from 'commander'
 import t from 'tap'
 import { installCommand } from '../../src/cli/commands/install.js'
 import { monitorCommand } from '../../src/cli/commands/monitor.js'
 import { pruneCommand } from '../../src/cli/commands/prune.js'
 import { rbacCommand } from '../../src/cli/commands/rbac.js'
+import { normalLine } from '../../src/cli/words/argv.js'
 import { testIo } from '../cli/in-process.js'
 
 const { io } = testIo()
@@ -17,7 +18,8 @@ const klogFlags = [
 
 function parse(command: Command, args: readonly string[]): Command {
   command.exitOverride().configureOutput({ writeErr: () => undefined })
-  const { operands, unknown } = command.parseOptions([...args])
+  const { words } = normalLine([command.name(), ...args], new Command('holdfast').addCommand(command))
+  const { operands, unknown } = command.parseOptions(words.slice(1))
   if (operands.length + unknown.length > 0) throw new Error(`not read: ${[...operands, ...unknown].join(' ')}`)
   return command
 }

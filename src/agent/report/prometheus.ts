@@ -93,7 +93,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   ])
   const recentDrifts = gauge(
     'holdfast_directory_recent_drifts',
-    'Differences from what was published that were found within the last hour.',
+    'Differences from what was published that were found within the last hour; no series: none.',
     ['directory'],
   )
   const barrier = histogram(
@@ -261,7 +261,9 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     async expose() {
       for (const [directory, known] of followed) {
         known.drifts = known.drifts.filter((at) => clock.now() - at < recent)
-        recentDrifts.set({ directory }, known.drifts.length)
+        // Of a thousand directories, hardly one has any.
+        if (known.drifts.length === 0) recentDrifts.remove({ directory })
+        else recentDrifts.set({ directory }, known.drifts.length)
       }
       return { type: registry.contentType, text: await registry.metrics() }
     },

@@ -2,14 +2,8 @@ import type { PruneLine } from '../../static-pods/prune/prune.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
-import {
-  collectRevisions,
-  parseCount,
-  parseDuration,
-  parseName,
-  parseEligibleRevision,
-} from '../words/option-values.js'
+import { Command, Option, parseCount } from '../words/option.js'
+import { collectRevisions, parseDuration, parseName, parseEligibleRevision } from '../words/option-values.js'
 import {
   reportOptions,
   addKlogOptions,

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander'
 import { UsageError } from './exit-codes.js'
-import { parseGoBoolean } from './option-values.js'
+import { parseGoBoolean } from './option.js'
 
 /* Flags as users of kubectl type them, in the forms that commander parses. */
 

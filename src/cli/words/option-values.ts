@@ -131,18 +131,6 @@ export function parseName(text: string): string {
   return text
 }
 
-/** As Go's strconv.ParseBool. A manifest's name that follows the flag must not be taken for its value. */
-export function parseGoBoolean(text: string): boolean {
-  if (!/^(?:1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)$/.test(text))
-    throw new InvalidArgumentError('It must be true or false, with "=" before it.')
-  return /^[1tT]/.test(text)
-}
-
-export function parseCount(text: string): number {
-  if (!/^[0-9]{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
-  return Number(text)
-}
-
 /** `kubeapiservers.operator.openshift.io/cluster`. */
 export function parseOperator(text: string): OperatorResource {
   const [, resource, group, name] = /^([a-z0-9]+)\.([a-z0-9.-]+)\/([a-z0-9.-]+)$/.exec(text) ?? []

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { Command as CommanderCommand, Help, Option as CommanderOption } from 'commander'
+import { Command as CommanderCommand, Help, InvalidArgumentError, Option as CommanderOption } from 'commander'
 import { UsageError } from './exit-codes.js'
 
 /** Flags that commands share come in lists. */
@@ -71,4 +71,18 @@ const help = new Help()
 export function describeOption(option: CommanderOption): string {
   if (!(option instanceof Option) || option.variable === undefined) return help.optionDescription(option)
   return help.optionDescription(Object.assign(Object.create(option) as CommanderOption, { envVar: option.variable }))
+}
+
+// With the parser of the command line, which is read by each command: the other values' parsers take the rules of half the program along.
+
+/** As Go's strconv.ParseBool. A manifest's name that follows the flag must not be taken for its value. */
+export function parseGoBoolean(text: string): boolean {
+  if (!/^(?:1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)$/.test(text))
+    throw new InvalidArgumentError('It must be true or false, with "=" before it.')
+  return /^[1tT]/.test(text)
+}
+
+export function parseCount(text: string): number {
+  if (!/^[0-9]{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
 }

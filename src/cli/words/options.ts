@@ -2,12 +2,11 @@ import type { RevisionObjects } from '../../static-pods/install/plan-from-api.js
 import { isObjectName } from '../../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
 import { type LogFormat, logFormats, logLevels, type LogOptions } from '../output/logger.js'
-import { type Command, Option } from './option.js'
+import { type Command, Option, parseGoBoolean } from './option.js'
 import { verbosityOptions } from './verbosity.js'
 import { nameFormats, outputFormats, type OutputFormat } from '../output/print.js'
 import {
   collectNames,
-  parseGoBoolean,
   parseDirectoryMode,
   parseDuration,
   parseFileMode,

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { parseCount } from './option-values.js'
-import { Option } from './option.js'
+import { Option, parseCount } from './option.js'
 
 /** klog's: from this number on, everything is logged. */
 const everything = 4
