@@ -32,7 +32,8 @@ export const documentFields = {
   },
   requireTrusted: {
     type: boolean,
-    description: 'refuse a configuration, kubeconfig or hook program that users other than root and its own may write to',
+    description:
+      'refuse a configuration, kubeconfig or hook program that users other than root and its own may write to',
     default: false,
   },
   driftInterval: {

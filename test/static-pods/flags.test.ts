@@ -75,7 +75,10 @@ await t.test('-v counts verbosity as klog does, in each of its forms', (t) => {
     ['info', 'info', 'info', 'debug', 'debug'],
   )
   t.equal(levelWith('-v=10', '--log-level=error'), 'error', 'a level that was asked for by name stays')
-  t.same([levelWith('-v'), levelWith('-v', '--quiet'), levelWith('-q', '--log-level=silent')], ['debug', 'error', 'silent'])
+  t.same(
+    [levelWith('-v'), levelWith('-v', '--quiet'), levelWith('-q', '--log-level=silent')],
+    ['debug', 'error', 'silent'],
+  )
   t.end()
 })
 

@@ -76,7 +76,10 @@ await t.test('status --orphans lists just the entries kept for paths that no con
     code: 0,
     stdout: /\nunknown, in \S+x +- +- +- +not looked at: .*ENAMETOOLONG/,
   })
-  t.match(await node.run('status', node.path('by-hand')), { code: 2, stderr: /by-hand is not a directory of the configuration/ })
+  t.match(await node.run('status', node.path('by-hand')), {
+    code: 2,
+    stderr: /by-hand is not a directory of the configuration/,
+  })
 })
 
 await t.test('status shows a failed operation of the agent, and its next try', async (t) => {

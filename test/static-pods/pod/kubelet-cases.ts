@@ -103,7 +103,12 @@ const places: readonly KubeletCase[] = [
     runs: true,
     refusal: /ends a line to Kubernetes alone/,
   },
-  { what: 'a question mark in a list', text: inList('a?b'), runs: false, refusal: /that Kubernetes may split: quote it/ },
+  {
+    what: 'a question mark in a list',
+    text: inList('a?b'),
+    runs: false,
+    refusal: /that Kubernetes may split: quote it/,
+  },
   { what: 'a quoted one', text: inList('"a?b"'), runs: true },
   { what: 'a name of a field without a space', text: inList('{a:,b}'), runs: false, refusal: /Kubernetes may split/ },
   {
