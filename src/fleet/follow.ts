@@ -7,6 +7,7 @@ import { Backoff } from '../backoff.js'
 import { messageOf } from '../errors.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
 import { field, statusMessage } from '../kubernetes/reads/api-error.js'
+import { listPages } from '../kubernetes/reads/list-pages.js'
 import { resourceVersionOf } from '../kubernetes/reads/observed-version.js'
 import type { Log } from '../log.js'
 
@@ -54,10 +55,9 @@ export async function readPages(
   { path, query = {}, accept, signal }: Omit<FollowOptions, 'log'>,
   put: (object: unknown) => void,
 ): Promise<{ resourceVersion: string; date: number | undefined }> {
-  let next: string | undefined
-  for (;;) {
-    const page = { ...query, limit: String(pageSize), ...(next !== undefined && { continue: next }) }
-    const answer = await api.get(path, page, { signal, timeout: requestTimeout, verb: 'list', accept: accept?.list })
+  const request = { signal, timeout: requestTimeout, verb: 'list', accept: accept?.list } as const
+  let last: { resourceVersion: string; date: number | undefined } | undefined
+  for await (const answer of listPages((page) => api.get(path, { ...query, ...page }, request), { limit: pageSize })) {
     refuse(answer, `list ${path}`)
     const { body, date } = answer
     const items = field(body, 'items')
@@ -66,10 +66,10 @@ export async function readPages(
       throw new FollowRefused(`list ${path}: the answer is no list of an API server`, answer.status)
     }
     for (const item of (items ?? []) as unknown[]) put(item)
-    const more = field(field(body, 'metadata'), 'continue')
-    next = typeof more === 'string' && more !== '' ? more : undefined
-    if (next === undefined) return { resourceVersion, date }
+    last = { resourceVersion, date }
   }
+  if (last === undefined) throw new Error('a list has one page at least')
+  return last
 }
 
 /** How far a collection is followed. */

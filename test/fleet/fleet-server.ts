@@ -167,7 +167,7 @@ export class FleetServer {
     }
     const all = [...(this.#items.get(path)?.values() ?? [])]
     const at = Number(url.searchParams.get('continue') ?? 0)
-    const next = at + this.pageSize
+    const next = at + Math.min(this.pageSize, Number(url.searchParams.get('limit') ?? Infinity))
     const metadata = { resourceVersion: String(this.#version), ...(next < all.length && { continue: String(next) }) }
     json(reply, 200, { kind: 'List', metadata, items: all.slice(at, next) })
   }

@@ -52,6 +52,17 @@ await t.test('a stream that ends goes on after its last event, and hands none on
   t.strictSame(versions, ['1001', '1003', '1004'])
 })
 
+await t.test('a page of more values than holdfast reads at once is read in smaller ones', async (t) => {
+  const { server, begin, seen } = await scene(t)
+  // 480,000 values, in lists that are not wide by themselves.
+  const lists = Array.from({ length: 5 }, () => new Array<number>(32_000).fill(0))
+  for (const name of ['n1', 'n2', 'n3']) server.put(nodesPath, { metadata: { name }, status: lists })
+  begin().catch(() => undefined)
+  await seen('+n1', '+n2', '+n3', 'complete')
+  const asked = server.requests(nodesPath, 'list').map(({ searchParams }) => searchParams.get('limit'))
+  t.strictSame(asked, ['500', '125', '31', '7', '1', '2'])
+})
+
 await t.test('a bookmark moves the place where a stream goes on', async (t) => {
   const { server, begin, seen } = await scene(t)
   begin().catch(() => undefined)

@@ -24,6 +24,9 @@ export class JsonRefused extends Error {
   override readonly name = 'JsonRefused'
 }
 
+/** The text holds too many values. */
+export class TooManyValues extends JsonRefused {}
+
 /**
  * The value of a text, in which each map and each list of more than `mostMembers` is the number of its members instead. `most`: values that
  * the text may hold, those of such maps and lists included.
@@ -111,11 +114,11 @@ class Scan {
   #count(): void {
     this.#values += 1
     this.#seen += 1
-    if (this.#seen > this.most) throw new JsonRefused(`holds more than ${this.most} values`)
+    if (this.#seen > this.most) throw new TooManyValues(`holds more than ${this.most} values`)
   }
 
   end(): void {
-    if (this.#values > mostValues) throw new JsonRefused(`holds more than ${mostValues} values`)
+    if (this.#values > mostValues) throw new TooManyValues(`holds more than ${mostValues} values`)
   }
 }
 

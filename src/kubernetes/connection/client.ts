@@ -105,3 +105,10 @@ export class ConnectionError extends Error {
     super(message, options)
   }
 }
+
+/** A response of more bytes, or of more values, than holdfast takes at once. */
+export class AnswerTooLarge extends ConnectionError {
+  constructor(message: string) {
+    super(message, 'connection')
+  }
+}

@@ -137,7 +137,7 @@ class Connection implements ApiClient {
         deadline.dispose()
         return {
           ...head,
-          body: parseJson(bytes),
+          body: parseJson(bytes, what),
           ...this.#foreign(call, answer, bytes),
           takeLines: () => Promise.resolve(),
           progress,
@@ -189,7 +189,7 @@ class Connection implements ApiClient {
         status: answer.status,
         retryAfter: after,
         date: dateOf(answer.headers.date),
-        body: parseJson(bytes),
+        body: parseJson(bytes, describeCall(call)),
         ...foreign,
       }
     } finally {

@@ -1,5 +1,5 @@
-import { parseBounded } from './bounded-json.js'
-import { ConnectionError } from './client.js'
+import { parseBounded, TooManyValues } from './bounded-json.js'
+import { AnswerTooLarge, ConnectionError } from './client.js'
 import { wantsTls, wrapConnectionError } from './connection-error.js'
 import type { ReadPlace } from './large-reads.js'
 import type { Progress } from './progress.js'
@@ -23,7 +23,7 @@ export async function readBody(answer: Answer, { limit, what, signal, place, pro
     for await (const chunk of chunksOf(answer)) {
       size += chunk.length
       progress.came(chunk.length)
-      if (size > limit) throw bodyError(what, `the response is larger than ${limit} bytes`)
+      if (size > limit) throw new AnswerTooLarge(`${what}: the response is larger than ${limit} bytes`)
       chunks.push(chunk)
       await place.grown(size)
     }
@@ -36,12 +36,13 @@ export async function readBody(answer: Answer, { limit, what, signal, place, pro
   }
 }
 
-/** The document; undefined where the body is not JSON, or beyond the bounds of parseBounded(). */
-export function parseJson(body: Buffer): unknown {
+/** The document; undefined where the body is not JSON, or nests too deeply. @throws AnswerTooLarge */
+export function parseJson(body: Buffer, what: string): unknown {
   if (body.length === 0) return undefined
   try {
     return parseBounded(body.toString())
-  } catch {
+  } catch (error) {
+    if (error instanceof TooManyValues) throw new AnswerTooLarge(`${what}: the response ${error.message}`)
     return undefined
   }
 }

@@ -11,8 +11,9 @@ import { hasObject } from '../same-state.js'
 import { sizeOf, type ObservedVersion, type StoredObject } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
 import { ApiError, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
+import { listPages } from '../../kubernetes/reads/list-pages.js'
 import { itemsOf, observeAbsence, observeObject, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
-import { continueOf, readSelected, type ReadContext } from './read-selected.js'
+import { readSelected, type ReadContext } from './read-selected.js'
 import { readFresh } from './reads.js'
 import { objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
 import { labelsOf, Selections } from '../../kubernetes/reads/selections.js'
@@ -86,10 +87,9 @@ export class CollectionSubject implements WatchSubject {
     let version: string | undefined
     this.#isListed = false
     this.#selections.clear()
-    for (let token: string | undefined = ''; token !== undefined;) {
-      const query: Query = { limit: String(pageSize), ...(token !== '' && { continue: token }) }
-      const accept = metadata('PartialObjectMetadataList')
-      const answer = await this.context.client.get(this.path, query, { ...ask(), verb: 'list', accept })
+    const accept = metadata('PartialObjectMetadataList')
+    const get = (page: Query) => this.context.client.get(this.path, page, { ...ask(), verb: 'list', accept })
+    for await (const answer of listPages(get, { limit: pageSize })) {
       if (answer.status !== 200) throw refusedRequest(this.target, 'list', answer)
       for (const item of itemsOf(answer.body, this.target)) {
         const name = nameOf(item)
@@ -98,7 +98,6 @@ export class CollectionSubject implements WatchSubject {
         if (this.followed.has(name)) found.set(name, item)
       }
       version ??= resourceVersionOf(answer.body)
-      token = continueOf(answer.body)
     }
     const before = this.#followedObjects()
     const newcomers = this.#selections.any ? await this.#select(before, found, version, ask) : []

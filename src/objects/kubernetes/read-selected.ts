@@ -2,7 +2,8 @@
  * Reads all objects that a label selector matches, each of which goes to `take` before the next one is in memory: in one stream (KEP-3157),
  * or where the API server refuses that, or does not end it, in pages. Both accept no cache that lags.
  */
-import { field, refusedRequest } from '../../kubernetes/reads/api-error.js'
+import { refusedRequest } from '../../kubernetes/reads/api-error.js'
+import { listPages } from '../../kubernetes/reads/list-pages.js'
 import { itemsOf } from '../../kubernetes/reads/observed-version.js'
 import { selectedStreamQuery, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
 import type { WatchContext } from './reflector.js'
@@ -90,23 +91,17 @@ async function inPages(
   ask: Ask,
   take: Take,
 ): Promise<void> {
-  let limit = firstPage
-  for (let token: string | undefined = ''; token !== undefined;) {
-    const query: Query = { labelSelector: selector, limit: String(limit), ...(token !== '' && { continue: token }) }
-    const answer = await client.get(path, query, { ...ask(), verb: 'list' })
+  const pages = { limit: firstPage }
+  let isFirst = true
+  const get = (page: Query) => client.get(path, { labelSelector: selector, ...page }, { ...ask(), verb: 'list' })
+  for await (const answer of listPages(get, pages)) {
     // The list has changed too much since its first page: the caller reads the rest by name.
-    if (answer.status === 410 && token !== '') return
+    if (answer.status === 410 && !isFirst) return
+    isFirst = false
     if (answer.status !== 200) throw refusedRequest(target, 'list', answer)
     let size = 0
     for (const item of itemsOf(answer.body, target)) size += await take(item)
-    if (size < smallPage) limit = Math.min(limit * 2, largestPage)
-    else if (size > heavyPage) limit = Math.max(limit / 2, 1)
-    token = continueOf(answer.body)
+    if (size < smallPage) pages.limit = Math.min(pages.limit * 2, largestPage)
+    else if (size > heavyPage) pages.limit = Math.max(pages.limit / 2, 1)
   }
-}
-
-/** The token of the next page of a list; undefined: there is none. */
-export function continueOf(list: unknown): string | undefined {
-  const token: unknown = field(field(list, 'metadata'), 'continue')
-  return typeof token === 'string' && token !== '' ? token : undefined
 }
