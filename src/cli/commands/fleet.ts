@@ -20,7 +20,7 @@ import { interruptible } from '../signals.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { reportOptions, type OutputOptions } from '../words/options.js'
+import { headersOption, reportOptions, type OutputOptions } from '../words/options.js'
 
 interface ObjectFlags {
   readonly secret?: NamedObject
@@ -34,6 +34,7 @@ interface FleetOptions extends OutputOptions, ApiFlags, ObjectFlags {
 interface StatusOptions extends FleetOptions {
   readonly directory?: string
   readonly watch?: true
+  readonly headers: boolean
 }
 
 interface WaitFlags extends FleetOptions {
@@ -90,6 +91,7 @@ in which versions, and the nodes that have no such directory.`,
     .addOptions(apiOptions())
     .option('--directory <path>', 'only this directory of each node')
     .option('-w, --watch', 'show it again whenever a node reports something new, until SIGINT')
+    .addOption(headersOption())
     .addOptions(reportOptions())
     .addHelpText(
       'after',
@@ -181,9 +183,9 @@ async function runStatus(io: Io, options: StatusOptions, signal: AbortSignal): P
   }
 }
 
-async function printOverview({ stdout, env }: Io, to: Output, { output }: StatusOptions, overview: Overview) {
+async function printOverview({ stdout, env }: Io, to: Output, { output, headers }: StatusOptions, overview: Overview) {
   const paint = painter(wantsColour(stdout, env))
-  await print(to, output, overview, (wide) => overviewText(overview, new Date(), paint, wide))
+  await print(to, output, overview, (wide) => overviewText(overview, new Date(), paint, { wide, headers }))
 }
 
 /** Milliseconds: many nodes change together. */
@@ -291,7 +293,12 @@ export function waitText({ wanted, ended, isAnswered, nodes }: WaitResult, optio
 }
 
 /** @internal */
-export function overviewText(overview: Overview, now: Date, paint: Paint, wide = false): string {
+export function overviewText(
+  overview: Overview,
+  now: Date,
+  paint: Paint,
+  { wide = false, headers = true } = {},
+): string {
   const { nodes, reports, directories, expires, exceptions, versions } = overview
   const { current, waiting, held, failed } = directories
   const all = current + waiting + held + failed
@@ -302,18 +309,15 @@ export function overviewText(overview: Overview, now: Date, paint: Paint, wide =
   ]
   const shown = exceptions.map((each) => exceptionRow(each, now, paint, wide))
   const columns = ['NODE', 'DIRECTORY', 'STATE', 'REASON', 'SINCE', ...(wide ? ['MESSAGE'] : [])]
-  return [
-    lines.map((line) => `${line}\n`).join(''),
-    ...(shown.length > 0 ? ['\n', table([columns, ...shown])] : []),
-    ...(versions ? ['\n', groupTable('VERSION', versions, 'DIRECTORIES')] : []),
-    '\n',
-    groupTable('AGENT', overview.agentVersions),
-    '\n',
-    groupTable(
-      'CONFIGURATION',
-      overview.configurations.map((each) => ({ ...each, value: shortDigest(each.value) })),
-    ),
-  ].join('')
+  const configurations = overview.configurations.map((each) => ({ ...each, value: shortDigest(each.value) }))
+  const tables = [
+    ...(shown.length > 0 ? [[columns, ...shown]] : []),
+    ...(versions ? [groupRows('VERSION', versions, 'DIRECTORIES')] : []),
+    groupRows('AGENT', overview.agentVersions),
+    groupRows('CONFIGURATION', configurations),
+  ]
+  const texts = tables.map((rows) => `\n${table(headers ? rows : rows.slice(1))}`)
+  return [...lines.map((line) => `${line}\n`), ...texts].join('')
 }
 
 function exceptionRow(
@@ -334,6 +338,6 @@ function exceptionRow(
   ]
 }
 
-function groupTable(title: string, groups: readonly Group[], counted = 'NODES'): string {
-  return table([[title, counted], ...groups.map(({ value, nodes }) => [value, String(nodes)])])
+function groupRows(title: string, groups: readonly Group[], counted = 'NODES'): string[][] {
+  return [[title, counted], ...groups.map(({ value, nodes }) => [value, String(nodes)])]
 }

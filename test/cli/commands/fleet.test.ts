@@ -44,7 +44,22 @@ CONFIGURATION        NODES
 sha256:aaaaaaaaaaaa  2
 `,
   )
-  t.match(overviewText(overview, now, plain, true), /MESSAGE\n.*\n.*full/)
+  t.match(overviewText(overview, now, plain, { wide: true }), /MESSAGE\n.*\n.*full/)
+  t.equal(
+    overviewText(overview, now, plain, { headers: false }),
+    `3 nodes, 2 report
+4 directories: 3 current, 0 waiting, 0 held, 1 failed
+the first certificate ends 2026-02-01T00:00:00Z, on n2
+
+n1  -           NoReport  -        -
+n2  /etc/certs  Failed    NoSpace  60m
+
+0.2.0  2
+
+sha256:aaaaaaaaaaaa  2
+`,
+    '--no-headers takes the first line of each table',
+  )
   t.end()
 })
 
