@@ -220,8 +220,13 @@ function faultOfAnswer(judged: Judged, answer: Answered): string | undefined {
 
 /** Reasons that a call may have by itself, each with what must be so. */
 function untrueRefusal({ call, before, between, after, sure }: Judged, error: Error): string | undefined {
-  if (error instanceof OverlappingTargets || error.name === 'AbortError') return undefined
-  if (!(error instanceof DurableWriteError)) return `a defect of the program: ${error.stack}`
+  if (error instanceof OverlappingTargets) return undefined
+  if (!(error instanceof DurableWriteError)) {
+    // A move gives up between two steps with the signal's reason.
+    const isMoving = call.call === 'move' || call.call === 'pass'
+    const gaveUp = isMoving && call.wrong === 'aborted' && error.name === 'AbortError'
+    return gaveUp ? undefined : `a defect of the program: ${error.stack}`
+  }
   const looks = [before, ...(between ? [between.from, between.to] : []), after]
   const publications = looks.flatMap((all) =>
     [call.path, call.from ?? call.path].map((path) => all.get(path)?.publication),
@@ -230,6 +235,10 @@ function untrueRefusal({ call, before, between, after, sure }: Judged, error: Er
   const said = `${reason}, ${code}: ${message}`
   // A rollout alone comes to the trees that it takes away.
   const meets = between !== undefined && !isDeed(call.disturbed) && call.call !== 'takeAway'
+  if (code === 'ABORT_ERR') {
+    if (call.wrong !== 'aborted') return `nobody aborted it: ${said}`
+    return error.published ? `aborted, and it has published: ${said}` : undefined
+  }
   switch (reason as string) {
     case 'Held':
       return publications.some((one) => one?.hold) ? undefined : `says that it is held, and it is not: ${said}`
