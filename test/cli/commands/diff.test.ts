@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeCertificate, makeKey } from '../../directories/make-certificates.js'
-import { holdfast, Node, type Ended } from '../holdfast.js'
+import { holdfast, holdfastProcess, Node, type Ended } from '../holdfast.js'
 
 const canary = 'CANARY-5d1f'
 
@@ -202,3 +202,37 @@ await t.test('diff fails where the source or the configuration does not tell the
   node.put('Secret', 'web', { key: '1' })
   t.match(linesOf(await shown(path, ...config)), ['changed . type mode', 'added key'])
 })
+
+await t.test(
+  'diff takes KUBECONFIG where neither the configuration nor a flag names a kubeconfig, and sync does not',
+  async (t) => {
+    const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }], {
+      source: { namespace: 'demo', kubernetes: {} },
+    })
+    // Nothing listens there: the error names the server that was asked.
+    const kubeconfig = (name: string, port: number): string => {
+      const path = node.path(name)
+      const clusters = [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}` } }]
+      const contexts = [{ name: 'x', context: { cluster: 'c', user: 'u' } }]
+      const users = [{ name: 'u', user: { token: canary } }]
+      const head = { apiVersion: 'v1', kind: 'Config', 'current-context': 'x' }
+      writeFileSync(path, JSON.stringify({ ...head, clusters, contexts, users }))
+      return path
+    }
+    const env = { KUBECONFIG: kubeconfig('shell', 1) }
+    const line = ['--config', node.configuration, '--timeout', '500ms']
+    const asked = async (...args: string[]) => {
+      const ended = await holdfastProcess([...args, ...line], { env })
+      outputs.push(ended)
+      return ended
+    }
+    const path = node.path('disk/web')
+    t.match(await asked('diff', path), { code: 1, stderr: /127\.0\.0\.1:1\b/ })
+    const named = await asked('diff', path, '--kubeconfig', kubeconfig('named', 2))
+    t.match(named, { code: 1, stderr: /127\.0\.0\.1:2\b/ })
+    t.notMatch(named.stderr, /127\.0\.0\.1:1\b/, 'the flag wins')
+    const synced = await asked('sync')
+    t.match(synced, { code: 2, stderr: /no kubeconfig is given, and this is not a pod/ })
+    t.notMatch(synced.stderr, /127\.0\.0\.1/)
+  },
+)
