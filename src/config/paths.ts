@@ -9,11 +9,18 @@ import type { Value } from './value.js'
 const longestName = 255
 const longestPath = 4095
 
+interface Expansion {
+  readonly pattern: RegExp
+  readonly message: string
+  readonly todo?: string
+}
+
 /** Forms that a shell or another program would expand to a path; taken as they are, each would be a directory of that name. */
-const expansion = [
+const expansion: readonly Expansion[] = [
   { pattern: /^~(?:[/\w]|$)/, message: "starts with '~', which only a shell expands" },
   { pattern: /\$(?:\w|[({])/, message: 'contains a variable, which only a shell expands' },
   { pattern: /^[a-z]+:\/\//, message: 'is a URL' },
+  { pattern: /\{\{/, message: 'is a template ({{ }})', todo: 'render the file first' },
 ]
 
 /** The reader of a node's path needs to know where relative paths start. */
@@ -41,7 +48,10 @@ function readNodePath(value: Value, base: string): string | undefined {
   const text = value.text()
   if (text === undefined) return undefined
   const expected = expansion.find(({ pattern }) => pattern.test(text))
-  if (expected !== undefined) return value.wrong(`${quote(text)} ${expected.message}`, 'write the path itself')
+  if (expected !== undefined) {
+    const { message, todo = 'write the path itself' } = expected
+    return value.wrong(`${quote(text)} ${message}`, todo)
+  }
   try {
     const path = absolutePath(text, base)
     const tooLong = lengthProblem(path)

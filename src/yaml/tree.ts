@@ -40,6 +40,8 @@ interface TreeScalar extends Sized {
   readonly source: string
 }
 
+const templateAdvice = 'if this is a template ({{ }}), render the file first'
+
 /** Collects the problems of a text, each with its place. */
 export interface ProblemSink {
   add(at: Position, place: string, message: string, suggestion?: string): void
@@ -65,6 +67,7 @@ export async function parseTree(text: string, problems: ProblemSink): Promise<Tr
 
 class TreeReader {
   readonly #yaml: typeof Yaml
+  readonly #text: string
   readonly #position: (offset: number) => Position
   readonly #problems: ProblemSink
   readonly #anchors = new Map<string, TreeNode>()
@@ -72,7 +75,8 @@ class TreeReader {
   /** Problems that leave the tree without a value. */
   #failures = 0
 
-  constructor({ yaml, positionOf }: ParsedText, problems: ProblemSink) {
+  constructor({ text, yaml, positionOf }: ParsedText, problems: ProblemSink) {
+    this.#text = text
     this.#yaml = yaml
     this.#position = positionOf
     this.#problems = problems
@@ -143,8 +147,8 @@ class TreeReader {
       if (key === null || !this.#yaml.isScalar(key) || typeof key.value !== 'string') {
         // YAML reads `{{ .Values.x }}` as a mapping in place of a name.
         const isTemplate = key !== null && this.#yaml.isMap(key)
-        const advice = isTemplate ? ['if this is a template ({{ }}), render the file first'] : []
-        this.#problems.add(name, place, 'has a field whose name is not a string', ...advice)
+        const advice = isTemplate ? templateAdvice : undefined
+        this.#problems.add(name, place, 'has a field whose name is not a string', advice)
         continue
       }
       const field = placeOf(place, key.value)
@@ -184,7 +188,9 @@ class TreeReader {
     const meaning = syntaxErrors[code] ?? 'is not valid YAML here'
     const at = this.#position(error.pos[0])
     // How deep the parser comes into a line depends on the stack that is free.
-    this.#fail(code === 'RESOURCE_EXHAUSTION' ? { ...at, column: 1 } : at, '', meaning)
+    const isTemplate = this.#text.split('\n')[at.line - 1]?.includes('{{') === true
+    const place = code === 'RESOURCE_EXHAUSTION' ? { ...at, column: 1 } : at
+    this.#fail(place, '', meaning, isTemplate ? templateAdvice : undefined)
   }
 
   #fail(at: Position, place: string, message: string, suggestion?: string): void {

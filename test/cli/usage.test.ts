@@ -299,7 +299,9 @@ await t.test('a mistake in a configuration names its probable cause', async (t) 
     writeFileSync(at('mistaken.yaml'), head + text)
     return (await holdfast(['verify', '--config', at('mistaken.yaml')])).stderr
   }
-  t.match(await said('stateDirectory: {{ .Values.x }}\n'), /if this is a template \(\{\{ \}\}\), render the file first/)
+  const template = /if this is a template \(\{\{ \}\}\), render the file first/
+  t.match(await said('stateDirectory: {{ .Values.x }}\n'), template)
+  t.match(await said('{{- if .Values.x }}\nstateDirectory: /x\n{{- end }}\n'), template)
   t.match(
     await said('directories:\n- path: /x\n  contents: [{ secret: a }]\n  validate: certificates\n'),
     /validate: must be a list, not a string: write it in brackets: \[ \]/,

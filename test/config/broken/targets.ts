@@ -232,6 +232,12 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     '7:11: directories[0].path: "/srv/${NODE}/certs" contains a variable, which only a shell expands: write the path itself',
   ),
   broken(
+    'a path with the field of a template',
+    path,
+    'path: "/srv/{{ .Values.name }}/certs"',
+    '7:11: directories[0].path: "/srv/{{ .Values.name }}/certs" is a template ({{ }}): render the file first',
+  ),
+  broken(
     'a path as a URL',
     path,
     'path: file:///srv/certs',
