@@ -1,6 +1,6 @@
 /**
  * Where holdfast differs from library-go, and why. Each difference that the cases show must be in one of these rows, and each row must be
- * shown by a case, or by a test that it names. table.ts makes the table of docs/static-pods.md from it.
+ * shown by a case, or by a test that it names. table.ts makes the table of docs/library-go.md from it.
  */
 import { installerDifferences } from './installer-differences.js'
 import { at, exactly, isMonitor, isSyncer, type Row } from './row.js'

@@ -33,7 +33,8 @@ export const installerDifferences = [
   },
   {
     libraryGo: 'an existing revision is written over',
-    holdfast: 'left alone, refused or replaced: see above; the same pods in another form, and `staging/`, are the same',
+    holdfast:
+      'left alone, refused or replaced: see [what you can rely on](static-pods.md#what-you-can-rely-on); the same pods in another form, and `staging/`, are the same',
     why: "a running pod may mount it, and a retry over a revision of library-go's succeeds",
     shown: exactly(
       'the live revision, with other content',
@@ -77,7 +78,7 @@ export const installerDifferences = [
   {
     libraryGo: 'two fsyncs for each file, in turn',
     holdfast: 'four barriers in all',
-    why: 'see the table above',
+    why: '[fewer flushes of the disk](performance.md#what-a-revision-of-a-static-pod-costs)',
     tested: ['test/crash/install/install.test.ts', 'costs four barriers'],
   },
   {

@@ -1,9 +1,9 @@
-/** The table of differences, as docs/static-pods.md has it. */
+/** The table of differences, as docs/library-go.md has it. */
 import { markdownTable } from '../docs/markdown-table.js'
 import { differences } from './differences.js'
 
-export const page = 'docs/static-pods.md'
-const heading = '## Differences from library-go, and why\n'
+export const page = 'docs/library-go.md'
+const heading = '## Differences, and why\n'
 
 function table(): string {
   return markdownTable([
