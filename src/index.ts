@@ -92,6 +92,7 @@ export async function readPublication(target: string): Promise<Publication | und
 
 /** The content of a target, compared with its publication. */
 export interface Verification {
+  /** Of the target. */
   path: string
   /** The target equals its last publication. */
   intact: boolean

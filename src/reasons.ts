@@ -37,4 +37,5 @@ export const reasons = [
   'ReportRefused',
 ] as const
 
+/** Why something is as it is, in a word that conditions, events, logs, metrics and errors share. */
 export type Reason = (typeof reasons)[number]

@@ -47,8 +47,11 @@ export class DurableWriteError extends Error {
   readonly problem: string
   /** errno name: 'ENOSPC', 'EXDEV', 'EIO', …; ABORT_ERR, as Node's own, where the caller's signal ended the call. */
   readonly code: string
+  /** The system call that failed, or would have been next. */
   readonly syscall: string
+  /** Where it failed. */
   readonly path: string
+  /** Whether the new content is visible; whether it survives a power cut is then unknown. */
   readonly published: boolean
   /** What a condition, an event or an alert calls it. */
   readonly reason: Reason

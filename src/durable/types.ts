@@ -1,12 +1,16 @@
 import type { Log } from '../log.js'
 
+/** A user and a group, by their numbers. */
 export interface Owner {
+  /** Of the user. */
   uid: number
+  /** Of the group. */
   gid: number
 }
 
 /** A regular file whose content is published: read in pieces, and refused where another program changes it meanwhile. */
 export interface FilePath {
+  /** Of the file, absolute or from the working directory. */
   path: string
   /** Also through a symbolic link in the last part; default true. */
   follow?: boolean | undefined
@@ -18,6 +22,7 @@ export interface FilePath {
  */
 export type FileContent = string | Uint8Array | FilePath | AsyncIterable<string | Uint8Array>
 
+/** What a directory is to hold, and with which modes and owner. */
 export interface ReplaceDirectoryOptions {
   /**
    * Relative path to content ('tls.crt', 'secrets/serving/tls.key'). '.', '..', empty parts, a leading or trailing '/',
@@ -32,6 +37,7 @@ export interface ReplaceDirectoryOptions {
   owner?: Owner | undefined
 }
 
+/** The mode and the owner of a file. */
 export interface ReplaceFileOptions {
   /** Default 0o600. */
   mode?: number | undefined
@@ -39,10 +45,14 @@ export interface ReplaceFileOptions {
   owner?: Owner | undefined
 }
 
+/** What a publication did: `unchanged` where the target held this content already, durably. */
 export type Outcome = 'created' | 'replaced' | 'unchanged'
 
+/** What has become of a target. */
 export interface ReplaceResult {
+  /** What the call did. */
   outcome: Outcome
+  /** Of the target, absolute. */
   path: string
   /** `sha256:…` over the entries: see digest.ts. A short content is found from it by trial: no log shows it. */
   digest: string
@@ -84,6 +94,7 @@ export interface Pin {
   until: 'newer' | 'released' | number
   /** The newer state: the objects, and the content that they gave. */
   from: RecordedObject[]
+  /** Of that newer content. */
   digest: string
 }
 
@@ -212,6 +223,7 @@ export interface PublicationOptions {
   check?: ContentCheck
   /** Abandons before the exchange, never after it. */
   signal?: AbortSignal
+  /** Gets the warnings of the call; pino's logger and `console` are such. Default: they are not said. */
   log?: Log
 }
 
@@ -221,12 +233,15 @@ export type OldPathOptions = Pick<
   'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'requireProven'
 >
 
+/** One directory of a batch. */
 export interface DirectoryRequest extends ReplaceDirectoryOptions {
+  /** Path of the directory, absolute or from the working directory. */
   target: string
 }
 
 /** What a record says of a target, compared with what the disk holds. */
 export interface Publication {
+  /** Of the target, absolute. */
   path: string
   /** Digest of the published content. */
   digest: string
@@ -238,14 +253,17 @@ export interface Publication {
   settled: boolean
   /** The same, and the record speaks of these very inodes: not of those that they are a copy of. */
   durable: boolean
+  /** When this content was published. */
   publishedAt: Date
   /** In force now. */
   hold?: Hold
   /** The same: the content is an earlier one. */
   pin?: Pin
+  /** The Secrets and ConfigMaps that the content came from; empty where a call by hand published it. */
   objects: RecordedObject[]
   /** Old content is still beside it, for those who use it (`retire: whenUnused`). */
   retired?: true
+  /** How far a move of another path's content to this one has come. */
   relocation?: Relocation
   /** Where its content moves to. */
   movedTo?: string
@@ -263,13 +281,19 @@ export interface Publication {
 
 /* The part of a record about a target's past, and about the objects of its content. */
 
-/** An object that the content came from, as the publication record keeps it. `paths`: the files that it alone gave. */
+/** An object that the content came from, as the publication record keeps it. */
 export interface RecordedObject {
+  /** `Secret` or `ConfigMap`. */
   kind: string
+  /** Of the object. */
   namespace: string
+  /** Of the object. */
   name: string
+  /** By which the API server tells it from a later object of its name; empty where the source has none. */
   uid: string
+  /** Of the version that was published. */
   resourceVersion: string
+  /** The files that it alone gave, relative to the target. */
   paths: string[]
   /** Files that it gave together with other objects (`combine`), if there are any. */
   combined?: string[]

@@ -11,6 +11,7 @@ import type {
  */
 export type CallOptions = Pick<PublicationOptions, 'lockTimeout' | 'signal' | 'requireProven' | 'log'>
 
+/** What replaceDirectory takes. */
 export type DirectoryOptions = ReplaceDirectoryOptions &
   CallOptions &
   Pick<PublicationOptions, 'publish' | 'foreign' | 'attributes'>
