@@ -81,11 +81,17 @@ await t.test('- is standard input: of write, of --from, and of --config', async 
   const input = readFileSync(node.configuration)
   t.match(await holdfast(['check', '--config', '-', '--offline'], { input }), {
     code: 0,
-    stdout: /^\/.*standard input is a valid/,
+    stdout: /^standard input is a valid/,
   })
   const wrong = await holdfast(['check', '--config', '-', '--offline'], { input: 'kind: x\n' })
   t.match(wrong, { code: 2, stderr: /standard input:1:7: kind/ })
-  t.match(await holdfast(['agent', '--config', '-'], { input }), { code: 2, stderr: /more than once: name a file/ })
+  for (const command of ['check', 'verify', 'status', 'rbac'])
+    t.match((await holdfast([command, '--help'])).stdout, /the configuration file; -: standard\s+input/, command)
+  for (const [command = '', ...more] of [['agent'], ['sync'], ['diff', a], ['adopt', a], ['reload']]) {
+    t.notMatch((await holdfast([command, '--help'])).stdout, /-: standard\s+input/, command)
+    const refused = await holdfast([command, ...more, '--config', '-'], { input })
+    t.match(refused, { code: 2, stderr: /more than once: name a file/ }, command)
+  }
 })
 
 await t.test(

@@ -4,7 +4,7 @@ import type { AgentConfiguration } from '../../config/types.js'
 import { painter, wantsColour, type Colour, type Paint } from '../output/colour.js'
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
-import { loadForLooking, loadWithFlags, nodeName } from '../content/load.js'
+import { inputName, loadForLooking, loadWithFlags, nodeName } from '../content/load.js'
 import { selected } from '../content/select.js'
 import { Command, Option } from '../words/option.js'
 import {
@@ -52,7 +52,7 @@ Beside each target, holdfast creates two empty directories, exchanges them, and 
 no hook, and reads no object from the API server.`,
     )
     .argument('[path...]', 'only these directories of the configuration')
-    .addOption(configOption())
+    .addOption(configOption({ input: true }))
     .addOption(
       new Option('--offline', 'judge the configuration alone: no node, no source, no root').conflicts([
         'consumers',
@@ -109,7 +109,7 @@ const lockTimeout = 5_000
 /** The parser has found every mistake: it throws them, with their places. */
 async function checkOffline(io: Io, paths: readonly string[], options: CheckOptions): Promise<void> {
   const configuration = await loadForLooking(options, io.stdin)
-  const { file } = configuration
+  const file = options.config === '-' ? inputName : configuration.file
   const directories = selected(configuration, paths).map(({ path }) => ({ path }))
   await print(
     io.stdout,

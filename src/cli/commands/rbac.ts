@@ -53,7 +53,7 @@ node, too. It asks no API server.
 
 "holdfast rbac install" does the same for an installation of a static pod, "holdfast rbac monitor" for its monitor.`,
       )
-      .addOption(configOption())
+      .addOption(configOption({ input: true }))
       .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME (default: holdfast/holdfast)')
       .addOption(userOption())
       .addOption(groupOption())

@@ -35,7 +35,7 @@ and in or beside each PATH.`,
     )
     .argument('[path...]', 'only these directories; with --orphans: where to look, too')
     .option('--orphans', 'with what is kept for paths that are not configured')
-    .addOption(configOption())
+    .addOption(configOption({ input: true }))
     .addOption(headersOption())
     .option('-w, --watch', 'show it again whenever the agent reports something new, until SIGINT')
     .addOptions(pathReportOptions())

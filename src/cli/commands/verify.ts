@@ -36,7 +36,7 @@ States: ok; differs (another program changed it); unsettled (visible, but not kn
 (nothing was ever published there, although it has required objects); nothing (the same, with optional objects alone).`,
     )
     .argument('[path...]', 'only these directories of the configuration')
-    .addOption(configOption())
+    .addOption(configOption({ input: true }))
     .addOption(headersOption())
     .addOptions(pathReportOptions())
     .addHelpText(

@@ -4,6 +4,9 @@ import type { Io } from '../output/io.js'
 import { usualConfiguration, type SourceOptions } from '../words/options.js'
 import { UsageError } from '../words/exit-codes.js'
 
+/** What messages call a configuration from standard input. */
+export const inputName = 'standard input'
+
 export interface LoadOptions extends SourceOptions {
   readonly config?: string
   readonly listen?: ServerAddress
@@ -51,7 +54,7 @@ async function load(
   const names = { namespace: options.namespace, defaultNamespace }
   const configuration =
     options.config === '-'
-      ? await readConfiguration(inputOrRefuse(stdin), 'standard input', names)
+      ? await readConfiguration(inputOrRefuse(stdin), inputName, names)
       : await loadConfiguration(options.config, names)
   return {
     ...configuration,

@@ -65,8 +65,12 @@ export const pathReportOptions = () => [pathOutputOption(), ...logOptions()]
 /** Where the configuration is that no flag names. */
 export const usualConfiguration = '/etc/holdfast/holdfast.yaml'
 
-export const configOption = () =>
-  new Option('-c, --config <file>', `the configuration file; -: standard input (default: ${usualConfiguration})`)
+/** `input`: the command reads the configuration once and obeys no part of it, so that it takes standard input, too. */
+export const configOption = ({ input = false } = {}) =>
+  new Option(
+    '-c, --config <file>',
+    `the configuration file${input ? '; -: standard input' : ''} (default: ${usualConfiguration})`,
+  )
     .env('HOLDFAST_CONFIG')
     .usual(usualConfiguration)
 
