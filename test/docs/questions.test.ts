@@ -28,6 +28,8 @@ const questions: readonly (readonly [question: string, ...answer: RegExp[]])[] =
   ['back out of a bad certificate', /holdfast rollback/],
   ['Is my disk honest', /holdfast torture/, /witness/],
   ['Which rights does it need', /holdfast rbac/],
+  ['Is my configuration valid, in Git', /check --config holdfast\.yaml --offline/, /exit code 2/],
+  ['Which flags, and which variables', /`KUBECONFIG`/, /`HOLDFAST_CONFIG`/, /-o=json/],
   ['how do I report a vulnerability', /private/],
   ['How do I embed it', /replaceDirectory/],
 ]
