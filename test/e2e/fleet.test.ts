@@ -1,9 +1,12 @@
 /** Reports of nodes and `holdfast fleet` on a real API server: three agents, the policy's refusals, and each sentence of "exit 0 is a proof". */
+import { EventEmitter } from 'node:events'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { main } from '../../src/cli/main.js'
+import { testIo } from '../cli/in-process.js'
 import { Disk, missingForDisk } from '../disk/disk.js'
-import { deploy } from '../deploy/manifests.js'
+import { deploy, documents } from '../deploy/manifests.js'
 import { ApiClient, type ApiObject } from './api-client.js'
 import { Cluster } from './cluster.js'
 import { Node } from './node.js'
@@ -105,7 +108,7 @@ for (const node of agents.values()) node.agent.start()
 const fleet = (...args: string[]) => first.agent.runPlain('fleet', ...args, '--kubeconfig', cluster.adminKubeconfig)
 const object = ['--secret', `${namespace.name}/ca`]
 const wait = (...args: string[]) => fleet('wait', ...object, ...args)
-const put = (value: string): Promise<unknown> => namespace.putSecret('ca', { 'ca.crt': value })
+const put = (value: string): Promise<ApiObject> => namespace.putSecret('ca', { 'ca.crt': value })
 const signal = (name: string, word: NodeJS.Signals): void =>
   void process.kill(agents.get(name)?.agent.pid ?? Number.NaN, word)
 
@@ -197,14 +200,49 @@ await t.test('the policy lets an agent write the status of its own node alone', 
   await admin.demand('DELETE', `${reports}/n5`)
 })
 
-await t.test('a deleted report comes again', async (t) => {
-  await put('second')
-  const back = await until(
-    'n1 has a report',
-    async () => (await admin.call('GET', `${reports}/n1`)).status === 200,
-    reported,
-  )
-  t.ok(back)
+interface Definition {
+  readonly spec: {
+    versions: {
+      readonly name: string
+      readonly schema: {
+        readonly openAPIV3Schema: { properties: { status: { properties: Record<string, object> } } }
+      }
+    }[]
+  }
+}
+
+await t.test('a definition may have one more version, which is stored, and one more field', async (t) => {
+  const definition = documents('fleet/definition.yaml')[0] as unknown as Definition
+  const [version] = definition.spec.versions
+  if (!version) throw new Error('the definition has no version')
+  version.schema.openAPIV3Schema.properties.status.properties['added'] = { type: 'string' }
+  const versions = [
+    { ...version, storage: false },
+    { ...version, name: 'v1beta1', storage: true },
+  ]
+  await cluster.kubectl(['apply', '-f', '-'], JSON.stringify({ ...definition, spec: { ...definition.spec, versions } }))
+  const path = `${reports.replace('v1alpha1', 'v1beta1')}/n2/status`
+  const merge = { 'content-type': 'application/merge-patch+json' }
+  const added = await until('n2 has the new field', async () => {
+    const answer = await admin.call('PATCH', path, { status: { added: 'by a newer agent' } }, merge)
+    return answer.status === 200 && 'added' in ((answer.body as Report).status ?? {})
+  })
+  t.ok(added)
+})
+
+await t.test('a deleted report comes again, and a field that the agent does not know stays', async (t) => {
+  const { resourceVersion } = (await put('second')).metadata
+  for (const name of ['n1', 'n2']) {
+    const found = await until(
+      `${name} reports the second version`,
+      async () => {
+        const { status } = (await admin.call('GET', `${reports}/${name}`)).body as Report
+        return status?.directories[0]?.objects[0]?.resourceVersion === resourceVersion && status
+      },
+      reported,
+    )
+    if (name === 'n2') t.match(found, { added: 'by a newer agent' })
+  }
 })
 
 await t.test('wait ends with 0 once each node has reported this version', proven, async (t) => {
@@ -237,6 +275,20 @@ await t.test(
   },
 )
 
+await t.test('status --watch shows a node that comes, and SIGINT ends it', async (t) => {
+  const events = new EventEmitter()
+  const { io, written } = testIo({ events })
+  const end = main(['fleet', 'status', '--watch', '--kubeconfig', cluster.adminKubeconfig], io)
+  await until('the first text', () => /^3 nodes, 3 report\n/.test(written.stdout))
+  await createNode('n4')
+  await until('the node is in a further text', () =>
+    /\n\n4 nodes, 3 report\n[^]*\nn4 +- +NoReport /.test(written.stdout),
+  )
+  events.emit('SIGINT', 'SIGINT')
+  t.equal(await end, 130)
+  t.equal(written.stderr, '')
+})
+
 await t.test(
   'a node without a report, one that has started anew, and one that lacks the object keep wait from 0',
   proven,
@@ -246,7 +298,6 @@ await t.test(
       t.equal(code, 1)
       t.match(stdout, pattern)
     }
-    await createNode('n4')
     await missing(/n4 +NoReport/)
     const those = await wait('--timeout', '20s', '--reported-only')
     t.match(those, { code: 0, stdout: /^all 3 nodes .*without those that have no report/ })
