@@ -24,6 +24,8 @@ const spread = 30_000
 const backoff = { firstDelay: 10_000, longestDelay: 10 * 60_000 }
 /** Until the next try after a refusal, a fifth earlier or later: an administrator may grant the right meanwhile. */
 const refusalPause = 5 * 60_000
+/** An API server that has just started refuses what it will grant once it has read its roles: for so long, a refusal may pass by itself. */
+const rolesPatience = 2 * 60_000
 /** Another agent that has reported nothing for so long does not report any more. */
 const silence = 2 * heartbeat
 
@@ -55,6 +57,9 @@ class Unanswered extends Error {
   }
 }
 
+/** Nothing is said of it: it passes by itself, or becomes a ReportRefused. */
+class NotGrantedYet extends Unanswered {}
+
 /** What the agent reports under. */
 interface Target {
   readonly identity: ReportIdentity
@@ -81,6 +86,8 @@ export class NodeReporter {
   #isChanged = true
   /** The first report of this process is there: it is no older than the one before it. */
   #isStarted = false
+  /** Monotonic; when the API server began to answer that this agent has no right. */
+  #forbiddenSince: number | undefined
   /** The message of the last refusal or failure, while it lasts. */
   #problem: string | undefined
   #closed = false
@@ -173,6 +180,7 @@ export class NodeReporter {
     if (this.#problem !== undefined)
       this.options.log.info({}, `the agent reports to the cluster again (npub ${this.options.node})`)
     this.#problem = undefined
+    this.#forbiddenSince = undefined
     return delay
   }
 
@@ -184,13 +192,14 @@ export class NodeReporter {
     const delay = isRefusal
       ? refusalPause * (0.8 + 0.4 * this.#random())
       : Math.max(this.#backoff.next('away'), error instanceof Unanswered ? error.retryAfter : 0)
+    this.#notBefore = this.#now() + delay
+    if (error instanceof NotGrantedYet) return delay
     if (isRefusal && message !== this.#problem) {
       log.warn({ reason: 'ReportRefused' }, `this node does not report: ${message}; everything else works`)
     } else if (this.#problem === undefined) {
       log.warn({}, `the report of this node could not be sent: ${message}; the agent tries again`)
     }
     this.#problem = message
-    this.#notBefore = this.#now() + delay
     return delay
   }
 
@@ -291,6 +300,10 @@ export class NodeReporter {
     const said = `${what}: HTTP ${status}${message && `: ${message}`}`
     // An older definition lacks a field: the API server says so as an internal error (structured-merge-diff, "not declared in schema").
     const isOlder = message.includes('not declared in schema')
+    if (status === 403) {
+      this.#forbiddenSince ??= this.#now()
+      if (this.#now() - this.#forbiddenSince < rolesPatience) throw new NotGrantedYet(said)
+    }
     if (!isOlder && (status === 401 || status === 409 || status === 429 || status >= 500)) {
       throw new Unanswered(said, Math.min(retryAfter, backoff.longestDelay))
     }

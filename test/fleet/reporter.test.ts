@@ -189,6 +189,23 @@ for (const [name, refusal, message] of refusals) {
   })
 }
 
+await t.test('a right that an API server does not know yet after its start is asked for again soon', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  await scene.pass(minute)
+  scene.patch = () => answer(403, { message: 'clusterrole "holdfast" not found' })
+  await scene.change('2')
+  await scene.pass(minute)
+  scene.patch = () => answer(200)
+  await scene.pass(minute)
+  t.equal(scene.writes.length, 2)
+  scene.patch = () => answer(403, { message: 'forbidden' })
+  await scene.change('3')
+  await scene.pass(10 * minute)
+  t.match(scene.warnings, [/HTTP 403: forbidden.*holdfast rbac/])
+  t.equal(scene.warnings.length, 1, 'a right that is gone for good')
+})
+
 await t.test('a restarted agent writes nothing that its last report says already', async (t) => {
   const scene = new Scene('agent-1', earlier())
   t.teardown(() => scene.reporter.close())
