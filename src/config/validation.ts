@@ -3,7 +3,7 @@ import { dataKey } from './object-names.js'
 import { oneOf } from './value-types.js'
 
 /** The words that `validate` may list. A new one starts here: the compiler then names each place that lacks it. */
-export const validations = ['certificates'] as const
+const validations = ['certificates'] as const
 
 /** A word, or what a key must hold. */
 export type Validation = (typeof validations)[number] | { readonly bundle: string }
