@@ -11,7 +11,7 @@ import {
   wholeTrials,
 } from './suites.js'
 
-export interface Cell extends TrialResult {
+interface Cell extends TrialResult {
   readonly trial: Trial
   readonly seconds: number
 }

@@ -190,7 +190,7 @@ export const directory: ReportedDirectory = {
 }
 
 /** The report of a node as the API server has it: each directory current. */
-export function reportOf(name: string, change: ReportChange = {}): Item {
+function reportOf(name: string, change: ReportChange = {}): Item {
   const { at = new Date(), directories = [directory], summary, managedFields = [], ...more } = change
   const agentID = `agent-${name}`
   const count = (state: ReportedDirectory['state']): number => directories.filter((each) => each.state === state).length
