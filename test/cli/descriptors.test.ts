@@ -83,7 +83,9 @@ await t.test('the agent starts a credential plugin again that failed for lack of
   }
   writeFileSync(node.path(kubeconfig), JSON.stringify(text))
   const agent = node.agent(['--log-level', 'debug'])
-  const said = (problem: RegExp) => until(String(problem), () => agent.log().some(({ msg }) => problem.test(msg)))
+  // Between two tries pass up to thirty seconds, and more on a busy machine.
+  const said = (problem: RegExp) =>
+    until(String(problem), () => agent.log().some(({ msg }) => problem.test(msg)), { within: 180_000 })
   await said(/plugin: not found/)
   writeFileSync(node.path('plugin'), '#!/bin/sh\nexit 7\n', { mode: 0o700 })
   agent.limitDescriptors(0)

@@ -15,7 +15,7 @@ export const removals: readonly Mutation[] = [
     ],
   }),
   ...caught([ownTest('interrupted-calls')], {
-    'an abort is looked at after the target has left': move('Removal.#takeAway', 'aborted 1/2', '#finish'),
+    'an abort is looked at after the target has left': move('Removal.#takeAway', 'removalAborted', '#finish'),
   }),
   ...caught([ownTest()], {
     'what a removal has renamed counts as durably gone': without('isKnown', '||', 1),

@@ -33,20 +33,23 @@ export function idFromProcess(descriptor: Descriptor): number {
   return Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? -1)
 }
 
-/** Mounts by ID, cached for `freshness`: a node can have thousands, and the kernel reuses IDs. */
+/** Mounts by ID, none of them read longer ago than `freshness`: a node can have thousands, and the kernel reuses IDs. */
 const kinds = new Map<number, Omit<Mount, 'id'>>()
 const freshness = 1000
-let readAt = -Infinity
+/** When the oldest of them was read. */
+let oldest = -Infinity
 
 function kindOf(id: number): Omit<Mount, 'id'> {
-  if (clock.now() - readAt > freshness) kinds.clear()
+  if (clock.now() - oldest > freshness) {
+    kinds.clear()
+    oldest = clock.now()
+  }
   const known = kinds.get(id)
   if (known) return known
   const details = mountDetails(id)
   const { type = 'unknown', device = 'unknown', root = '/', mountPoint = '/' } = details ?? {}
   const kind = { type, device, root, mountPoint, proven: details !== undefined && isProven(details) }
   kinds.set(id, kind)
-  readAt = clock.now()
   return kind
 }
 

@@ -103,7 +103,7 @@ export const equivalents: readonly Listed[] = [
       `AioContext.#submit swapped _.setUint32(_ + 4, _, true)`,
       `AioContext.#submit swapped _.setUint16(_ + 16, commandFsync, true)`,
       `enqueue swapped queues.set(_, _)`,
-      `kindOf swapped kinds.set(_, _)`,
+      `kindOf swapped kinds.clear()`,
       `readRecords swapped if (_ !== undefined) _.push(_)`,
       `readRecords swapped if (_ !== undefined) _.push(_) (2)`,
       `readRecords swapped if (_.isGeneration(_)) _.push(_)`,
@@ -138,7 +138,7 @@ export const equivalents: readonly Listed[] = [
       `lockOnce compared _ > 0`,
       `lockOnce counted _ > 0`,
       `headStart counted headStart = 1`,
-      `kindOf compared clock.now() - readAt > freshness`,
+      `kindOf compared clock.now() - oldest > freshness`,
       `pollInterval counted pollInterval = 20`,
       `freshness counted freshness = 1000`,
       `tick counted tick = 20`,
@@ -197,7 +197,7 @@ export const equivalents: readonly Listed[] = [
   },
   {
     reason: 'what is remembered is not read again: the answer is the same',
-    mutants: [`kindOf dropped kinds.set(_, _)`, `kindOf dropped readAt = clock.now()`],
+    mutants: [`kindOf dropped kinds.set(_, _)`, `kindOf dropped oldest = clock.now()`],
   },
   {
     reason: 'flags that mount(2) says it ignores at a bind mount',
