@@ -108,6 +108,7 @@ export async function bundleProgram({ dist, licenses, library }) {
       minifyWhitespace: false,
       minifySyntax: false,
       minifyIdentifiers: false,
+      sourcemap: false,
       outExtension: {},
       entryPoints: { index: 'src/index.ts' },
       outdir: join(dist, 'src'),
