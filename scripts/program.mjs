@@ -50,14 +50,13 @@ export const withoutPrograms = {
 }
 
 /**
- * @param {{ dist: string, licenses: string, library: boolean }} to `library`: with the library, and with source maps.
+ * @param {{ dist: string, licenses: string, library: boolean }} to `library`: with the library, and its source map.
  */
 export async function bundleProgram({ dist, licenses, library }) {
   const settings = {
     ...common,
-    sourcemap: library ? 'linked' : false,
     sourcesContent: false,
-    // Half the size to load. Names stay, for stacks, where no map leads back to the sources.
+    // Half the size to load. Names stay, for stacks, where the size of a package does not count.
     minifyWhitespace: true,
     minifySyntax: true,
     minifyIdentifiers: library,
@@ -108,7 +107,7 @@ export async function bundleProgram({ dist, licenses, library }) {
       minifyWhitespace: false,
       minifySyntax: false,
       minifyIdentifiers: false,
-      sourcemap: false,
+      sourcemap: 'linked',
       outExtension: {},
       entryPoints: { index: 'src/index.ts' },
       outdir: join(dist, 'src'),
