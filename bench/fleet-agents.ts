@@ -1,4 +1,4 @@
-/** Agents without disks, in a separate process: source, watches and report as the agent has them. What they observe counts as published. */
+/** Runs agents without disks in a separate process, with the real source, watches and report. An observed object counts as published. */
 import { DirectoryState } from '../src/agent/directory-state.js'
 import { snapshotOf } from '../src/agent/report/node-report.js'
 import { parseConfiguration } from '../src/config/parse.js'

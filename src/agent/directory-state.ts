@@ -83,7 +83,7 @@ export class DirectoryState {
   intact = false
   /** What differed from the record at the last comparison; undefined: nothing. */
   drift: string | undefined
-  /** The last comparison could not read the disk: the condition that this makes. What an earlier one has found stays beside it. */
+  /** The condition of a last comparison that could not read the disk. The findings of an earlier comparison stay beside it. */
   uncompared: ConditionState | undefined
   /** An operator holds the directory, by its record: the agent publishes nothing. */
   hold: Hold | undefined
@@ -210,7 +210,7 @@ export class DirectoryState {
     this.movedTo = publication?.movedTo
   }
 
-  /** A comparison could not read the disk, so what it holds is unknown. */
+  /** A comparison could not read the disk: the disk's content is unknown. */
   doubt(error: unknown): void {
     const message = `the disk could not be compared with what was published: ${messageOf(error)}`
     this.uncompared = { status: 'Unknown', reason: failureFrom(error).reason, message }

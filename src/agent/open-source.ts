@@ -14,7 +14,7 @@ interface OpenSourceOptions {
   readonly log: Log
   /** holdfast's own, for the API server's audit log. */
   readonly version: string
-  /** Looks at what the source obeys. */
+  /** Examines the files that the source obeys. */
   readonly trust?: Trust
 }
 

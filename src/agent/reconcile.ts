@@ -138,7 +138,7 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   return due
 }
 
-/** What the last comparison found against the published content; undefined: nothing. */
+/** The condition of a comparison that found the disk unlike the published content, or unreadable; undefined: neither. */
 function foundCondition({ uncompared, drift }: DirectoryState): ConditionState | undefined {
   if (uncompared !== undefined || drift === undefined) return uncompared
   return { status: 'False', reason: 'PublishFailed', message: `the disk differs from what was published: ${drift}` }
@@ -191,7 +191,7 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
   reportLog(log, meaning, context)
   events.pass(meaning)
   if (meaning.condition !== undefined) {
-    // The error of a failed pass says by itself what it could not read.
+    // The error of a failed pass names the unreadable path itself.
     const found = outcome.kind === 'failed' && state.uncompared !== undefined ? undefined : foundCondition(state)
     const message = [meaning.condition, found].flatMap((each) => each?.message ?? []).join('; ')
     state.setPublished({ ...meaning.condition, message }, new Date())

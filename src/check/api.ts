@@ -17,7 +17,7 @@ export interface ApiOptions extends PermissionOptions {
   readonly environment: NodeJS.ProcessEnv
   readonly version: string
   readonly now: Date
-  /** Called before a kubeconfig is read or a credential plugin is run. */
+  /** The loader calls it before it reads a kubeconfig or runs a credential plugin. */
   readonly obey: (obeyed: Obeyed) => Promise<void>
 }
 

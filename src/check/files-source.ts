@@ -53,7 +53,7 @@ export async function checkFiles(
   return [...results, ...checkObject(catalog, desired)]
 }
 
-/** What the directory holds, and what of it the agent does not read. */
+/** Counts the files that the agent reads, and names those that it passes over. */
 function foundIn(files: number, passedOver: readonly string[]): CheckResult {
   const readable = `${files === 1 ? '1 file' : `${files} files`}, readable and valid`
   const rest = passedOver.length === 0 ? '' : `; not read: ${listed(passedOver)}`

@@ -3,7 +3,7 @@ import { programPath } from '../program-path.js'
 import type { Obeyed } from '../trust.js'
 import { environment } from './hook-exec.js'
 
-/** What a configuration has holdfast obey: itself, the kubeconfig, and the program of each command, but no file that its arguments name. */
+/** The files that a configuration has holdfast obey: itself, the kubeconfig, and the program of each command, but no file in its arguments. */
 export async function obeyedBy({
   file,
   source,

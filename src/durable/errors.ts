@@ -18,7 +18,7 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** Node's code for what a signal ended. */
+/** Node's code for a call that a signal ended. */
 const abortCode = 'ABORT_ERR'
 
 /** The caller's signal ended a call that had changed nothing. The cause is the signal's reason. */

@@ -64,7 +64,7 @@ export interface Overview {
   readonly versions?: readonly Group[]
 }
 
-/** What the overview keeps of one report. */
+/** The part of one report that the overview keeps. */
 interface NodeFacts extends Pick<ReportFacts, 'nodeUID' | 'bootID' | 'takenAt' | 'agentVersion' | 'configuration'> {
   readonly sums: Sums
   readonly expires: string | undefined

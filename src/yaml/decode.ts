@@ -1,4 +1,4 @@
-/** What to say of bytes that are no text. */
+/** The problem of bytes that are no text, for messages. */
 export const notText = 'it is not UTF-8 text, nor UTF-16 with a byte order mark'
 
 /**

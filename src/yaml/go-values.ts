@@ -224,7 +224,7 @@ class Reader {
   }
 }
 
-/** Items of a second list, too, are read into those of the first. */
+/** A second list's items, too, add to those of the first. */
 function merged(before: unknown, after: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(after))
     return after.map((item: unknown, index) => merged(before[index], item))

@@ -75,7 +75,7 @@ export function reportStanding(
   metrics.current(path, isCurrent, failingSince)
 }
 
-/** What another process has run, or an operator's rollback made needless, is not due any more. */
+/** A hook that another process has run, or that a rollback made needless, is not due any more. */
 export function reportHooksDue(
   metrics: Metrics,
   { path, configuration, pendingHooks }: Pick<DirectoryState, 'path' | 'configuration' | 'pendingHooks'>,

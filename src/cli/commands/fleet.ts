@@ -220,7 +220,10 @@ async function watchStatus(
         waking = undefined
         await problem
       },
-      close: () => ending.abort(),
+      close: () => {
+        clearTimeout(waking)
+        ending.abort()
+      },
     }
   }
   await showChanges(follow, asked.signal, async () => {

@@ -50,7 +50,7 @@ Where no agent's state leads to PATH, a warning says so.`,
         false,
       )
       .option('--release', 'even if PATH is held, which ends the hold', false)
-      // No variable and no usual file: what the agent has in force decides.
+      // No variable and no usual file: the configuration that the agent has in force decides.
       .addOption(new Option('-c, --config <file>', 'the configuration file'))
       .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
       .option('--no-check', 'without the commands of "beforePublish"')

@@ -119,7 +119,7 @@ interface ShownStatus extends StatusDocument {
   readonly orphans?: readonly Orphan[]
 }
 
-/** A configuration that the line names must be right; another one may be what a running agent refuses, whose status tells that. */
+/** A configuration that the line names must be right. A running agent may refuse another one, and its status tells that. */
 async function configurationFor(
   { stdin }: Io,
   options: StatusOptions,

@@ -4,7 +4,7 @@ import type { Io } from '../output/io.js'
 import { usualConfiguration, type SourceOptions } from '../words/options.js'
 import { UsageError } from '../words/exit-codes.js'
 
-/** What messages call a configuration from standard input. */
+/** The name of a configuration from standard input, for messages. */
 export const inputName = 'standard input'
 
 export interface LoadOptions extends SourceOptions {
@@ -16,8 +16,8 @@ export interface LoadOptions extends SourceOptions {
 }
 
 /**
- * The configuration of a command that obeys it: runs its hooks, and publishes what it says. Warns of what other users may write to, or
- * refuses it. Throws UntrustedError, beside what loadWithFlags throws.
+ * Loads the configuration of a command that runs its hooks and publishes its contents. Warns of files that other users may write to, or
+ * refuses them. Throws UntrustedError, and the errors of loadWithFlags.
  */
 export async function loadTrusted(options: LoadOptions, trust: Trust): Promise<AgentConfiguration> {
   const [configuration, { obeyedBy }] = await Promise.all([

@@ -14,7 +14,7 @@ export class Display {
     this.#redraws = stdout.isTTY && !isForPrograms(format)
   }
 
-  /** Prints the document with `print`, unless it is the last one. @returns whether a reader is left */
+  /** Prints the document with `print`, unless the last call printed the same. @returns whether a reader is left */
   async show(document: object, print: (to: Output) => Promise<void>): Promise<'shown' | 'unseen'> {
     const { stdout, format } = this
     const now = JSON.stringify(document)
@@ -41,7 +41,7 @@ const heartbeat = 10_000
 
 /** Something that changes, and says so. */
 export interface Changing {
-  /** From now on, each change calls the function that it was made with. Rejects once it cannot notice changes any more. */
+  /** From now on, each change calls the wake function. Rejects once the object cannot notice changes any more. */
   readonly arm: () => Promise<unknown>
   readonly close: () => void
 }

@@ -73,7 +73,7 @@ export function describeOption(option: CommanderOption): string {
   return help.optionDescription(Object.assign(Object.create(option) as CommanderOption, { envVar: option.variable }))
 }
 
-// With the parser of the command line, which is read by each command: the other values' parsers take the rules of half the program along.
+// Each command loads these two with the parser of the command line. The other values' parsers load the rules of half the program.
 
 /** As Go's strconv.ParseBool. A manifest's name that follows the flag must not be taken for its value. */
 export function parseGoBoolean(text: string): boolean {

@@ -33,10 +33,10 @@ export function idFromProcess(descriptor: Descriptor): number {
   return Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? -1)
 }
 
-/** Mounts by ID, none of them read longer ago than `freshness`: a node can have thousands, and the kernel reuses IDs. */
+/** Mounts by ID, no entry older than `freshness`: a node can have thousands, and the kernel reuses IDs. */
 const kinds = new Map<number, Omit<Mount, 'id'>>()
 const freshness = 1000
-/** When the oldest of them was read. */
+/** The time of the oldest entry. */
 let oldest = -Infinity
 
 function kindOf(id: number): Omit<Mount, 'id'> {

@@ -64,7 +64,7 @@ export class Site {
     return `${realParent === '/' ? '' : realParent}/${this.name}`
   }
 
-  /** The real path; of one that does not resolve, what stands in its way; of one that was not looked for, the path that was asked for. */
+  /** The real path. Where the path does not resolve: the entry that stands in its way. Before resolve(): the path as the caller gave it. */
   get reached(): string {
     return this.#place ? this.realPath : (this.#stoppedAt ?? this.path)
   }

@@ -323,7 +323,7 @@ class Connection implements ApiClient {
     return this.#rejected !== undefined && this.#access.differs(this.#rejected)
   }
 
-  /** Compares a stat of each file: a kubeconfig that leads elsewhere is soon followed, and no plugin is run for it. */
+  /** Compares a stat of each file: the client soon follows a kubeconfig that leads elsewhere, and runs no plugin for it. */
   async #isCurrent(): Promise<boolean> {
     const adopted = this.#adopted
     if (adopted === undefined || !(await this.#access.differs(adopted).catch(() => false))) return true

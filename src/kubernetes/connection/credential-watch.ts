@@ -3,7 +3,7 @@ import { DirectoryWatch } from '../../directory-watch.js'
 import { silent } from '../../log.js'
 import { mountAbove } from '../../mountinfo.js'
 
-/** The kernel sends no event for what another machine, or another process than the writer, changes on these. */
+/** File systems on which another machine, or a process in user space, changes files without an event from this kernel. */
 const withoutEvents = /^(?:9p|afs|ceph|cifs|coda|fuse|gfs2|gpfs|lustre|nfs|ocfs2|smb|vboxsf|virtiofs)/
 
 interface CredentialWatchOptions {

@@ -29,7 +29,7 @@ export interface AccessOptions {
   readonly serviceAccount?: string
   /** Reads a named kubeconfig and the files that it names. An unreadable or unfit file is then an error, even after a good one. */
   readonly read?: ReadFile
-  /** Called before a kubeconfig is read or a credential plugin is run; its error keeps holdfast from that. */
+  /** The loader calls it before it reads a kubeconfig or runs a credential plugin; its error ends that. */
   readonly obey?: ((obeyed: Obeyed) => Promise<void>) | undefined
 }
 

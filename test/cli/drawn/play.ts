@@ -378,7 +378,7 @@ export class Played {
     for (const [path, life] of this.#lives) {
       const found = readTree(this.#target(path))
       if (this.#own.has(path) || life.is === 'left') continue
-      // The consent is to what lies at a directory's path, not at one that it has moved from.
+      // The consent covers a directory's own path, and not the path that it has moved from.
       if (this.#consented.has(path) && (life.is === 'old' || life.directory.adopt !== 'replace')) continue
       if (life.is === 'configured' && show(found) !== show(this.#rendered(life.directory)))
         return `${path} must hold ${show(this.#rendered(life.directory))}, and holds ${show(found)}`
