@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import t from 'tap'
 import { loadConfiguration } from '../../../src/config/load.js'
-import { replaceFile } from '../../../src/index.js'
+import { readPublication, replaceFile } from '../../../src/index.js'
 import { until } from '../../until.js'
 import { holdfast, Node } from '../holdfast.js'
 
@@ -146,6 +146,7 @@ await t.test('a running agent sees the rollback, runs the hooks, and publishes n
     await agent.logged('Published', index + 1)
     await until('its hook has run', () => node.read('ran')?.length === index + 1)
   }
+  await until('the record says so', async () => (await readPublication(path))?.pendingHooks.length === 0)
   // The agent's state names its configuration, for those who work in another directory, too.
   t.match(node.read('state/status.json'), `"file": "${node.configuration}"`)
   const rollback = () => holdfast(['rollback', path, '--state-directory', node.path('state')])
