@@ -33,18 +33,20 @@ async function longestTurn(work: () => Promise<unknown>): Promise<number> {
 await t.test('the event loop turns while replaceFile hashes a large Buffer', async (t) => {
   const path = join(scratch(t), 'large')
   const content = Buffer.alloc(bytes, 'x')
-  // The caller may change its Buffer as soon as it has called: replaceFile copies it in one piece.
+  // The caller may change its Buffer as soon as it has called, so replaceFile copies it in one piece: half the time of hashing it for the
+  // content and for the digest.
   const start = threadTime()
-  hash('sha256', new Uint8Array(content))
-  const once = threadTime() - start
+  hash('sha256', content)
+  hash('sha256', content)
+  const bound = (threadTime() - start) * 0.75
   // A processor that other programs share is slower at times: one attempt of five is enough.
   const attempts: number[] = []
-  while (attempts.length < 5 && !attempts.some((longest) => longest < once)) {
+  while (attempts.length < 5 && !attempts.some((longest) => longest < bound)) {
     content.writeUInt32LE(attempts.length)
     attempts.push(await longestTurn(() => replaceFile(path, content)))
   }
   t.ok(
-    attempts.some((longest) => longest < once),
-    `copying and hashing it once takes ${once.toFixed(0)} ms, the longest turns took ${attempts.map((one) => one.toFixed(0)).join(', ')} ms`,
+    attempts.some((longest) => longest < bound),
+    `three quarters of hashing it twice are ${bound.toFixed(0)} ms, the longest turns took ${attempts.map((one) => one.toFixed(0)).join(', ')} ms`,
   )
 })
