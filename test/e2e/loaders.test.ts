@@ -241,6 +241,24 @@ const objects: Loader = {
     'a list': '- a\n',
     'a List': `apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: one}\n  data: {a: YQ==}\n- {apiVersion: v1, kind: Pod, metadata: {name: x}}\n`,
     'a SecretList': 'apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: one}\n  data: {a: YQ==}\n',
+    'an empty kind in a SecretList':
+      'apiVersion: v1\nkind: SecretList\nitems:\n- kind: ""\n  apiVersion: ""\n  metadata: {name: one}\n  data: {a: YQ==}\n',
+    'an empty kind in a List':
+      'apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: "", metadata: {name: one}}\n',
+    'a SecretList that holds another kind':
+      'apiVersion: v1\nkind: SecretList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: YQ==}}\n',
+    'a SecretList that holds another version':
+      'apiVersion: v1\nkind: SecretList\nitems:\n- {apiVersion: v2, kind: Secret, metadata: {name: one}, data: {a: YQ==}}\n',
+    'an empty kind': secret('  a: YQ==').replace('kind: Secret', 'kind: ""'),
+    'an empty version': secret('  a: YQ==').replace('apiVersion: v1', 'apiVersion: ""'),
+    'an empty document that ends with dots': `${secret('  a: YQ==')}---\n...\n`,
+    'an empty document that begins with dots': `...\n---\n${secret('  a: YQ==')}`,
+    'empty documents that end with dots': `---\n...\n---\n# nothing\n...\n---\n${secret('  a: YQ==')}`,
+    'a null document that ends with dots': `${secret('  a: YQ==')}---\n~\n...\n`,
+    'an empty document that ends with dots, behind comments': `${secret('  a: YQ==')}--- # a\n# b\n...\n`,
+    'an empty document that ends with dots, behind spaces': `${secret('  a: YQ==')}--- \n\n  # b\n...\n`,
+    'two empty documents, of which one ends with dots': `${secret('  a: YQ==')}---\n---\n...\n`,
+    'an object that ends with dots': `${secret('  a: YQ==')}...\n# more\n`,
     'another kind': 'apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata:\n  name: one\n',
     'no name': 'apiVersion: v1\nkind: Secret\ndata: {a: YQ==}\n',
     'no base64': secret('  a: "?"'),
@@ -293,6 +311,10 @@ const objects: Loader = {
     /unknown field/,
     // The API server refuses it.
     /metadata must be a map/,
+    // kubectl takes the first `---` of a text with its document, and each one behind another, and no other.
+    /ends a document that holds nothing/,
+    // kubectl and the judge's types take it for two kinds.
+    /in a \w+List must be/,
   ],
   milder: [
     // kubectl splits a file into lines first, and cuts UTF-16 so.

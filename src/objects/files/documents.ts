@@ -12,6 +12,9 @@ export interface ParsedDocument {
   readonly itemPlace: (index: number) => string
 }
 
+/** kubectl splits a text at `---` first, and then refuses a part that begins with `...`. */
+const emptyEnd = /^(?:(?<![^])|---[ \t]*(?:#.*)?\r?\n)(?:[ \t]*(?:#.*)?\r?\n)*\.\.\.(?=\s|$)/m
+
 /**
  * The documents of a YAML or JSON file that hold anything.
  * @throws FileError with file, line and kind of error
@@ -39,6 +42,11 @@ function parseJson(name: string, text: string): ParsedDocument[] {
 
 async function parseYaml(name: string, text: string): Promise<ParsedDocument[]> {
   const documents = await readDocuments(text)
+  const found = emptyEnd.exec(text)
+  if (found) {
+    const line = text.slice(0, found.index + found[0].length).split('\n').length
+    throw new YamlError('... ends a document that holds nothing: remove it', { line, column: 1 })
+  }
   return documents
     .filter(({ value }) => value !== null)
     .map(({ value, position, positionAt }) => ({

@@ -50,11 +50,7 @@ interface Position {
 function readValue(value: unknown, place: string, context: ReadingContext, position: Position): FileObject[] {
   try {
     const body = record(value, 'the document')
-    const kind = body.kind ?? position.kind
-    const version = body.apiVersion ?? (position.kind && 'v1')
-    if (typeof kind !== 'string' || typeof version !== 'string') {
-      throw new InvalidObjectError('apiVersion and kind are required, as strings')
-    }
+    const { kind, version } = typeOf(body, position.kind)
     if (version === 'v1') {
       if (kind === 'Secret' || kind === 'ConfigMap') return [{ ...readObject(kind, body, context), place }]
       if (kind === 'List') return readList(body, place, context, position)
@@ -67,6 +63,19 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
     if (error instanceof InvalidObjectError) throw new FileError(`${place}: ${error.message}`)
     throw error
   }
+}
+
+/** As Kubernetes reads them, where an empty one is as one that is missing: then the list of the object tells. */
+function typeOf(body: Readonly<Record<string, unknown>>, listed: ObjectKind | undefined) {
+  const kind = body.kind === '' ? undefined : body.kind
+  const version = body.apiVersion === '' ? undefined : body.apiVersion
+  // kubectl goes by the item, and the API's own types go by the list.
+  if (listed && ((kind ?? listed) !== listed || (version ?? 'v1') !== 'v1')) {
+    throw new InvalidObjectError(`kind and apiVersion in a ${listed}List must be ${listed} and v1, or missing`)
+  }
+  if (listed) return { kind: listed, version: 'v1' }
+  if (typeof kind === 'string' && typeof version === 'string') return { kind, version }
+  throw new InvalidObjectError('apiVersion and kind are required, as strings')
 }
 
 function readList(

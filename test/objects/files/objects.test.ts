@@ -53,7 +53,8 @@ items:
   - apiVersion: v1
     kind: SecretList
     items:
-      - metadata: { name: three }
+      - kind: ""
+        metadata: { name: three }
 ...
 `
   t.strictSame(await read('a.yaml', text), {
@@ -121,6 +122,13 @@ void t.test('readObjects names each fault with its place, and without a value', 
       'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: one }\nstringData: { a: canary }',
       /ConfigMap kube-system\/one: unknown field "stringData"/,
     ],
+    ['a.yaml', 'apiVersion: v1\nkind: ""', 'a.yaml:1: apiVersion and kind are required, as strings'],
+    [
+      'a.yaml',
+      'apiVersion: v1\nkind: SecretList\nitems: [{kind: ConfigMap, metadata: {name: canary}}]',
+      'a.yaml:3: kind and apiVersion in a SecretList must be Secret and v1, or missing',
+    ],
+    ['a.yaml', `${head}---\n# nothing\n...\n`, 'a.yaml:6: ... ends a document that holds nothing: remove it'],
     ['a.yaml', nested(6), /lists are nested too deeply/],
     ['a.yaml', bomb(), /^a\.yaml:1: not valid YAML \(an unknown alias/],
   ]
