@@ -223,8 +223,8 @@ await t.test('monitor asks for the mirror pod', async (t) => {
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
   const way = { api, namespace: () => Promise.resolve(undefined) }
-  const probe = mirrorPodProbe([way], nodeName, 7, 'kube-system')
-  const manifest = await parseManifest(Buffer.from(podText()), 'web-pod.yaml')
+  const probe = mirrorPodProbe([way], nodeName, 'kube-system')
+  const manifest = await parseManifest(Buffer.from(podText({ labels: { revision: '7' } })), 'web-pod.yaml')
   const { signal } = new AbortController()
   await ready('True')
   t.same(await probe.ask(manifest, signal), { state: 'not-ready', message: 'it is still of revision 6' })

@@ -193,7 +193,7 @@ async function suite(): Promise<void> {
       const tokenFile = space.onDisk('/etc/kubernetes/token')
       const ask = async (url: string, file: string | null) => {
         const access = { url, authority: join(pki, 'ca.crt'), certificate: null, key: null, tokenFile: file }
-        return kubeletProbe(access, undefined).ask(manifest, AbortSignal.timeout(10_000))
+        return kubeletProbe(access).ask(manifest, AbortSignal.timeout(10_000))
       }
       const secure = `https://127.0.0.1:${kubelet.port}`
       const kubectl = async (line: string) =>

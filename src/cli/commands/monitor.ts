@@ -94,7 +94,7 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   if (operatorStatus && !kubeconfig) throw new UsageError('--operator-status needs --kubeconfig')
   const timeout = options.fallbackTimeoutDuration
   const settings = readinessSettings(options, timeout, io.env)
-  const { probes, apis } = await openProbes(settings, revision, io.env, log)
+  const { probes, apis } = await openProbes(settings, io.env, log)
   const [api] = apis
   const { OperatorStatus } = await import('../../static-pods/monitor/operator-status.js')
   const request: MonitorRequest = {

@@ -116,7 +116,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
   ])
   const closing: (() => Promise<unknown>)[] = []
   const open = async (settings: ReadinessSettings, files?: ProbeFiles) => {
-    const { probes, apis } = await openProbes(settings, undefined, io.env, log, files)
+    const { probes, apis } = await openProbes(settings, io.env, log, files)
     closing.push(...apis.map((api) => () => api.close()))
     return probes
   }

@@ -147,21 +147,21 @@ export interface OpenProbes {
 }
 
 /**
- * Opens the probes that the settings name. `revision`: of the pod to probe; undefined: the manifest's. `files`: of a rollout.
+ * Opens the probes that the settings name. `files`: of a rollout.
  * @throws UsageError, InvalidInput for files that cannot be right
  */
 export async function openProbes(
   settings: ReadinessSettings,
-  revision: number | undefined,
   env: NodeJS.ProcessEnv,
   log: Log,
   files?: ProbeFiles,
 ): Promise<OpenProbes> {
   const { urls, authority, commands, kubelet, mirrorPod } = settings
-  const [{ checkAuthority }, { openProbe }, { presentFiles }] = await Promise.all([
+  const [{ checkAuthority, urlProbe }, { execProbe }, { kubeletProbe }, { mirrorPodProbe }] = await Promise.all([
     import('../../static-pods/ready/probe-url.js'),
-    import('../../static-pods/ready/probes.js'),
-    import('../../static-pods/ready/probe-files.js'),
+    import('../../static-pods/ready/probe-exec.js'),
+    import('../../static-pods/ready/probe-kubelet.js'),
+    import('../../static-pods/ready/probe-mirror-pod.js'),
   ])
   // A rollout that has begun, or is resumed, may have lost them: that is its failure, and no wrong flag.
   if (files === undefined) {
@@ -170,11 +170,9 @@ export async function openProbes(
     if (kubelet?.certificate) await checkAuthority(kubelet.certificate, '--kubelet-cert')
   }
   const probes: Probe[] = [
-    ...urls.map((url) =>
-      openProbe({ kind: 'url', url: new URL(url), authority: authority ?? undefined, files: files ?? presentFiles }),
-    ),
-    ...commands.map((command) => openProbe({ kind: 'exec', command, revision })),
-    ...(kubelet ? [openProbe({ kind: 'kubelet', access: kubelet, revision, files: files ?? presentFiles })] : []),
+    ...urls.map((url) => urlProbe(new URL(url), authority ?? undefined, files)),
+    ...commands.map((command) => execProbe(command)),
+    ...(kubelet ? [kubeletProbe(kubelet, files)] : []),
   ]
   if (kubelet?.key || kubelet?.tokenFile) (await import('../../durable/index.js')).disableCoreDumps()
   if (mirrorPod === null) return { probes, apis: [] }
@@ -183,7 +181,7 @@ export async function openProbes(
   const ways = files
     ? await openApiWays({ kubeconfig, context: context ?? '' }, env, log, files.versions)
     : [await wayOf({ kubeconfig, ...(context !== null && { context }) }, env, log)]
-  probes.push(openProbe({ kind: 'mirror-pod', ways, nodeName, revision, namespace }))
+  probes.push(mirrorPodProbe(ways, nodeName, namespace))
   return { probes, apis: ways.map(({ api }) => api) }
 }
 

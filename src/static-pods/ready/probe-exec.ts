@@ -11,15 +11,15 @@ const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 /**
  * Runs a command with /bin/sh; exit code 0 is ready, and with 126 or 127 the shell says that it cannot run it (POSIX, Shell Command
- * Language, 2.8.2). REVISION is in its environment (default: the manifest's). Its output is not read: it may hold secrets.
+ * Language, 2.8.2). The manifest's REVISION is in its environment. Its output is not read: it may hold secrets.
  */
-export function execProbe(command: string, revision: number | undefined, timeout = defaultTimeout): Probe {
+export function execProbe(command: string, timeout = defaultTimeout): Probe {
   return {
     name: 'command',
     async ask(manifest, signal): Promise<ProbeResult> {
       const deadline = new Deadline(timeout, signal)
       try {
-        return await run(command, revision?.toString() ?? manifest.revision ?? '', deadline)
+        return await run(command, manifest.revision ?? '', deadline)
       } catch (error) {
         return { state: 'unknown', message: messageOf(error) }
       } finally {

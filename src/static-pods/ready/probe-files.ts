@@ -22,7 +22,7 @@ export class ProbeFiles {
   /** The contents of a file, each once. @throws UnfitProbeFile */
   async read(path: string): Promise<readonly Buffer[]> {
     const [first, ...others] = this.versions
-    const contents = [await first.read(path)]
+    const contents = [await first.read(path).catch(unreadable(path))]
     for (const other of others) {
       const content = await other.read(path).catch(() => undefined)
       if (content && !contents.some((known) => known.equals(content))) contents.push(content)
@@ -45,9 +45,14 @@ export class UnfitProbeFile extends Error {
 
 /** @throws UnfitProbeFile */
 export async function readProbeFile(path: string): Promise<Buffer> {
-  return readRegularFile(path, largest).catch((error: unknown) => {
+  return readRegularFile(path, largest).catch(unreadable(path))
+}
+
+function unreadable(path: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof UnfitProbeFile) throw error
     throw new UnfitProbeFile(`could not read ${path}: ${codeOf(error) ?? messageOf(error)}`)
-  })
+  }
 }
 
 /** All authorities to trust; undefined for the public ones that Node knows. @throws UnfitProbeFile where the file holds none now */

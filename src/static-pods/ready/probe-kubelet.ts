@@ -2,18 +2,14 @@
  * Asks the node's own kubelet for its pods (GET /pods): it needs no API server, and tells of this very pod, not of any process that
  * answers at an address. The secure port (10250) takes a client certificate or a token, the read-only one (10255) neither.
  */
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
-import { Deadline } from '../../deadline.js'
+import type { IncomingMessage } from 'node:http'
 import { codeOf, messageOf } from '../../errors.js'
 import { asList, asMap, asText } from '../json.js'
 import type { Manifest } from '../pod/manifest.js'
 import { isUnknownAuthority, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
+import { askInTime, get, refused, tooLate } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
 import { resultOf } from './reported-pod.js'
-
-/** Milliseconds. */
-const patience = 5_000
 
 /** Bytes of an answer: a node has a few hundred pods of some KiB. */
 const largest = 64 * 1024 * 1024
@@ -30,8 +26,6 @@ export interface KubeletAccess {
   readonly tokenFile: string | null
 }
 
-const refused = new Set([401, 403])
-
 const noCredential =
   'name with --kubelet-cert and --kubelet-key, or --kubelet-token-file, what the kubelet accepts; holdfast rbac monitor ' +
   '--kubelet-access prints the right'
@@ -45,38 +39,36 @@ const nobody = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHO
  * The static pod that the kubelet runs must be of this manifest and Ready. A silent kubelet gives no answer; a kubelet that refuses, or
  * whose certificate does not fit, says nothing of the pod.
  */
-export function kubeletProbe(
-  access: KubeletAccess,
-  revision: number | undefined,
-  files: ProbeFiles = presentFiles,
-): Probe {
+export function kubeletProbe(access: KubeletAccess, files: ProbeFiles = presentFiles): Probe {
   return {
     name: 'kubelet',
     identifiesPod: true,
-    async ask(manifest, signal): Promise<ProbeResult> {
-      const deadline = new Deadline(patience, signal)
-      try {
-        const { status, body } = await get(access, files, deadline.signal)
-        if (status !== 200) {
-          const isRefused = refused.has(status)
-          return { state: 'unknown', message: refusal(status), ...(isRefused && { refusal: noCredential }) }
-        }
-        const pod = asList(asMap(parsed(body))?.items).find((item) => isOf(item, manifest))
-        if (pod === undefined) return { state: 'not-ready', message: 'it does not run the pod' }
-        return resultOf(pod, manifest, revision?.toString() ?? manifest.revision)
-      } catch (error) {
-        if (deadline.expired) return { state: 'no-answer', message: `no answer within ${patience / 1000} s` }
-        const code = codeOf(error)
-        return {
-          state: code !== undefined && nobody.has(code) ? 'no-answer' : 'unknown',
-          message: code ?? messageOf(error),
-          ...(isUnknownAuthority(error) && { refusal: noAuthority }),
-          ...(error instanceof UnfitProbeFile && { refusal: error.refusal }),
-        }
-      } finally {
-        deadline.dispose()
-      }
-    },
+    ask: (manifest, caller) =>
+      askInTime(
+        caller,
+        async (signal) => {
+          const { status, body } = await askForPods(access, files, signal)
+          if (status !== 200) {
+            return { state: 'unknown', message: refusal(status), ...(refused.has(status) && { refusal: noCredential }) }
+          }
+          const pod = asList(asMap(parsed(body))?.items).find((item) => isOf(item, manifest))
+          return pod === undefined
+            ? { state: 'not-ready', message: 'it does not run the pod' }
+            : resultOf(pod, manifest)
+        },
+        failure,
+      ),
+  }
+}
+
+function failure(error: unknown, isLate: boolean): ProbeResult {
+  if (isLate) return { state: 'no-answer', message: tooLate }
+  const code = codeOf(error)
+  return {
+    state: code !== undefined && nobody.has(code) ? 'no-answer' : 'unknown',
+    message: code ?? messageOf(error),
+    ...(isUnknownAuthority(error) && { refusal: noAuthority }),
+    ...(error instanceof UnfitProbeFile && { refusal: error.refusal }),
   }
 }
 
@@ -109,7 +101,7 @@ interface Answer {
 }
 
 /** Asks with the newest credentials, and with the ones beside them where the kubelet refuses these. */
-async function get(access: KubeletAccess, files: ProbeFiles, signal: AbortSignal): Promise<Answer> {
+async function askForPods(access: KubeletAccess, files: ProbeFiles, signal: AbortSignal): Promise<Answer> {
   const ca = await readAuthorities(files, access.authority)
   const read = async (file: string | null) => (file === null ? [] : files.read(file))
   const [cert, key, token] = await Promise.all([read(access.certificate), read(access.key), read(access.tokenFile)])
@@ -117,10 +109,16 @@ async function get(access: KubeletAccess, files: ProbeFiles, signal: AbortSignal
   let first: Answer | undefined
   for (let version = 0; ; version++) {
     const of = (all: readonly Buffer[]) => all[version] ?? all[0]
-    const keys = { ...(ca && { ca }), ...optional('cert', of(cert)), ...optional('key', of(key)) }
+    const headers = token.length > 0 && { authorization: `Bearer ${String(of(token)).trim()}` }
+    const keys = {
+      ...(ca && { ca }),
+      ...optional('cert', of(cert)),
+      ...optional('key', of(key)),
+      ...(headers && { headers }),
+    }
     const isLast = version + 1 >= versions
     try {
-      const answer = await send(new URL('/pods', access.url), keys, of(token), signal)
+      const answer = await get(new URL('/pods', access.url), { ...keys, signal }, answerOf)
       if (!refused.has(answer.status)) return answer
       first ??= answer
       if (isLast) return first
@@ -136,20 +134,7 @@ function optional(name: string, value: Buffer | undefined): Record<string, Buffe
   return value === undefined ? {} : { [name]: value }
 }
 
-function send(url: URL, keys: object, token: Buffer | undefined, signal: AbortSignal): Promise<Answer> {
-  const authorization = token && { authorization: `Bearer ${token.toString('utf8').trim()}` }
-  const options = { method: 'GET', signal, agent: false, headers: { connection: 'close', ...authorization } } as const
-  return new Promise((resolve, reject) => {
-    const sent = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...keys }) : httpRequest(url, options)
-    sent.on('error', reject)
-    sent.on('response', (response) => {
-      bodyOf(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
-    })
-    sent.end()
-  })
-}
-
-async function bodyOf(response: IncomingMessage): Promise<string> {
+async function answerOf(response: IncomingMessage): Promise<Answer> {
   const parts: Buffer[] = []
   let bytes = 0
   for await (const part of response as AsyncIterable<Buffer>) {
@@ -157,5 +142,5 @@ async function bodyOf(response: IncomingMessage): Promise<string> {
     if (bytes > largest) throw new Error(`an answer of more than ${largest / 1024 / 1024} MiB`)
     parts.push(part)
   }
-  return Buffer.concat(parts).toString('utf8')
+  return { status: response.statusCode ?? 0, body: Buffer.concat(parts).toString('utf8') }
 }

@@ -4,11 +4,9 @@ import { ConnectionError, type ApiClient, type ApiResponse } from '../../kuberne
 import { KubeconfigError } from '../../kubernetes/credentials/kubeconfig-file.js'
 import type { Manifest } from '../pod/manifest.js'
 import { isUnknownAuthority } from './probe-files.js'
+import { patience } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
 import { resultOf } from './reported-pod.js'
-
-/** Milliseconds. */
-const patience = 5_000
 
 /** A client with one version of the kubeconfig. */
 export interface ApiWay {
@@ -33,16 +31,11 @@ interface Asked {
 }
 
 /**
- * kubelet reports the static pod as its mirror pod, `NAME-NODE`, which must be of this revision (default: the manifest's) and Ready. An
+ * kubelet reports the static pod as its mirror pod, `NAME-NODE`, which must be of the manifest's revision and Ready. An
  * unreachable API server gives no answer: the pod may be that server. A server that refuses the question says nothing; then the next
  * way is tried. `namespace`: where the manifest names none; undefined: the kubeconfig's.
  */
-export function mirrorPodProbe(
-  ways: readonly ApiWay[],
-  nodeName: string,
-  revision: number | undefined,
-  namespace: string | undefined,
-): Probe {
+export function mirrorPodProbe(ways: readonly ApiWay[], nodeName: string, namespace: string | undefined): Probe {
   return {
     name: 'mirror pod',
     identifiesPod: true,
@@ -50,7 +43,7 @@ export function mirrorPodProbe(
       let first: ProbeResult | undefined
       for (const way of ways) {
         const place = { nodeName, namespace: manifest.namespace ?? namespace }
-        const { result, isRefused } = await askBy(way, manifest, place, revision, signal)
+        const { result, isRefused } = await askBy(way, manifest, place, signal)
         if (result.state === 'ready' || result.state === 'not-ready') return result
         first ??= result
         if (!isRefused) break
@@ -64,7 +57,6 @@ async function askBy(
   way: ApiWay,
   manifest: Manifest,
   place: { readonly nodeName: string; readonly namespace: string | undefined },
-  revision: number | undefined,
   signal: AbortSignal,
 ): Promise<Asked> {
   try {
@@ -73,7 +65,7 @@ async function askBy(
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`
     const answer = await way.api.get(path, {}, { signal, timeout: patience })
     if (answer.status === 200) {
-      return { result: resultOf(answer.body, manifest, revision?.toString() ?? manifest.revision), isRefused: false }
+      return { result: resultOf(answer.body, manifest), isRefused: false }
     }
     if (isAbsent(answer, name)) {
       return { result: { state: 'not-ready', message: `${namespace}/${name} does not exist` }, isRefused: false }

@@ -23,7 +23,7 @@ await t.test('a URL probe and a command probe answer by status and exit code', a
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
-  const manifest = {} as never
+  const manifest = { revision: '7' } as never
   const url = (path: string) => urlProbe(new URL(`http://127.0.0.1:${port}${path}`), undefined).ask(manifest, signal)
   t.same(await url('/ok'), { state: 'ready' })
   t.same(await url('/moved'), { state: 'not-ready', message: 'HTTP 302' })
@@ -36,16 +36,16 @@ await t.test('a URL probe and a command probe answer by status and exit code', a
     state: 'unknown',
     message: 'ENOENT',
   })
-  t.same(await execProbe('test "$REVISION" = 7', 7).ask(manifest, signal), { state: 'ready' })
-  t.same(await execProbe('echo CANARY; exit 3', 7).ask(manifest, signal), {
+  t.same(await execProbe('test "$REVISION" = 7').ask(manifest, signal), { state: 'ready' })
+  t.same(await execProbe('echo CANARY; exit 3').ask(manifest, signal), {
     state: 'not-ready',
     message: 'exit code 3',
   })
-  t.same(await execProbe('kill -9 $$', 7).ask(manifest, signal), {
+  t.same(await execProbe('kill -9 $$').ask(manifest, signal), {
     state: 'not-ready',
     message: 'ended by SIGKILL',
   })
-  t.same(await underGarbageCollection(execProbe('sleep 300', 7, 300).ask(manifest, signal)), {
+  t.same(await underGarbageCollection(execProbe('sleep 300', 300).ask(manifest, signal)), {
     state: 'not-ready',
     message: 'still running after 0.3 s',
   })

@@ -55,8 +55,7 @@ async function scene(t: Test) {
   }
   const text = podText({ labels: { revision: '7' }, annotations: { 'holdfast.dev/rollout': 'abc' } })
   const manifest = await parseManifest(Buffer.from(text), 'web.yaml')
-  const ask = (more: Partial<KubeletAccess> = {}) =>
-    kubeletProbe({ ...access, ...more }, undefined).ask(manifest, signal)
+  const ask = (more: Partial<KubeletAccess> = {}) => kubeletProbe({ ...access, ...more }).ask(manifest, signal)
   return { answer, token, ask }
 }
 

@@ -82,7 +82,7 @@ export async function probedNode(t: Test) {
   /** `onAsk`: called before each watch's answer, as the pods start again. */
   const means = (onAsk: () => void = () => {}): Partial<RolloutMeans> => ({
     openProbes: async (settings, files, isTrial) => {
-      const { probes, apis } = await openProbes(settings, undefined, {}, silent, files)
+      const { probes, apis } = await openProbes(settings, {}, silent, files)
       t.teardown(() => Promise.all(apis.map((api) => api.close())))
       if (isTrial) return probes
       return probes.map((probe) => ({
