@@ -4,14 +4,14 @@
  */
 import { nodeFiles } from '../durable/index.js'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
-import { basename, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Disk } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { StaticPodError } from './failure.js'
 import { newUid } from './kubelet.js'
 import { editedText, parseManifest, type Manifest } from './pod/manifest.js'
 import { contentAnnotationPrefix, operationLockName } from './names.js'
-import { listManifests, readNodeFile } from './node-files.js'
+import { holding, listManifests, ownershipAt, readNodeFile } from './node-files.js'
 import { readState, rolloutLockPath } from './rollout/rollout-state.js'
 
 export interface Renewal {
@@ -67,8 +67,8 @@ export async function renewStaticPod(disk: Disk, renewal: Renewal): Promise<'ren
   // The program that makes the manifest directory decides what it holds: holdfast does not make it here.
   await findManifest(disk, manifestDirectory, pod)
   const untouched = 'the manifest is as it was'
-  const noRollout = await disk.lock(rolloutLockPath(manifestDirectory), lockTimeout, signal, untouched)
-  try {
+  const noRollout = disk.lock(rolloutLockPath(manifestDirectory), lockTimeout, signal, untouched)
+  return holding(noRollout, async () => {
     const rollout = await readState(manifestDirectory, disk)
     if (rollout !== undefined && rollout.phase !== 'ended') {
       throw new StaticPodError(
@@ -76,15 +76,8 @@ export async function renewStaticPod(disk: Disk, renewal: Renewal): Promise<'ren
       )
     }
     const lockPath = lockFile ?? join(manifestDirectory, operationLockName(pod))
-    const held = await disk.lock(lockPath, lockTimeout, signal, untouched)
-    try {
-      return await renew(disk, renewal)
-    } finally {
-      await held.release()
-    }
-  } finally {
-    await noRollout.release()
-  }
+    return holding(disk.lock(lockPath, lockTimeout, signal, untouched), () => renew(disk, renewal))
+  })
 }
 
 async function renew(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
@@ -95,7 +88,7 @@ async function renew(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchang
     ({ directory, digest }) => [contentAnnotation(directory), contentMark(key, directory, digest)] as const,
   )
   const text = await withAnnotations(found, annotations)
-  const options = { ...(await ownershipOf(disk, found.path)), lockTimeout, log }
+  const options = { ...(await ownershipAt(found.path, disk)), lockTimeout, log }
   // Publishes the same text, too: an earlier renewal may have made it visible and not durable.
   const content = Buffer.from(text)
   const [result] = await disk.publishFiles([{ path: found.path, content, options }], signal)
@@ -138,12 +131,6 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
   }
   const others = unreadable === 0 ? '' : ` (holdfast cannot read ${unreadable} of the files there as pods)`
   throw new StaticPodError(`${directory} holds no manifest of a pod with the name ${pod}${others}`)
-}
-
-/** The file's present mode and owner, which a renewal keeps. */
-async function ownershipOf(disk: Disk, path: string) {
-  const found = await disk.inDirectory(dirname(path), (parent) => disk.fs.look(parent, basename(path)))
-  return found === undefined ? {} : { mode: found.mode, owner: { uid: found.uid, gid: found.gid } }
 }
 
 async function withAnnotations(

@@ -13,14 +13,14 @@ import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
 import { StaticPodError, withState } from '../failure.js'
 import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedManifest } from './install-plan.js'
-import { parseManifest, type Manifest } from '../pod/manifest.js'
+import type { Manifest } from '../pod/manifest.js'
 import { operationLockName } from '../names.js'
 import { revisionsOfManifests } from '../prune/revisions-in-use.js'
 import { leftoversOf } from '../prune/leftovers.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { currentLasting } from './newer-published.js'
 import { manifestRequests, preflight, refuseOlder } from './preflight.js'
-import { readNodeFile } from '../node-files.js'
+import { readManifest } from '../node-files.js'
 import { isSamePod } from '../pod/same-pod.js'
 
 /** @throws DurableWriteError, StaticPodError, InvalidInput */
@@ -162,8 +162,8 @@ async function realChanges(
 
 async function holdsPod(fs: FileSystem, path: string, manifest: Manifest): Promise<boolean> {
   try {
-    const bytes = await readNodeFile(fs, path)
-    return bytes !== undefined && isSamePod(await parseManifest(bytes, path), manifest)
+    const found = await readManifest(fs, path)
+    return found !== undefined && isSamePod(found, manifest)
   } catch {
     return false
   }

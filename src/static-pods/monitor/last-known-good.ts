@@ -1,16 +1,18 @@
 /*
- * The revision that was last seen ready: a symbolic link `<target>-last-known-good` in the resource directory, which leads to
- * the copy of the manifest in that revision. Only a revision that is whole counts.
+ * The revision that was last seen ready, and the way back to it: a symbolic link `<target>-last-known-good` in the resource directory,
+ * which leads to the copy of the manifest in that revision. Only a revision that is whole counts.
  */
-import { nodeFiles } from '../../durable/index.js'
-import { messageOf } from '../../errors.js'
 import { basename, dirname, join, resolve } from 'node:path'
+import { nodeFiles, type Disk } from '../../durable/index.js'
+import type { FileRequest } from '../../durable/disk/index.js'
+import { DurableWriteError } from '../../durable/errors.js'
+import { codeOf, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
-import type { Disk } from '../../durable/index.js'
 import { StaticPodError } from '../failure.js'
-import { parseManifest, type Manifest } from '../pod/manifest.js'
-import { readNodeFile } from '../node-files.js'
-import { revisionName, revisionOf } from '../names.js'
+import { newUid } from '../kubelet.js'
+import { operationLockName, revisionName, revisionOf } from '../names.js'
+import { holding, readManifest } from '../node-files.js'
+import { writeManifest, type Manifest } from '../pod/manifest.js'
 
 /** Where the parts of one static pod are, by the names that startup-monitor uses. */
 export interface StaticPodPlaces {
@@ -76,9 +78,8 @@ export async function intactRevision(
 ): Promise<Manifest | undefined> {
   const path = manifestCopyPath(places, revision)
   try {
-    const bytes = await readNodeFile(disk.fs, path)
-    if (bytes === undefined) throw new StaticPodError('its copy of the manifest is missing')
-    const manifest = await parseManifest(bytes, path)
+    const manifest = await readManifest(disk.fs, path)
+    if (manifest === undefined) throw new StaticPodError('its copy of the manifest is missing')
     if (manifest.revision !== undefined && manifest.revision !== String(revision)) {
       throw new StaticPodError(`its manifest is labelled as revision ${manifest.revision}`)
     }
@@ -94,11 +95,100 @@ export async function intactRevision(
 }
 
 /** Revisions on the disk that are older than this one, the newest first. */
-export async function olderRevisions(places: StaticPodPlaces, revision: number, { fs }: Disk): Promise<number[]> {
+async function olderRevisions(places: StaticPodPlaces, revision: number, { fs }: Disk): Promise<number[]> {
   const pod = podOf(places)
   return (await nodeFiles.entriesOf(fs, places.resourceDirectory))
     .flatMap((entry) => (entry.type === 'directory' ? [revisionOf(pod, entry.name)] : []))
     .filter((found) => found !== undefined)
     .filter((found) => found < revision)
     .sort((a, b) => b - a)
+}
+
+/** By which an operator knows a fallback (library-go: pkg/operator/staticpod/startupmonitor/annotations). */
+const prefix = 'startup-monitor.static-pods.openshift.io/'
+export const fallbackForRevision = `${prefix}fallback-for-revision`
+const fallbackReason = `${prefix}fallback-reason`
+const fallbackMessage = `${prefix}fallback-message`
+
+/** Characters of a message: annotations have room, people do not. */
+const longestMessage = 1000
+
+export interface Cause {
+  /** One word: `NotReady`. */
+  readonly reason: string
+  readonly message: string
+}
+
+/**
+ * Replaces the manifest of a revision that did not become ready by that of the last known good one, or of the newest older
+ * revision that is whole, which then becomes the last known good one. Returns the revision; undefined, with nothing changed,
+ * where there is none. Call it under the manifest lock. Only the manifest must be written: a resource directory that is
+ * read-only, immutable or full takes neither the lock nor the link, and the pod needs its fallback all the same.
+ * @throws DurableWriteError; Busy while an installation or a prune is under way
+ */
+export async function fallBack(
+  places: StaticPodPlaces,
+  from: number,
+  cause: Cause,
+  disk: Disk,
+  log: Log,
+): Promise<number | undefined> {
+  const path = join(places.resourceDirectory, operationLockName(podOf(places)))
+  const lock = disk.lock(path, 0, undefined).catch((error: unknown) => {
+    if (error instanceof DurableWriteError && error.reason === 'Busy') throw error
+    warnUnwritten(path, error, `the monitor falls back without the lock ${path}`, log)
+    return undefined
+  })
+  return holding(lock, async () => {
+    const known = await lastKnownGood(places, disk)
+    const candidates = [
+      ...(known === undefined || known === from ? [] : [known]),
+      ...(await olderRevisions(places, from, disk)).filter((revision) => revision !== known),
+    ]
+    for (const revision of candidates) {
+      const manifest = await intactRevision(places, revision, disk, log)
+      if (manifest === undefined) continue
+      const request = await liveRequest(places, manifest, from, cause, log)
+      // Where an operator holds it, or it cannot be replaced, the link stays as well.
+      await disk.previewFile(request)
+      // First the link: prune keeps the revision that it leads to, and after a kill in between, the next run finds the same revision.
+      await leadLink(places, revision, disk, log)
+      await disk.publishFiles([request], undefined)
+      return revision
+    }
+    return undefined
+  })
+}
+
+/** Records the revision as the last known good one, as far as the resource directory takes that. */
+async function leadLink(places: StaticPodPlaces, revision: number, disk: Disk, log: Log): Promise<void> {
+  try {
+    await recordLastKnownGood(places, revision, disk)
+  } catch (error) {
+    const path = lastKnownGoodPath(places)
+    warnUnwritten(path, error, `${path} does not lead to revision ${revision}, which becomes live`, log)
+  }
+}
+
+/** Warns of a file that a fallback does without. @throws `error` itself, unless a write failed */
+export function warnUnwritten(path: string, error: unknown, consequence: string, log: Log): void {
+  if (!(error instanceof DurableWriteError)) throw error
+  log.warn({ path, code: codeOf(error) }, `${consequence}: ${messageOf(error)}`)
+}
+
+/** The manifest as it is to be live. */
+async function liveRequest(
+  places: StaticPodPlaces,
+  manifest: Manifest,
+  from: number,
+  { reason, message }: Cause,
+  log: Log,
+): Promise<FileRequest> {
+  // A new uid: kubelets before 1.23 would take it for the pod that ran before.
+  const content = await writeManifest(manifest, newUid(), {
+    [fallbackForRevision]: String(from),
+    [fallbackReason]: reason,
+    [fallbackMessage]: message.slice(0, longestMessage),
+  })
+  return { path: liveManifestPath(places), content, options: { mode: 0o600, log } }
 }

@@ -4,12 +4,11 @@
  * what the manifest directory says at that moment; so it may be killed at any instant and started again.
  */
 import { codeOf, messageOf } from '../../errors.js'
-import type { Log } from '../../log.js'
-import type { Disk } from '../../durable/index.js'
 import type { HeldLock } from '../../durable/path/index.js'
 import { DurableWriteError } from '../../durable/errors.js'
-import { fallBack, fallbackForRevision, warnUnwritten } from './fall-back.js'
 import {
+  fallBack,
+  fallbackForRevision,
   lastKnownGood,
   lastKnownGoodPath,
   liveManifestPath,
@@ -17,11 +16,12 @@ import {
   monitorManifestPath,
   recordLastKnownGood,
   intactRevision,
+  warnUnwritten,
   type StaticPodPlaces,
 } from './last-known-good.js'
-import { parseManifest, type Manifest } from '../pod/manifest.js'
-import { readNodeFile } from '../node-files.js'
-import { watch, type Proof, type Watched, type WatchTiming } from '../ready/watch.js'
+import type { Manifest } from '../pod/manifest.js'
+import { holding, readManifest } from '../node-files.js'
+import { watch, type Proof, type Watched, type WatchMeans } from '../ready/watch.js'
 import type { OperatorStatus } from './operator-status.js'
 import { WatchStart } from './watch-start.js'
 
@@ -53,15 +53,8 @@ export type MonitorOutcome =
       readonly message: string
     }
 
-interface Means {
-  readonly disk: Disk
-  readonly log: Log
-  readonly signal: AbortSignal
-  readonly timing?: Partial<WatchTiming>
-}
-
 /** @throws DurableWriteError where a decision could not be written; the signal's reason when it aborts in between */
-export async function monitor(request: MonitorRequest, means: Means): Promise<MonitorOutcome> {
+export async function monitor(request: MonitorRequest, means: WatchMeans): Promise<MonitorOutcome> {
   return watch(new MonitoredRevision(request, means), means)
 }
 
@@ -77,7 +70,7 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
 
   constructor(
     private readonly request: MonitorRequest,
-    private readonly means: Means,
+    private readonly means: WatchMeans,
   ) {
     this.proof = request
     this.fields = { revision: request.revision }
@@ -85,21 +78,20 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   }
 
   /** All that one look decides, it decides under the manifest lock. */
-  async around<T>(look: () => Promise<T>): Promise<T> {
+  around<T>(look: () => Promise<T>): Promise<T> {
     const { manifestLock } = this.request
-    const held = manifestLock === undefined ? undefined : await this.#lock(manifestLock)
-    try {
-      return await look()
-    } finally {
-      await held?.release()
-    }
+    return holding(manifestLock === undefined ? undefined : this.#lock(manifestLock), look)
   }
 
   async find(): ReturnType<Watched<MonitorOutcome>['find']> {
     const { revision } = this.request
     const live = await this.#live()
     if (typeof live === 'string') return this.#notInstalled(live)
-    if (live.annotations[fallbackForRevision] === String(revision)) return { outcome: await this.#fellBackBefore(live) }
+    if (live.annotations[fallbackForRevision] === String(revision)) {
+      await this.#leave()
+      const message = 'the monitor had fallen back before'
+      return { outcome: { outcome: 'fell-back', revision, to: Number(live.revision ?? NaN), message } }
+    }
     if (live.revision !== String(revision)) {
       return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
     }
@@ -138,8 +130,7 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   async #live(): Promise<Manifest | string> {
     const path = liveManifestPath(this.request)
     try {
-      const bytes = await readNodeFile(this.means.disk.fs, path)
-      return bytes === undefined ? `${path} does not exist` : await parseManifest(bytes, path)
+      return (await readManifest(this.means.disk.fs, path)) ?? `${path} does not exist`
     } catch (error) {
       return messageOf(error)
     }
@@ -180,13 +171,6 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
     log.warn({ revision, to, message }, 'the revision is not ready in time: fell back')
     await this.#leave()
     return { outcome: 'fell-back', revision, to, message }
-  }
-
-  async #fellBackBefore(live: Manifest): Promise<MonitorOutcome> {
-    const { revision } = this.request
-    await this.#leave()
-    const message = 'the monitor had fallen back before'
-    return { outcome: 'fell-back', revision, to: Number(live.revision ?? NaN), message }
   }
 
   async #leave(): Promise<void> {

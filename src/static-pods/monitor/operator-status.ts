@@ -3,11 +3,10 @@
  * come to its target revision (library-go: pkg/operator/staticpod/startupmonitor; installer_controller.go, staticPodStateReady).
  */
 import type { Log } from '../../log.js'
-import { isAbsent } from '../../kubernetes/reads/api-error.js'
-import { statusMessage } from '../../kubernetes/reads/api-error.js'
+import { isAbsent, statusMessage } from '../../kubernetes/reads/api-error.js'
 import type { ApiClient, ApiResponse } from '../../kubernetes/connection/client.js'
 import { StaticPodError } from '../failure.js'
-import { asList, asMap, asText, type JsonMap } from '../json.js'
+import { asList, asMap, asText } from '../json.js'
 
 /** Milliseconds for one request. */
 const timeout = 5_000
@@ -53,7 +52,9 @@ export class OperatorStatus {
       }
       // The version makes it an update: a merge patch of an older one is a conflict.
       const { resourceVersion } = asMap(asMap(body)?.metadata) ?? {}
-      const nodeStatuses = nodes.map((node) => (node === own ? reached(node, revision) : node))
+      const nodeStatuses = nodes.map((node) =>
+        node === own ? { ...node, currentRevision: revision, targetRevision: 0 } : node,
+      )
       const patch = { metadata: { resourceVersion }, status: { nodeStatuses } }
       const answer = await this.api.send('PATCH', `${path}/status`, patch, { signal, timeout })
       if (answer.status === 200) return
@@ -79,8 +80,4 @@ export class OperatorStatus {
         : ''
     return new StaticPodError(`${what}: ${verb} failed with HTTP ${answer.status}${said && ` (${said})`}${advice}`)
   }
-}
-
-function reached(node: JsonMap, revision: number): JsonMap {
-  return { ...node, currentRevision: revision, targetRevision: 0 }
 }

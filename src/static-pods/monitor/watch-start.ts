@@ -65,19 +65,13 @@ export class WatchStart {
       await writeFile(`${this.#path}.new`, JSON.stringify(mark), { mode: 0o600 })
       await rename(`${this.#path}.new`, this.#path)
     } catch (error) {
-      this.#warn(error)
+      const [path, code] = [this.#path, codeOf(error)]
+      const why = `could not write ${path} (${code ?? messageOf(error)})`
+      if (!this.#hasWarned)
+        this.log.warn({ path, code }, `${why}: if the monitor is restarted, its timeout starts over`)
+      this.#hasWarned = true
     }
     return now
-  }
-
-  #warn(error: unknown): void {
-    if (this.#hasWarned) return
-    this.#hasWarned = true
-    const code = codeOf(error)
-    this.log.warn(
-      { path: this.#path, code },
-      `could not write ${this.#path} (${code ?? messageOf(error)}): if the monitor is restarted, its timeout starts over`,
-    )
   }
 }
 

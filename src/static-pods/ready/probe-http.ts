@@ -30,7 +30,10 @@ export async function askInTime(
 
 export function get<T>(
   url: URL,
-  { headers, ...options }: https.RequestOptions & { readonly headers?: Readonly<Record<string, string>> },
+  {
+    headers,
+    ...options
+  }: Omit<https.RequestOptions, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
   take: (response: http.IncomingMessage) => T | Promise<T>,
 ): Promise<T> {
   const { request } = url.protocol === 'https:' ? https : http

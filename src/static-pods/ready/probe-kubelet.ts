@@ -109,12 +109,11 @@ async function askForPods(access: KubeletAccess, files: ProbeFiles, signal: Abor
   let first: Answer | undefined
   for (let version = 0; ; version++) {
     const of = (all: readonly Buffer[]) => all[version] ?? all[0]
-    const headers = token.length > 0 && { authorization: `Bearer ${String(of(token)).trim()}` }
     const keys = {
       ...(ca && { ca }),
-      ...optional('cert', of(cert)),
-      ...optional('key', of(key)),
-      ...(headers && { headers }),
+      ...(cert.length > 0 && { cert: of(cert) }),
+      ...(key.length > 0 && { key: of(key) }),
+      ...(token.length > 0 && { headers: { authorization: `Bearer ${String(of(token)).trim()}` } }),
     }
     const isLast = version + 1 >= versions
     try {
@@ -128,10 +127,6 @@ async function askForPods(access: KubeletAccess, files: ProbeFiles, signal: Abor
       if (isLast || signal.aborted || codeOf(error) === 'ECONNREFUSED') throw error
     }
   }
-}
-
-function optional(name: string, value: Buffer | undefined): Record<string, Buffer> {
-  return value === undefined ? {} : { [name]: value }
 }
 
 async function answerOf(response: IncomingMessage): Promise<Answer> {

@@ -2,7 +2,7 @@
  * The one machine that watches a pod which has just changed: it looks again and again, asks every probe, and hands over to the front end,
  * `monitor` or `rollout`, once the pod is proven ready, or its time is over. The front end then keeps or takes back the revision.
  */
-import { NodeFileSystem } from '../../durable/index.js'
+import { NodeFileSystem, type Disk } from '../../durable/index.js'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../errors.js'
 import { DurableWriteError } from '../../durable/errors.js'
@@ -52,14 +52,16 @@ export interface Watched<Outcome> {
   around?<T>(look: () => Promise<T>): Promise<T>
 }
 
-interface Means {
+/** What a watch works with, and the disk on which its front end decides. */
+export interface WatchMeans {
+  readonly disk: Disk
   readonly log: Log
   readonly signal: AbortSignal
   readonly timing?: Partial<WatchTiming> | undefined
 }
 
 /** Looks until the pod is proven ready, or has not become so in time. @throws the signal's reason; what the front end throws */
-export async function watch<Outcome>(watched: Watched<Outcome>, { log, signal, timing }: Means): Promise<Outcome> {
+export async function watch<Outcome>(watched: Watched<Outcome>, { log, signal, timing }: WatchMeans): Promise<Outcome> {
   const { interval, settle } = { ...usualTiming, ...timing }
   const trial = new Trial(watched, settle, log, signal)
   for (;;) {

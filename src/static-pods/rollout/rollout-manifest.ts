@@ -1,23 +1,17 @@
 /* One manifest of a rollout, on its way forth and back: a file that another program has put in its place stays. */
-import { basename, dirname } from 'node:path'
 import type { Disk } from '../../durable/index.js'
-import type { Log } from '../../log.js'
+import type { WatchMeans } from '../ready/watch.js'
 import { readNodeFile } from '../node-files.js'
 import { bytesOf, type RolledManifest } from './rollout-state.js'
-
-interface Means {
-  readonly disk: Disk
-  readonly log: Log
-}
 
 /** Makes a manifest live, durably: also where a predecessor may have been killed before its sync. */
 export async function publishManifest(
   path: string,
   manifest: RolledManifest,
-  { disk, log, signal }: Means & { readonly signal: AbortSignal },
+  { disk, log, signal }: WatchMeans,
 ): Promise<'published' | 'unchanged' | 'other'> {
   signal.throwIfAborted()
-  if ((await whose(path, manifest, disk)) === 'other') return 'other'
+  if (!(await isOurs(path, manifest, disk))) return 'other'
   const content = bytesOf(manifest.next)
   const [result] = await disk.publishFiles([{ path, content, options: { mode: 0o600, log } }], signal)
   return result?.outcome === 'unchanged' ? 'unchanged' : 'published'
@@ -27,9 +21,9 @@ export async function publishManifest(
 export async function restoreManifest(
   path: string,
   manifest: RolledManifest,
-  { disk, log }: Means,
+  { disk, log }: WatchMeans,
 ): Promise<string | undefined> {
-  if ((await whose(path, manifest, disk)) === 'other') {
+  if (!(await isOurs(path, manifest, disk))) {
     const problem = `another program has changed ${path} during the rollout: holdfast leaves it alone`
     log.error({ path }, problem)
     return problem
@@ -43,17 +37,8 @@ export async function restoreManifest(
   return undefined
 }
 
-/** The mode and the owner of the file at a path. */
-export async function ownerAt(
-  path: string,
-  disk: Disk,
-): Promise<{ readonly mode: number; readonly owner: { readonly uid: number; readonly gid: number } } | undefined> {
-  const found = await disk.inDirectory(dirname(path), (parent) => disk.fs.look(parent, basename(path)))
-  return found && { mode: found.mode, owner: { uid: found.uid, gid: found.gid } }
-}
-
-async function whose(path: string, { previous, next }: RolledManifest, { fs }: Disk): Promise<'ours' | 'other'> {
+async function isOurs(path: string, { previous, next }: RolledManifest, { fs }: Disk): Promise<boolean> {
   const live = await readNodeFile(fs, path)
   const text = live === undefined ? null : Buffer.from(live).toString('base64')
-  return text === next || text === previous ? 'ours' : 'other'
+  return text === next || text === previous
 }

@@ -10,11 +10,10 @@ import { asMap } from '../json.js'
 import { newUid } from '../kubelet.js'
 import { encodeManifest, parseManifest, refuseUnrunnable, writeManifest, type Manifest } from '../pod/manifest.js'
 import { contentAnnotationPrefix, parseRevision, rolloutAnnotation } from '../names.js'
-import { listManifests, readNodeFile } from '../node-files.js'
+import { listManifests, ownershipAt, readNodeFile } from '../node-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 import { readSmallFile } from '../read-file.js'
 import { bytesOf, type RolledManifest, type RolloutState } from './rollout-state.js'
-import { ownerAt } from './rollout-manifest.js'
 import { contentOf } from './rollout-tree.js'
 import { isSamePod } from '../pod/same-pod.js'
 
@@ -194,7 +193,7 @@ async function liveManifests(directory: string, disk: Disk, log: Log): Promise<L
     if (bytes === undefined) continue
     const manifest = await parseManifest(bytes, path).catch(() => undefined)
     if (manifest === undefined) log.debug({ path }, 'not readable as a pod')
-    const { mode = 0o600, owner = null } = (await ownerAt(path, disk)) ?? {}
+    const { mode = 0o600, owner = null } = (await ownershipAt(path, disk)) ?? {}
     live.push({ path, bytes, mode, owner, manifest })
   }
   return live

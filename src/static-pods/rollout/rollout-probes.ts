@@ -24,7 +24,12 @@ export function filesBefore(tree: DirectoryPublicationRequest | undefined, disk:
     const found = below === undefined ? undefined : tree.files[below]
     return found === undefined ? undefined : bytesIn(found)
   }
-  const present = versionOf(async (path) => ((await isThere(path)) ? undefined : brought(path)))
+  const present = versionOf((path) =>
+    readProbeFile(path).then(
+      () => undefined,
+      () => brought(path),
+    ),
+  )
   return new ProbeFiles([present, versionOf(brought)])
 }
 
@@ -43,16 +48,7 @@ function versionOf(readOwn: (path: string) => Promise<Buffer | undefined>): File
   }
 }
 
-async function isThere(path: string): Promise<boolean> {
-  return readProbeFile(path).then(
-    () => true,
-    () => false,
-  )
-}
-
-type Brought = DirectoryPublicationRequest['files'][string]
-
-function bytesIn(brought: Brought): Buffer | undefined {
+function bytesIn(brought: DirectoryPublicationRequest['files'][string]): Buffer | undefined {
   const content = typeof brought === 'object' && 'content' in brought ? brought.content : brought
   if (typeof content === 'string') return Buffer.from(content)
   return content instanceof Uint8Array ? Buffer.from(content) : undefined

@@ -89,10 +89,6 @@ export interface RolloutOutcome {
   readonly unproven?: true
 }
 
-interface Stored {
-  readonly version: 1
-}
-
 function statePath(manifestDirectory: string): string {
   return join(manifestDirectory, stateName)
 }
@@ -109,8 +105,7 @@ export async function writeState(
   disk: Disk,
   log: Log,
 ): Promise<void> {
-  const stored: (RolloutState | EndedRollout) & Stored = { version: 1, ...state }
-  const content = Buffer.from(`${JSON.stringify(stored)}\n`)
+  const content = Buffer.from(`${JSON.stringify({ version: 1, ...state })}\n`)
   await disk.publishFiles([{ path: statePath(manifestDirectory), content, options: { mode: 0o600, log } }], undefined)
 }
 

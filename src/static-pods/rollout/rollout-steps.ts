@@ -1,15 +1,13 @@
 /* The steps of one rollout, forth and back, and its end: the state file tells of each step before it happens. */
 import { join } from 'node:path'
-import type { Disk } from '../../durable/index.js'
 import { isPublicationError, messageOf } from '../../errors.js'
-import type { Log } from '../../log.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
 import type { ProbeFiles } from '../ready/probe-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 import type { Probe } from '../ready/readiness.js'
-import { uptime, watch, type WatchTiming } from '../ready/watch.js'
+import { uptime, watch, type WatchMeans } from '../ready/watch.js'
 import { parseManifest } from '../pod/manifest.js'
-import { readNodeFile } from '../node-files.js'
+import { holding, readNodeFile } from '../node-files.js'
 import { publishManifest, restoreManifest } from './rollout-manifest.js'
 import { filesAfter } from './rollout-probes.js'
 import {
@@ -22,13 +20,9 @@ import {
 } from './rollout-state.js'
 import { bringTree, findStaged, type KeptTree, removeAllKept, removeKept, returnTree } from './rollout-tree.js'
 
-export interface RolloutMeans {
-  readonly disk: Disk
-  readonly log: Log
-  readonly signal: AbortSignal
+export interface RolloutMeans extends WatchMeans {
   /** Opens what the settings name; they may be those of a rollout that was interrupted. `isTrial`: before anything changes. */
   readonly openProbes: (settings: ReadinessSettings, files: ProbeFiles, isTrial: boolean) => Promise<readonly Probe[]>
-  readonly timing?: WatchTiming
 }
 
 /** The end of a rollout, durably, with the directories that stay of it and of earlier ones. */
@@ -60,29 +54,33 @@ export class Rollout {
     private readonly means: RolloutMeans,
   ) {}
 
-  /** undefined: nothing that a pod reads had changed, and the staged tree is gone. */
-  async run(isWritten = true): Promise<RolloutOutcome | undefined> {
+  /** undefined: nothing that a pod reads had changed, and the staged tree is gone. `takeBack`: without a look at the pods. */
+  async run(takeBack = false): Promise<RolloutOutcome | undefined> {
     switch (this.state.phase) {
       case 'staging':
         // The state file names the staged tree first: a killed removal leaves a part of it, which no record tells of.
         await this.#write({ tree: this.state.tree && (await findStaged(this.state.tree, this.means.disk)) })
-        await this.end('abandoned', false)
+        await this.end('abandoned', 'staged')
         return undefined
       case 'back':
-        return isWritten ? this.#goBack() : this.#back(this.state.message)
+        return this.#goBack()
       case 'proven':
         return this.#finish()
       case 'going':
-        return this.#go()
+        return takeBack ? this.#back('--take-back') : this.#go()
     }
   }
 
-  /** Removes kept directories, unless one is in use, and closes the file. What is live stays. `wasLive`: pods may have found both trees. */
-  async end(outcome: string, wasLive = true): Promise<Pick<RolloutOutcome, 'kept'>> {
+  /**
+   * Removes kept directories, unless one is in use, and closes the file. What is live stays. `beside`: pods may have found the tree beside
+   * the target live, or it was only staged, or people have to sort it out.
+   */
+  async end(outcome: string, beside: 'live' | 'staged' | 'unclear' = 'live'): Promise<Pick<RolloutOutcome, 'kept'>> {
     const { disk, log } = this.means
-    const { tree, kept: earlier = [], request } = this.state
+    const { kept: earlier = [], request } = this.state
+    const tree = beside === 'unclear' ? null : this.state.tree
     const kept = await removeAllKept(earlier, disk, log)
-    const own = tree ? await removeKept(tree, disk, log, wasLive) : undefined
+    const own = tree ? await removeKept(tree, disk, log, beside === 'live') : undefined
     return closeState(this.directory, { outcome, request }, [...kept, ...(own ? [own] : [])], this.means)
   }
 
@@ -142,8 +140,7 @@ export class Rollout {
     for (const [index, manifest] of manifests.entries()) {
       // Those before the newest were proven ready.
       if (index < this.state.reached - 1) continue
-      await this.#begin(index)
-      const replaced = await this.#publish(manifest)
+      const replaced = await this.#publish(index, manifest)
       const reached = replaced ?? (await this.#watch(manifest, probes))
       if (reached.state === 'ready') continue
       const { state, message } = reached
@@ -168,7 +165,7 @@ export class Rollout {
   /** The tree first: a pod that starts again reads the old one. */
   async #takeBack(isKnown: boolean): Promise<RolloutOutcome> {
     const { disk, log } = this.means
-    const { tree, manifests, reached, message, request, kept: earlier = [] } = this.state
+    const { tree, manifests, reached, message } = this.state
     log.warn({ message }, 'holdfast takes the rollout back')
     const stays: string[] = []
     const restored: string[] = []
@@ -183,26 +180,11 @@ export class Rollout {
     })
     // Before the new tree goes: a run that found the phase `going` would exchange in the rest of it.
     if (!isKnown) await this.#write({ phase: 'back' })
-    // Where another program has replaced one of the trees, both stay for people to sort out.
     const outcome = 'taken-back'
-    const kept =
-      unreturned === undefined
-        ? await this.end(outcome)
-        : await closeState(this.directory, { outcome, request }, await removeAllKept(earlier, disk, log), this.means)
+    // Where another program has replaced one of the trees, both stay.
+    const kept = await this.end(outcome, unreturned === undefined ? 'live' : 'unclear')
     const all = [message, ...(unreturned === undefined ? [] : [unreturned]), ...stays].join('; ')
     return { outcome, manifests: restored, message: all, ...kept }
-  }
-
-  /** Writes down that this manifest may be live from now on, and since when. */
-  async #begin(index: number): Promise<void> {
-    const { since, reached } = this.state
-    const boot = await this.means.disk.fs.bootId()
-    if (reached === index + 1 && since?.boot === boot) return
-    await this.#write({ reached: index + 1, since: await this.#now() })
-  }
-
-  async #now(): Promise<RolloutState['since']> {
-    return { boot: await this.means.disk.fs.bootId(), uptime: uptime() }
   }
 
   #watch({ name, next }: RolledManifest, probes: readonly Probe[]): Promise<WatchResult> {
@@ -229,13 +211,17 @@ export class Rollout {
     )
   }
 
-  /** Makes a manifest live, unless another program has put another file there. */
-  async #publish(manifest: RolledManifest): Promise<{ state: 'replaced'; message: string } | undefined> {
+  /** Writes down that a manifest may be live, makes it live, and writes down since when; unless another program has put another file there. */
+  async #publish(index: number, manifest: RolledManifest): Promise<WatchResult | undefined> {
     const path = this.#path(manifest)
+    if (this.state.reached !== index + 1) await this.#write({ reached: index + 1, since: null })
     const outcome = await this.#locked(() => publishManifest(path, manifest, this.means))
     if (outcome === 'other') return { state: 'replaced', message: `another program has changed ${path}` }
+    const boot = await this.means.disk.fs.bootId()
     // The wait for the lock is no time that the pod had.
-    if (outcome === 'published') await this.#write({ since: await this.#now() })
+    if (outcome === 'published' || this.state.since?.boot !== boot) {
+      await this.#write({ since: { boot, uptime: uptime() } })
+    }
     return undefined
   }
 
@@ -252,11 +238,6 @@ export class Rollout {
   async #locked<T>(work: () => Promise<T>): Promise<T> {
     const { manifestLock, timeout } = this.state
     if (manifestLock === null) return work()
-    const held = await this.means.disk.lock(manifestLock, timeout, this.means.signal, interrupted)
-    try {
-      return await work()
-    } finally {
-      await held.release()
-    }
+    return holding(this.means.disk.lock(manifestLock, timeout, this.means.signal, interrupted), work)
   }
 }

@@ -134,7 +134,9 @@ export async function removeKept(
   const beside = besidePath(target)
   const user = wasLive ? await places.userAt(fs, beside) : undefined
   if (user !== undefined) {
-    const message = describeKept(target, user)
+    const message =
+      `${beside} stays, which was ${target} before: ${user}; restart what uses it, then holdfast rollout --resume, or the next ` +
+      'rollout, removes it: as root, and in a pod with hostPID: true, where it sees all processes'
     log.warn({ path: target, kept: beside }, message)
     return { tree, message }
   }
@@ -158,13 +160,6 @@ export async function removeAllKept(trees: readonly RolledTree[], disk: Disk, lo
     if (stays) kept.push(stays)
   }
   return kept
-}
-
-function describeKept(target: string, user: string): string {
-  return (
-    `${besidePath(target)} stays, which was ${target} before: ${user}; restart what uses it, then holdfast rollout --resume, or the next ` +
-    'rollout, removes it: as root, and in a pod with hostPID: true, where it sees all processes'
-  )
 }
 
 /** Where the old tree lies: still at its place, or, once exchanged, beside it. undefined: there is none, or another program moved it. */

@@ -17,6 +17,7 @@ import {
 import { filesBefore, tryProbes } from './rollout-probes.js'
 import { closeState, Rollout, type RolloutMeans } from './rollout-steps.js'
 import { type KeptTree, refuseKept, removeAllKept, stageRolledTree } from './rollout-tree.js'
+import { holding } from '../node-files.js'
 import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
 
 export type { RolloutMeans, RolloutOutcome }
@@ -85,10 +86,8 @@ export async function resume(
   return underLock(manifestDirectory, means.disk, async () => {
     const { found, outcome } = await unfinished(manifestDirectory, means)
     if (found === undefined) return { outcome: 'nothing-to-resume', manifests: [], ...outcome }
-    const isBack = takeBack && found.phase === 'going'
-    const state: RolloutState = isBack ? { ...found, phase: 'back', message: '--take-back' } : found
     const unproven = await lookForUnproven(manifestDirectory, found.tree?.target, means)
-    const ended = await new Rollout(state, manifestDirectory, means).run(!isBack)
+    const ended = await new Rollout(found, manifestDirectory, means).run(takeBack)
     const abandoned = {
       outcome: 'taken-back' as const,
       manifests: [],
@@ -126,11 +125,8 @@ async function unfinished(manifestDirectory: string, { disk, log }: RolloutMeans
 }
 
 async function underLock<T>(manifestDirectory: string, disk: Disk, work: () => Promise<T>): Promise<T> {
-  const held = await disk.lock(rolloutLockPath(manifestDirectory), 0, undefined)
-  try {
+  return holding(disk.lock(rolloutLockPath(manifestDirectory), 0, undefined), async () => {
     await tidyState(manifestDirectory, disk)
-    return await work()
-  } finally {
-    await held.release()
-  }
+    return work()
+  })
 }
