@@ -17,6 +17,9 @@ export interface LinkOptions {
 
 const run = (command: string): Buffer => execFileSync('/bin/sh', ['-c', command], { stdio: 'pipe' })
 
+/** Links that this process has opened. */
+let opened = 0
+
 export class SlowLink {
   /** Bytes that were sent into the link. */
   bytes = 0
@@ -33,12 +36,14 @@ export class SlowLink {
 
   /** Needs root. Gone when the test ends. */
   static async open(t: Test, target: number, { rate, delay = 0, loss = 0 }: LinkOptions): Promise<SlowLink> {
-    const name = `hf${process.pid}`
-    const address = `10.231.${process.pid % 250}`
+    const number = opened++
+    const name = `hf${process.pid}-${number}`
+    const [network, host] = [`10.231.${process.pid % 250}`, 4 * number]
+    const [near, far] = [`${network}.${host + 1}`, `${network}.${host + 2}`]
     t.teardown(() => run(`ip link del ${name} 2>/dev/null; ip netns del ${name} 2>/dev/null; true`))
     run(`ip netns add ${name}; ip link add ${name} type veth peer name eth0 netns ${name}`)
-    run(`ip addr add ${address}.1/30 dev ${name}; ip link set ${name} up; ip -n ${name} link set lo up`)
-    run(`ip -n ${name} addr add ${address}.2/30 dev eth0; ip -n ${name} link set eth0 up`)
+    run(`ip addr add ${near}/30 dev ${name}; ip link set ${name} up; ip -n ${name} link set lo up`)
+    run(`ip -n ${name} addr add ${far}/30 dev eth0; ip -n ${name} link set eth0 up`)
     // Without offloads a packet is what a network carries: not 64 KiB, of which a loss would take all.
     run(`ethtool -K ${name} tso off gso off gro off 2>/dev/null || ip link set ${name} gso_max_segs 1`)
     run(`tc qdisc add dev ${name} root tbf rate ${rate}kbit burst 4000 limit 64000`)
@@ -47,11 +52,11 @@ export class SlowLink {
       run(`ip netns exec ${name} iptables -A INPUT -i eth0 ${chance} -j DROP`)
     }
     const server = createServer((socket) => link.relay(socket, target, delay))
-    server.listen(0, `${address}.1`)
+    server.listen(0, near)
     await once(server, 'listening')
     t.teardown(() => server.close())
     const { port } = server.address() as { port: number }
-    const link = new SlowLink(`https://${address}.1:${port}`, name)
+    const link = new SlowLink(`https://${near}:${port}`, name)
     return link
   }
 
