@@ -164,6 +164,7 @@ export class Daemon {
     } catch (error) {
       await daemon.#endpoint.close()
       daemon.#status.abandon()
+      daemon.#hangingState.close()
       daemon.#notifier?.close()
       await daemon.#lock?.release()
       throw error

@@ -318,6 +318,24 @@ await t.test(
     await disks.thaw(join(root, 'state-disk'))
     await until('the log says that it answers', () => agent.log().some(({ msg }) => msg.includes('answers again')))
     await until('the status has no problem', async () => (await shown()).agent?.stateProblem === undefined)
+
+    // An agent that writes nothing.
+    const atRest = await shown()
+    await disks.freeze(join(root, 'state-disk'))
+    const since = performance.now()
+    await agent.logged('Stalled', 2)
+    t.ok(performance.now() - since < 5_000, `${Math.round(performance.now() - since)} ms`)
+    t.match(await shown(), { running: true, agent: { pid: agent.pid, stateProblem: where } })
+    node.put('Secret', 'web', { key: '4' })
+    await agent.logged('Published', 4)
+    t.equal(frozenThreads(agent.pid), 1, 'a write of the status waits for the look, without a thread')
+    await disks.thaw(join(root, 'state-disk'))
+    await until('the status is on the disk', async () => {
+      const { agent, directories } = await shown()
+      const isNew = directories[0]?.objects[0]?.resourceVersion !== atRest.directories[0]?.objects[0]?.resourceVersion
+      return agent?.stateProblem === undefined && isNew
+    })
+    t.equal(agent.log().filter(({ msg }) => msg.includes('answers again')).length, 2)
     t.equal(await agent.end('SIGTERM'), 0)
   },
 )

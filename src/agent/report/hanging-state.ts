@@ -1,3 +1,5 @@
+import { unlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Log } from '../../log.js'
 import { messageOf } from '../../errors.js'
 import { describeFileSystem } from '../file-systems.js'
@@ -5,6 +7,15 @@ import { StatusInMemory } from './status-in-memory.js'
 
 /** Milliseconds after which a write of the status counts as hanging. */
 const patience = 3_000
+
+/** Milliseconds between looks at a disk to which the agent writes nothing. At rest they are rare: each wakes three threads. */
+const lookIntervals = { soon: 2_000, atRest: 15_000 }
+
+/** Milliseconds without a change after which the agent is at rest. */
+const restAfter = 30_000
+
+/** Milliseconds after which a look counts as hanging: it waits for no flush. */
+const lookPatience = 2_000
 
 /** Milliseconds after a change: one write serves the changes of a moment. */
 const together = 150
@@ -21,13 +32,31 @@ interface HangingStateOptions {
   readonly changed: () => void
 }
 
-/** Watches the writes of the status: while one hangs, it says so, and keeps the status in memory. */
+/**
+ * Asks the file system of a directory for leave to write, and writes nothing: unlink(2) takes it before it looks for the name
+ * (mnt_want_write in the kernel's fs/namei.c). On a frozen file system that waits, as a write would; a read would not.
+ * @internal
+ */
+export async function askToWrite(directory: string): Promise<void> {
+  // Whatever the error is, the file system has answered.
+  await unlink(join(directory, '.holdfast-may-write')).catch(() => undefined)
+}
+
+/**
+ * Watches the writes of the status, and looks at the disk between them: while it hangs, says so, and keeps the status in memory. One thread at a
+ * time waits for the disk.
+ */
 export class HangingState {
   readonly #options: HangingStateOptions
   readonly #memory: StatusInMemory
   #problem: string | undefined
   #soon: NodeJS.Timeout | undefined
   #beat: NodeJS.Timeout | undefined
+  #changedAt = -Infinity
+  #nextLook: NodeJS.Timeout | undefined
+  #look: Promise<void> | undefined
+  #isWriting = false
+  #closed = false
 
   constructor(options: HangingStateOptions) {
     this.#options = options
@@ -41,23 +70,69 @@ export class HangingState {
 
   /** Something in the status has changed. */
   changed(): void {
+    const wasAtRest = this.#isAtRest
+    this.#changedAt = performance.now()
     if (this.#problem !== undefined) this.#soon ??= setTimeout(() => this.#keep(), together)
+    else if (wasAtRest) this.#lookLater()
   }
 
   /** Makes a write of the status. */
   async watch<Answer>(write: () => Promise<Answer>): Promise<Answer> {
-    const late = setTimeout(() => this.#hangs(), patience)
+    clearTimeout(this.#nextLook)
+    this.#isWriting = true
     try {
-      return await write()
+      await this.#look
+      return await this.#timed(write, patience)
     } finally {
+      this.#isWriting = false
+      this.#lookLater()
+    }
+  }
+
+  /** Looks and keeps nothing any more. */
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#nextLook)
+    this.#forget()
+  }
+
+  get #isAtRest(): boolean {
+    return performance.now() - this.#changedAt >= restAfter
+  }
+
+  /** After the write or the look that is under way. */
+  #lookLater(): void {
+    clearTimeout(this.#nextLook)
+    if (this.#closed || this.#isWriting || this.#look !== undefined) return
+    const interval = this.#isAtRest ? lookIntervals.atRest : lookIntervals.soon
+    this.#nextLook = setTimeout(() => {
+      this.#look = this.#timed(() => askToWrite(this.#options.stateDirectory), lookPatience).finally(() => {
+        this.#look = undefined
+        this.#lookLater()
+      })
+    }, interval).unref()
+  }
+
+  async #timed<Answer>(work: () => Promise<Answer>, limit: number): Promise<Answer> {
+    let isOver = false
+    // A loop that stood still runs its timers before it takes the answer that has come meanwhile.
+    const late = setTimeout(() => {
+      setImmediate(() => {
+        if (!isOver) this.#hangs()
+      })
+    }, limit)
+    try {
+      return await work()
+    } finally {
+      isOver = true
       clearTimeout(late)
       this.#answers()
     }
   }
 
-  /** Keeps nothing any more. */
-  close(): void {
+  #forget(): void {
     clearTimeout(this.#soon)
+    this.#soon = undefined
     clearInterval(this.#beat)
   }
 
@@ -86,8 +161,7 @@ export class HangingState {
     if (this.#problem === undefined) return
     const { stateDirectory, log, changed } = this.#options
     this.#problem = undefined
-    this.close()
-    this.#soon = undefined
+    this.#forget()
     this.#memory.drop()
     log.info({ stateDirectory }, `${stateDirectory} answers again`)
     changed()
