@@ -3,7 +3,13 @@ import { examineAdoption as examine, takeOver } from './adopt/index.js'
 import type { Adopting, AdoptionResult } from './types.js'
 import { wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import { setHold as writeHold, letGo as release, rollBack as goBack, type RollbackOptions } from './operator/index.js'
+import {
+  setHold as writeHold,
+  letGo as release,
+  rollBack as goBack,
+  type RollbackOptions,
+  type RollbackResult,
+} from './operator/index.js'
 import type { HoldOptions } from './types.js'
 import {
   isGone as goneFrom,
@@ -38,7 +44,6 @@ import type {
   Publication,
   PublicationOptions,
   RecordedObject,
-  ReplaceResult,
 } from './types.js'
 
 /*
@@ -159,8 +164,7 @@ export const history = {
   prune: (target: string, limits: HistoryLimits, options: HoldOptions = {}): Promise<number> =>
     prune(system, target, limits, options),
   /** Publishes an earlier content again, and pins the target. @throws DurableWriteError */
-  rollBack: (target: string, options: RollbackOptions): Promise<ReplaceResult & { sequence: number }> =>
-    goBack(system, target, options),
+  rollBack: (target: string, options: RollbackOptions): Promise<RollbackResult> => goBack(system, target, options),
 }
 
 /** Directories that somebody else made. */

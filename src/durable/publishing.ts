@@ -8,6 +8,7 @@ export {
   checkFile,
   desiredEntries,
   planDirectory,
+  planFile,
   replaceDirectories,
   replaceDirectory,
   replaceFile,

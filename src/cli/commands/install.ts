@@ -12,6 +12,7 @@ import {
   addPlaceOptions,
   addRevisionOptions,
   nodeNameOf,
+  dryRunOption,
   nodeNameOption,
   requireFlags,
   requireProvenOption,
@@ -22,6 +23,7 @@ import {
 } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
+import { changesText, outcomeText } from '../output/planned-text.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
 
@@ -58,7 +60,7 @@ the revision beside it; it asks no API server.`,
     .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
     .option('--check-host-paths', 'refuse a pod whose host paths do not exist on this node')
     .option('--allow-older', 'install an older revision in place of a newer, live one')
-    .option('--dry-run', 'print what would change (paths and digests), write nothing')
+    .addOption(dryRunOption())
     .addOption(requireProvenOption())
     .addOptions(reportOptions())
     .addHelpText(
@@ -223,12 +225,10 @@ async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {
 }
 
 function text(lines: readonly InstallLine[], dry: boolean): string {
-  const signs = { add: '+', change: '~', remove: '-' }
   return lines
-    .map(({ path, outcome, digest, changes = [] }) => {
-      const verb = dry && (outcome === 'created' || outcome === 'replaced') ? `would be ${outcome}` : outcome
-      const details = changes.map((change) => ['', `${signs[change.change]} ${change.path}`])
-      return table([[verb, path, digest ?? '']]) + table(details)
-    })
+    .map(
+      ({ path, outcome, digest, changes }) =>
+        table([[outcomeText(outcome, dry), path, digest ?? '']]) + changesText(changes),
+    )
     .join('')
 }

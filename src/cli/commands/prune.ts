@@ -13,6 +13,7 @@ import {
 } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
+import { outcomeText } from '../output/planned-text.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
 
@@ -117,5 +118,5 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
 }
 
 function row({ outcome, path, why }: PruneLine, dry: boolean): string[] {
-  return [dry && outcome === 'removed' ? 'would be removed' : outcome, path, why ?? '']
+  return [outcomeText(outcome, dry), path, why ?? '']
 }

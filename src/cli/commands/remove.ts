@@ -6,6 +6,7 @@ import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
 import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { outcomeText } from '../output/planned-text.js'
 import { print } from '../output/print.js'
 import { refuseConfigured, refuseOthers } from '../content/refuse-configured.js'
 import { NotPublished } from '../words/exit-codes.js'
@@ -19,6 +20,7 @@ interface RemoveOptions extends OutputOptions {
   readonly stateDirectory?: string
   readonly podManifestDir?: string
   readonly requireProven?: true
+  readonly dryRun?: true
   readonly lockTimeout: number
 }
 
@@ -51,6 +53,7 @@ configured to publish, stays, too.`,
     .addOption(
       new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
     )
+    .option('--dry-run', 'print what would be removed, or why it stays; remove nothing')
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOptions(pathReportOptions())
@@ -59,6 +62,7 @@ configured to publish, stays, too.`,
       `
 Examples:
   holdfast remove /etc/kubernetes/certs
+  holdfast remove /etc/kubernetes/certs --dry-run
   holdfast remove /etc/kubernetes/certs --wait 10m
 
 Exit codes: 0 removed, 1 not removed (in use, held, rolled back, changed, configured, or nothing is published there; PATH is as it
@@ -71,7 +75,9 @@ again, 75 another process holds PATH's lock.`,
       await refuseConfigured(target, options, removeItFirst)
       const proof = await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
       const unproven = await warnIfUnproven(io, options, target, proof)
-      await print(io.stdout, options.output, { path: target, removed: true, ...unproven }, () => `removed ${target}\n`)
+      const { dryRun = false } = options
+      const document = { ...(dryRun && { dryRun }), path: target, removed: true, ...unproven }
+      await print(io.stdout, options.output, document, () => `${outcomeText('removed', dryRun)} ${target}\n`)
     })
 }
 
@@ -87,7 +93,7 @@ async function removeOnceUnused(
     import('../../durable/errors.js'),
     import('../../static-pods/host-path-users.js'),
   ])
-  const { force, release, requireProven = false, lockTimeout, wait = 0 } = options
+  const { force, release, requireProven = false, lockTimeout, wait = 0, dryRun = false } = options
   const usedBy = () => describeHostPathUser(target, options.podManifestDir)
   // The configuration may change while this waits.
   const confirm = async (record: KeptRecord) => {
@@ -102,7 +108,17 @@ async function removeOnceUnused(
   let said: string | undefined
   for (;;) {
     try {
-      await removePublished(target, { force, release, requireProven, lockTimeout, usedBy, confirm, signal, log })
+      await removePublished(target, {
+        force,
+        release,
+        dryRun,
+        requireProven,
+        lockTimeout,
+        usedBy,
+        confirm,
+        signal,
+        log,
+      })
       return proof
     } catch (error) {
       const left = deadline - performance.now()

@@ -13,7 +13,8 @@ import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.j
 import { findPublishedSource, type PublishedSource, takesLinks } from '../content/published-source.js'
 import { Progress, Reading } from '../output/progress.js'
 import type { FoundTree } from '../content/read-tree.js'
-import type { ReplaceResult } from '../../durable/types.js'
+import type { DirectoryPlanResult, DirectoryPublicationOptions } from '../../durable/publish/index.js'
+import type { ReplaceDirectoryOptions, ReplaceResult } from '../../durable/types.js'
 import { createLogger } from '../output/logger.js'
 import { Command } from '../words/option.js'
 import { printPublished, targetArgument } from '../words/target.js'
@@ -58,6 +59,7 @@ Examples:
   holdfast replace /etc/kubernetes/certs --from ./certs
   holdfast replace /etc/haproxy/tls --from ./new --mode 0750 --file-mode 0640 --owner 0:99
   holdfast replace /etc/kubernetes/certs --from ./certs -o json
+  holdfast replace /etc/kubernetes/certs --from ./certs --dry-run
 
 Exit codes: 0 published or already so, 1 not published (TARGET is as it was), 2 wrong usage, 3 published but not known
 to be durable, 75 another process holds TARGET's lock.`,
@@ -93,8 +95,9 @@ async function publishTree(
   path: string,
   tree: FoundTree,
   { io, command, options, signal, own }: ReplaceContext,
-): Promise<ReplaceResult> {
-  const { AtOnceFileSystem, refuseKeptByAgent, replaceDirectory } = await import('../../durable/publishing.js')
+): Promise<ReplaceResult | DirectoryPlanResult> {
+  const { AtOnceFileSystem, planDirectory, refuseKeptByAgent, replaceDirectory } =
+    await import('../../durable/publishing.js')
   const found = await findAttributes(path, Object.keys(tree.files))
   const fileModeNamed = isNamed(command, 'fileMode')
   const modeOf = async ({ path: at, mode }: FoundTree['files'][string]): Promise<number> => {
@@ -109,25 +112,24 @@ async function publishTree(
   const owner = options.owner ?? own?.owner
   const log = createLogger(io, options)
   const reading = new Reading(tree.bytes)
-  const result = await new Progress(io.stderr).during(reading.describe, () =>
-    replaceDirectory(
-      path,
-      {
-        files,
-        mode,
-        owner,
-        ...(own?.form === 'symlink' && takesLinks(path) && { publish: own.form }),
-        ...publicationOptions(options),
-        ...(options.force !== true && { confirm: (found) => refuseKeptByAgent(path, found) }),
-        // `replace` publishes here for its own sake, so it takes a move back.
-        movedTo: null,
-        progress: reading.add,
-        signal,
-        log,
-      },
-      // This process has nothing else to do.
-      new AtOnceFileSystem(),
-    ),
+  const request: DirectoryPublicationOptions & ReplaceDirectoryOptions = {
+    files,
+    mode,
+    owner,
+    ...(own?.form === 'symlink' && takesLinks(path) && { publish: own.form }),
+    ...publicationOptions(options),
+    ...(options.force !== true && { confirm: (found) => refuseKeptByAgent(path, found) }),
+    // `replace` publishes here for its own sake, so it takes a move back.
+    movedTo: null,
+    progress: reading.add,
+    signal,
+    log,
+  }
+  const result = await new Progress(io.stderr).during<ReplaceResult | DirectoryPlanResult>(reading.describe, () =>
+    options.dryRun === true
+      ? planDirectory({ ...request, target: path }, true)
+      : // This process has nothing else to do.
+        replaceDirectory(path, request, new AtOnceFileSystem()),
   )
   if (options.keepAttributes === true) return result
   warnOfChanges(log, result, found, {

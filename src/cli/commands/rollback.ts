@@ -4,7 +4,8 @@ import { findConditions, type CheckOptions } from '../content/content-check.js'
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration, parseSequence } from '../words/option-values.js'
-import { pathReportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
+import { dryRunOption, pathReportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
+import { changesText } from '../output/planned-text.js'
 import { print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
@@ -17,6 +18,7 @@ interface RollbackOptions extends OutputOptions, CheckOptions {
   readonly force: boolean
   readonly release: boolean
   readonly lockTimeout: number
+  readonly dryRun?: true
 }
 
 /** `holdfast rollback PATH` */
@@ -34,7 +36,7 @@ While it is pinned, drift is reported and not repaired. The agent runs the hooks
 
 The commands of "beforePublish" examine the earlier content first, and what they reject is not published. Without --config, they are those
 of the configuration that the agent of this node has in force: where its file is not what the agent has read, nothing is published.
-Where no agent's state leads to PATH, a warning says so.`,
+Where no agent's state leads to PATH, a warning says so. A dry run starts no such command.`,
       )
       .argument('<path>', 'a directory with "history" in its configuration')
       .addOption(
@@ -54,6 +56,7 @@ Where no agent's state leads to PATH, a warning says so.`,
       .addOption(new Option('-c, --config <file>', 'the configuration file'))
       .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
       .option('--no-check', 'without the commands of "beforePublish"')
+      .addOption(dryRunOption())
       .addOption(lockTimeoutOption())
       .addOptions(pathReportOptions())
       .addHelpText(
@@ -62,6 +65,7 @@ Where no agent's state leads to PATH, a warning says so.`,
 Examples:
   holdfast rollback /etc/kubernetes/certs --reason 'INC-1234: old clients'
   holdfast rollback /etc/kubernetes/certs --to 7 --pin 2h
+  holdfast rollback /etc/kubernetes/certs --dry-run
   holdfast release /etc/kubernetes/certs
 
 Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 published, but its durability is unknown,
@@ -74,7 +78,7 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
 /** Publishes the chosen content, and prints the result. */
 async function rollback(io: Io, path: string, options: RollbackOptions): Promise<void> {
   const target = await targetArgument(path)
-  const { reason, force, release, lockTimeout, to } = options
+  const { reason, force, release, lockTimeout, to, dryRun = false } = options
   const until = typeof options.pin === 'number' ? Date.now() + options.pin : options.pin
   const log = createLogger(io, options)
   const result = await interruptible(io, async (signal) => {
@@ -88,6 +92,7 @@ async function rollback(io: Io, path: string, options: RollbackOptions): Promise
       force,
       release,
       lockTimeout,
+      dryRun,
       signal,
       log,
       ...(confirmFiles && { confirmFiles }),
@@ -96,13 +101,16 @@ async function rollback(io: Io, path: string, options: RollbackOptions): Promise
   })
   await warnIfUnproven(io, options, target, result)
   const shown = typeof until === 'number' ? new Date(until).toISOString() : until
-  const { outcome, digest, sequence, unproven } = result
-  const document = { path: target, outcome, digest, sequence, pin: shown, ...(unproven && { unproven }) }
+  const { outcome, digest, sequence, unproven, changes } = result
+  const said = { path: target, outcome, digest, sequence, pin: shown, ...(unproven && { unproven }) }
+  const document = { ...(dryRun && { dryRun }), ...said, ...(changes && { changes }) }
+  const would = dryRun ? 'would be ' : ''
   await print(
     io.stdout,
     options.output,
     document,
-    () => `rolled back ${target} to ${sequence} ${digest}\n${pinned(until, shown)}\n`,
+    () =>
+      `${would}rolled back ${target} to ${sequence} ${digest}\n${changesText(changes)}${would}${pinned(until, shown)}\n`,
   )
 }
 

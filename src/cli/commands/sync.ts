@@ -8,6 +8,7 @@ import { Command, Option } from '../words/option.js'
 import {
   pathReportOptions,
   configOption,
+  dryRunOption,
   lockTimeoutOption,
   releaseOption,
   requireProvenOption,
@@ -48,7 +49,7 @@ writes as the agent does, but leaves hooks to the agent unless --hooks is given.
         .default(60_000, '60s'),
     )
     .option('--allow-stale', 'succeed without an answer of the source where the directory is intact by its record')
-    .option('--dry-run', 'print what would change (paths and digests), write nothing')
+    .addOption(dryRunOption())
     .option('--hooks', 'run the hooks too; a hook that fails makes the exit code 1, though its directory is published')
     .addOption(requireProvenOption())
     .addOption(releaseOption())

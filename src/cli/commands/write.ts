@@ -2,7 +2,8 @@ import { Command, Option } from '../words/option.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
 import { contentOf, type ContentChecks, type ContentSource, throwReason } from '../content/content.js'
 import { contentKinds } from '../content/content-kinds.js'
-import type { Confirmed } from '../../durable/types.js'
+import type { DirectoryPlanResult } from '../../durable/publish/index.js'
+import type { Confirmed, ReplaceResult } from '../../durable/types.js'
 import type { Io } from '../output/io.js'
 import { parseDigest } from '../words/option-values.js'
 import {
@@ -101,35 +102,56 @@ to be durable, 75 another process holds FILE's lock.`,
     )
     .action(async (file: string, words: string[], options: WriteOptions) => {
       const source = write.source(words, options.from)
-      const result = await interruptible(io, async (signal) => {
-        const path = await targetArgument(file)
-        const { AtOnceFileSystem, checkFile, disableCoreDumps, refuseKeptByAgent, replaceFile } =
-          await import('../../durable/publishing.js')
-        disableCoreDumps()
-        const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
-        // Checks the file before a command runs, for holdfast cannot take the command's effects back.
-        if (source.command.length > 0) await checkFile(path, asked)
-        const { content, ...checks } = await contentOf(source, options, { io, signal, path })
-        const request = { ...asked, ...checks }
-        const found = await findAttributes(path)
-        const log = createLogger(io, options)
-        const reading = new Reading()
-        const result = await new Progress(io.stderr)
-          .during(reading.describe, () =>
-            // This process has nothing else to do.
-            replaceFile(path, content, { ...request, progress: reading.add, signal, log }, new AtOnceFileSystem()),
-          )
-          .catch(throwReason)
-        if (options.keepAttributes !== true)
-          warnOfChanges(log, result, found, {
-            mode: isNamed(write, 'mode') ? undefined : options.mode,
-            fileMode: () => undefined,
-            owner: options.owner ? undefined : ownOwner(),
-          })
-        return result
-      })
+      if (options.dryRun && source.command.length > 0)
+        throw new UsageError('--dry-run starts no command: pipe what it prints to "holdfast write FILE --dry-run"')
+      const result = await interruptible(io, (signal) =>
+        publishFile(file, source, { io, command: write, options, signal }),
+      )
       await printPublished(io, result, options)
     })
+}
+
+interface WriteContext {
+  readonly io: Io
+  readonly command: Command
+  readonly options: WriteOptions
+  readonly signal: AbortSignal
+}
+
+async function publishFile(
+  file: string,
+  source: ContentSource,
+  { io, command, options, signal }: WriteContext,
+): Promise<ReplaceResult | DirectoryPlanResult> {
+  const path = await targetArgument(file)
+  const { AtOnceFileSystem, checkFile, disableCoreDumps, planFile, refuseKeptByAgent, replaceFile } =
+    await import('../../durable/publishing.js')
+  disableCoreDumps()
+  const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
+  // Checks the file before a command runs, for holdfast cannot take the command's effects back.
+  if (source.command.length > 0) await checkFile(path, asked)
+  const dryRun = options.dryRun === true
+  const { content, ...checks } = await contentOf(source, options, { io, signal, path, dryRun })
+  const request = { ...asked, ...checks }
+  const found = await findAttributes(path)
+  const log = createLogger(io, options)
+  const reading = new Reading()
+  const publication = { ...request, progress: reading.add, signal, log }
+  const result = await new Progress(io.stderr)
+    .during<ReplaceResult | DirectoryPlanResult>(reading.describe, () =>
+      dryRun
+        ? planFile(path, content, publication)
+        : // This process has nothing else to do.
+          replaceFile(path, content, publication, new AtOnceFileSystem()),
+    )
+    .catch(throwReason)
+  if (options.keepAttributes !== true)
+    warnOfChanges(log, result, found, {
+      mode: isNamed(command, 'mode') ? undefined : options.mode,
+      fileMode: () => undefined,
+      owner: options.owner ? undefined : ownOwner(),
+    })
+  return result
 }
 
 /** The record that the publication found under the target's lock. */

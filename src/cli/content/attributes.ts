@@ -63,26 +63,32 @@ interface MadeAttributes {
   readonly owner: Owner | undefined
 }
 
-/** Warns of each mode and owner that changed without the user's word, where a publication replaced something. */
+/** Warns of each mode and owner that changed, or in a dry run would, without the user's word, where a publication replaces something. */
 export function warnOfChanges(
   log: Log,
-  { outcome, path }: Pick<ReplaceResult, 'outcome' | 'path'>,
+  { outcome, path, ...result }: Pick<ReplaceResult, 'outcome' | 'path'>,
   found: FoundAttributes,
   made: MadeAttributes,
 ): void {
-  const changes = outcome === 'replaced' ? describeChanges(path, found, made) : undefined
+  const verb = 'changes' in result ? 'would change' : 'changed'
+  const changes = outcome === 'replaced' ? describeChanges(path, found, made, verb) : undefined
   if (changes !== undefined) log.warn({ path }, changes)
 }
 
 /** One sentence that names old and new, of each mode and owner that changed without the user's word; undefined where none has changed. */
-function describeChanges(target: string, found: FoundAttributes, made: MadeAttributes): string | undefined {
+function describeChanges(
+  target: string,
+  found: FoundAttributes,
+  made: MadeAttributes,
+  verb: 'changed' | 'would change',
+): string | undefined {
   const changes = [...found].flatMap(([path, { kind, mode, owner }]) => {
     const newMode = path !== '' && kind === 'file' ? made.fileMode(path) : made.mode
     const parts = []
     if (newMode !== undefined && newMode !== mode)
-      parts.push(`mode changed from ${formatMode(mode)} to ${formatMode(newMode)}`)
+      parts.push(`mode ${verb} from ${formatMode(mode)} to ${formatMode(newMode)}`)
     if (made.owner !== undefined && (made.owner.uid !== owner.uid || made.owner.gid !== owner.gid))
-      parts.push(`owner changed from ${show(owner)} to ${show(made.owner)}`)
+      parts.push(`owner ${verb} from ${show(owner)} to ${show(made.owner)}`)
     return parts.length === 0 ? [] : [{ path, text: parts.join(', ') }]
   })
   const own = changes.find(({ path }) => path === '')
@@ -90,7 +96,7 @@ function describeChanges(target: string, found: FoundAttributes, made: MadeAttri
   const [first] = inside
   if (own === undefined && first === undefined) return undefined
   const count = inside.length === 1 ? '1 path' : `${inside.length} paths`
-  const sentences = [own?.text, first && `${count} in it changed, the first is ${first.path}: ${first.text}`]
+  const sentences = [own?.text, first && `${count} in it ${verb}, the first is ${first.path}: ${first.text}`]
   return `${target}: ${sentences.filter((sentence) => sentence !== undefined).join('; ')} (--keep-attributes keeps mode and owner)`
 }
 

@@ -31,6 +31,8 @@ export interface ContentContext {
   readonly signal: AbortSignal
   /** The file to publish. */
   readonly path: string
+  /** A stream stays in memory: the publication would keep a long one in an unnamed file of the target's file system. */
+  readonly dryRun: boolean
 }
 
 export interface WantedContent {
@@ -55,10 +57,11 @@ export async function contentOf(
   const { path } = context
   if (validate === undefined && source.from !== undefined) return fileAt(source.from, path, checks)
   const content = checked(received(source, validate === undefined ? undefined : mostToValidate, context), path, checks)
-  if (validate === undefined) return { content }
+  if (validate === undefined && !context.dryRun) return { content }
   const chunks: Uint8Array[] = []
   for await (const chunk of content) chunks.push(chunk)
   const bytes = Buffer.concat(chunks)
+  if (validate === undefined) return { content: bytes }
   const { contentRules } = await import('./content-rules.js')
   const problem = await contentRules[validate](bytes)
   if (problem !== undefined) throw new NotPublished(`the content fails --validate ${validate}: ${problem}`, path)

@@ -3,6 +3,7 @@ import { isSourceAway, type Outcome } from '../../agent/outcome.js'
 import { pendingHookNames } from '../../agent/report/status-file.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import type { InvalidInput } from '../../errors.js'
+import { changesText, outcomeText } from './planned-text.js'
 import { table } from './table.js'
 
 /* The output of `sync` about a pass. */
@@ -96,10 +97,7 @@ export function explanation(outcome: Outcome | undefined): string | undefined {
 
 export function lineText(line: SyncLine, dryRun: boolean): string {
   const { path, outcome, digest, reason, message, changes, pendingHooks = [] } = line
-  const verb = dryRun && ['created', 'replaced'].includes(outcome) ? `would be ${outcome}` : outcome
   const about = message === undefined ? (digest ?? '') : `${reason ?? ''}: ${message}`
-  const signs = { add: '+', change: '~', remove: '-' }
-  const details = (changes ?? []).map((change) => ['', `${signs[change.change]} ${change.path}`])
   const hooks = pendingHooks.map((hook) => ['', `the hook "${hook}" failed`])
-  return table([[verb, path, about]]) + table([...details, ...hooks])
+  return table([[outcomeText(outcome, dryRun), path, about]]) + changesText(changes) + table(hooks)
 }

@@ -102,6 +102,8 @@ export const fileModeOption = (flag: '--mode' | '--file-mode', description: stri
 export const keepAttributesOption = (modes: readonly string[]) =>
   new Option('--keep-attributes', 'keep mode and owner of the target being replaced').conflicts([...modes, 'owner'])
 
+export const dryRunOption = () => new Option('--dry-run', 'print what would change (paths and digests), write nothing')
+
 export const requireProvenOption = () =>
   new Option('--require-proven', 'refuse file systems on which durability is not proven (not ext4, xfs, btrfs)')
 
@@ -120,6 +122,7 @@ export interface PublishingOptions extends OutputOptions {
   readonly force?: true
   readonly lockTimeout: number
   readonly keepAttributes?: true
+  readonly dryRun?: true
 }
 
 export const publishingOptions = () => [
@@ -128,6 +131,7 @@ export const publishingOptions = () => [
     'publish even what an agent keeps, which undoes it unless it is held: run "holdfast hold" first; a hold stays',
   ),
   new Option('--parents', 'make the directories above the target that are missing'),
+  dryRunOption(),
   requireProvenOption(),
   releaseOption(),
   lockTimeoutOption(),

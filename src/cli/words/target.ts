@@ -1,10 +1,12 @@
 import { absolutePath } from '../../absolute-path.js'
+import type { DirectoryPlanResult } from '../../durable/publish/index.js'
 import type { ReplaceResult } from '../../durable/types.js'
 import { messageOf } from '../../errors.js'
 import { UsageError } from './exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger, type LogOptions } from '../output/logger.js'
 import type { OutputOptions } from './options.js'
+import { changesText, outcomeText } from '../output/planned-text.js'
 import { print } from '../output/print.js'
 
 /* Shared by `replace` and `write`: one target, named on the command line. */
@@ -41,7 +43,16 @@ export async function warnIfUnproven(
   return { unproven }
 }
 
-export async function printPublished(io: Io, result: ReplaceResult, options: OutputOptions): Promise<void> {
+/** `result`: of a publication, or of its plan. */
+export async function printPublished(
+  io: Io,
+  result: ReplaceResult | DirectoryPlanResult,
+  options: OutputOptions & { readonly dryRun?: true },
+): Promise<void> {
   await warnIfUnproven(io, options, result.path, result)
-  await print(io.stdout, options.output, result, () => `${result.outcome} ${result.path} ${result.digest}\n`)
+  const { dryRun = false } = options
+  const text = (): string =>
+    `${outcomeText(result.outcome, dryRun)} ${result.path} ${result.digest}\n` +
+    ('changes' in result ? changesText(result.changes) : '')
+  await print(io.stdout, options.output, { ...(dryRun && { dryRun }), ...result }, text)
 }

@@ -3,4 +3,4 @@
 export { setHold } from './hold.js'
 export { letGo } from './let-go.js'
 export { bodyWithMoves, rewriteRecord } from './rewrite-record.js'
-export { rollBack, type RollbackOptions } from './rollback.js'
+export { rollBack, type RollbackOptions, type RollbackResult } from './rollback.js'

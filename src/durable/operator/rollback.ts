@@ -20,7 +20,9 @@ import {
   directoryPublication,
   only,
   planFor,
+  planOf,
   requestAsRecorded,
+  type DirectoryChange,
   type DirectoryPublicationOptions,
 } from '../publish/index.js'
 import { type Tree, checkTarget, isUnicode } from '../path/index.js'
@@ -45,7 +47,12 @@ export interface RollbackOptions extends HoldOptions {
   readonly check?: ContentCheck
   /** Refuse file systems on which durability is not proven; default false. */
   readonly requireProven?: boolean
+  /** Plans alone: takes no lock, changes nothing, and asks no `check`, which needs a staged content; default false. */
+  readonly dryRun?: boolean
 }
+
+/** With `changes`, what a dry run has planned. */
+export type RollbackResult = ReplaceResult & { sequence: number; changes?: DirectoryChange[] }
 
 type Request = DirectoryRequest & DirectoryPublicationOptions
 
@@ -54,15 +61,13 @@ type Request = DirectoryRequest & DirectoryPublicationOptions
  * @throws DurableWriteError. Nothing was changed where there is no such content, it is damaged, or an object has another uid by now;
  *   otherwise as of any publication
  */
-export async function rollBack(
-  fs: FileSystem,
-  path: string,
-  options: RollbackOptions,
-): Promise<ReplaceResult & { sequence: number }> {
+export async function rollBack(fs: FileSystem, path: string, options: RollbackOptions): Promise<RollbackResult> {
   const target = checkTarget(path)
   const { generation, request } = await readEarlierAtRest(fs, target, options)
-  const result = only(await publish([directoryPublication(fs, request)], options.signal))
-  return { ...result, sequence: generation.sequence }
+  const { sequence } = generation
+  const publication = directoryPublication(fs, request)
+  if (options.dryRun === true) return { ...(await planOf(publication, true)), sequence }
+  return { ...only(await publish([publication], options.signal)), sequence }
 }
 
 /** How often rollback reads the earlier contents where another process publishes each time meanwhile. */

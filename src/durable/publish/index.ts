@@ -11,10 +11,13 @@ export {
   filePublication,
   only,
   planDirectory,
+  planFile,
+  planOf,
   replaceDirectories,
   replaceDirectory,
   replaceFile,
   type DirectoryChange,
+  type DirectoryPlanResult,
 } from './replace.js'
 export {
   planFor,

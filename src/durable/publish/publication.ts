@@ -196,17 +196,27 @@ export abstract class TargetPublication {
     )
   }
 
-  /** What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. */
-  async preview(): Promise<{ outcome: Outcome; desired: Tree; found: Tree | undefined }> {
+  /**
+   * What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. `asCaller`: also refuses
+   * where this process may not publish now, for lack of rights, or since another one does.
+   */
+  async preview(asCaller = false): Promise<{ outcome: Outcome; desired: Tree; found: Tree | undefined }> {
     const parents = new Parents(this.fs)
+    const { site, options } = this
     try {
       await this.planned.read()
-      const { missing } = await this.site.resolve(parents)
-      if (missing.length > 0 && this.options.parents !== false)
+      options.accept?.(this.desired.entries)
+      const { missing } = await site.resolve(parents)
+      await site.admit(options)
+      if (missing.length > 0) {
+        if (asCaller) await site.refuseUnwritable()
         return { outcome: 'created', desired: this.desired, found: undefined }
-      await this.site.open(this.options)
+      }
+      await site.open(options)
       await this.#refuseKind()
+      if (asCaller) await site.refuseLocked(options.lockTimeout, options.signal)
       const isDone = await this.#decide(await this.#look(parents))
+      if (asCaller && !isDone) await site.refuseUnwritable()
       return { outcome: isDone ? 'unchanged' : this.outcome, desired: this.desired, found: this.found?.tree }
     } finally {
       await parents.close()

@@ -59,11 +59,22 @@ const forms = {
   symlink: SymlinkPublication,
 } as const satisfies Record<NonNullable<PublicationOptions['publish']>, unknown>
 
-/** Plans replaceDirectory by paths and digest; writes nothing, and takes no lock. Throws the same errors. */
+/** Plans replaceDirectory by paths and digest; writes nothing, and takes no lock. Throws the same errors. `asCaller`: see preview(). */
 export async function planDirectory(
   request: DirectoryRequest & DirectoryPublicationOptions,
+  asCaller = false,
 ): Promise<DirectoryPlanResult> {
-  return plan(directoryPublication(system, request))
+  return planOf(directoryPublication(system, request), asCaller)
+}
+
+/** Plans replaceFile in the same way, for this process as it is now. */
+export async function planFile(
+  path: string,
+  content: FileContent,
+  options: ReplaceFileOptions & PublicationOptions,
+): Promise<DirectoryPlanResult> {
+  // Its name stands in the result already.
+  return { ...(await planOf(filePublication(system, path, content, options), true)), changes: [] }
 }
 
 /** What a directory would hold, which holds `found` now: that is not read, and nothing is refused but what can never be published. */
@@ -93,7 +104,7 @@ export async function replaceFile(
  */
 export async function checkFile(path: string, options: ReplaceFileOptions & PublicationOptions): Promise<void> {
   // No file holds this content yet: with any other, a held target could pass as unchanged.
-  await plan(filePublication(system, path, system.random(), options))
+  await planOf(filePublication(system, path, system.random(), options))
 }
 
 /** The publication of one file on the given file system, for publish(). */
@@ -130,9 +141,12 @@ export interface DirectoryChange {
   change: 'add' | 'change' | 'remove'
 }
 
+/** What publishing would answer: see ReplaceResult. */
 export interface DirectoryPlanResult {
   outcome: Outcome
+  path: string
   digest: string
+  unproven?: true
   /** Files that would change; directories only where nothing but themselves changes. */
   changes: DirectoryChange[]
 }
@@ -147,14 +161,15 @@ const kinds = {
 } as const
 
 /** What publishing would do, by paths and digest; writes nothing, takes no lock, and refuses what publishing would refuse. */
-async function plan(publication: TargetPublication): Promise<DirectoryPlanResult> {
+export async function planOf(publication: TargetPublication, asCaller = false): Promise<DirectoryPlanResult> {
   try {
-    const { outcome, desired, found } = await publication.preview()
+    const { outcome, desired, found } = await publication.preview(asCaller)
+    const { path, digest, unproven } = publication.result(outcome)
     const files = new Set(desired.entries.filter(({ type }) => type === 'file').map(({ path }) => path))
     const changes = compare(desired, found)
       .map(({ path, problem }) => ({ path, change: kinds[problem] }))
       .filter(({ path, change }) => change !== 'add' || files.has(path))
-    return { outcome, digest: desired.digest, changes }
+    return { outcome, path, digest, ...(unproven && { unproven }), changes }
   } catch (error) {
     throw publication.wrapError(error, 'could not plan the publication of')
   } finally {

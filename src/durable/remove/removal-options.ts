@@ -7,6 +7,8 @@ export interface RemovalOptions extends HoldOptions {
   readonly force?: boolean
   /** Even where the target is held or rolled back; default false. */
   readonly release?: boolean
+  /** Looks alone: refuses as the removal would, takes no lock and changes nothing; default false. */
+  readonly dryRun?: boolean
   /** A user that is no process, in a few words. Default: none. */
   readonly usedBy?: () => Promise<string | undefined>
   /** Checks the record under the lock, before any change; throws to refuse. Default: no check. */

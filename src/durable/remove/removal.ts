@@ -69,7 +69,7 @@ import type { RemovalOptions } from './removal-options.js'
  * Removes a published target, durably, once no process uses it.
  * @throws DurableWriteError. `published: false`: the target is unchanged, for the reasons InUse, Held, RolledBack, Busy, TargetUnfit
  *   (holdfast has published nothing there), TargetForeign (another program has changed it since), or the system's error. `published: true`:
- *   it has left its place, and part of it may remain: the same call goes on
+ *   it has left its place, and part of it may remain: the same call goes on. With `dryRun`, the same, as far as looking can show
  */
 export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
   const target = checkTarget(path)
@@ -150,6 +150,7 @@ class Removal {
     const present = await this.#read(record)
     await refuseTargetBelow({ fs, path, parent: this.#parent, name }, present.tree)
     await this.#refuseUsed(name)
+    if (this.options.dryRun === true) return
     const staging = this.#names.staging(fs.random())
     const written = this.#names.record(nextSequence(records))
     const body = removalBody(record, { since: fs.now() }, claimOf(staging, present))
@@ -210,9 +211,11 @@ class Removal {
   /** There is no record, before the first or after the last one: whether its removal is durable is then unknown. */
   async #removeLeftovers({ staging, torn, generations }: Records): Promise<void> {
     const exists = (await this.fs.look(this.#parent, this.#site.name)) !== undefined
+    const isDry = this.options.dryRun === true
     this.#above = await this.#site.ancestors()
-    if (!exists) await this.#sync()
+    if (!exists && !isDry) await this.#sync()
     if (exists || staging.length + torn.length + generations.length === 0) throw nothingPublished(this.path)
+    if (isDry) return
     this.#departure.gone = true
     await this.#finish()
   }
@@ -220,19 +223,23 @@ class Removal {
   /** An interrupted removal left the target under its staging name, or another program has removed it. */
   async #goOn(records: Records, record: StoredRecord): Promise<void> {
     const { fs, path } = this
+    const isDry = this.options.dryRun === true
     this.#above = await this.#site.ancestors()
     const retired = new Set((await findRetired(this.#area, records.valid)).map(({ name }) => name))
     for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
       const failure = await failureOf(this.#refuseUsed(staging))
       if (failure === undefined) continue
-      // A process came to use it in the last instant: whole, it goes back to its place.
-      this.#departure.gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
       const isWhole = describes(record, tree)
-      if (isWhole) await this.#departure.comeBack(staging)
-      await this.#sync()
+      if (!isDry) {
+        // A process came to use it in the last instant: whole, it goes back to its place.
+        this.#departure.gone = true
+        if (isWhole) await this.#departure.comeBack(staging)
+        await this.#sync()
+      }
       throw isWhole ? failure : stillInUse(path, failure)
     }
+    if (isDry) return
     this.#departure.gone = true
     await this.#finish()
   }

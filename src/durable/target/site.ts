@@ -1,4 +1,4 @@
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { DurableWriteError, unfit } from '../errors.js'
 import type { Mount, Descriptor, FileSystem } from '../file-system.js'
 import {
@@ -98,34 +98,62 @@ export class Site {
     return found?.inode === inode && found.device === device
   }
 
-  /** Opens the parent, and makes its missing ancestors; refuses to where the options forbid that, or that file system. */
-  async open({ requireProven, parents }: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
-    const { fs } = this.scope
+  /** Refuses where the options forbid to make the missing ancestors, or that file system. Makes nothing. */
+  async admit({ requireProven, parents }: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
     if (parents === false) this.#refuseMissing()
-    this.#mount = await fs.mount(this.place.anchor)
+    this.#mount = await this.scope.fs.mount(this.place.anchor)
     if (requireProven === true && !this.#mount.proven) {
       throw unprovenRefused(this.path, this.#mount.type, 'remove requireProven')
     }
+  }
+
+  /** Opens the parent, and makes its missing ancestors. @throws DurableWriteError where admit() refuses */
+  async open(options: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
+    await this.admit(options)
     this.#parent = await openParent(this.scope, this.place)
     const { device, inode } = this.#parent.attributes
     this.#identity = `${device}:${inode}:${this.names.lock}`
   }
 
   #refuseMissing(): void {
-    const { realParent, missing } = this.place
-    const [outermost] = missing
+    const [outermost] = this.place.missing
     if (outermost === undefined) return
-    // The missing ones are the last parts of the parent's path.
-    const path = realParent
-      .split('/')
-      .slice(0, 1 - missing.length || undefined)
-      .join('/')
+    const path = join(this.#existing, outermost)
     throw unfit(`${path} does not exist, and ${this.path} would be in it`, {
       code: 'ENOENT',
       syscall: 'openat2',
       path,
       advice: 'make this directory, or have holdfast make it (--parents; in the library, parents: true)',
     })
+  }
+
+  /** The deepest directory above the target that exists. */
+  get #existing(): string {
+    const { realParent, missing } = this.place
+    // The missing ones are the last parts of the parent's path.
+    return join(realParent, ...missing.map(() => '..'))
+  }
+
+  /** Throws what the system answers where this user may make no entry in the deepest directory that exists. */
+  async refuseUnwritable(): Promise<void> {
+    await this.scope.fs.accessPath(this.#existing)
+  }
+
+  /**
+   * Refuses what lock() would refuse, and makes no lock. It lets an existing one go at once: a look keeps no publication out.
+   * @throws DurableWriteError as lock()
+   */
+  async refuseLocked(lockTimeout: number | undefined, signal: AbortSignal | undefined): Promise<void> {
+    const { fs } = this.scope
+    if ((await fs.look(this.parent.directory, this.names.lock)) === undefined) return this.refuseUnwritable()
+    const scope = new Scope(fs)
+    let leave: (() => void) | undefined
+    try {
+      leave = await this.lock(lockTimeout, signal, scope)
+    } finally {
+      await scope.closeAll()
+      leave?.()
+    }
   }
 
   get parent(): Parent {
@@ -145,8 +173,12 @@ export class Site {
   }
 
   /** Takes the target's lock, and answers what leaves its place in the queue of this process, once the scope is closed. */
-  lock(lockTimeout: number | undefined, signal: AbortSignal | undefined): Promise<() => void> {
-    return lock(this.scope, {
+  lock(
+    lockTimeout: number | undefined,
+    signal: AbortSignal | undefined,
+    scope: Scope = this.scope,
+  ): Promise<() => void> {
+    return lock(scope, {
       parent: this.parent.directory,
       name: this.names.lock,
       identity: this.identity,
@@ -178,6 +210,8 @@ interface Locking<T> extends Pick<HoldOptions, 'lockTimeout' | 'requireProven' |
   readonly isNeeded?: (site: Site) => Promise<boolean>
   /** Answers, or throws, where it does not. Default: refuses, since holdfast has published nothing there. */
   readonly absent?: () => T
+  /** `use` changes nothing: it runs without the lock, once that was seen free, and where this user may write. */
+  readonly dryRun?: boolean
 }
 
 /**
@@ -188,7 +222,7 @@ interface Locking<T> extends Pick<HoldOptions, 'lockTimeout' | 'requireProven' |
 export async function withLockedTarget<T>(
   fs: FileSystem,
   path: string,
-  { lockTimeout = 0, requireProven = false, signal, isNeeded = isKnown, absent }: Locking<T>,
+  { lockTimeout = 0, requireProven = false, signal, isNeeded = isKnown, absent, dryRun = false }: Locking<T>,
   use: (target: LockedTarget) => Promise<T>,
 ): Promise<T> {
   const scope = new Scope(fs)
@@ -204,10 +238,13 @@ export async function withLockedTarget<T>(
     if ((await site.resolve(parents)).missing.length > 0) return none()
     await site.open({ requireProven })
     if (!(await isNeeded(site))) return none()
-    leave = await site.lock(lockTimeout, signal)
+    if (dryRun) await site.refuseLocked(lockTimeout, signal)
+    else leave = await site.lock(lockTimeout, signal)
     const records = await readRecords(fs, site.parent.directory, site.name, site.names)
     refuseNewer(path, records)
-    return await use({ site, records, found })
+    const result = await use({ site, records, found })
+    if (dryRun) await site.refuseUnwritable()
+    return result
   } finally {
     await parents.close()
     await found.close()
