@@ -23,7 +23,10 @@ export interface FleetOrder {
 export interface FleetState {
   readonly confirmed: number
   readonly watches: number
+  /** Those that were answered. */
   readonly requests: number
+  /** Those that met no server. */
+  readonly unanswered: number
   /** Answers 429. */
   readonly refused: number
   /** When an agent received the last change of the watched object, in milliseconds since the epoch. */
@@ -33,6 +36,7 @@ export interface FleetState {
 class Agent implements SourceListener {
   readonly confirmedNow = new Set<string>()
   requests = 0
+  unanswered = 0
   refused = 0
   watches = 0
   receivedAt: number | undefined
@@ -54,7 +58,8 @@ class Agent implements SourceListener {
       rate: { qps: 20, burst: 30 },
       observer: {
         requested: (_, status) => {
-          this.requests += 1
+          if (status === undefined) this.unanswered += 1
+          else this.requests += 1
           if (status === 429) this.refused += 1
         },
         throttled: () => undefined,
@@ -112,6 +117,7 @@ process.on('message', (message: FleetOrder | 'reset') => {
     agent.confirmedNow.clear()
     agent.receivedAt = undefined
     agent.requests = 0
+    agent.unanswered = 0
     agent.refused = 0
   }
 })
@@ -122,6 +128,7 @@ setInterval(() => {
     confirmed: sum(({ confirmedNow }) => confirmedNow.size),
     watches: sum(({ watches }) => watches),
     requests: sum(({ requests }) => requests),
+    unanswered: sum(({ unanswered }) => unanswered),
     refused: sum(({ refused }) => refused),
     received: agents.flatMap(({ receivedAt }) => receivedAt ?? []),
   }

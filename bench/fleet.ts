@@ -1,6 +1,7 @@
 /**
  * `npm run bench:fleet`: what the reports of many agents cost a real API server, and how soon each node has a change. It takes the control
- * plane of the end-to-end tests; `HOLDFAST_FLEET_AGENTS` and `HOLDFAST_FLEET_REPORTS` set the extent. docs/scale.md has the table.
+ * plane of the end-to-end tests, with the FlowSchema of docs/scale.md; `HOLDFAST_FLEET_AGENTS` and `HOLDFAST_FLEET_REPORTS` set the extent.
+ * docs/scale.md has the table. `HOLDFAST_FLEET_PROFILE=FILE` gets a profile of the API server while the nodes report a change (go tool pprof).
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -9,6 +10,7 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { inParallel } from '../src/parallel.js'
 import { deploy } from '../test/deploy/manifests.js'
@@ -18,7 +20,7 @@ import { Node } from '../test/e2e/node.js'
 import { memory, processorTime } from '../test/e2e/process-figures.js'
 import { grant } from '../test/e2e/rights.js'
 import { until } from '../test/e2e/until.js'
-import { executable } from '../test/project.js'
+import { executable, project } from '../test/project.js'
 import type { FleetOrder, FleetState } from './fleet-agents.js'
 
 t.setTimeout(1_800_000)
@@ -27,6 +29,8 @@ const count = Number(process.env['HOLDFAST_FLEET_AGENTS'] ?? 1_000)
 const reportsToRead = Number(process.env['HOLDFAST_FLEET_REPORTS'] ?? 5_000)
 /** Agents of one process. */
 const together = 100
+/** Milliseconds within which each agent reports a change. */
+const spread = 31_000
 /** Requests of this program at a time. */
 const atATime = 20
 const secrets = Array.from({ length: 10 }, (_, index) => `secret-${index}`)
@@ -43,6 +47,7 @@ const namespace = await cluster.namespace()
 const data = { 'tls.crt': 'c'.repeat(3000), 'tls.key': 'k'.repeat(1000) }
 for (const secret of secrets) await namespace.putSecret(secret, data)
 await namespace.createAccount('agent', { secrets })
+await cluster.kubectl(['apply', '-f', '-'], flowOf(`{ namespace: ${namespace.name}, name: agent }`))
 const configuration = JSON.stringify({
   apiVersion: 'holdfast.dev/v1alpha1',
   kind: 'AgentConfiguration',
@@ -51,12 +56,37 @@ const configuration = JSON.stringify({
   directories: secrets.map((secret) => ({ path: `/etc/kubernetes/certs/${secret}`, contents: [{ secret }] })),
 })
 
-/** Mebibytes, processor time and load, now. */
+/** The objects that docs/scale.md recommends, for the service account of these agents. */
+function flowOf(account: string): string {
+  const [, block] =
+    /^```yaml\n(apiVersion: flowcontrol.*?)^```$/ms.exec(readFileSync(join(project, 'docs/scale.md'), 'utf8')) ?? []
+  const itsAccount = '{ namespace: holdfast, name: holdfast }'
+  if (block?.includes(itsAccount) !== true)
+    throw new Error('docs/scale.md has no FlowSchema for the service account of holdfast')
+  return block.replace(itsAccount, account)
+}
+
+/** What the API server's Priority and Fairness has refused since its start, by priority level and reason. */
+async function refusals(): Promise<Record<string, number>> {
+  const { body } = await admin.call('GET', '/metrics')
+  const lines = String(body).matchAll(/^apiserver_flowcontrol_rejected_requests_total\{(.*)\} (\S+)$/gm)
+  return Object.fromEntries(
+    [...lines].map(([, labels = '', value]) => {
+      const [level, reason] = ['priority_level', 'reason'].map(
+        (label) => new RegExp(`${label}="([^"]*)"`).exec(labels)?.[1],
+      )
+      return [`${level}: ${reason}`, Number(value)]
+    }),
+  )
+}
+
+/** Processor time, now. */
 const figures = () => ({
   cpu: processorTime(cluster.api.pid),
   etcd: processorTime(cluster.etcd.pid),
   at: performance.now(),
 })
+type Figures = ReturnType<typeof figures>
 const load = (): string => loadavg()[0]?.toFixed(0) ?? ''
 const seconds = (milliseconds: number): number => Number((milliseconds / 1000).toFixed(1))
 
@@ -69,6 +99,21 @@ async function createNode(name: string): Promise<ApiObject> {
   const merge = { 'content-type': 'application/merge-patch+json' }
   await admin.demand('PATCH', `/api/v1/nodes/${name}/status`, { status: { nodeInfo } }, merge)
   return node
+}
+
+/** Writes a profile of the API server over so many seconds, where the environment asks for one. */
+async function profile(seconds: number): Promise<void> {
+  const file = process.env['HOLDFAST_FLEET_PROFILE']
+  if (file === undefined) return
+  const { certificate, key } = cluster.api.adminPair
+  const tls = ['--cacert', cluster.api.authority.certificate, '--cert', certificate, '--key', key]
+  await promisify(execFile)('curl', [
+    '-sS',
+    ...tls,
+    '-o',
+    file,
+    `${cluster.api.url}/debug/pprof/profile?seconds=${seconds}`,
+  ])
 }
 
 /** name -> resourceVersion of the reports that agents have written. */
@@ -98,12 +143,13 @@ class Agents {
 
   get state(): FleetState {
     const states = [...this.#states.values()]
-    const sum = (figure: 'confirmed' | 'watches' | 'requests' | 'refused'): number =>
+    const sum = (figure: 'confirmed' | 'watches' | 'requests' | 'unanswered' | 'refused'): number =>
       states.reduce((all, state) => all + state[figure], 0)
     return {
       confirmed: sum('confirmed'),
       watches: sum('watches'),
       requests: sum('requests'),
+      unanswered: sum('unanswered'),
       refused: sum('refused'),
       received: states.flatMap(({ received }) => received),
     }
@@ -161,6 +207,7 @@ await t.test(`${count} agents of ${secrets.length} Secrets start and report`, as
       reportedAfter: seconds(after.at - before.at),
       requests,
       refused,
+      refusedBy: await refusals(),
       apiServerMiB: Math.round(memory(cluster.api.pid, 'Anonymous') / 1024),
     }),
   )
@@ -175,24 +222,49 @@ await t.test('a Secret that all want reaches each agent, and each reports it', a
   const share = { cpu: (before.cpu - idle.cpu) / 10_000, etcd: (before.etcd - idle.etcd) / 10_000 }
   agents.reset()
   await sleep(1_000)
+  const began = figures()
+  const profiled = profile(32)
   const changed = Date.now()
   await namespace.putSecret('secret-0', { ...data, 'tls.crt': 'd'.repeat(3000) })
   await until('each agent has it', () => agents.state.received.length === count, patience)
-  const isNew = async () => [...(await written())].every(([name, version]) => known.get(name) !== version)
-  await sleep(30_000)
-  await until('each node has reported it', isNew, { within: 300_000, every: 2_000 })
-  const after = figures()
+  const received = figures()
+  // A list of all reports costs as much as some of them: the figures are from before it.
+  let reported = received
+  let listed = received
+  let lists = 0
+  await sleep(spread)
+  await until(
+    'each node has reported it',
+    async () => {
+      reported = figures()
+      const isNew = [...(await written())].every(([name, version]) => known.get(name) !== version)
+      listed = figures()
+      lists += 1
+      return isNew
+    },
+    { within: 300_000, every: 2_000 },
+  )
+  await profiled
   const delays = agents.state.received.map((at) => at - changed).sort((a, b) => a - b)
-  const each = (figure: 'cpu' | 'etcd'): number =>
-    Number(((after[figure] - before[figure] - share[figure] * (after.at - before.at)) / count).toFixed(1))
+  const each = (figure: 'cpu' | 'etcd', from: Figures, to: Figures): number =>
+    Number(((to[figure] - from[figure] - share[figure] * (to.at - from.at)) / count).toFixed(1))
   t.comment(
     JSON.stringify({
       load: load(),
       medianSeconds: seconds(delays[Math.floor(count / 2)] ?? 0),
       lastSeconds: seconds(delays.at(-1) ?? 0),
-      allReportedAfter: seconds(after.at - before.at),
-      apiServerMillisecondsEach: each('cpu'),
-      etcdMillisecondsEach: each('etcd'),
+      allReportedAfter: seconds(reported.at - began.at),
+      millisecondsForEachAgent: {
+        apiServer: {
+          idleMinute: Number(((60_000 * share.cpu) / count).toFixed(1)),
+          event: each('cpu', began, received),
+          report: each('cpu', received, reported),
+        },
+        etcd: { event: each('etcd', began, received), report: each('etcd', received, reported) },
+      },
+      // The first list too many is in the reports' time.
+      lists,
+      millisecondsOfTheLastList: listed.cpu - reported.cpu,
       refused: agents.state.refused,
     }),
   )
@@ -215,8 +287,17 @@ await t.test('a server that is away for 30 s has all agents back, and no report 
   // A change would be reported within this time.
   await sleep(35_000)
   const changed = [...(await written())].filter(([name, version]) => before.get(name) !== version).length
-  const { requests, refused } = agents.state
-  t.comment(JSON.stringify({ load: load(), backAfter: seconds(confirmed), requests, refused, reportsWritten: changed }))
+  const { requests, unanswered, refused } = agents.state
+  t.comment(
+    JSON.stringify({
+      load: load(),
+      backAfter: seconds(confirmed),
+      ...{ requests, unanswered, refused },
+      // The server has started anew, and counts from there.
+      refusedBy: await refusals(),
+      reportsWritten: changed,
+    }),
+  )
   t.equal(changed, 0)
 })
 

@@ -1,5 +1,5 @@
 /** One node: a disk for its directories, and an agent with an account that may read its objects, by name. */
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Agent } from './agent.js'
 import { type Owner, workingDirectory } from './guard.js'
@@ -75,7 +75,8 @@ export class Node {
     const agent = new Agent(configuration, port, join(root, 'agent.log'), environment, options.prefix)
     t.teardown(async () => {
       await agent.kill()
-      if (!t.passing()) t.comment(readFileSync(agent.logFile, 'utf8').split('\n').slice(-40).join('\n'))
+      if (!t.passing() && existsSync(agent.logFile))
+        t.comment(readFileSync(agent.logFile, 'utf8').split('\n').slice(-40).join('\n'))
     })
     return new Node(root, agent, write)
   }
