@@ -1,4 +1,5 @@
 import type { Pausable } from '../../deadline.js'
+import { Places } from '../../places.js'
 
 /**
  * How many reads may grow large at a time: lines of watches, and bodies of other answers. Watches that start together bring their objects
@@ -13,15 +14,14 @@ export interface ReadPlace {
 }
 
 export class LargeReads {
-  #free: number
-  readonly #waiting = new Set<() => void>()
+  readonly #places: Places
 
   /** @param threshold bytes: a smaller read takes no place */
   constructor(
     places: number,
     private readonly threshold: number,
   ) {
-    this.#free = places
+    this.#places = new Places(places)
   }
 
   /**
@@ -33,42 +33,13 @@ export class LargeReads {
     return {
       grown: async (size) => {
         if (held || size < this.threshold) return
-        await this.#enter(signal, patience)
+        await this.#places.enter(signal, patience)
         held = true
       },
       leave: () => {
-        if (held) this.#leave()
+        if (held) this.#places.leave()
         held = false
       },
     }
-  }
-
-  async #enter(signal: AbortSignal, patience: Pausable | undefined): Promise<void> {
-    signal.throwIfAborted()
-    if (this.#free > 0) {
-      this.#free -= 1
-      return
-    }
-    patience?.pause()
-    await new Promise<void>((resolve, reject) => {
-      const grant = () => {
-        patience?.resume()
-        this.#waiting.delete(grant)
-        signal.removeEventListener('abort', abandon)
-        resolve()
-      }
-      const abandon = () => {
-        this.#waiting.delete(grant)
-        reject(signal.reason as Error)
-      }
-      this.#waiting.add(grant)
-      signal.addEventListener('abort', abandon, { once: true })
-    })
-  }
-
-  #leave(): void {
-    const [next] = this.#waiting
-    if (next === undefined) this.#free += 1
-    else next()
   }
 }

@@ -13,6 +13,7 @@ import { wasCut } from '../../kubernetes/connection/connection-error.js'
 import { brokenRequest, refusedRequest, ApiError } from '../../kubernetes/reads/api-error.js'
 import type { Recovery } from './recovery.js'
 import { describeTarget } from '../../kubernetes/reads/requests.js'
+import type { Places } from '../../places.js'
 import type { StreamingLists } from './streaming-lists.js'
 import type { WatchTiming } from './timing.js'
 import { InitialEventsLate, readEvents, WatchSession } from './watch-session.js'
@@ -27,6 +28,11 @@ export interface WatchContext {
   readonly timing: WatchTiming
   readonly recovery: Recovery
   readonly streamingLists: StreamingLists
+  /**
+   * For watches that begin. A node's watches begin together, and so do those of all nodes when the API server is back: its queue for one
+   * service account is bounded, and refuses with 429 what is more.
+   */
+  readonly openings: Places
 }
 
 interface FailureRule {
@@ -113,7 +119,7 @@ export class Reflector {
     if (streams && !this.#listFirst && streamingLists.worthTrying(path)) return this.#watch(undefined)
     this.#listFirst = false
     const attempt = this.#newAttempt()
-    const resourceVersion = await this.subject.list(() => this.#request(attempt))
+    const resourceVersion = await this.#opening(attempt, () => this.subject.list(() => this.#request(attempt)))
     this.#heardAt = performance.now()
     this.#answered()
     if (resourceVersion === undefined)
@@ -129,7 +135,9 @@ export class Reflector {
     const seconds = Math.round(shortest + random() * (longest - shortest))
     const attempt = this.#newAttempt()
     const query = this.subject.query(from, seconds)
-    const stream = await client.stream(path, query, { attempt, timeout: timing.requestTimeout, accept })
+    const stream = await this.#opening(attempt, () =>
+      client.stream(path, query, { attempt, timeout: timing.requestTimeout, accept }),
+    )
     const refused = stream.foreign === undefined && (stream.status === 400 || stream.status === 422)
     if (from === undefined && refused) {
       streamingLists.refused(path, stream.status)
@@ -182,6 +190,17 @@ export class Reflector {
     return session.position
   }
 
+  /** Holds a place until the server has answered. */
+  async #opening<Answer>({ signal }: AbortController, ask: () => Promise<Answer>): Promise<Answer> {
+    const { openings } = this.context
+    await openings.enter(signal)
+    try {
+      return await ask()
+    } finally {
+      openings.leave()
+    }
+  }
+
   async #recover(failure: ApiError): Promise<void> {
     const { context } = this
     const { timing, recovery, random } = context
@@ -192,9 +211,8 @@ export class Reflector {
     const { retryAfter } = failure.details
     let delay = this.#backoff.next(failure.reason)
     if (first && rule.firstAtOnce) delay = 0
-    if (retryAfter !== undefined) {
-      delay = Math.max(delay, Math.min(retryAfter, timing.longestRetryAfter) * (1 + 0.1 * random()))
-    }
+    // The server names the same second to all that it refuses: each comes back at a random time behind it, later after each refusal.
+    if (retryAfter !== undefined) delay = Math.min(retryAfter, timing.longestRetryAfter) + 2 * random() * delay
     const { signal } = this.#newAttempt()
     if (rule.until === 'credentials') await this.#awaitCredentials(delay, signal)
     else if (rule.until === 'backoff' || retryAfter !== undefined) await recovery.wait(delay, signal)

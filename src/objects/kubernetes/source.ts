@@ -7,6 +7,7 @@
  * certain; known states stay while the server is away; a denied or broken object does not hold up others.
  */
 import { objectName } from '../../object-name.js'
+import { Places } from '../../places.js'
 import type { SourceConfiguration } from '../../config/source.js'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
@@ -52,6 +53,9 @@ export interface KubernetesSourceOptions {
   readonly watch?: WatchScope
 }
 
+/** Watches that begin at a time. */
+const openings = 4
+
 /** Bytes of content that stay in memory between two publications. */
 const contentBudget = 16 * 1024 * 1024
 
@@ -78,6 +82,7 @@ export class KubernetesSource implements ObservableSource {
       timing,
       recovery: new Recovery(timing, random),
       streamingLists: new StreamingLists(options.log ?? silent, timing.streamingRetry),
+      openings: new Places(openings),
     }
   }
 

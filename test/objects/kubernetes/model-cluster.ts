@@ -199,7 +199,11 @@ export class ModelCluster {
     const verb = query.has('watch') ? 'watch' : selector === null ? 'get' : 'list'
     const request = { verb, name, path: pathname, query, at: performance.now() } as const
     this.requests.push(request)
-    if (this.intercept(request, reply)) return
+    if (!this.intercept(request, reply)) this.answer(request, reply)
+  }
+
+  /** As the cluster does by itself, unless `intercept` has answered. */
+  answer({ verb, name, query }: ModelRequest, reply: Reply): void {
     if (verb === 'watch') {
       this.#watch(name, query, reply)
       return

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { contentOf, reference } from '../recorder.js'
+import { objectName } from '../../../src/object-name.js'
 import { refuse } from '../../kubernetes/connection/api-server.js'
+import { until } from '../../until.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
@@ -39,26 +41,53 @@ void t.test('a 410 event leads to a new list', async (t) => {
 })
 
 void t.test(
-  'a 429 delays the next request until its Retry-After, and the object stays unknown meanwhile',
+  'a 429 delays the next request until its Retry-After, each watch by another time, and the objects stay unknown meanwhile',
   async (t) => {
-    let refused = 0
-    const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
-      c.put('serving-cert', 'one')
-      c.intercept = (_, reply) => {
-        refused += 1
-        return refused === 1 && refuse(reply, 429, 'too many requests', { 'retry-after': '1' })
+    const all = Array.from({ length: 10 }, (_, index) => reference(`object-${index}`))
+    const refused = new Set<string>()
+    const { cluster, recorder, source } = await startWatching(t, { firstDelay: 400, longestDelay: 400 }, (c) => {
+      for (const { name } of all) c.put(name, 'one')
+      c.intercept = ({ name }, reply) => {
+        if (refused.has(name)) return false
+        refused.add(name)
+        return refuse(reply, 429, 'too many requests', { 'retry-after': '1' })
       }
     })
-    source.follow([{ reference: cert }])
-    const { observation } = await recorder.untilState(cert, 'unknown')
-    t.match(observation, { reason: 'SourceUnavailable', message: /HTTP 429 \(too many requests\)/ })
-    await recorder.untilState(cert, 'present', 'one')
-    const [first, second] = cluster.requests.map(({ at }) => at)
+    source.follow(all.map((reference) => ({ reference })))
+    for (const reference of all) {
+      await recorder.untilState(reference, 'present', 'one')
+      const unknown = recorder.reported.find(({ object }) => object === objectName(reference))
+      t.match(unknown?.observation, { reason: 'SourceUnavailable', message: /HTTP 429 \(too many requests\)/ })
+    }
+    const waits = all.map(({ name }) => {
+      const [first, second] = cluster.requests.filter((request) => request.name === name).map(({ at }) => at)
+      return (second ?? 0) - (first ?? 0)
+    })
     // A timer of Node may be a millisecond early.
-    t.ok((second ?? 0) - (first ?? 0) >= 999, 'the server said one second')
-    t.strictSame(recorder.restarts, ['throttled'])
+    t.ok(Math.min(...waits) >= 999, 'the server said one second')
+    t.ok(Math.max(...waits) - Math.min(...waits) >= 150, `${waits.map(Math.round).join(', ')} ms`)
+    t.strictSame([...new Set(recorder.restarts)], ['throttled'])
   },
 )
+
+void t.test('four watches begin at a time, also where the server is slow, and each gets its turn', async (t) => {
+  const all = Array.from({ length: 10 }, (_, index) => reference(`object-${index}`))
+  const held: (() => void)[] = []
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
+    for (const { name } of all) c.put(name, 'one')
+    c.intercept = (request, reply) => {
+      held.push(() => c.answer(request, reply))
+      return true
+    }
+  })
+  source.follow(all.map((reference) => ({ reference })))
+  for (let answered = 0; answered < all.length; answered++) {
+    await until('as many as may ask', () => held.length >= Math.min(4, all.length - answered))
+    t.equal(cluster.requests.length, Math.min(answered + 4, all.length))
+    held.shift()?.()
+  }
+  await recorder.until('all present', () => all.every((one) => contentOf(source.latest(one)) === 'one'))
+})
 
 void t.test('a failing server leaves unknown objects unknown, and known ones known', async (t) => {
   let failing = true
