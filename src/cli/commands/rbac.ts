@@ -37,6 +37,7 @@ interface RbacOptions extends Bound {
   readonly config?: string
   readonly namespace?: string
   readonly name?: string
+  readonly report?: true
   readonly output: 'yaml' | 'json'
 }
 
@@ -66,6 +67,7 @@ node, too. It asks no API server.
       .addOption(
         new Option('-n, --namespace <name>', 'namespace for objects named without one').env('HOLDFAST_NAMESPACE'),
       )
+      .option('--report', 'with the rights of report: true, before the configuration has it')
       .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
       .addOptions(logOptions())
       // Flags behind "install" are the subcommand's, also where both have a flag of that name.
@@ -105,7 +107,8 @@ async function runRbac(io: Io, given: RbacOptions): Promise<void> {
   const configuration = await loadForRights(options, account.namespace, io.stdin)
   // In "default" the Roles of all service accounts stand beside each other.
   const name = options.name ?? group?.name ?? `${account.namespace}:${account.name}`
-  const roles = rolesOf(permissionsOf(configuration), subjects, name)
+  const report = options.report ?? configuration.report
+  const roles = rolesOf(permissionsOf({ ...configuration, report }), subjects, name)
   const objects = roles.length === 0 || group === undefined ? roles : [group.account, ...roles]
   await printObjects(io, options.output, objects, headline(configuration))
 }

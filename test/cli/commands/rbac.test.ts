@@ -1,5 +1,5 @@
 /** `holdfast rbac --config FILE`: the Roles and bindings that it prints. test/e2e/events.test.ts applies them. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
@@ -143,6 +143,18 @@ await t.test("rbac names all objects of a selector's kind, and who may add files
     code: 2,
     stderr: /configMaps: a selector needs .*: set source.kubernetes.watch/,
   })
+})
+
+await t.test('rbac --report prints what it prints for report: true, before the configuration has that', async (t) => {
+  const document = JSON.parse(readFileSync(good, 'utf8')) as object
+  const file = join(root, 'reporting.yaml')
+  writeFileSync(file, JSON.stringify({ ...document, report: true }))
+  const reporting = await items('--config', file)
+  t.ok(reporting.some(({ rules = [] }) => rules.some(({ resources }) => resources.includes('nodepublications/status'))))
+  t.strictSame(await items('--config', good, '--report'), reporting)
+  t.strictSame(await items('--config', file, '--report'), reporting)
+  t.notSame(await items('--config', good), reporting)
+  t.match(await rbac('--config', files, '--report'), { code: 0, stdout: /needs no rights/ })
 })
 
 await t.test('rbac binds each Role to the service account', async (t) => {
