@@ -95,8 +95,8 @@ export const syncs: readonly Mutation[] = [
     'no fsync of what is added to a file of its own': drop('OwnFile.append', 'fsyncAll'),
   }),
   ...caught([model('hold', 'power cut')], {
-    'no fsync of a record that holds or releases': without('writeRecord', 'fsyncAll 1/2', 1, 0),
-    'no fsync of the name of a record that holds or releases': without('writeRecord', 'fsyncAll 1/2', 1, 1),
+    'no fsync of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 0),
+    'no fsync of the name of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 1),
   }),
   ...caught([model('release', 'power cut')], {
     'what a killed release wrote is taken for durable': drop('rewriteRecord', 'syncRecord'),

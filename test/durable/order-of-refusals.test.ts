@@ -63,6 +63,23 @@ await t.test(
   },
 )
 
+await t.test("publish names the pin before another program's files", async (t) => {
+  const disk = new ModelDisk()
+  const killed = new ModelProcess(disk)
+  let isDead = false
+  killed.before = (call) => {
+    isDead ||= call === 'rename'
+    if (isDead) throw new Killed()
+  }
+  await run(killed, '1', { pin })
+  makeEntry(disk, target, 'directory', 0o755, '')
+  makeEntry(disk, `${target}/theirs`, 'file', 0o644, 'precious')
+  const attempt = (options: PublicationOptions) =>
+    run(new ModelProcess(disk), '2', { foreign: 'same-names', supersedes: () => false, ...options })
+  t.equal(await attempt({}), 'RolledBack')
+  t.equal(await attempt({ release: true }), 'TargetForeign')
+})
+
 await t.test('publish reports unreadable content before an unfit place', async (t) => {
   const process = new ModelProcess(new ModelDisk())
   let looks = 0

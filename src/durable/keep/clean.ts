@@ -131,14 +131,15 @@ export async function removeSuperseded(
   { leftovers, retired }: Staying,
   kept: readonly Generation[],
 ): Promise<void> {
+  await reportAttributes(seen.area, seen.found, false)
   const { area, found, generations } = seen
-  const { current, known } = found
-  const dropped = generations.filter((one) => !kept.includes(one)).map(({ name }) => name)
-  await reportAttributes(area, found, false)
   // Those of a known target were looked at before it was published.
-  if (!known) await removeUnused(area, retired)
-  const record = current ? [area.names.record(current.sequence)] : []
-  await removeLater(seen, [...leftovers, ...dropped, ...record])
+  if (!found.known) await removeUnused(area, retired)
+  await removeLater(seen, [
+    ...leftovers,
+    ...generations.filter((one) => !kept.includes(one)).map(({ name }) => name),
+    ...(found.current ? [area.names.record(found.current.sequence)] : []),
+  ])
 }
 
 async function removeLater({ area, over }: Survey, names: readonly string[]): Promise<void> {

@@ -120,7 +120,7 @@ async function earlier(
     options.confirmFiles?.(content.files)
     const confirm: Request['confirm'] = (now, generations) => {
       refuseMovedOn(target, newest, generation, now.newest, generations)
-      if (options.force !== true) refuseOtherObjects(target, generation, now.record ?? newest)
+      if (options.force !== true) refuseOtherObjects(target, generation, now.record)
     }
     const request = { ...requestFromPast(target, record, generation, content, options), confirm }
     if (request.attributes !== 'keep') refuseMixed(target, generation, content.entries)
@@ -161,10 +161,10 @@ function chosen(
 }
 
 /** Refuses content whose object was replaced: a later publication shows another object of its name. */
-function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: Confirmed): void {
+function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: Confirmed | undefined): void {
   for (const object of objects) {
     const { kind, namespace, name, uid } = object
-    const now = record.objects.find((one) => one.kind === kind && one.namespace === namespace && one.name === name)
+    const now = record?.objects.find((one) => one.kind === kind && one.namespace === namespace && one.name === name)
     if (now === undefined || now.uid === uid) continue
     const message = `the content ${sequence} of ${target} was made from another ${objectName(object)}, which was deleted since`
     throw unfit(message, {

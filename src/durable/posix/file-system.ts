@@ -215,9 +215,9 @@ export class NodeFileSystem implements FileSystem {
     return namedEach(descriptors, outcomes)
   }
 
-  async rename(...[fromParent, from, toParent, to, mode]: Parameters<FileSystem['rename']>): Promise<void> {
-    await atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mode))
-    forgetMounts()
+  rename(...[fromParent, from, toParent, to, mode]: Parameters<FileSystem['rename']>): Promise<void> {
+    const renamed = native.rename(fromParent, from, toParent, to, mode)
+    return atPath(() => pathOf(toParent, to), renamed).finally(forgetMounts)
   }
 
   removeFile(parent: Descriptor, name: string): Promise<void> {

@@ -107,10 +107,14 @@ export class DirectoryPublication extends TargetPublication {
       return await this.scope.keep(openTarget(this.fs, this.path, this.directory, this.name, device))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
-      const found = await this.fs.look(this.directory, this.name)
-      if (found) refuseOtherThanDirectory(this.path, found)
-      throw error
+      return this.#refuseUnopened(error)
     }
+  }
+
+  async #refuseUnopened(error: unknown): Promise<never> {
+    const found = await this.fs.look(this.directory, this.name)
+    if (found) refuseOtherThanDirectory(this.path, found)
+    throw error
   }
 
   /** A target whose consumers go through `..data` would lose them with an exchange. */

@@ -25,7 +25,7 @@ export async function writeRecord(
   renamed: () => DurableWriteError,
   also: readonly Descriptor[] = [],
 ): Promise<void> {
-  const { scope, names, path } = site
+  const { scope, path } = site
   const { fs } = scope
   const { directory } = site.parent
   let written = false
@@ -35,8 +35,7 @@ export async function writeRecord(
     written = true
     await fs.write(file, content)
     await setMetadata(fs, file, { target: name, mode: 0o600 })
-    await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])
-    await probeJournal(fs, directory, names)
+    await syncInPlace(site, file, also)
     synced = true
     if (!(await site.isInPlace(found))) throw renamed()
   } catch (error) {
@@ -50,6 +49,14 @@ export async function writeRecord(
   }
 }
 
+/** Syncs a record, its directory and all above it, and fails where the file system has shut down. */
+async function syncInPlace(site: Site, file: Descriptor, also: readonly Descriptor[] = []): Promise<void> {
+  const { fs } = site.scope
+  const { directory } = site.parent
+  await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])
+  await probeJournal(fs, directory, site.names)
+}
+
 /** The writer may have died before the fsync, so sync the record before believing it. */
 export async function syncRecord(
   site: Site,
@@ -57,11 +64,9 @@ export async function syncRecord(
   name: string,
   renamed: () => DurableWriteError,
 ): Promise<void> {
-  const { scope, names } = site
-  const { directory } = site.parent
-  const file = await scope.keep(scope.fs.openFile(directory, name))
-  await fsyncAll(scope.fs, [file, directory, ...(await site.ancestors())])
-  await probeJournal(scope.fs, directory, names)
+  const { scope, parent } = site
+  const file = await scope.keep(scope.fs.openFile(parent.directory, name))
+  await syncInPlace(site, file)
   if (!(await site.isInPlace(found))) throw renamed()
 }
 

@@ -186,6 +186,31 @@ await t.test(
   },
 )
 
+await t.test(
+  'a connection with more than five requests under way is ended, and one with five has its answers',
+  async (t) => {
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => (open = resolve))
+    const port = await serve(t, {
+      metrics: async () => {
+        await gate
+        return { type: 'text/plain', text: 'metrics' }
+      },
+    })
+    const ask = async (times: number) => {
+      const talking = await talk(t, port)
+      talking.socket.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(times))
+      return talking
+    }
+    const five = await ask(5)
+    const { socket, received } = await ask(6)
+    await once(socket, 'close')
+    t.equal(received(), '')
+    open()
+    await until('five are answered', () => five.received().split('HTTP/1.1 200').length === 6)
+  },
+)
+
 await t.test('scrapers that come together share one computation of the metrics a second', async (t) => {
   const at: number[] = []
   const port = await serve(t, {

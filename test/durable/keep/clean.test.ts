@@ -121,6 +121,8 @@ await t.test(
     t.equal(await staysUntilThen('4', true), false)
     t.equal(await staysUntilThen('5', false), true, 'what is there may not be durable')
     t.notOk(existsSync(join(root, left)), 'now it is')
+    writeFileSync(join(root, names.record(99)), 'damaged', { mode: 0o600 })
+    t.equal(await staysUntilThen('6', false), false, 'one intact record says which copies are named')
   },
 )
 

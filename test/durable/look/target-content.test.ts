@@ -7,7 +7,7 @@ import { namesFor } from '../../../src/durable/path/names.js'
 import { readContent } from '../../../src/durable/look/target-content.js'
 import { codeOf } from '../../../src/errors.js'
 import { forever, objectOf, scene } from '../history-scene.js'
-import { failure, intercepted } from '../intercepted.js'
+import { failure, intercepted, Killed } from '../intercepted.js'
 
 const names = namesFor('certs')
 const codeOr = <T>(work: Promise<T>): Promise<unknown> =>
@@ -95,6 +95,23 @@ await t.test('readContent answers the published content with its record, and the
     ['tls.crt', false],
   ])
 })
+
+await t.test(
+  'readContent names the record of what is there, and not that of a publication that came to nothing',
+  async (t) => {
+    const { target, fs, replace, replaceBy } = scene(t)
+    await replace('1')
+    let isDead = false
+    const { fs: killed } = intercepted((call) => {
+      isDead ||= call === 'rename'
+      if (isDead) throw new Killed()
+    }, fs)
+    await t.rejects(replaceBy(killed, '2'))
+    const { sequence, entries } = await readContent(fs, target)
+    t.equal(sequence, 1)
+    t.ok(entries.every(({ asRecorded }) => asRecorded))
+  },
+)
 
 await t.test('readContent of the form symlink names the parts that its readers no longer reach', async (t) => {
   const { target, fs, replace } = scene(t, 'symlink')

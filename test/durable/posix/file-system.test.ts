@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, constants, existsSync, openSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -8,6 +8,7 @@ import { modeOf, scratch } from '../scratch.js'
 import { replaceCall } from '../system-calls.js'
 
 const fs = new NodeFileSystem()
+const isRoot = process.geteuid?.() === 0
 
 function opened(t: Test, path: string, flags: number): number {
   const descriptor = openSync(path, flags)
@@ -178,4 +179,15 @@ await t.test('staged files: a quarter of the descriptors that there may be, 256 
     t.equal(stdout, `${bound}`, `${limit} descriptors ${stderr}`)
   }
   t.end()
+})
+
+await t.test('openLock opens the lock of a read-only mount', { skip: !isRoot && 'needs root' }, async (t) => {
+  const directory = scratch(t)
+  writeFileSync(join(directory, 'lock'), '')
+  execFileSync('mount', ['--bind', directory, directory])
+  t.teardown(() => execFileSync('umount', [directory]))
+  execFileSync('mount', ['-o', 'remount,bind,ro', directory])
+  const lock = await fs.openLock(openDirectory(t, directory), 'lock')
+  t.ok(fs.tryLock(lock))
+  await fs.close(lock)
 })

@@ -60,11 +60,12 @@ const calls: Readonly<Record<string, (target: string) => Promise<unknown>>> = {
 }
 
 /** Two targets, one in the other, as 0.2.0 let them be published: the outer one's record is put away meanwhile. */
-async function nested(parent: string) {
+async function nested(parent: string, held?: typeof hold) {
   const [outer, inner] = [join(parent, 'outer'), join(parent, 'outer/sub/inner')]
   const history = { keep: 2, maxAge: null }
   await replaceDirectory(outer, { files: { 'sub/x': '0' }, history })
   await replaceDirectory(outer, { files: { ...files, 'sub/x': '1' }, history })
+  await setHold(real, outer, held, {})
   const record = join(
     parent,
     readdirSync(parent).find((name) => namesFor('outer').sequenceOf(name) !== undefined) ?? '',
@@ -93,6 +94,11 @@ for (const [name, call] of Object.entries(calls)) {
     t.match((await readRecord(inner))?.hold, hold)
   })
 }
+
+await t.test('a removal names the target below before the hold', async (t) => {
+  const { outer, inner } = await nested(scratch(t), hold)
+  t.match(await refusal(removePublished(outer)), inner)
+})
 
 await t.test('no call publishes in a target, held or not, by any path', async (t) => {
   const parent = scratch(t)

@@ -52,6 +52,14 @@ await t.test('a mark counts for its revision in its boot, and for nothing else',
   t.same(warnings, [])
 })
 
+await t.test('a mark tells the inode of the live manifest by its number and its birth', async (t) => {
+  const { node, start, file } = watched(t)
+  node.makeManifest('live')
+  await start().elapsed()
+  const { ino, birthtimeNs } = statSync(join(node.manifests, 'web-pod.yaml'), { bigint: true })
+  t.match(JSON.parse(readFileSync(file(), 'utf8')), { live: `${ino}:${birthtimeNs}` })
+})
+
 await t.test('elapsed answers the milliseconds since the mark', async (t) => {
   const { start, file } = watched(t)
   await start().elapsed()
