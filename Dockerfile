@@ -6,7 +6,11 @@
 # What runs, runs on the builder's own platform, whatever the image is for. A registry that needs settings of its own:
 # `--secret id=npmrc,src=$HOME/.npmrc`; they are not part of the image.
 
-FROM --platform=$BUILDPLATFORM docker.io/library/node:24.21.0-bookworm-slim AS build
+# A release names the base by its digest, too (--build-arg BASE_DIGEST=sha256:…): whatever the tag leads to later, it was built on these bytes.
+ARG BASE=docker.io/library/node:24.21.0-bookworm-slim
+ARG BASE_DIGEST=
+
+FROM --platform=$BUILDPLATFORM ${BASE}${BASE_DIGEST:+@}${BASE_DIGEST} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --ignore-scripts --no-audit --no-fund
@@ -21,7 +25,7 @@ RUN scripts/bundle.sh /out/opt/holdfast /target/node_modules && \
     sed -i '1s|.*|#!/usr/local/bin/node|' /out/opt/holdfast/bin/holdfast.js
 
 # Debian and Node, of the platform that the image is for.
-FROM docker.io/library/node:24.21.0-bookworm-slim AS debian
+FROM ${BASE}${BASE_DIGEST:+@}${BASE_DIGEST} AS debian
 
 FROM build AS libraries
 RUN --mount=type=bind,from=debian,target=/debian scripts/image/libraries.sh /debian /small
@@ -32,13 +36,16 @@ COPY --from=build /out/ /
 ARG VERSION=0.2.0
 ARG REVISION=
 ARG SOURCE=
+ARG BASE
+ARG BASE_DIGEST
 LABEL org.opencontainers.image.title="holdfast" \
       org.opencontainers.image.description="Keeps certificates, keys, configuration and static-pod manifests on a Kubernetes node intact and durable through power cuts" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.source="$SOURCE" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.base.name="docker.io/library/node:24.21.0-bookworm-slim"
+      org.opencontainers.image.base.name="$BASE" \
+      org.opencontainers.image.base.digest="$BASE_DIGEST"
 # Root, because it writes files of mode 0600 that root must own into the host's directories. It needs no capability for that:
 # deploy/ drops all of them.
 USER 0:0

@@ -6,7 +6,8 @@
 #                                   and `write`, and one for each other part that a command or a thread loads when it runs
 #   node_modules/koffi, @koromix/*  koffi, whose binary cannot be bundled: those of MODULES (default: this project's
 #                                   node_modules), of the one platform that is installed there, for glibc
-#   licenses/                       of everything that is in it
+#   licenses/                       of everything that is in it, and holdfast.cdx.json, which names it (CycloneDX)
+#   seccomp/                        the profile of deploy/seccomp
 #
 # The sources are what is bundled: nothing has to be built before.
 set -eu
@@ -26,8 +27,9 @@ mkdir "$out/bin"
 cp bin/holdfast.js bin/prepare.js bin/package.json "$out/bin/"
 chmod 755 "$out/bin/holdfast.js"
 cp package.json "$out/"
+cp -R deploy/seccomp "$out/"
 
-node scripts/program.mjs "$out"
+node scripts/program.mjs "$out" "$modules"
 
 mkdir -p "$out/node_modules/koffi/src/koffi"
 for file in package.json index.cjs src/koffi/index.cjs src/koffi/src/static.cjs; do

@@ -35,8 +35,8 @@ const given = [
   'bin/prepare.js',
   'bin/package.json',
 ]
-const recipes = ['compile.mjs', 'program.mjs', 'common-js.mjs', 'program/koffi.cjs', 'tap-module.mjs'].map((name) =>
-  join('scripts', name),
+const recipes = ['compile.mjs', 'program.mjs', 'common-js.mjs', 'sbom.mjs', 'program/koffi.cjs', 'tap-module.mjs'].map(
+  (name) => join('scripts', name),
 )
 const recipe = JSON.stringify([options, ...[...given, ...recipes].map(stamp)])
 

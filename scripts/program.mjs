@@ -2,12 +2,14 @@
  * The program as few files: the modules of every command in one, the further ones of `replace` and `write` in another, each other part in a
  * separate one; and on request the library. koffi stays outside, since its binary cannot be bundled.
  *
- * `node scripts/program.mjs DIRECTORY` puts the program into DIRECTORY/dist, and the licences of its parts into DIRECTORY/licenses.
+ * `node scripts/program.mjs DIRECTORY MODULES` puts the program into DIRECTORY/dist, and into DIRECTORY/licenses the licences of its parts and
+ * what they are (sbom.mjs), with the koffi of MODULES.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import { commonJs } from './common-js.mjs'
+import { packagesIn, writeSbom } from './sbom.mjs'
 
 export const project = join(import.meta.dirname, '..')
 
@@ -51,6 +53,7 @@ export const withoutPrograms = {
 
 /**
  * @param {{ dist: string, licenses: string, library: boolean }} to `library`: with the library, and its source map.
+ * @returns esbuild's metafiles: what went into it
  */
 export async function bundleProgram({ dist, licenses, library }) {
   const settings = {
@@ -117,6 +120,7 @@ export async function bundleProgram({ dist, licenses, library }) {
     metafiles.push(metafile)
   }
   keepLicences(metafiles, licenses)
+  return metafiles
 }
 
 /** koffi by its binary (program/koffi.cjs). */
@@ -133,18 +137,19 @@ const koffiByItsBinary = {
 export function keepLicences(metafiles, directory) {
   mkdirSync(directory, { recursive: true })
   copyFileSync(join(project, 'LICENSE'), join(directory, 'holdfast'))
-  const inputs = metafiles.flatMap(({ inputs }) => Object.keys(inputs))
-  const packages = inputs.map((path) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1])
-  for (const name of new Set(packages.filter((found) => found !== undefined))) {
-    const from = join(project, 'node_modules', name)
+  for (const place of packagesIn(metafiles)) {
+    const [from, name] = [join(project, place), place.replace('node_modules/', '')]
     const licence = readdirSync(from).find((file) => /^licen[cs]e/i.test(file))
-    if (licence === undefined) throw new Error(`no licence found in node_modules/${name}`)
+    if (licence === undefined) throw new Error(`no licence found in ${place}`)
     copyFileSync(join(from, licence), join(directory, name.replaceAll('/', '_')))
   }
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const [, , directory] = process.argv
-  if (directory === undefined) throw new Error('usage: node scripts/program.mjs DIRECTORY')
-  await bundleProgram({ dist: join(directory, 'dist'), licenses: join(directory, 'licenses'), library: false })
+  const [, , directory, modules] = process.argv
+  if (modules === undefined) throw new Error('usage: node scripts/program.mjs DIRECTORY MODULES')
+  const licenses = join(directory, 'licenses')
+  const metafiles = await bundleProgram({ dist: join(directory, 'dist'), licenses, library: false })
+  const binaries = readdirSync(join(modules, '@koromix')).filter((name) => name.startsWith('koffi-linux-'))
+  writeSbom(metafiles, licenses, { beside: ['koffi', ...binaries.map((name) => `@koromix/${name}`)] })
 }

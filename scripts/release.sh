@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the files of a release, without a network: `scripts/release.sh DIRECTORY [PART...]`, after `npm ci`. The image is the Dockerfile's.
 #
-#   package      holdfast-VERSION.tgz, for npm
+#   package      holdfast-VERSION.tgz, for npm, and holdfast.cdx.json, what it is made of (CycloneDX)
 #   chart        holdfast-chart-VERSION.tgz, for helm; HELM names the program (default: helm)
 #   executable   holdfast-VERSION-linux-ARCH.tar.gz, with its licences, for this machine's architecture
 #
@@ -25,6 +25,7 @@ names deploy/helm/holdfast/Chart.yaml "^version: $version\$"
 names deploy/helm/holdfast/Chart.yaml "^appVersion: $version\$"
 names Dockerfile "^ARG VERSION=$version\$"
 names deploy/base/daemonset.yaml "image: holdfast:$version\$"
+names deploy/components/seccomp/kustomization.yaml "image: holdfast:$version\$"
 names deploy/static-pod/holdfast-pod.yaml "image: .*holdfast:$version\$"
 if [ -n "${TAG:-}" ]; then
   [ "$TAG" = "v$version" ] || refuse "the tag is $TAG, and package.json has $version"
@@ -33,7 +34,10 @@ fi
 
 for part in "$@"; do
   case $part in
-    package) npm pack --silent --pack-destination "$out" >/dev/null ;;
+    package)
+      npm pack --silent --pack-destination "$out" >/dev/null
+      cp dist/licenses/holdfast.cdx.json "$out/"
+      ;;
     chart)
       work=$(mktemp -d)
       "${HELM:-helm}" package deploy/helm/holdfast --destination "$work" >/dev/null

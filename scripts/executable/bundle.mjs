@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { common, keepLicences, project, withoutPrograms } from '../program.mjs'
+import { writeSbom } from '../sbom.mjs'
 
 const [, , out] = process.argv
 if (out === undefined) throw new Error('usage: node scripts/executable/bundle.mjs DIRECTORY')
@@ -65,10 +66,9 @@ const bundles = await Promise.all([
   }),
 ])
 copyFileSync(koffi, join(out, 'koffi.node'))
-keepLicences(
-  bundles.map(({ metafile }) => metafile),
-  join(out, 'licenses'),
-)
+const metafiles = bundles.map(({ metafile }) => metafile)
+keepLicences(metafiles, join(out, 'licenses'))
+writeSbom(metafiles, join(out, 'licenses'), { beside: [`@koromix/${platform}`], node: process.versions.node })
 // Node 20 has no such option; a Node that does not know `execArgv` here passes it over. bin/prepare.js does without both.
 const noInspector = '--disable-sigusr1'
 const execArgv = process.allowedNodeEnvironmentFlags.has(noInspector) ? [noInspector] : []

@@ -12,11 +12,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { scratch } from '../durable/scratch.js'
 import { project } from '../project.js'
+import { faultOf, type Sbom } from './cyclonedx.js'
 
 const dockerfile = readFileSync(join(project, 'Dockerfile'), 'utf8')
 const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {
@@ -24,20 +25,27 @@ const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
   description: string
 }
 
+/** The base with its digest, where there is one. */
+const pinned = '${BASE}${BASE_DIGEST:+@}${BASE_DIGEST}'
+
 await t.test(
   'the Dockerfile names one base, pinned, as the local build can make it, and the image is made from scratch',
   (t) => {
     const stages = [...dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(([, name = '']) => name)
-    const bases = stages.filter((name) => name.includes('/'))
-    t.equal(bases.length, 2)
-    t.equal(bases[0], bases[1])
-    t.equal(stages.at(-1), 'scratch')
+    t.same(stages, [pinned, pinned, 'build', 'scratch'])
+    const [, base = ''] = /^ARG BASE=(\S+)$/m.exec(dockerfile) ?? []
+    t.match(dockerfile, /^ARG BASE_DIGEST=$/m, 'which a release gives')
     const script = readFileSync(join(project, 'test/node/image/build.sh'), 'utf8')
     const [, pattern = ''] = /^form='(.*)'$/m.exec(script) ?? []
-    t.match(bases[1], new RegExp(pattern))
-    t.match(bases[1], /:24\.\d+\.\d+-/)
-    t.match(dockerfile, `org.opencontainers.image.base.name="${bases[1]}"`)
-    for (const label of ['version="$VERSION"', 'revision="$REVISION"', 'source="$SOURCE"'])
+    t.match(base, new RegExp(pattern))
+    t.match(base, /:24\.\d+\.\d+-/)
+    for (const label of [
+      'base.name="$BASE"',
+      'base.digest="$BASE_DIGEST"',
+      'version="$VERSION"',
+      'revision="$REVISION"',
+      'source="$SOURCE"',
+    ])
       t.match(dockerfile, `org.opencontainers.image.${label}`)
     t.end()
   },
@@ -107,6 +115,26 @@ await t.test('the bundle is the program', (t) => {
     for (const name of ['holdfast', 'koffi', 'commander', 'pino', 'yaml']) {
       t.ok(files.includes(`licenses/${name}`), `the licence of ${name}`)
     }
+    t.end()
+  })
+
+  void t.test('its bill of materials is CycloneDX, and names koffi’s binary of this platform', (t) => {
+    const sbom = sbomIn(join(bundle, 'licenses'))
+    t.equal(faultOf(sbom), undefined)
+    t.equal(sbom.metadata.component.purl, `pkg:npm/holdfast@${manifest.version}`)
+    const names = sbom.components.map(({ purl }) => purl.replace(/@[^@]*$/, ''))
+    for (const name of ['koffi', `%40koromix/koffi-linux-${process.arch}`, 'commander', 'pino', 'yaml'])
+      t.ok(names.includes(`pkg:npm/${name}`), name)
+    t.equal(names.filter((name) => name.includes('%40koromix')).length, 1)
+    for (const { name, version } of sbom.components.filter(({ name }) => name.startsWith('koffi'))) {
+      const place = name === 'koffi' ? 'koffi' : `@koromix/${name}`
+      const installed = readFileSync(join(bundle, 'node_modules', place, 'package.json'), 'utf8')
+      t.equal((JSON.parse(installed) as { version: string }).version, version, name)
+    }
+    const [first, ...rest] = sbom.components
+    t.match(faultOf({ ...sbom, components: rest }), /leads to no component/)
+    t.match(faultOf({ ...sbom, components: [{ ...first, hashes: undefined }, ...rest] }), /CycloneDX requires/)
+    t.match(faultOf({ ...sbom, serialNumber: '' }), /unknown/)
     t.end()
   })
 
@@ -289,7 +317,18 @@ await t.test('the bundle is the program', (t) => {
 
 await t.test('the bundle is equal in bytes and modes, whatever path and umask built it', (t) => {
   const directory = scratch(t)
-  const parts = ['bin', 'src', 'native', 'torture', 'scripts', 'package.json', 'tsconfig.json', 'LICENSE']
+  const parts = [
+    'bin',
+    'deploy',
+    'src',
+    'native',
+    'torture',
+    'scripts',
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'LICENSE',
+  ]
   const built = ['022', '077'].map((umask, index) => {
     const [source, out] = [join(directory, 'x'.repeat(index + 1)), join(directory, `out-${umask}`)]
     const copy = `umask ${umask}; mkdir "$1" && cp -r ${parts.join(' ')} "$1" && ln -s "$PWD/node_modules" "$1/node_modules"`
@@ -308,20 +347,72 @@ await t.test('the bundle is equal in bytes and modes, whatever path and umask bu
   t.end()
 })
 
-await t.test('an error of the library that its caller does not catch prints lines that people can read', async (t) => {
-  const directory = scratch(t)
-  symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
-  const script = pathToFileURL(join(project, 'scripts/program.mjs')).href
-  const { bundleProgram } = (await import(script)) as { bundleProgram: (to: object) => Promise<void> }
-  await bundleProgram({ dist: join(directory, 'dist'), licenses: join(directory, 'licenses'), library: true })
-  const caller = join(directory, 'caller.mjs')
-  const call = "await replaceDirectory('/proc/none/x', { files: { a: 'b' } })"
-  writeFileSync(caller, `import { replaceDirectory } from './dist/src/index.js'\n${call}\n`)
-  const { stderr } = spawnSync(process.execPath, [caller], { encoding: 'utf8' })
-  t.match(stderr, /DurableWriteError: .*\/proc\/none/)
-  t.match(stderr, /index\.js:\d+\n/)
-  t.ok(Buffer.byteLength(stderr) < 4096, `${Buffer.byteLength(stderr)} bytes: ${stderr.slice(0, 200)}`)
-})
+await t.test(
+  'the library’s uncaught error prints lines that people can read; the bill of materials names what esbuild bundled',
+  async (t) => {
+    const directory = scratch(t)
+    symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
+    const script = pathToFileURL(join(project, 'scripts/program.mjs')).href
+    const { bundleProgram } = (await import(script)) as { bundleProgram: (to: object) => Promise<Metafile[]> }
+    const metafiles = await bundleProgram({
+      dist: join(directory, 'dist'),
+      licenses: join(directory, 'licenses'),
+      library: true,
+    })
+    const { writeSbom } = (await import(pathToFileURL(join(project, 'scripts/sbom.mjs')).href)) as {
+      writeSbom: (metafiles: readonly Metafile[], licenses: string, also: object) => void
+    }
+    writeSbom(metafiles, join(directory, 'licenses'), {})
+    const packages = bundledPackages(metafiles)
+    t.ok(packages.length > 10, packages.join())
+    t.same(
+      sbomIn(join(directory, 'licenses'))
+        .components.map(({ purl }) => decodeURIComponent(purl.replace('pkg:npm/', '')))
+        .sort(),
+      packages,
+      'each package of which the bundle has a byte, and no other',
+    )
+    const caller = join(directory, 'caller.mjs')
+    const call = "await replaceDirectory('/proc/none/x', { files: { a: 'b' } })"
+    writeFileSync(caller, `import { replaceDirectory } from './dist/src/index.js'\n${call}\n`)
+    const { stderr } = spawnSync(process.execPath, [caller], { encoding: 'utf8' })
+    t.match(stderr, /DurableWriteError: .*\/proc\/none/)
+    t.match(stderr, /index\.js:\d+\n/)
+    t.ok(Buffer.byteLength(stderr) < 4096, `${Buffer.byteLength(stderr)} bytes: ${stderr.slice(0, 200)}`)
+  },
+)
+
+interface Metafile {
+  readonly outputs: Readonly<
+    Record<string, { readonly inputs: Readonly<Record<string, { readonly bytesInOutput: number }>> }>
+  >
+}
+
+function sbomIn(licenses: string): Sbom {
+  return JSON.parse(readFileSync(join(licenses, 'holdfast.cdx.json'), 'utf8')) as Sbom
+}
+
+/** Name and version of each package that a byte of the outputs came from, as its own package.json says them. */
+function bundledPackages(metafiles: readonly Metafile[]): string[] {
+  const inputs = metafiles.flatMap(({ outputs }) =>
+    Object.values(outputs).flatMap((output) => Object.entries(output.inputs)),
+  )
+  const used = inputs.filter(([path, { bytesInOutput }]) => bytesInOutput > 0 && path.startsWith('node_modules/'))
+  const named = used.map(([path]) => {
+    let directory = dirname(join(project, path))
+    // A package may have files without a name, which say how their directory is read.
+    for (;;) {
+      const file = join(directory, 'package.json')
+      const { name, version } = (existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}) as Record<
+        string,
+        string
+      >
+      if (name !== undefined && version !== undefined) return `${name}@${version}`
+      directory = dirname(directory)
+    }
+  })
+  return [...new Set(named)].sort()
+}
 
 function writeExample(directory: string): void {
   mkdirSync(join(directory, 'objects'))

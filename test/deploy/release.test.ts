@@ -1,8 +1,8 @@
 /** The workflow of a release, and the script that makes its files; `.ci/package` runs the script whole. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { scratch } from '../durable/scratch.js'
 import { project } from '../project.js'
@@ -37,21 +37,39 @@ await t.test(
   },
 )
 
+/** Runs a step of the workflow with a program of the runner's that answers this; GitHub runs them with bash -eo pipefail. */
+function runStep(t: Test, script: string, program: string, answer: string): { status: number | null; output: string } {
+  const directory = scratch(t)
+  const output = join(directory, 'output')
+  writeFileSync(join(directory, program), `#!/bin/sh\necho '${answer}'\n`, { mode: 0o755 })
+  const env = {
+    PATH: `${directory}:${process.env['PATH'] ?? ''}`,
+    GITHUB_OUTPUT: output,
+    GITHUB_REPOSITORY_OWNER: 'Owner',
+    REGISTRY: 'registry.example',
+  }
+  copyFileSync(join(project, 'Dockerfile'), join(directory, 'Dockerfile'))
+  const { status } = spawnSync('bash', ['-eo', 'pipefail', '-c', script], { cwd: directory, env })
+  return { status, output: existsSync(output) ? readFileSync(output, 'utf8') : '' }
+}
+
 interface Job {
   readonly permissions?: Readonly<Record<string, string>>
   readonly steps: readonly {
+    readonly id?: string
     readonly uses?: string
     readonly run?: string
     readonly with?: Readonly<Record<string, unknown>>
   }[]
 }
 
+const workflow = parse(readFileSync(join(project, '.github/workflows/release.yml'), 'utf8')) as {
+  readonly on: { readonly push: { readonly tags: readonly string[] } }
+  readonly permissions: object
+  readonly jobs: Readonly<Record<string, Job>>
+}
+
 await t.test('the workflow runs for tags of versions alone, and only what must write may write', (t) => {
-  const workflow = parse(readFileSync(join(project, '.github/workflows/release.yml'), 'utf8')) as {
-    on: { push: { tags: string[]; branches?: unknown } }
-    permissions: object
-    jobs: Record<string, Job>
-  }
   t.same(workflow.on, { push: { tags: ['v[0-9]+.[0-9]+.[0-9]+'] } })
   t.same(workflow.permissions, { contents: 'read' })
   t.equal(workflow.jobs['files']?.permissions, undefined)
@@ -65,5 +83,26 @@ await t.test('the workflow runs for tags of versions alone, and only what must w
   t.match(image?.with, { platforms: 'linux/amd64,linux/arm64', provenance: 'mode=max', sbom: true })
   for (const [, argument = ''] of String(image?.with?.['build-args']).matchAll(/^(\w+)=/gm))
     t.match(readFileSync(join(project, 'Dockerfile'), 'utf8'), new RegExp(`^ARG ${argument}=`, 'm'), argument)
+  t.end()
+})
+
+await t.test('the workflow pins the base by its digest, and attests image, files and chart by theirs', (t) => {
+  const steps = Object.values(workflow.jobs).flatMap((job) => job.steps)
+  const script = (id: string): string => steps.find((step) => step.id === id)?.run ?? ''
+  const digest = `sha256:${'0a'.repeat(32)}`
+  t.same(runStep(t, script('base'), 'docker', digest), { status: 0, output: `digest=${digest}\n` })
+  const chart = runStep(t, script('chart'), 'helm', `Pushed: x\nDigest: ${digest}`)
+  t.same(chart, { status: 0, output: `name=registry.example/owner/charts/holdfast\ndigest=${digest}\n` })
+  for (const [id, program] of Object.entries({ base: 'docker', chart: 'helm' }))
+    t.match(runStep(t, script(id), program, 'Digest: sha256:12'), { status: 1, output: '' }, `${id} without a digest`)
+  const image = steps.find(({ uses = '' }) => uses.startsWith('docker/build-push-action@'))
+  t.match(image?.with?.['build-args'], 'BASE_DIGEST=${{ steps.base.outputs.digest }}')
+  const attested = steps.filter(({ uses = '' }) => uses.startsWith('actions/attest-')).map((step) => step.with)
+  for (const subject of ['steps.build.outputs.digest', 'steps.chart.outputs.digest'])
+    t.ok(
+      attested.some((one) => one?.['subject-digest'] === `\${{ ${subject} }}`),
+      subject,
+    )
+  t.ok(attested.some((one) => one?.['subject-path'] === 'release/*'))
   t.end()
 })

@@ -51,8 +51,8 @@ function overlay({ components = [], configuration }: { components?: string[]; co
 /** First, since nothing may be there yet. */
 await t.test('the chart makes what the kustomize tree makes', async (t) => {
   await apply((await render(join(deploy, 'namespace'))).text)
-  const components = ['other-owners', 'signals', 'metrics', 'critical-quota']
-  const every = { otherOwners: true, signals: true, metrics: true, criticalQuota: true }
+  const components = ['other-owners', 'signals', 'metrics', 'seccomp', 'critical-quota']
+  const every = { otherOwners: true, signals: true, metrics: true, seccomp: true, criticalQuota: true }
   const variants = [
     { name: 'as it is', tree: join(deploy, 'base'), values: {} },
     { name: 'on the control plane', tree: join(deploy, 'overlays/control-plane'), values: { controlPlane: true } },

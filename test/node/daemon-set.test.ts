@@ -149,7 +149,7 @@ async function suite(): Promise<void> {
         directories: [{ path: owned, owner: '1234:1234', contents: [{ secret: 'node-serving-cert' }] }],
         server: { address: '127.0.0.1:10808' },
       }
-      const components = ['other-owners', 'metrics', 'critical-quota']
+      const components = ['other-owners', 'metrics', 'seccomp', 'critical-quota']
       const overlay: Overlay = { base: 'base', components, configuration }
       await apply(cluster, overlay)
       await pods.one('the agent with more capabilities is ready', label, (pod) => {

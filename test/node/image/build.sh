@@ -18,7 +18,7 @@ out=$(cd "$out" && pwd)
 
 # What can be made here: the version of Node, and the release of Debian.
 form='^docker\.io/library/node:([0-9]+\.[0-9]+\.[0-9]+)-([a-z]+)-slim$'
-from=$(sed -n 's/^FROM \([^ ]*\) AS debian$/\1/p' "$project/Dockerfile")
+from=$(sed -n 's/^ARG BASE=//p' "$project/Dockerfile")
 if ! [[ $from =~ $form ]]; then
   echo "build.sh: cannot make '$from', the base of the Dockerfile: expected docker.io/library/node:X.Y.Z-RELEASE-slim" >&2
   exit 1

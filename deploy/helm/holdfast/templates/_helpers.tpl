@@ -49,3 +49,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.signals }}{{ $capabilities = append $capabilities "KILL" }}{{ end }}
 {{- toJson $capabilities }}
 {{- end }}
+
+{{/* The image of a container, and when kubelet pulls it. */}}
+{{- define "holdfast.image" -}}
+{{- with .Values.image -}}
+image: {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- with .pullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}

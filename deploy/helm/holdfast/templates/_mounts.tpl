@@ -12,6 +12,7 @@ each node is refused here.
 {{- $mounts := list
   (dict "place" "the configuration" "name" "configuration" "path" "/etc/holdfast")
   (dict "place" "configuration.stateDirectory" "name" "state" "path" (.Values.configuration.stateDirectory | default "/var/lib/holdfast" | clean)) }}
+{{- if .Values.seccomp }}{{ $mounts = append $mounts (dict "place" "seccomp" "name" "seccomp" "path" "/var/lib/kubelet/seccomp") }}{{ end }}
 {{- range $mounts }}
 {{- if not (isAbs .path) }}{{ $found = append $found (printf "%s %q: must be absolute: the pod has it at the node's own path" .place .path) }}{{ end }}
 {{- end }}
@@ -23,7 +24,7 @@ each node is refused here.
 {{- if eq $path "/" }}{{ $found = append $found (printf "%s.path \"/\": is the whole node; mount the directories above the targets" $place) }}{{ end }}
 {{- range $other := $mounts }}
 {{- if eq $other.name $one.name }}
-{{- $found = append $found (printf "%s.name %q: is %s; choose another" $place $one.name (ternary "a volume of the chart" "the name of another volume" (has $one.name (list "configuration" "state")))) }}
+{{- $found = append $found (printf "%s.name %q: is %s; choose another" $place $one.name (ternary "a volume of the chart" "the name of another volume" (has $one.name (list "configuration" "state" "seccomp")))) }}
 {{- end }}
 {{- if eq $other.path $path }}
 {{- $found = append $found (printf "%s.path %q: is mounted already, as the volume %s" $place $path $other.name) }}
