@@ -1,10 +1,30 @@
 import { isAtOnce } from './at-once.js'
 import { Lane } from './lane.js'
+import { isLinux, requireLinux } from './linux.js'
 import { Semaphore } from './semaphore.js'
 import koffi, { type KoffiFunc } from 'koffi'
 
-/** One function of libc, as koffi binds it: called at once, or on a thread of libuv's pool. */
-export type LibcFunction = KoffiFunc<(...args: (number | bigint | string | Uint8Array | null)[]) => number>
+type Argument = number | bigint | string | Uint8Array | null
+
+/**
+ * One function of libc, called at once, or on a thread of libuv's pool. koffi binds it at its first call, so that this module loads where
+ * there is no libc to bind, as on a Mac.
+ */
+export class LibcFunction {
+  #bound: KoffiFunc<(...args: Argument[]) => number> | undefined
+
+  constructor(
+    private readonly name: string,
+    private readonly result: string,
+    private readonly parameters: string[],
+  ) {}
+
+  /** @throws Error where libc has no such function */
+  get bound(): KoffiFunc<(...args: Argument[]) => number> {
+    const { name, result, parameters } = this
+    return (this.#bound ??= libc().library.func(name, result, parameters) as KoffiFunc<(...args: Argument[]) => number>)
+  }
+}
 
 export interface CallResult {
   /** What the call returned; -1 stands for failure. */
@@ -18,9 +38,24 @@ const mostCalls = 32
 /** koffi's own limit, where other code in this process has loaded a library by koffi before. */
 const defaultPools = 8
 
-// A call beyond those that koffi keeps stacks for maps and unmaps its own, many times the cost of the call. Each lane has another bound, so
-// that a hanging one leaves the others theirs.
-const queue = new Semaphore(keepStacks(mostCalls) ? mostCalls : defaultPools)
+interface Libc {
+  readonly library: ReturnType<typeof koffi.load>
+  /**
+   * A call beyond those that koffi keeps stacks for maps and unmaps its own, many times the cost of the call. Each lane has another bound,
+   * so that a hanging one leaves the others theirs.
+   */
+  readonly queue: Semaphore
+}
+
+let opened: Libc | undefined
+
+function libc(): Libc {
+  if (opened !== undefined) return opened
+  requireLinux()
+  // koffi takes no setting once it has loaded a library.
+  const queue = new Semaphore(keepStacks(mostCalls) ? mostCalls : defaultPools)
+  return (opened = { queue, library: koffi.load(null) })
+}
 
 function keepStacks(calls: number): boolean {
   try {
@@ -31,11 +66,9 @@ function keepStacks(calls: number): boolean {
   }
 }
 
-const library = koffi.load(null)
-
 /** Binds a function of libc, glibc's and musl's alike: `declare('flock', 'int', ['int', 'int'])`. */
 export function declare(name: string, result: string, parameters: string[]): LibcFunction {
-  return library.func(name, result, parameters) as LibcFunction
+  return new LibcFunction(name, result, parameters)
 }
 
 /**
@@ -61,26 +94,22 @@ const systemCalls = {
   statx: { x64: 332, arm64: 291 },
 } as const
 
-/** The number of a system call on this machine. Throws on architectures that holdfast does not know. */
+/** The number of a system call on this machine. Throws on architectures of Linux that holdfast does not know. */
 export function systemCallNumber(name: keyof typeof systemCalls, machine: string = process.arch): number {
+  if (!isLinux()) return -1
   if (machine === 'x64' || machine === 'arm64') return systemCalls[name][machine]
   throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${machine}`)
 }
 
 /** Calls on a thread, or at once where atOnce() starts it. Resolves with the call's result. */
-export async function callAsync(
-  fn: LibcFunction,
-  ...args: (number | bigint | string | Uint8Array | null)[]
-): Promise<CallResult> {
+export async function callAsync(fn: LibcFunction, ...args: Argument[]): Promise<CallResult> {
   return isAtOnce() ? callNow(fn, ...args) : callOnThread(fn, ...args)
 }
 
 /** Calls on a thread, so that the event loop never waits for a disk. Resolves with the call's result. */
-export async function callOnThread(
-  fn: LibcFunction,
-  ...args: (number | bigint | string | Uint8Array | null)[]
-): Promise<CallResult> {
+export async function callOnThread(fn: LibcFunction, ...args: Argument[]): Promise<CallResult> {
   const lane = Lane.current
+  const { queue } = libc()
   if (lane === undefined) await queue.acquire()
   else await new Promise<void>((resolve) => lane.enter(resolve))
   try {
@@ -92,12 +121,9 @@ export async function callOnThread(
 }
 
 /** The same for a call that waits for as long as the process lives: it takes its thread from no lane. */
-export function callWithoutLimit(
-  fn: LibcFunction,
-  ...args: (number | bigint | string | Uint8Array | null)[]
-): Promise<CallResult> {
+export function callWithoutLimit(fn: LibcFunction, ...args: Argument[]): Promise<CallResult> {
   return new Promise<CallResult>((resolve, reject) => {
-    fn.async(...args, (error: Error | null, result: number) => {
+    fn.bound.async(...args, (error: Error | null, result: number) => {
       // Must stay the first statement: one microtask later koffi's errno is another call's.
       const errno = koffi.errno()
       if (error) reject(error)
@@ -107,8 +133,8 @@ export function callWithoutLimit(
 }
 
 /** Calls at once, on this thread: only for calls that cannot wait for a disk. */
-export function callNow(fn: LibcFunction, ...args: (number | bigint | string | Uint8Array | null)[]): CallResult {
-  const result = fn(...args)
+export function callNow(fn: LibcFunction, ...args: Argument[]): CallResult {
+  const result = fn.bound(...args)
   return { result, errno: koffi.errno() }
 }
 

@@ -1,6 +1,6 @@
 import { declare, type LibcFunction } from './libc.js'
 
-let trim: LibcFunction | null | undefined
+let trim: LibcFunction['bound'] | null | undefined
 
 /**
  * Gives the pages that were freed back to the system, those in the middle of the heap included. glibc keeps them where a small block
@@ -11,9 +11,9 @@ export function returnFreedMemory(): void {
   trim?.(0)
 }
 
-function find(): LibcFunction | null {
+function find(): LibcFunction['bound'] | null {
   try {
-    return declare('malloc_trim', 'int', ['size_t'])
+    return declare('malloc_trim', 'int', ['size_t']).bound
   } catch {
     return null
   }

@@ -115,6 +115,7 @@ export async function bundleProgram({ dist, licenses, library }) {
       entryPoints: { index: 'src/index.ts' },
       outdir: join(dist, 'src'),
       format: 'esm',
+      plugins: [koffiAtTheFirstCall],
       external: ['koffi'],
     })
     metafiles.push(metafile)
@@ -129,6 +130,16 @@ const koffiByItsBinary = {
   setup(build) {
     build.onResolve({ filter: /^koffi$/ }, ({ importer }) =>
       importer.endsWith('.ts') ? { path: join(project, 'scripts/program/koffi.cjs') } : undefined,
+    )
+  },
+}
+
+/** koffi where the library calls it first (program/late-koffi.mjs). */
+const koffiAtTheFirstCall = {
+  name: 'koffi-at-the-first-call',
+  setup(build) {
+    build.onResolve({ filter: /^koffi$|\/load-koffi\.js$/ }, ({ importer }) =>
+      importer.endsWith('.ts') ? { path: join(project, 'scripts/program/late-koffi.mjs') } : undefined,
     )
   },
 }

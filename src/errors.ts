@@ -15,9 +15,14 @@ export interface SystemError {
   path?: string
 }
 
+/** Also one of another realm: jest runs the library in one of its own, and Node's fs throws from outside. */
+function isError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]'
+}
+
 /** Whether a system call failed (Node's fs, or native's SystemError). */
 export function isSystemError(error: unknown): error is SystemError & Error {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+  return isError(error) && 'code' in error && typeof error.code === 'string'
 }
 
 /**
@@ -33,12 +38,12 @@ export function codeOf(error: unknown): string | undefined {
 
 /** The sentence of any thrown value. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
+  return isError(thrown) ? thrown.message : String(thrown)
 }
 
 /** Any thrown value, as an Error. */
 export function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown))
+  return isError(thrown) ? thrown : new Error(String(thrown))
 }
 
 /** The error that a call rejects with; undefined where it succeeds. */
@@ -196,7 +201,7 @@ export function failureFrom(error: unknown): Failure {
 }
 
 function reasonFrom(error: unknown): FailureReason {
-  if (!(error instanceof Error)) return 'PublishFailed'
+  if (!isError(error)) return 'PublishFailed'
   const { syscall, published, reason } = error as Error & Partial<Record<'syscall' | 'published' | 'reason', unknown>>
   // First of all: a caller whose content is visible must not read that nothing happened.
   if (published === true) return reason === 'TargetForeign' ? reason : 'DurabilityUnknown'
@@ -217,12 +222,12 @@ export interface InvalidInput {
 
 /** Which input is wrong; undefined for any other error. */
 export function invalidInputOf(error: unknown): InvalidInput['invalid'] | undefined {
-  if (!(error instanceof Error) || !('invalid' in error)) return undefined
+  if (!isError(error) || !('invalid' in error)) return undefined
   return error.invalid === 'argument' || error.invalid === 'configuration' ? error.invalid : undefined
 }
 
 /** Whether a failed publication threw it: with DurableWriteError's `published` and `reason`. */
 export function isPublicationError(error: unknown): error is Error & { published: boolean; reason: string } {
-  if (!(error instanceof Error) || !('published' in error) || !('reason' in error)) return false
+  if (!isError(error) || !('published' in error) || !('reason' in error)) return false
   return typeof error.published === 'boolean' && typeof error.reason === 'string'
 }

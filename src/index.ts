@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 import * as durable from './durable/index.js'
+import { ready } from '../native/index.js'
 import type { DurableWriteError } from './durable/errors.js'
 import type { FileContent, Publication, ReplaceResult, SyncOptions } from './durable/types.js'
 import type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './library/public-options.js'
@@ -87,6 +88,7 @@ export async function replaceFile(
  * writes nothing. Rejects with DurableWriteError where the target or its record cannot be read.
  */
 export async function readPublication(target: string): Promise<Publication | undefined> {
+  await ready()
   return durable.readPublication(target)
 }
 
@@ -106,7 +108,7 @@ export interface Verification {
 
 /** Whether a target still equals its publication. Rejects as readPublication does. */
 export async function verifyDirectory(target: string): Promise<Verification> {
-  const publication = await durable.readPublication(target)
+  const publication = await readPublication(target)
   const { digest, actual, differences = [] } = publication ?? {}
   const intact = publication !== undefined && digest === actual && differences.length === 0
   return { path: publication?.path ?? target, intact, digest, actual, differences }
@@ -114,6 +116,7 @@ export async function verifyDirectory(target: string): Promise<Verification> {
 
 /** fsync of a file or a directory; refuses symbolic links in the last part of the path. @throws DurableWriteError */
 export async function syncPath(path: string, options?: SyncOptions): Promise<void> {
+  await ready()
   return durable.syncPath(path, options)
 }
 
@@ -122,5 +125,6 @@ export async function syncPath(path: string, options?: SyncOptions): Promise<voi
  * @throws DurableWriteError; `published: true` when they have changed places, perhaps not durably
  */
 export async function exchange(a: string, b: string, options?: SyncOptions): Promise<void> {
+  await ready()
   return durable.exchange(a, b, options)
 }

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { DurableWriteError, extendError, wrapError } from '../src/durable/errors.js'
 import { adviceFor, codeOf, failureFrom, failureOf, messageOf, toError } from '../src/errors.js'
@@ -66,6 +67,19 @@ await t.test('codeOf, messageOf and toError accept any thrown value', async (t) 
   t.equal(toError(7).message, '7')
   t.equal(await failureOf(Promise.reject(failed)), failed)
   t.equal(await failureOf(Promise.resolve(1)), undefined)
+})
+
+await t.test('an error of another realm is an error, as where jest runs the library', async (t) => {
+  const thrown: unknown = runInNewContext(
+    `Object.assign(new Error('no such file'), { code: 'ENOENT', syscall: 'lstat' })`,
+  )
+  t.notOk(thrown instanceof Error)
+  t.equal(codeOf(thrown), 'ENOENT')
+  t.equal(messageOf(thrown), 'no such file')
+  t.equal(toError(thrown), thrown)
+  t.equal(await failureOf(Promise.reject(thrown as Error)), thrown)
+  t.equal(wrapError('/x', thrown, false, 'could not read /x').code, 'ENOENT')
+  t.match(failureFrom(Object.assign(thrown as object, { code: 'ENOSPC' })), { reason: 'NoSpace' })
 })
 
 await t.test('what to do about an errno', (t) => {

@@ -16,4 +16,8 @@ failed=0
 "${histories[@]}" --where ext4,xfs,btrfs --lives 300 || failed=1
 HOLDFAST_FIELDS=all node dist/test/e2e/kubelet-decode.test.js || failed=1
 node dist/test/crash/load/main.js --seed "$seed" --rounds 40 || failed=1
+# The package in projects of its users, with tools that are too large for CI.
+packed=$(mktemp -d)
+scripts/release.sh "$packed" package && test/smoke/projects.sh "$packed"/holdfast-[0-9]*.tgz node16 bundler esbuild jest vitest bun || failed=1
+rm -rf "$packed"
 exit "$failed"

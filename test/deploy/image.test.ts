@@ -348,37 +348,72 @@ await t.test('the bundle is equal in bytes and modes, whatever path and umask bu
 })
 
 await t.test(
-  'the library’s uncaught error prints lines that people can read; the bill of materials names what esbuild bundled',
+  'the packed library: its uncaught error, its bill of materials, and what it says on another system',
   async (t) => {
     const directory = scratch(t)
-    symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
     const script = pathToFileURL(join(project, 'scripts/program.mjs')).href
     const { bundleProgram } = (await import(script)) as { bundleProgram: (to: object) => Promise<Metafile[]> }
-    const metafiles = await bundleProgram({
-      dist: join(directory, 'dist'),
-      licenses: join(directory, 'licenses'),
-      library: true,
+    const licenses = join(directory, 'licenses')
+    const metafiles = await bundleProgram({ dist: join(directory, 'dist'), licenses, library: true })
+    const library = join(directory, 'dist/src/index.js')
+
+    await t.test('on another system, and without koffi, it loads, and each call says where holdfast runs', (t) => {
+      const elsewhere = join(directory, 'elsewhere.mjs')
+      writeFileSync(elsewhere, "Object.defineProperty(process, 'platform', { value: 'darwin' })")
+      const caller = join(directory, 'calls.mjs')
+      writeFileSync(
+        caller,
+        `import * as holdfast from ${JSON.stringify(library)}
+       const { DurableWriteError, ...calls } = holdfast
+       const file = ${JSON.stringify(join(directory, 'target'))}
+       const given = { exchange: [file, file], replaceDirectories: [[{ target: file, files: {} }]], replaceDirectory: [file, { files: {} }], replaceFile: [file, ''] }
+       for (const [name, call] of Object.entries(calls))
+         await call(...(given[name] ?? [file])).then(() => console.log(name, 'worked'), ({ message }) => console.log(name, message))
+       console.log(typeof DurableWriteError)`,
+      )
+      const { stdout, stderr } = spawnSync(process.execPath, ['--import', elsewhere, caller], { encoding: 'utf8' })
+      const calls = [
+        'exchange',
+        'readPublication',
+        'replaceDirectories',
+        'replaceDirectory',
+        'replaceFile',
+        'syncPath',
+        'verifyDirectory',
+      ]
+      const said = calls.map((name) => `${name} holdfast runs on Linux, and this is darwin\n`)
+      t.equal(stdout, `${said.join('')}function\n`, stderr)
+      t.notOk(existsSync(join(directory, 'target')))
+      t.end()
     })
-    const { writeSbom } = (await import(pathToFileURL(join(project, 'scripts/sbom.mjs')).href)) as {
-      writeSbom: (metafiles: readonly Metafile[], licenses: string, also: object) => void
-    }
-    writeSbom(metafiles, join(directory, 'licenses'), {})
-    const packages = bundledPackages(metafiles)
-    t.ok(packages.length > 10, packages.join())
-    t.same(
-      sbomIn(join(directory, 'licenses'))
-        .components.map(({ purl }) => decodeURIComponent(purl.replace('pkg:npm/', '')))
-        .sort(),
-      packages,
-      'each package of which the bundle has a byte, and no other',
-    )
-    const caller = join(directory, 'caller.mjs')
-    const call = "await replaceDirectory('/proc/none/x', { files: { a: 'b' } })"
-    writeFileSync(caller, `import { replaceDirectory } from './dist/src/index.js'\n${call}\n`)
-    const { stderr } = spawnSync(process.execPath, [caller], { encoding: 'utf8' })
-    t.match(stderr, /DurableWriteError: .*\/proc\/none/)
-    t.match(stderr, /index\.js:\d+\n/)
-    t.ok(Buffer.byteLength(stderr) < 4096, `${Buffer.byteLength(stderr)} bytes: ${stderr.slice(0, 200)}`)
+
+    await t.test('an error that its caller does not catch prints lines that people can read', (t) => {
+      symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
+      const caller = join(directory, 'caller.mjs')
+      const call = "await replaceDirectory('/proc/none/x', { files: { a: 'b' } })"
+      writeFileSync(caller, `import { replaceDirectory } from ${JSON.stringify(library)}\n${call}\n`)
+      const { stderr } = spawnSync(process.execPath, [caller], { encoding: 'utf8' })
+      t.match(stderr, /DurableWriteError: .*\/proc\/none/)
+      t.match(stderr, /index\.js:\d+\n/)
+      t.ok(Buffer.byteLength(stderr) < 4096, `${Buffer.byteLength(stderr)} bytes: ${stderr.slice(0, 200)}`)
+      t.end()
+    })
+
+    await t.test('the bill of materials names what esbuild bundled', async (t) => {
+      const { writeSbom } = (await import(pathToFileURL(join(project, 'scripts/sbom.mjs')).href)) as {
+        writeSbom: (metafiles: readonly Metafile[], licenses: string, also: object) => void
+      }
+      writeSbom(metafiles, licenses, {})
+      const packages = bundledPackages(metafiles)
+      t.ok(packages.length > 10, packages.join())
+      t.same(
+        sbomIn(licenses)
+          .components.map(({ purl }) => decodeURIComponent(purl.replace('pkg:npm/', '')))
+          .sort(),
+        packages,
+        'each package of which the bundle has a byte, and no other',
+      )
+    })
   },
 )
 

@@ -1,3 +1,4 @@
+import { ready } from '../../../native/index.js'
 import { listed } from '../../listed.js'
 import { barrier, closeSynced, StagedEntries, merged } from '../path/index.js'
 import type { DurableWriteError } from '../errors.js'
@@ -25,6 +26,7 @@ export async function publish(
 ): Promise<PublishOutcome[]> {
   const [first] = publications
   if (!first) return []
+  await ready()
   const parents = new Parents(first.fs)
   const found = new Parents(first.fs)
   const outcomes = new Map<TargetPublication, PublishOutcome>()

@@ -1,0 +1,4 @@
+/** A program: `node program.js TARGET` */
+import { publish } from './publication.js'
+
+console.log(await publish(process.argv[2] ?? ''))
