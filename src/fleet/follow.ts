@@ -11,8 +11,8 @@ import { listPages } from '../kubernetes/reads/list-pages.js'
 import { resourceVersionOf } from '../kubernetes/reads/observed-version.js'
 import type { Log } from '../log.js'
 
-/** Objects of a page: of reports of 10 directories, some 5 MiB. */
-const pageSize = 500
+/** Objects of a page: of reports of 10 directories, some 1 MiB. */
+const pageSize = 100
 /** Milliseconds. */
 const requestTimeout = 30_000
 const backoff = { firstDelay: 200, longestDelay: 5_000 }

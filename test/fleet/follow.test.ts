@@ -60,7 +60,7 @@ await t.test('a page of more values than holdfast reads at once is read in small
   begin().catch(() => undefined)
   await seen('+n1', '+n2', '+n3', 'complete')
   const asked = server.requests(nodesPath, 'list').map(({ searchParams }) => searchParams.get('limit'))
-  t.strictSame(asked, ['500', '125', '31', '7', '1', '2'])
+  t.strictSame(asked, ['100', '25', '6', '1', '2'])
 })
 
 await t.test('a bookmark moves the place where a stream goes on', async (t) => {
