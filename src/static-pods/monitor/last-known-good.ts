@@ -26,7 +26,7 @@ export interface StaticPodPlaces {
   readonly manifest?: string
 }
 
-export function podOf({ pod, target }: StaticPodPlaces): string {
+function podOf({ pod, target }: StaticPodPlaces): string {
   return pod ?? `${target}-pod`
 }
 

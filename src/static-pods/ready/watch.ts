@@ -14,7 +14,7 @@ import { askAll, type Probe, type Readiness } from './readiness.js'
 const successes = 3
 
 /** Milliseconds; tests make them smaller. */
-export interface WatchTiming {
+interface WatchTiming {
   /** Between two looks; library-go's. */
   readonly interval: number
   /** How long the old pod may go on answering while no probe tells it from the new one, and none has failed since. */

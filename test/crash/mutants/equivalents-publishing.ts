@@ -90,7 +90,7 @@ export const ofPublishing = [
   },
   {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
-    mutants: [`OwnFile.#tidy counted timeout: 0`, `lockOperations counted _.lock(_, 0, undefined)`],
+    mutants: [`OwnFile.#tidy counted timeout: 0`, `fallBack counted _.lock(_, 0, undefined)`],
   },
   {
     reason:
@@ -111,7 +111,7 @@ export const ofPublishing = [
   },
   {
     reason: 'what stands for an errno that every failed call of the file system has',
-    mutants: [`errorAt shortened codeOf(_) ?? _.code`, `WatchStart.#warn shortened _ ?? messageOf(_)`],
+    mutants: [`errorAt shortened codeOf(_) ?? _.code`, `WatchStart.#begin shortened _ ?? messageOf(_)`],
   },
   {
     reason: 'states for the compiler what the steps before have made sure of',
