@@ -86,6 +86,28 @@ await t.test('the workflow runs for tags of versions alone, and only what must w
   t.end()
 })
 
+await t.test('the package says where it comes from, so that npm leads to its pages', (t) => {
+  const directory = scratch(t)
+  copyFileSync(join(project, 'package.json'), join(directory, 'package.json'))
+  const steps = workflow.jobs['files']?.steps ?? []
+  const at = steps.findIndex(({ id }) => id === 'origin')
+  t.ok(at >= 0 && at < steps.findIndex(({ run }) => run?.startsWith('scripts/release.sh')), 'before it is packed')
+  const { status, stderr } = spawnSync('bash', ['-eo', 'pipefail', '-c', steps[at]?.run ?? 'exit 9'], {
+    cwd: directory,
+    encoding: 'utf8',
+    env: { ...process.env, GITHUB_SERVER_URL: 'https://git.example', GITHUB_REPOSITORY: 'Owner/holdfast' },
+  })
+  t.equal(status, 0, stderr)
+  const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
+  t.strictSame(read(join(directory, 'package.json')), {
+    ...read(join(project, 'package.json')),
+    repository: { type: 'git', url: 'git+https://git.example/Owner/holdfast.git' },
+    homepage: 'https://git.example/Owner/holdfast#readme',
+    bugs: { url: 'https://git.example/Owner/holdfast/issues' },
+  })
+  t.end()
+})
+
 await t.test('the workflow pins the base by its digest, and attests image, files and chart by theirs', (t) => {
   const steps = Object.values(workflow.jobs).flatMap((job) => job.steps)
   const script = (id: string): string => steps.find((step) => step.id === id)?.run ?? ''
