@@ -8,11 +8,10 @@ import { Bench, busyness, Refused } from './bench.js'
 import { equivalents, namesIn } from './equivalents.js'
 import { byName, type Mutant, readSources, type Source } from './mutants.js'
 import { inOrder } from './order.js'
-import { survivors } from './survivors.js'
 
 /*
  * Draws mutants of the program as it is, as many as fit into some seconds, and puts each before the tests that lead to its file until one
- * notices it. A mutant that none notices fails the run, unless it is listed as equivalent or as a known survivor; so does a test that does
+ * notices it. A mutant that none notices fails the run, unless it is listed as equivalent; so does a test that does
  * not pass without a mutant, and a listed name that no mutant has.
  *
  *   --seed N       the same seed draws the same mutants, in the same order
@@ -21,7 +20,7 @@ import { survivors } from './survivors.js'
  *   --only TEXT    of the mutants whose name, or whose file's path, holds this
  *   --patience N   seconds for one mutant, on a machine that does nothing else; 120 suffice for all quick tests
  *   --tolerate N   so many survivors fail nothing: for a draw of untried mutants
- *   --names FILE   of the mutants that this file names, one a line, known survivors among them
+ *   --names FILE   of the mutants that this file names, one a line
  *   --no-model     before the tests alone
  */
 const { values } = parseArgs({
@@ -45,13 +44,11 @@ type Drawn = readonly [Source, Mutant]
 
 const sources = readSources()
 const named = byName(sources)
-const listed = [...namesIn(equivalents), ...namesIn(survivors)]
+const listed = namesIn(equivalents)
 const outdated = listed.filter((name) => !named.has(name))
 const asked = values.names === undefined ? undefined : readFileSync(values.names, 'utf8').split('\n')
 const isDrawn = ({ id, file }: Mutant): boolean =>
-  asked
-    ? asked.includes(id) && !namesIn(equivalents).includes(id)
-    : !listed.includes(id) && `${id}\n${file}`.includes(values.only)
+  !listed.includes(id) && (asked?.includes(id) ?? `${id}\n${file}`.includes(values.only))
 const unlisted = sources.flatMap((source) => source.mutants.filter(isDrawn).map((mutant): Drawn => [source, mutant]))
 if (unlisted.length === 0) throw new Error(`no mutant that is to be noticed has a name or a file with ${values.only}`)
 const items = battery().filter(({ heavy, isTest }) => !heavy && (isTest || !values['no-model']))

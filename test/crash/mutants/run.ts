@@ -7,7 +7,6 @@ import { byName, type Mutant, readSources, type Source } from './mutants.js'
 import { Reach } from './reach.js'
 import { readResults, type Result, writeResults } from './results.js'
 import { countsOf, score, writeSummary } from './summary.js'
-import { survivors } from './survivors.js'
 
 /*
  * Every mutant that the operators make of the program, before the tests that come by it. `dist` keeps the results: an aborted run goes on.
@@ -56,7 +55,6 @@ const reach = await Reach.of(items, sources, say)
 const results = readResults()
 const hunt = new Hunt(items, reach, Number(values.limit), Number(values.first), results, named)
 const equivalent = new Set(namesIn(equivalents))
-const surviving = new Set(namesIn(survivors))
 
 const todo = sources.flatMap((source) =>
   source.mutants
@@ -128,7 +126,6 @@ else say(`${counts.untried} mutants have no answer yet: docs/mutation-score.md s
 for (const id of named.keys()) {
   const verdict = results.get(id)?.verdict ?? 'untried'
   if (equivalent.has(id) && verdict === 'killed') say(`listed as equivalent, and killed: ${id}`)
-  else if (surviving.has(id) && verdict === 'killed') say(`listed as a survivor, and killed: ${id}`)
   else if (!equivalent.has(id) && verdict !== 'killed' && verdict !== 'untried') say(`${verdict}: ${id}`)
 }
 for (const name of refused.alone) say(`no killer: ${name} fails without a mutant`)
@@ -136,8 +133,7 @@ say(JSON.stringify(counts))
 say(`score ${score(counts)}`)
 const isWrong = (id: string): boolean => {
   const verdict = results.get(id)?.verdict
-  const isListed = equivalent.has(id) || surviving.has(id)
-  return isListed ? verdict === 'killed' : verdict === 'survived'
+  return equivalent.has(id) ? verdict === 'killed' : verdict === 'survived'
 }
 const wrong = [...named.keys()].filter(isWrong).length
 say(`${wrong} wrong: killed though listed, or alive though not`)

@@ -79,7 +79,7 @@ A mutant is killed when an assertion fails, or the model disk reports a violatio
 an assertion, is not: most of the former take away what ends a loop or a wait, and most of the latter a value that the next line needs.
 The score is the share of killed mutants among those that were tried and are not equivalent.
 The figures are those of the last full run, and of the program as it was then. \`npm run test:crash\` draws mutants of the program as it
-is, and fails where no test notices one that is neither listed below nor in \`test/crash/mutants/survivors.ts\`.
+is, and fails where no test notices one that is not listed below.
 
 Of those that survived, ${partly} were put before the most promising tests only: the next run puts them before all that come by them.
 

@@ -233,6 +233,32 @@ await t.test(
   },
 )
 
+await t.test(
+  'RecordFile marks its own record where another one of the same size has its closed descriptor',
+  async (t) => {
+    const fs = new NodeFileSystem()
+    const body = recordBody(record(1, null, 'a'), { hold: undefined, pin: undefined, removing: undefined })
+    const staged = new StagedEntries<string>(fs)
+    const open = async () => {
+      const [parent, scope] = [scratch(t), new Scope(fs)]
+      const file = new RecordFile<string>(scope, await scope.keep(fs.openPath(parent)), names, 1)
+      const isMarked = () => readFileSync(join(parent, names.record(1)), 'utf8').includes('"settled":true')
+      return { file, scope, isMarked }
+    }
+    const stage = async ({ file }: { file: RecordFile<string> }) => {
+      await file.stage(body, staged, 'certs')
+      return staged.take()[0]?.descriptor ?? -1
+    }
+    const [one, two] = [await open(), await open()]
+    const descriptor = await stage(one)
+    await one.scope.close(descriptor)
+    t.equal(await stage(two), descriptor, 'the kernel gives the lowest number out again')
+    await one.file.markCommitted()
+    t.strictSame([one.isMarked(), two.isMarked()], [true, false])
+    for (const { scope } of [one, two]) await scope.closeAll()
+  },
+)
+
 await t.test('RecordFile opens a record again to mark it, after the bound of staged files closed it', async (t) => {
   const parent = scratch(t)
   const warnings: unknown[] = []
