@@ -135,7 +135,7 @@ export async function removeSuperseded(
   const { area, found, generations } = seen
   // Those of a known target were looked at before it was published.
   if (!found.known) await removeUnused(area, retired)
-  await removeLater(seen, [
+  return removeLater(seen, [
     ...leftovers,
     ...generations.filter((one) => !kept.includes(one)).map(({ name }) => name),
     ...(found.current ? [area.names.record(found.current.sequence)] : []),
