@@ -4,7 +4,16 @@
  * finishes. Then a rollout takes a manifest back that never becomes ready.
  */
 import { X509Certificate } from 'node:crypto'
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
@@ -26,6 +35,8 @@ import { unfit } from './requirements.js'
 t.setTimeout(600_000)
 
 const patience = { within: 180_000, every: 200 }
+/** A copy of the certificates, which no rollout exchanges. */
+const outside = '/etc/kubernetes/probe'
 const adminKubeconfig = '/etc/kubernetes/admin.conf'
 
 /** kubeadm's own patches of its manifests: a pod is seen to be ready, and ends, within a second or two instead of up to thirty. */
@@ -184,6 +195,23 @@ async function suite(): Promise<void> {
         'they stay where not all processes are seen',
       )
     await space.demand('sh', page(clean))
+    // The pod that used them has ended, and this machine may not show that.
+    rmSync(kept, { recursive: true, force: true })
+  })
+
+  await t.test("rollout renews the certificates with its probe's files outside of their directory", async (t) => {
+    const before = await served()
+    for (const line of [copy.replace('/etc/kubernetes/pki.new', outside), copy, renew]) {
+      await space.demand('sh', page(line))
+    }
+    const probing = variables.map((line) => line.replace('P=/etc/kubernetes/pki', `P=${outside}`))
+    const lines = [...probing, variables[0], `${all} --ready-for 1s`]
+    const { code, stdout, stderr } = await space.run('sh', page(lines.join('\n')))
+    t.equal(code, 0, stderr)
+    t.match(stdout, /^ready: etcd.yaml, kube-apiserver.yaml\n/)
+    const { serialNumber } = new X509Certificate(readFileSync(join(pki, 'apiserver.crt')))
+    t.not(serialNumber, before)
+    t.equal(await served(), serialNumber)
   })
 
   await t.test(
