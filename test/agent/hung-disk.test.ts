@@ -1,15 +1,19 @@
 /** The agent beside disks that hang: real file systems, frozen under its targets. */
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { Node, scratch } from '../cli/holdfast.js'
+import { askToWrite, HangingState } from '../../src/agent/report/hanging-state.js'
+import { Disk, missingForDisk, type FileSystem } from '../disk/disk.js'
 import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
+import { silent } from '../../src/log.js'
 import { stateOf } from '../processes.js'
 import { executable } from '../project.js'
+import { SimulatedTime } from '../simulated-time.js'
 import { until } from '../until.js'
 
 const missing = await missingForFreezing()
@@ -319,23 +323,107 @@ await t.test(
     await until('the log says that it answers', () => agent.log().some(({ msg }) => msg.includes('answers again')))
     await until('the status has no problem', async () => (await shown()).agent?.stateProblem === undefined)
 
-    // An agent that writes nothing.
-    const atRest = await shown()
+    // An agent that has written the last change, and writes nothing more.
+    const versionOf = ({ directories }: Shown) => directories[0]?.objects[0]?.resourceVersion
+    const third = versionOf(await shown())
+    node.put('Secret', 'web', { key: '4' })
+    const file = disks.seen(join(stateDirectory, 'status.json'))
+    const fourth = await until('the status is on the disk', () => {
+      const version = versionOf(JSON.parse(readFileSync(file, 'utf8')) as Shown)
+      return version !== third && version
+    })
     await disks.freeze(join(root, 'state-disk'))
     const since = performance.now()
     await agent.logged('Stalled', 2)
     t.ok(performance.now() - since < 5_000, `${Math.round(performance.now() - since)} ms`)
     t.match(await shown(), { running: true, agent: { pid: agent.pid, stateProblem: where } })
-    node.put('Secret', 'web', { key: '4' })
-    await agent.logged('Published', 4)
+    node.put('Secret', 'web', { key: '5' })
+    await until('the status goes on', async () => versionOf(await shown()) !== fourth)
     t.equal(frozenThreads(agent.pid), 1, 'a write of the status waits for the look, without a thread')
     await disks.thaw(join(root, 'state-disk'))
     await until('the status is on the disk', async () => {
-      const { agent, directories } = await shown()
-      const isNew = directories[0]?.objects[0]?.resourceVersion !== atRest.directories[0]?.objects[0]?.resourceVersion
-      return agent?.stateProblem === undefined && isNew
+      const now = await shown()
+      return now.agent?.stateProblem === undefined && versionOf(now) !== fourth
     })
     t.equal(agent.log().filter(({ msg }) => msg.includes('answers again')).length, 2)
     t.equal(await agent.end('SIGTERM'), 0)
   },
 )
+
+const fileSystems: readonly FileSystem[] = ['ext4', 'xfs', 'btrfs']
+const missingDisks = [...new Set([...missing, ...(await missingForDisk(fileSystems))])]
+const onDisks = missingDisks.length === 0 ? {} : { skip: `needs ${missingDisks.join(', ')}` }
+
+for (const fileSystem of fileSystems) {
+  await t.test(`a question to ${fileSystem} writes nothing, and waits while it is frozen`, onDisks, async (t) => {
+    const disk = await Disk.create()
+    t.teardown(() => disk.destroy())
+    await disk.format(fileSystem)
+    await disk.mount()
+    const directory = join(disk.mountPoint, 'state')
+    mkdirSync(directory)
+    /** What the disk has written once the file system has nothing left to write. */
+    const written = async (): Promise<number> => {
+      execFileSync('sync', ['--file-system', directory])
+      return (await disk.counts()).writtenBytes
+    }
+    let before = -1
+    await until('the file system is at rest', async () => before === (before = await written()))
+    for (let asked = 0; asked < 100; asked++) await askToWrite(directory)
+    t.equal(await written(), before)
+
+    execFileSync('fsfreeze', ['--freeze', disk.mountPoint])
+    let isAnswered = false
+    const asked = askToWrite(directory).then(() => (isAnswered = true))
+    try {
+      await until('a thread waits for the disk', () => frozenThreads(process.pid) > 0)
+      t.notOk(isAnswered)
+    } finally {
+      execFileSync('fsfreeze', ['--unfreeze', disk.mountPoint])
+    }
+    t.ok(await asked)
+    execFileSync('mount', ['-o', 'remount,ro', disk.mountPoint])
+    await t.resolves(askToWrite(directory), 'a file system that may only be read has answered')
+  })
+}
+
+await t.test('an agent asks each second after a change, each twenty at rest, and not once it is closed', async (t) => {
+  const stateDirectory = scratch(t)
+  // A question takes a file of this name away, if there is one.
+  const name = join(stateDirectory, '.holdfast-may-write')
+  const time = new SimulatedTime(t)
+  const state = new HangingState({ stateDirectory, log: silent, text: () => '', changed: () => undefined })
+  t.teardown(() => state.close())
+  const idle = (): Promise<void> => Promise.resolve()
+  /** The next question comes after just so many milliseconds. */
+  const asksAfter = async (milliseconds: number, when: string): Promise<void> => {
+    writeFileSync(name, '')
+    await time.advance(milliseconds - 1)
+    t.ok(existsSync(name), `${when}: not before`)
+    await time.advance(1)
+    await until(`it has asked ${when}`, () => !existsSync(name))
+    // A write waits for the question that is under way.
+    await state.watch(idle)
+  }
+  state.changed()
+  await asksAfter(1_000, 'after a change')
+  writeFileSync(name, '')
+  await state.watch(() => time.advance(10_000))
+  t.ok(existsSync(name), 'not during a write')
+  await asksAfter(1_000, 'after a write')
+  await time.advance(30_000)
+  await state.watch(idle)
+  await asksAfter(20_000, 'at rest')
+  state.changed()
+  await asksAfter(1_000, 'after another change')
+  for (const again of ['once more', 'and once more']) {
+    writeFileSync(name, '')
+    await until(again, () => time.advance(1_000).then(() => !existsSync(name)))
+  }
+  state.close()
+  state.changed()
+  writeFileSync(name, '')
+  await state.watch(() => time.advance(60_000))
+  await time.advance(60_000)
+  t.ok(existsSync(name), 'not once it is closed')
+})

@@ -9,10 +9,10 @@ import { StatusInMemory } from './status-in-memory.js'
 const patience = 3_000
 
 /** Milliseconds between looks at a disk to which the agent writes nothing. At rest they are rare: each wakes three threads. */
-const lookIntervals = { soon: 2_000, atRest: 15_000 }
+const lookIntervals = { soon: 1_000, atRest: 20_000 }
 
 /** Milliseconds without a change after which the agent is at rest. */
-const restAfter = 30_000
+const restAfter = 15_000
 
 /** Milliseconds after which a look counts as hanging: it waits for no flush. */
 const lookPatience = 2_000
