@@ -37,17 +37,35 @@ export async function parseText(text: string, dialect: Dialect): Promise<ParsedT
   // Late: a process that reads no YAML need not hold the parser, which takes five megabytes.
   const yaml = await import('yaml')
   const lineCounter = new yaml.LineCounter()
-  const common = { lineCounter, prettyErrors: false, logLevel: 'silent', keepSourceTokens: false } as const
+  const common = { lineCounter, prettyErrors: false, logLevel: 'silent' } as const
   // Each reader finds keys that stand twice by itself: the parser takes the square of their number for it.
   const unchecked = { uniqueKeys: false } as const
   const positionOf = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
+  const isExplicit = questionMark.test(text)
   try {
-    const documents = yaml.parseAllDocuments(text, { ...common, ...unchecked, ...dialects[dialect] })
-    return { text, yaml, documents: 'empty' in documents ? [] : documents, positionOf }
+    const options = { ...common, ...unchecked, ...dialects[dialect], keepSourceTokens: isExplicit }
+    const found = yaml.parseAllDocuments(text, options)
+    const documents = 'empty' in found ? [] : found
+    if (isExplicit) for (const document of documents) reportDropped(document, yaml)
+    return { text, yaml, documents, positionOf }
   } catch {
     throw new YamlError('it is nested too deeply')
   }
+}
+
+/** A key that a question mark may begin. */
+const questionMark = /(?:^|[\s?:-])\?(?:\s|$)/
+
+/** The parser drops a value that comes after such a key without a colon: `? x`, and `- y` in the next line. Go's parser refuses it. */
+function reportDropped(document: Yaml.Document.Parsed, yaml: typeof Yaml): void {
+  yaml.visit(document, {
+    Pair: (_, { srcToken }: Yaml.Pair) => {
+      const { sep = [], value } = srcToken ?? {}
+      if (!value || sep.some(({ type }) => type === 'map-value-ind')) return
+      document.errors.push(new yaml.YAMLParseError([value.offset, value.offset + 1], 'MISSING_CHAR', 'no colon'))
+    },
+  })
 }

@@ -29,13 +29,24 @@ export async function readYaml(text: string, dialect: Dialect): Promise<YamlDocu
   return parsed.documents.map((document) => readDocument(document, parsed, mayRepeat))
 }
 
+/** Maps as keys of maps that are keys themselves. The parser writes such a key as text, level by level: 300 of them took it 3.5 s. */
+const deepestKeys = 10
+
 /** The first key that stands twice in a map. The parser compares each key with all before it: 40,000 took it six seconds. */
 function repeatedKeys(
   document: ParsedText['documents'][number],
   { yaml }: ParsedText,
 ): { code: string; offset: number }[] {
   let found: number | undefined
-  const lookAt = (_: unknown, { items }: Yaml.YAMLMap): symbol | undefined => {
+  const lookAt = (
+    _: unknown,
+    map: Yaml.YAMLMap,
+    path: readonly (Yaml.Document | Yaml.Node | Yaml.Pair)[],
+  ): symbol | undefined => {
+    const { items } = map
+    const isKey = (outer: unknown, index: number): boolean =>
+      yaml.isPair(outer) && outer.key === (path[index + 1] ?? map)
+    if (path.filter(isKey).length > deepestKeys) throw new YamlError('it is nested too deeply')
     const known = new Set<unknown>()
     for (const { key } of items) {
       if (!yaml.isScalar(key)) continue

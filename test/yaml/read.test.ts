@@ -37,6 +37,32 @@ void t.test('documents come with their places, and those of their items', async 
   t.strictSame(second?.positionAt(['items', 7]), { line: 4, column: 1 }, 'the holder')
 })
 
+void t.test('a value without a colon after a key with a question mark is refused, and not dropped', async (t) => {
+  for (const text of ['? x\n- a\n', 'a: 1\nb:\n  ? x\n  - a\n', '? x\n- ']) {
+    for (const [name, read] of Object.entries(every))
+      t.match(await errorOf(() => read(text)), { problem: /MISSING_CHAR/ }, `${name}: ${JSON.stringify(text)}`)
+    t.match(await errorOf(() => readManifestText(text)), { problem: /MISSING_CHAR/ })
+    const problems: string[] = []
+    const sink = { add: (_: unknown, __: string, message: string) => problems.push(message) }
+    t.equal(await parseTree(text, sink), undefined)
+    t.equal(problems.length, 1)
+  }
+  const [document] = await readYaml('? x\n: - a\n? y\n? z\n:\n- b\n', 'any')
+  t.strictSame(document?.value, { x: ['a'], y: null, z: ['b'] })
+})
+
+void t.test('maps as keys of maps as keys are refused beyond ten levels, in little time', async (t) => {
+  const before = process.cpuUsage()
+  for (const text of ['? '.repeat(250), `${'{'.repeat(200)}a${': 1}'.repeat(200)}`]) {
+    for (const dialect of ['any', 'configuration'] as const)
+      t.match(await errorOf(() => readYaml(text, dialect)), { problem: /nested too deeply/ })
+  }
+  const { user } = process.cpuUsage(before)
+  t.ok(user < 500_000, `${user / 1000} ms`)
+  const [document] = await readYaml('? { a: 1 }\n: b\n', 'any')
+  t.strictSame(document?.value, { '{ a: 1 }': 'b' })
+})
+
 void t.test('an error names its line and its kind, and quotes nothing', async (t) => {
   for (const [dialect, read] of Object.entries(every)) {
     const error = await errorOf(() => read(`a: 1\nb: "${canary}\n`))
