@@ -159,9 +159,13 @@ export class Agent {
     this.#driftTimer = setInterval(compare, this.#configuration.driftInterval)
   }
 
-  /** An operator asks for it: compares every directory with the disk, and repairs what differs; changes and hooks that wait do so no longer. */
+  /**
+   * An operator asks for it: compares every directory with the disk, and repairs what differs, also where another agent has taken it over.
+   * Changes and hooks that wait do so no longer.
+   */
   compareAll(): void {
     for (const state of this.states) {
+      state.keeps = false
       this.#operations.publish(state, causes.driftCheck)
       this.#operations.hurry(state)
       if (state.intact) this.#operations.runHooks(state)

@@ -42,6 +42,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   }
   state.rejection = undefined
   state.compared = true
+  state.keeps = true
   state.intact = true
   state.drift = undefined
   state.uncompared = undefined

@@ -79,6 +79,8 @@ export class DirectoryState {
   #move: AbortController | undefined
   /** The disk has been compared with the record since the start. */
   compared = false
+  /** This agent has published to it since the start, or found it as it should be. */
+  keeps = false
   /** The disk holds what the record says, known to be durable. */
   intact = false
   /** What differed from the record at the last comparison; undefined: nothing. */

@@ -14,6 +14,7 @@ import { hookGroups } from './hook-groups.js'
 import { runHooksTogether } from './hook-runner.js'
 import { stalledMeaning, type Outcome } from './outcome.js'
 import { PendingRemovals } from './leaving/pending-removals.js'
+import { isOther } from './other-keeper.js'
 import { Pacing } from './pacing.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
@@ -288,20 +289,19 @@ export class Operations {
   }
 
   /**
-   * Each publication changes the record and the directory, too: only a hold that came or went, and a directory that has disappeared, are
-   * worth a pass. A pass without work would take the place of a pass that waits for its retry.
+   * Each publication changes the record and the directory, too: only a hold that came or went, a directory that has disappeared, and one
+   * that another agent has taken over, are worth a pass. A pass without work would take the place of a pass that waits for its retry.
    */
   async #look(path: string): Promise<void> {
     const state = this.#options.states.byPath(path)
     if (state === undefined) return
     // The comparison reports an unreadable target.
     const known = state.hold ?? state.pin
-    const hold = await beside(path, () => readRecord(path)).then(
-      (said) => said?.hold,
-      () => known,
-    )
+    const said = await beside(path, () => readRecord(path)).catch(() => ({ hold: known, keeper: undefined }))
+    const hold = said?.hold
+    const isTaken = state.published?.status === 'True' && isOther(state, said?.keeper, this.#options.identity())
     const hasGone = state.intact && (await beside(path, () => isGone(path)).catch(() => true))
-    if (hold?.since !== known?.since || (hasGone && state.intact)) this.publish(state, causes.driftCheck)
+    if (hold?.since !== known?.since || (hasGone && state.intact) || isTaken) this.publish(state, causes.driftCheck)
   }
 
   /** Runs work on a directory's file system as an operation of it. */

@@ -12,6 +12,7 @@ import type { ConditionState, DirectoryState } from './directory-state.js'
 import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
 import { failedOutcome, publish } from './publish.js'
+import { otherKeeper } from './other-keeper.js'
 import { recordHeldBack } from './record-versions.js'
 import type { AgentEvents } from './report/agent-events.js'
 import { warnUnproven } from '../unproven.js'
@@ -69,8 +70,8 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
     if (await isDue(work, options)) due.push(work)
   }
   const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.rejection]))
-  const waiting = due.filter(({ state }) => options.isOwed?.(state.path))
-  const own = due.filter((work) => work.state.configuration.follows === undefined && !waiting.includes(work))
+  const kept = await keptFrom(due, options)
+  const own = due.filter(({ state }) => state.configuration.follows === undefined && !kept.has(state.path))
   const outcomes = await publish(
     own.map(({ state }) => state.configuration),
     {
@@ -81,7 +82,7 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
       barrier: (seconds) => options.metrics.barrier(seconds),
     },
   )
-  for (const work of waiting) outcomes.set(work.state.path, failedOutcome(owed(work.state.path)))
+  for (const [path, error] of kept) outcomes.set(path, failedOutcome(error))
   for (const work of [...own, ...due.filter((one) => !own.includes(one))]) {
     // A new path comes before its old one.
     const outcome = outcomes.get(work.state.path) ?? (await followFor(work, options))
@@ -90,6 +91,16 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
     results.set(work.operation, await finish(work, outcome, options))
   }
   return results
+}
+
+/** The directories to which nothing is published now, with the reason. */
+async function keptFrom(due: readonly Work[], { agent, isOwed }: ReconcileOptions): Promise<Map<string, Error>> {
+  const kept = new Map<string, Error>()
+  for (const { state } of due) {
+    const error = isOwed?.(state.path) ? owed(state.path) : await otherKeeper(state, agent)
+    if (error) kept.set(state.path, error)
+  }
+  return kept
 }
 
 /** undefined where the move has ended before, or meanwhile: dropped, a separate directory again, or moving elsewhere. */

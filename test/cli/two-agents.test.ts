@@ -128,3 +128,43 @@ await t.test(
     t.match(await holdfast(['sync', '--config', node.path('one.yaml')]), { stdout: /Relocat/ }, 'its own moves')
   },
 )
+
+await t.test(
+  'of two agents with one directory the earlier lets it be, and says so, until a reload takes it back',
+  async (t) => {
+    const mine = { path: 'disk/web', contents: [{ secret: 'web' }] }
+    const [east, west] = [new Node(t, [mine]), new Node(t, [mine])]
+    const path = east.path('disk/web')
+    const start = (node: Node, cluster: string) => {
+      node.put('Secret', 'web', { key: cluster })
+      const own = { stateDirectory: join(node.root, 'state'), driftInterval: '1s' }
+      node.configure([{ ...mine, path }], own)
+      return node.agent()
+    }
+    const publications = (agent: ReturnType<typeof start>) =>
+      agent.log().filter(({ reason }) => reason === 'Published').length
+    const first = start(east, 'east')
+    await first.logged('Published')
+    const second = start(west, 'west')
+    await second.logged('Published')
+    const told = await first.logged('TargetForeign')
+    const id = readFileSync(join(west.root, 'state', 'agent.id'), 'utf8').trim()
+    t.match(told.msg, `another agent (${id}) publishes ${path} now`)
+    t.match(told.msg, /take the directory out of the configuration of one of the two/)
+    await until('its status says so', async () => {
+      const { stdout } = await holdfast(['status', '--config', east.configuration, '-o', 'json'])
+      return /"type": "Published",\s+"status": "False",\s+"reason": "TargetForeign"/.test(stdout)
+    })
+    east.put('Secret', 'web', { key: 'east again' })
+    west.put('Secret', 'web', { key: 'west again' })
+    await second.logged('Published', 2)
+    t.equal(east.read('disk/web/key'), 'west again')
+    t.equal(publications(first), 1, 'news of its object change nothing in that')
+    first.signal('SIGHUP')
+    await first.logged('DriftRepaired')
+    t.match((await second.logged('TargetForeign')).msg, /another agent .* publishes/)
+    t.equal(east.read('disk/web/key'), 'east again')
+    t.equal(publications(second), 2)
+    await Promise.all([first.end('SIGTERM'), second.end('SIGTERM')])
+  },
+)
