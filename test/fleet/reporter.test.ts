@@ -275,14 +275,22 @@ await t.test('an error while it looks at the agent is one warning, and ends noth
   t.equal(scene.writes.length, 1)
 })
 
-await t.test('an agent alone writes its report again within an hour after somebody has deleted it', async (t) => {
-  const scene = new Scene()
-  t.teardown(() => scene.reporter.close())
-  await scene.pass(minute)
-  scene.report = notFound
-  await scene.pass(1.1 * heartbeat, minute)
-  t.equal(scene.writes.length, 2)
-})
+await t.test(
+  'an agent alone writes its report again within an hour after somebody has deleted it, or after a reload',
+  async (t) => {
+    const scene = new Scene()
+    t.teardown(() => scene.reporter.close())
+    await scene.pass(minute)
+    scene.report = notFound
+    await scene.pass(1.1 * heartbeat, minute)
+    t.equal(scene.writes.length, 2)
+    scene.report = notFound
+    // A reload by hand.
+    scene.reporter.retryRefused()
+    await scene.pass(spread)
+    t.equal(scene.writes.length, 3)
+  },
+)
 
 await t.test('a clock that is set an hour back or ahead writes no report the more, and none the less', async (t) => {
   for (const hours of [-1, 1]) {
