@@ -5,7 +5,6 @@
 
 export { AtOnceFileSystem, modeAt, NodeFileSystem } from './posix/index.js'
 export {
-  checkFile,
   desiredEntries,
   planDirectory,
   planFile,

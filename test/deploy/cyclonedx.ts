@@ -1,6 +1,6 @@
 /** The rules of CycloneDX 1.5 for what holdfast's bills of materials have: the fields that it requires, their forms, and no others. */
 
-export interface Component {
+interface Component {
   readonly 'bom-ref': string
   readonly name: string
   readonly version: string

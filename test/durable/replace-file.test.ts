@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync }
 import { join } from 'node:path'
 import t from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
-import { checkFile, desiredEntries, filePublication } from '../../src/durable/publish/replace.js'
+import { desiredEntries, filePublication, planFile } from '../../src/durable/publish/replace.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import type { PublicationOptions, ReplaceFileOptions } from '../../src/durable/types.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
@@ -36,7 +36,7 @@ await t.test('replaceFile makes a file for its owner alone, the present user', a
   t.strictSame([readFileSync(path, 'utf8'), modeOf(path)], ['2', '644'])
 })
 
-await t.test('replaceFile and checkFile refuse all but a regular file', async (t) => {
+await t.test('replaceFile and a plan of it refuse all but a regular file', async (t) => {
   const root = scratch(t)
   const at = (name: string) => join(root, name)
   mkdirSync(at('directory'))
@@ -50,9 +50,9 @@ await t.test('replaceFile and checkFile refuse all but a regular file', async (t
   for (const [name, said] of Object.entries(refused)) {
     t.equal(await write(at(name), ''), said)
     const [code = '', problem] = said.split(': ')
-    await t.rejects(checkFile(at(name), {}), { code, problem, published: false })
+    await t.rejects(planFile(at(name), undefined, {}), { code, problem, published: false })
   }
-  await t.resolves(checkFile(at('new'), {}))
+  await t.resolves(planFile(at('new'), undefined, {}))
   t.strictSame(kept(root), [], 'and no lock is made')
 })
 

@@ -124,12 +124,12 @@ async function publishFile(
   { io, command, options, signal }: WriteContext,
 ): Promise<ReplaceResult | DirectoryPlanResult> {
   const path = await targetArgument(file)
-  const { AtOnceFileSystem, checkFile, disableCoreDumps, planFile, refuseKeptByAgent, replaceFile } =
+  const { AtOnceFileSystem, disableCoreDumps, planFile, refuseKeptByAgent, replaceFile } =
     await import('../../durable/publishing.js')
   disableCoreDumps()
   const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
   // Checks the file before a command runs, for holdfast cannot take the command's effects back.
-  if (source.command.length > 0) await checkFile(path, asked)
+  if (source.command.length > 0) await planFile(path, undefined, asked)
   const dryRun = options.dryRun === true
   const { content, ...checks } = await contentOf(source, options, { io, signal, path, dryRun })
   const request = { ...asked, ...checks }

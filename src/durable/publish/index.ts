@@ -5,7 +5,6 @@ export { goneFrom } from './new-record.js'
 export { PlannedTree } from './planned-tree.js'
 export { publish, resultsOf } from './publish.js'
 export {
-  checkFile,
   desiredEntries,
   directoryPublication,
   filePublication,

@@ -67,14 +67,19 @@ export async function planDirectory(
   return planOf(directoryPublication(system, request), asCaller)
 }
 
-/** Plans replaceFile in the same way, for this process as it is now. */
+/**
+ * Plans replaceFile in the same way, for this process as it is now. Without content: refuses each target that replaceFile would refuse with
+ * any, for callers whose content costs something.
+ */
 export async function planFile(
   path: string,
-  content: FileContent,
+  content: FileContent | undefined,
   options: ReplaceFileOptions & PublicationOptions,
 ): Promise<DirectoryPlanResult> {
+  // No file holds the random content yet: with any other, a held target could pass as unchanged.
+  const publication = filePublication(system, path, content ?? system.random(), options)
   // Its name stands in the result already.
-  return { ...(await planOf(filePublication(system, path, content, options), true)), changes: [] }
+  return { ...(await planOf(publication, content !== undefined)), changes: [] }
 }
 
 /** What a directory would hold, which holds `found` now: that is not read, and nothing is refused but what can never be published. */
@@ -96,15 +101,6 @@ export async function replaceFile(
   fs = system,
 ): Promise<ReplaceResult> {
   return only(await publish([filePublication(fs, path, content, options)], options.signal))
-}
-
-/**
- * Refuses each target that replaceFile() would refuse with any content: for callers whose content costs something. Takes no lock and makes
- * nothing.
- */
-export async function checkFile(path: string, options: ReplaceFileOptions & PublicationOptions): Promise<void> {
-  // No file holds this content yet: with any other, a held target could pass as unchanged.
-  await planOf(filePublication(system, path, system.random(), options))
 }
 
 /** The publication of one file on the given file system, for publish(). */
