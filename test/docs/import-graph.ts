@@ -1,5 +1,5 @@
 /** What each test runs of the sources: by its imports, and where it starts the program, by those of the program. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { project } from '../project.js'
 
@@ -58,4 +58,30 @@ export function distancesFrom(from: string): ReadonlyMap<string, number> {
 /** Every file that this one reaches. */
 export function reached(from: string): Set<string> {
   return new Set(distancesFrom(from).keys())
+}
+
+const statement = /^(?:import|export) (?!type )([^']*?)\bfrom '(\.[^']+)\.js'/gm
+const late = /(?:import|new URL)\('(\.[^']+)\.js'/g
+
+/** The files whose values one imports, each with their names; none for all that it exports. Behind a room's door, those that it leads to. */
+function values(path: string): { file: string; names: string[] }[] {
+  const text = readFileSync(join(project, path), 'utf8')
+  const at = (target = ''): string => normalize(join(dirname(path), `${target}.ts`))
+  const first = [...text.matchAll(statement)].map(([, names = '', target]) => ({
+    file: at(target),
+    names: [...names.matchAll(/(?<!\btype )\b\w+(?= as |\s*[,}])/g)].map(([name]) => name),
+    isOnlyTypes: /^\{(\s*type \w+( as \w+)?,?)*\s*\}\s*$/.test(names),
+  }))
+  const found = first.filter(({ isOnlyTypes }) => !isOnlyTypes)
+  const all = [...found, ...[...text.matchAll(late)].map(([, target]) => ({ file: at(target), names: [] }))]
+  // A test may hold text that only looks like an import.
+  return all.filter(({ file }) => existsSync(join(project, file)))
+}
+
+/** The files whose values this one uses. */
+export function usedBy(path: string): string[] {
+  return values(path).flatMap(({ file, names }) => {
+    if (!file.endsWith('/index.ts')) return [file]
+    return values(file).flatMap((behind) => (behind.names.some((name) => names.includes(name)) ? [behind.file] : []))
+  })
 }

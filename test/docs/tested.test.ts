@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { project } from '../project.js'
-import { ownTest, testedRows } from '../tested.js'
+import { ownTest, testedRows, testsByImports } from '../tested.js'
 import { reached, typescriptFiles } from './import-graph.js'
 
 /*
- * Each source file has a test of the same name, or a row in the table of test/README.md, which names its tests. So the author of a change
- * finds the tests of a rule, and a new file without one fails this test.
+ * Each source file has a test of the same name; or a test imports it, or has the name of a source that does; or the table of test/README.md
+ * has a row, which names its tests. So the author of a change finds the tests of a rule, and a new file without one fails this test.
  */
 
 const sources = [...typescriptFiles('src'), ...typescriptFiles('native'), ...typescriptFiles('torture')]
@@ -17,17 +17,22 @@ function hasOwnTest(source: string): boolean {
   return existsSync(join(project, test)) && reached(test).has(source)
 }
 
+const hasTest = (source: string): boolean => hasOwnTest(source) || testsByImports(source).length > 0
+
 const rows = testedRows()
 const listed = new Set(rows.flatMap((row) => row.sources))
 
-await t.test('each source file has a test of its name, or a row that says where it is tested', (t) => {
-  t.ok(sources.length > 100, 'sources are found')
-  t.same(
-    sources.filter((source) => !listed.has(source) && !hasOwnTest(source)),
-    [],
-  )
-  t.end()
-})
+await t.test(
+  'each source file has a test of its name, a test of its users, or a row that says where it is tested',
+  (t) => {
+    t.ok(sources.length > 100, 'sources are found')
+    t.same(
+      sources.filter((source) => !listed.has(source) && !hasTest(source)),
+      [],
+    )
+    t.end()
+  },
+)
 
 await t.test('each row names files that exist, and tests that run them', (t) => {
   t.ok(rows.length > 10, 'rows are found')
@@ -46,14 +51,14 @@ await t.test('each row names files that exist, and tests that run them', (t) => 
   t.end()
 })
 
-await t.test('a file has one row in the table, and none beside a test of the same name', (t) => {
+await t.test('a file has one row in the table, and none beside a test that its name or its users tell', (t) => {
   const all = rows.flatMap((row) => row.sources)
   t.same(
     all.filter((source, index) => all.indexOf(source) !== index),
     [],
   )
   t.same(
-    all.filter((source) => hasOwnTest(source)),
+    all.filter((source) => hasTest(source)),
     [],
   )
   t.end()

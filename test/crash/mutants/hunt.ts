@@ -1,4 +1,4 @@
-import { ownTest, testedRows } from '../../tested.js'
+import { testsOf } from '../../tested.js'
 import { hashOf, type Item } from './battery.js'
 import type { Bench } from './bench.js'
 import type { Mutant, Source } from './mutants.js'
@@ -9,9 +9,6 @@ import { inPart, type Result } from './results.js'
 export class Hunt {
   /** Kills by file and item: a killer in this file kills there again. */
   readonly #kills = new Map<string, number>()
-
-  /** What test/README.md says of sources that have no test of their name. */
-  readonly #rows = testedRows()
 
   /** @throws Error where one of the items fails without a mutant. */
   constructor(
@@ -48,7 +45,7 @@ export class Hunt {
   }
 
   #isNamed({ name }: Item, { file }: Pick<Mutant, 'file'>): boolean {
-    return name === ownTest(file) || this.#rows.some((row) => row.sources.includes(file) && row.tests.includes(name))
+    return testsOf(file).includes(name)
   }
 
   #costOf(item: Item, { file }: Mutant): number {

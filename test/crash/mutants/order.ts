@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { distancesFrom } from '../../docs/import-graph.js'
 import { knownTimes, type Times } from '../../runner/schedule.js'
-import { ownTest, testedRows } from '../../tested.js'
+import { ownTest, testsOf } from '../../tested.js'
 import type { Item } from './battery.js'
 
 /** The rules that hold in every scene: they notice most of what changes a step. */
@@ -38,16 +38,12 @@ function compare(a: readonly number[], b: readonly number[]): number {
 
 /**
  * What a mutant of this file is put before, the most promising first, as far as names, imports and the last runs say: the test of its name,
- * those that test/README.md names, those that share a word with its name, then the others, and the model disk; the quickest first, and of
+ * or else those of its users or of its row in test/README.md, those that share a word with its name, then the others, and the model disk; the quickest first, and of
  * two those with fewer imports between. Leaves out a test whose imports do not lead to the file. Only a run shows which of them pass the
  * mutant: to measure that costs as much.
  */
 export function inOrder(items: readonly Item[], file: string, times: Times = knownTimes()): Item[] {
-  const named = new Set(
-    testedRows()
-      .filter(({ sources }) => sources.includes(file))
-      .flatMap(({ tests }) => tests),
-  )
+  const named = new Set(testsOf(file))
   return items
     .flatMap((item) => {
       const distance = item.isTest ? distancesFrom(item.name).get(file) : 0
