@@ -113,6 +113,7 @@ export function battery(): Item[] {
     'test/static-pods/pod/kubelet-cases.test.ts',
     'test/static-pods/pod/pod-faults.test.ts',
     'test/static-pods/pod/same-pod.test.ts',
+    'test/static-pods/ready/ready-url.test.ts',
     'test/directories/content-check.test.ts',
     'test/cli/core-dumps.test.ts',
     'test/cli/output/orphans.test.ts',

@@ -44,7 +44,6 @@ export const ofKeeping = [
   {
     reason: 'what is computed, or looked at, before a refusal or an answer is dropped with it',
     mutants: [
-      `Removal.#takeAway swapped await this.#refuseUsed(_)`,
       `rewriteRecord swapped if (_ === undefined) { await syncRecord(_, _, _.record(_.sequence), _) return _ }`,
     ],
   },

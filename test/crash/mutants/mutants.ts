@@ -27,15 +27,7 @@ export interface Source {
 }
 
 /** What static-pods does to the disk: the files that export these; the rest of that room decides, and asks. */
-const staticPods = [
-  'currentLasting',
-  'fallBack',
-  'install',
-  'orphanedRecords',
-  'prune',
-  'recordLastKnownGood',
-  'WatchStart',
-]
+const staticPods = ['currentLasting', 'install', 'orphanedRecords', 'prune', 'recordLastKnownGood', 'WatchStart']
 
 function files(): string[] {
   const below = (room: string): string[] =>
