@@ -25,13 +25,16 @@ export interface Subject {
   readonly name: string
   readonly alternativeNames?: string
   readonly days?: number
+  /** Further lines of openssl's extensions: `extendedKeyUsage=clientAuth`. */
+  readonly extensions?: readonly string[]
 }
 
-export function issue(authority: Pair, { name, alternativeNames, days = 7 }: Subject): Pair {
+export function issue(authority: Pair, { name, alternativeNames, days = 7, extensions = [] }: Subject): Pair {
   return inDirectory((directory) => {
     writeFileSync(join(directory, 'ca.pem'), authority.certificate)
     writeFileSync(join(directory, 'ca.key'), authority.key)
-    writeFileSync(join(directory, 'ext'), alternativeNames ? `subjectAltName=${alternativeNames}` : '')
+    const names = alternativeNames ? [`subjectAltName=${alternativeNames}`] : []
+    writeFileSync(join(directory, 'ext'), [...names, ...extensions].join('\n'))
     openssl(directory, [...request(name), '-out', 'csr.pem'])
     const sign = ['x509', '-req', '-in', 'csr.pem', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial']
     openssl(directory, [...sign, '-days', String(days), '-extfile', 'ext', '-out', 'crt.pem'])
