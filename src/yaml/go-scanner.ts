@@ -23,6 +23,9 @@ const directive = /^(?:\ufeff?[ \t]*(?:#.*)?\n)*\ufeff?%/
 /** The characters that the library takes for the name of an anchor. */
 const anchorName = /^[-\w]+$/
 
+/** The characters that the library takes for a tag (yaml_parser_scan_tag_uri). */
+const tagCharacters = /^[-\w;/?:@&=+$,.!~*'()[\]%]*$/
+
 /** Inside of brackets, the library ends unquoted text there, or reads a colon as the end of a name. */
 const splitText = /[?[\]{},]|^:|:$|\s:/
 
@@ -55,6 +58,8 @@ export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, docum
       const [from = 0, to = 0] = node.range ?? []
       const name = yaml.isAlias(node) ? node.source : node.anchor
       if (name !== undefined && !anchorName.test(name)) refuse(from, 'an anchor whose name is no word')
+      if (!yaml.isAlias(node) && !tagCharacters.test(node.tag ?? ''))
+        refuse(from, 'a tag with a character that Kubernetes refuses')
       if (!yaml.isScalar(node)) return
       if (key === 'key' && to - from >= longestName) refuse(from, 'a field whose name is too long')
       if (node.type !== 'PLAIN') scalars.push(node)

@@ -51,6 +51,11 @@ void t.test('a value without a colon after a key with a question mark is refused
   t.strictSame(document?.value, { x: ['a'], y: null, z: ['b'] })
 })
 
+void t.test('a tag with a character that Go takes for none of a tag is refused in a manifest', async (t) => {
+  t.match(await errorOf(() => readManifestText('a: !# Y')), { problem: /a tag with a character/ })
+  t.strictSame((await readManifestText('a: !!str 1')).value, { a: '1' })
+})
+
 void t.test('maps as keys of maps as keys are refused beyond ten levels, in little time', async (t) => {
   const before = process.cpuUsage()
   for (const text of ['? '.repeat(250), `${'{'.repeat(200)}a${': 1}'.repeat(200)}`]) {
