@@ -229,11 +229,12 @@ class Removal {
     for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
       const failure = await failureOf(this.#refuseUsed(staging))
       if (failure === undefined) continue
+      // A process came to use it in the last instant: whole, it goes back to its place.
+      this.#departure.gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
       const isWhole = describes(record, tree)
-      if (!isDry) {
-        // A process came to use it in the last instant: whole, it goes back to its place.
-        this.#departure.gone = true
+      if (isDry) this.#departure.gone = !isWhole
+      else {
         if (isWhole) await this.#departure.comeBack(staging)
         await this.#sync()
       }
