@@ -68,7 +68,8 @@ await t.test('the agent keeps both paths up to date, through a crash, until the 
   t.notOk(existsSync(node.path('disk/old')))
   await until('the status says nothing of it', async () => (await condition()) === undefined)
   await until('the refused file comes into force once that move is done', () => node.read('disk/third/key') === '3')
-  t.notMatch((await node.run('status', '-o', 'json')).stdout, 'configurationInvalid')
+  const status = async () => (await node.run('status', '-o', 'json')).stdout
+  await until('the status refuses it no more', async () => !(await status()).includes('configurationInvalid'))
   t.equal((await second.get('/readyz')).status, 200)
   mkdirSync(node.path('disk/old'))
   second.signal('SIGHUP')
