@@ -168,6 +168,14 @@ await t.test('each file runs once, in a clone where none ran yet the longest fir
   t.end()
 })
 
+await t.test('each file of the node suite has its place in the schedule: each takes long', (t) => {
+  t.same(
+    testFiles().filter((file) => suites.node.holds(file) && longest[file] === undefined),
+    [],
+  )
+  t.end()
+})
+
 /** So many files may be added before a floor must follow. */
 const lagsAtMost = 15
 

@@ -29,6 +29,7 @@ export const longest: Readonly<Record<string, number>> = {
   'test/e2e/outage.test.ts': 27,
   'test/e2e/rewind.test.ts': 25,
   'test/e2e/selected-objects.test.ts': 24,
+  'test/node/executable.test.ts': 20,
   'test/durable/failing-calls.test.ts': 20,
   'test/runner/runner.test.ts': 18,
   'test/durable/interrupted-calls.test.ts': 15,
