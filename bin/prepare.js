@@ -45,5 +45,5 @@ if (serves && process.env.UV_THREADPOOL_SIZE === undefined) {
 // for it. Measured with 50 directories of a Secret each, Node 20: docs/decisions/memory-and-dependencies.md.
 const small = ['--semi-space-growth-factor=1', '--optimize-for-size']
 if (serves) small.push('--no-opt', '--no-sparkplug')
-// `fleet` reads each node's report, and keeps a few words of it: of 5,000 nodes, it had 124 MiB without them, and has 90.
+// `fleet` reads each node's report, and keeps a few words of it: of 5,000 nodes, it had 124 MiB without them, and 90 with them.
 if (serves || process.argv.includes('fleet')) small.forEach((flag) => require('node:v8').setFlagsFromString(flag))
