@@ -15,7 +15,7 @@ export interface SystemError {
   path?: string
 }
 
-/** Also one of another realm: jest runs the library in one of its own, and Node's fs throws from outside. */
+/** Knows an Error of another realm, too: jest runs the library in a realm beside Node's, whose fs throws. */
 function isError(thrown: unknown): thrown is Error {
   return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]'
 }

@@ -3,8 +3,9 @@ import { DurableWriteError } from '../durable/errors.js'
 import type { DirectoryState } from './directory-state.js'
 
 /*
- * Two agents with one directory, as of two clusters on one node: the one that starts later takes it over, as when one DaemonSet follows
- * another. The earlier one then lets it be, where it would repair the other one's content, and be repaired by the other in its turn.
+ * Two agents with one directory, as of two clusters on one node: the agent that starts later takes the directory over, as when one
+ * DaemonSet follows another. The earlier agent then lets it be: it would repair the later one's content, and the later one would repair its
+ * content in turn.
  */
 
 /** Whether another agent than this one has taken the directory over, by what its record says now. */

@@ -24,7 +24,7 @@ export async function readManifest(fs: FileSystem, path: string): Promise<Manife
   return bytes && parseManifest(bytes, path)
 }
 
-/** The mode and the owner of the file at a path, for the one that takes its place; undefined where there is none. */
+/** The mode and the owner of the file at a path, for its successor; undefined where no file is there. */
 export async function ownershipAt(
   path: string,
   disk: Disk,

@@ -82,7 +82,7 @@ const explanations: Readonly<Record<Reason | 'StaticPodInstallerCompleted' | 'St
     TargetForeign: {
       event: 'Warning; Node',
       meaning:
-        'the directory holds files that holdfast did not publish, or `holdfast install` published it. The agent leaves it alone, and looks again every `driftInterval` and on SIGHUP',
+        'the directory holds files that holdfast did not publish, or `holdfast install` published it: the agent leaves it alone, and looks again every `driftInterval` and on SIGHUP. Or another agent has taken it over: this one leaves it alone until SIGHUP or its next start',
       remedy:
         'move it away, or set `adopt: replace` for this directory; where `install` published it, as the message says',
     },

@@ -38,7 +38,7 @@ interface HangingStateOptions {
  * @internal
  */
 export async function askToWrite(directory: string): Promise<void> {
-  // Whatever the error is, the file system has answered.
+  // An error is an answer of the file system, too.
   await unlink(join(directory, '.holdfast-may-write')).catch(() => undefined)
 }
 

@@ -65,7 +65,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
   }
 }
 
-/** As Kubernetes reads them, where an empty one is as one that is missing: then the list of the object tells. */
+/** Reads kind and apiVersion as Kubernetes does: an empty word counts as missing, and then the list of the object tells. */
 function typeOf(body: Readonly<Record<string, unknown>>, listed: ObjectKind | undefined) {
   const kind = body.kind === '' ? undefined : body.kind
   const version = body.apiVersion === '' ? undefined : body.apiVersion

@@ -29,8 +29,8 @@ export interface WatchContext {
   readonly recovery: Recovery
   readonly streamingLists: StreamingLists
   /**
-   * For watches that begin. A node's watches begin together, and so do those of all nodes when the API server is back: its queue for one
-   * service account is bounded, and refuses with 429 what is more.
+   * For watches that begin. A node's watches begin together, and so do those of all nodes when the API server is back: the server bounds its queue for one
+   * service account, and answers further requests with 429.
    */
   readonly openings: Places
 }
