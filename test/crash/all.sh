@@ -42,11 +42,27 @@ if [ "$brief" = yes ]; then
   mutations=(--no-model --draw 100)
 fi
 
+# They take the shorter of the two lanes.
+generated_mutants() {
+  if [ "$(id -u)" -eq 0 ]; then
+    mutants=dist/test/crash/mutants
+    if [ "$long" = yes ]; then part "generated mutants" node "$mutants/run.js" --heavy
+    else
+      # Two of a draw may live: hundreds of mutants of today's core were put before no test yet.
+      part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 12 --patience 60 --tolerate 2
+      part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 10 --patience 60 --tolerate 2
+    fi
+  else
+    echo "left out: generated mutants, power cuts (they need root)"
+  fi
+}
+
 # Two processors are busy all the time: one with the model and the mutations, one with the parts that wait for strace, mounts and programs.
 # The power cuts wait for their disks more than they compute.
 {
   if [ "$model" = yes ]; then part "the model disk" "${crash[@]}" --no-mutations; fi
   part "mutations" "${crash[@]}" "${mutations[@]}"
+  if [ "$model" = no ]; then generated_mutants; fi
 } >"$logs/model" 2>&1 &
 beside=($!)
 if [ "$(id -u)" -eq 0 ]; then
@@ -64,17 +80,7 @@ part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seco
 part "drawn lives, seed $HOLDFAST_SEED" "${histories[@]}" --lives 20000 --seed "$HOLDFAST_SEED" --seconds 15
 part "drawn lives, seed $fresh" "${histories[@]}" --lives 20000 --seed "$fresh" --seconds 15
 part "kill and recover under load" node dist/test/crash/load/main.js --seed "$HOLDFAST_SEED" --rounds "$rounds"
-if [ "$(id -u)" -eq 0 ]; then
-  mutants=dist/test/crash/mutants
-  if [ "$long" = yes ]; then part "generated mutants" node "$mutants/run.js" --heavy
-  else
-    # Two of a draw may live: hundreds of mutants of today's core were put before no test yet.
-    part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 12 --patience 60 --tolerate 2
-    part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 10 --patience 60 --tolerate 2
-  fi
-else
-  echo "left out: generated mutants, power cuts (they need root)"
-fi
+if [ "$model" = yes ]; then generated_mutants; fi
 wait "${beside[@]}"
 cat "$logs"/{model,power} 2>/dev/null
 conclude_parts
