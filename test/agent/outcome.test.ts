@@ -1,37 +1,11 @@
 /** The table from outcome to condition, log lines, events, metric and retry: every member of the union has its rows. */
 import t from 'tap'
 import { isSourceAway, meaningOf, type Context, type EventNote, type Outcome } from '../../src/agent/outcome.js'
-import type { ObjectReference } from '../../src/objects/types.js'
 import { movingRows } from './moving-rows.js'
-
-const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
-const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
-
-const context: Context = {
-  operation: 'publish /srv/a',
-  directory: '/srv/a',
-  causes: ['start'],
-  milliseconds: 1,
-  drift: undefined,
-  intact: true,
-  hold: undefined,
-  removedObjects: [],
-  changedObjects: [],
-}
+import { context, known, published, secret } from './outcome-scene.js'
 
 type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>
 
-const published: OutcomeOf<'published'> = {
-  kind: 'published',
-  change: 'replaced',
-  digest: 'sha256:1',
-  sequence: 3,
-  objects: [{ ...known, paths: ['tls.crt'] }],
-  warnings: [],
-  certificates: [],
-  hooks: [],
-  unproven: false,
-}
 const incomplete = (
   ...reasons: ('ObjectMissing' | 'SourceUnavailable' | 'AccessDenied')[]
 ): OutcomeOf<'incomplete'> => ({

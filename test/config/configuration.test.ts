@@ -8,6 +8,25 @@ import { apply, sound } from './broken-configuration.js'
 import { brokenConfigurations } from './broken-configurations.js'
 import { file, problemsOf } from './problems-of.js'
 
+/** What a directory has that the file says nothing of. */
+const byDefault = {
+  publish: 'exchange',
+  adopt: false,
+  mode: 0o755,
+  fileMode: 0o600,
+  owner: undefined,
+  attributes: 'set',
+  onMissing: 'keep',
+  onDrop: 'keep',
+  retire: 'immediately',
+  retireTimeout: 3_600_000,
+  history: { keep: 0, maxAge: null },
+  minInterval: 1_000,
+  hookInterval: 10_000,
+  limits: { keys: 4_096, files: 16_384, bytes: 67_108_864 },
+  validate: [],
+}
+
 await t.test('a sound configuration gets absolute paths, defaults and durations', async (t) => {
   const configuration = await parseConfiguration(sound, file)
   t.same(configuration, {
@@ -26,22 +45,8 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
       {
         path: '/srv/certs',
         place: 'directories[0]',
-        publish: 'exchange',
-        adopt: false,
-        mode: 0o755,
-        fileMode: 0o600,
-        owner: undefined,
-        attributes: 'set',
-        onMissing: 'keep',
-        onDrop: 'keep',
-        retire: 'immediately',
-        retireTimeout: 3_600_000,
-        history: { keep: 0, maxAge: null },
+        ...byDefault,
         debounce: { quiet: 100, atMost: 5_000 },
-        minInterval: 1_000,
-        hookInterval: 10_000,
-        limits: { keys: 4_096, files: 16_384, bytes: 67_108_864 },
-        validate: [],
         contents: [
           {
             type: 'object',
@@ -91,22 +96,8 @@ await t.test('a sound configuration gets absolute paths, defaults and durations'
       {
         path: '/configurations/second',
         place: 'directories[1]',
-        publish: 'exchange',
-        adopt: false,
-        mode: 0o755,
-        fileMode: 0o600,
-        owner: undefined,
-        attributes: 'set',
-        onMissing: 'keep',
-        onDrop: 'keep',
-        retire: 'immediately',
-        retireTimeout: 3_600_000,
-        history: { keep: 0, maxAge: null },
+        ...byDefault,
         debounce: { quiet: 0, atMost: 0 },
-        minInterval: 1_000,
-        hookInterval: 10_000,
-        limits: { keys: 4_096, files: 16_384, bytes: 67_108_864 },
-        validate: [],
         contents: [
           {
             type: 'object',

@@ -5,35 +5,10 @@ import { draftsOf, type Reporter } from '../../../src/agent/report/report-events
 import type { EventDraft } from '../../../src/kubernetes/events/event-body.js'
 import type { ObjectReference } from '../../../src/objects/types.js'
 import { reasons } from '../../../src/reasons.js'
+import { context, known, published, secret } from '../outcome-scene.js'
 
-const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
-const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
 const reporter: Reporter = { node: 'n1', place: 'node n1', uid: () => 'uid-a' }
 const nameless: Reporter = { ...reporter, node: '', place: 'host h' }
-
-const context: Context = {
-  operation: 'publish /srv/a',
-  directory: '/srv/a',
-  causes: ['start'],
-  milliseconds: 1,
-  drift: undefined,
-  intact: true,
-  hold: undefined,
-  removedObjects: [],
-  changedObjects: [],
-}
-
-const published: Extract<Outcome, { kind: 'published' }> = {
-  kind: 'published',
-  change: 'replaced',
-  digest: 'sha256:0',
-  sequence: 1,
-  objects: [{ ...known, paths: ['tls.crt'] }],
-  warnings: [],
-  certificates: [],
-  hooks: [],
-  unproven: false,
-}
 
 const failed = (reason: (typeof reasons)[number], message: string): Outcome => ({
   kind: 'failed',

@@ -1,19 +1,8 @@
 import t from 'tap'
-import { meaningOf, type Context, type Outcome } from '../../../src/agent/outcome.js'
+import { meaningOf, type Outcome } from '../../../src/agent/outcome.js'
 import { reportLog } from '../../../src/agent/report/report-log.js'
 import { silent, type Log } from '../../../src/log.js'
-
-const context: Context = {
-  operation: 'publish /srv/a',
-  directory: '/srv/a',
-  causes: ['start'],
-  milliseconds: 1,
-  drift: undefined,
-  intact: true,
-  hold: undefined,
-  removedObjects: [],
-  changedObjects: [],
-}
+import { context } from '../outcome-scene.js'
 
 const report = (log: Log, outcome: Outcome) => reportLog(log, meaningOf(outcome, context), context)
 

@@ -11,7 +11,7 @@ import {
   type Operation,
   operations,
   type Publication,
-  rowOf,
+  onModel,
   type World,
 } from './operations.js'
 import { bystanders, initialDirectories, otherFileSystem, ownPrefix, targets } from './places.js'
@@ -71,7 +71,7 @@ class MadeUpWorld implements World {
       for (const target of publication.targets)
         for (const path of [target, `${ownPrefix(target)}.1`]) this.#try(() => model.remove(this.#disk, path))
     } else if (publication.do === 'publish') for (const target of publication.targets) this.#publish(target)
-    else this.#try(() => rowOf(operation).onModel?.(this.#disk, operation))
+    else this.#try(() => onModel(this.#disk, operation))
   }
 
   #publish(target: string): void {
@@ -109,7 +109,7 @@ function leadsOut(disk: ModelDisk): boolean {
 export type Where = 'model' | 'real'
 
 const drawn: Readonly<Record<Where, readonly Kind[]>> = {
-  model: weighted((kind) => kind === 'sync' || kind === 'reboot' || operations[kind].onModel !== undefined),
+  model: weighted((kind) => kind === 'sync' || kind === 'reboot' || operations[kind].act !== undefined),
   real: weighted(() => true),
 }
 

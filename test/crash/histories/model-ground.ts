@@ -5,7 +5,7 @@ import { powerCut } from '../model/power-cut.js'
 import type { Answer } from './judge.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { Random } from '../../random.js'
-import { type Change, type Publication, rowOf } from './operations.js'
+import { type Change, type Publication, onModel } from './operations.js'
 import { call, clockStart, type Ground, Interruption } from './play.js'
 import { type Snapshot, snapshotOfModel } from './snapshot.js'
 
@@ -17,7 +17,7 @@ export class ModelGround implements Ground {
 
   change(operation: Change): void {
     try {
-      rowOf(operation).onModel?.(this.disk, operation)
+      onModel(this.disk, operation)
     } catch (error) {
       if (!(error instanceof ModelError)) throw error
     }

@@ -21,10 +21,8 @@ interface Row<Name extends Kind> {
   readonly draw: (random: Random, world: World) => Of<Name> | undefined
   /** Paths that it changes. */
   readonly touches: (operation: Of<Name>) => readonly string[]
-  /** undefined: the model has none. Throws a ModelError where it cannot be done. */
-  readonly onModel: ((disk: ModelDisk, operation: Of<Name>) => void) | undefined
-  /** Throws what the system answers where it cannot be done. */
-  readonly onReal: ((root: string, operation: Of<Name>) => void) | undefined
+  /** undefined: the ground does it itself. Throws a ModelError, or what the system answers, where it cannot be done. */
+  readonly act: (<Ground>(by: Hands<Ground>, ground: Ground, operation: Of<Name>) => void) | undefined
 }
 
 const modes = [0o700, 0o755, 0o2755, 0o1777, 0o777, 0o750, 0o600, 0o644]
@@ -72,10 +70,18 @@ const path = (operation: OfOne<string>): string[] => [operation.path]
 
 /** What other programs do, on a model disk or below a directory. */
 interface Hands<Ground> {
+  readonly rename: (ground: Ground, from: string, to: string) => void
+  readonly copy: (ground: Ground, from: string, to: string) => void
+  readonly link: (ground: Ground, from: string, to: string) => void
+  readonly symlink: (ground: Ground, from: string, to: string) => void
   readonly remove: (ground: Ground, path: string) => void
   readonly mkdir: (ground: Ground, path: string) => void
   readonly write: (ground: Ground, path: string, text: string) => void
   readonly chmod: (ground: Ground, path: string, mode: number) => void
+  readonly chown: (ground: Ground, path: string) => void
+  readonly setAcl: (ground: Ground, path: string, inherited: boolean) => void
+  readonly mount: (ground: Ground, from: string, to: string) => void
+  readonly unmount: (ground: Ground, path: string) => void
 }
 
 function recall<Ground>(by: Hands<Ground>, ground: Ground, { path: target, content }: Of<'recall'>): void {
@@ -98,8 +104,7 @@ export const operations = {
       return names && { do: 'rename', ...names }
     },
     touches: ends,
-    onModel: (disk, { from, to }) => model.rename(disk, from, to),
-    onReal: (root, { from, to }) => real.rename(root, from, to),
+    act: (by, ground, { from, to }) => by.rename(ground, from, to),
   },
   copy: {
     weight: 6,
@@ -110,8 +115,7 @@ export const operations = {
       return names && { do: 'copy', ...names }
     },
     touches: ({ to }) => [to],
-    onModel: (disk, { from, to }) => model.copy(disk, from, to),
-    onReal: (root, { from, to }) => real.copy(root, from, to),
+    act: (by, ground, { from, to }) => by.copy(ground, from, to),
   },
   restore: {
     weight: 3,
@@ -122,17 +126,11 @@ export const operations = {
       return { do: 'restore', path: random.below(3) > 0 || parent === 'o' ? target : parent }
     },
     touches: path,
-    onModel(disk, operation) {
+    act(by, ground, operation) {
       const aside = `${operation.path}.restored`
-      model.copy(disk, operation.path, aside)
-      model.remove(disk, operation.path)
-      model.rename(disk, aside, operation.path)
-    },
-    onReal(root, operation) {
-      const aside = `${operation.path}.restored`
-      real.copy(root, operation.path, aside)
-      real.remove(root, operation.path)
-      real.rename(root, aside, operation.path)
+      by.copy(ground, operation.path, aside)
+      by.remove(ground, operation.path)
+      by.rename(ground, aside, operation.path)
     },
   },
   recall: {
@@ -146,8 +144,7 @@ export const operations = {
       return target === undefined ? undefined : { do: 'recall', path: target, content: random.below(2) }
     },
     touches: path,
-    onModel: (disk, operation) => recall(model, disk, operation),
-    onReal: (root, operation) => recall(real, root, operation),
+    act: recall,
   },
   link: {
     weight: 2,
@@ -156,8 +153,7 @@ export const operations = {
       return names && { do: 'link', ...names }
     },
     touches: ({ to }) => [to],
-    onModel: (disk, { from, to }) => model.link(disk, from, to),
-    onReal: (root, { from, to }) => real.link(root, from, to),
+    act: (by, ground, { from, to }) => by.link(ground, from, to),
   },
   symlink: {
     weight: 2,
@@ -167,8 +163,7 @@ export const operations = {
       return from === undefined || to === undefined ? undefined : { do: 'symlink', from, to }
     },
     touches: ({ to }) => [to],
-    onModel: (disk, { from, to }) => model.symlink(disk, from, to),
-    onReal: (root, { from, to }) => real.symlink(root, from, to),
+    act: (by, ground, { from, to }) => by.symlink(ground, from, to),
   },
   remove: {
     weight: 3,
@@ -177,8 +172,7 @@ export const operations = {
       return found === undefined ? undefined : { do: 'remove', path: found }
     },
     touches: path,
-    onModel: (disk, operation) => model.remove(disk, operation.path),
-    onReal: (root, operation) => real.remove(root, operation.path),
+    act: (by, ground, operation) => by.remove(ground, operation.path),
   },
   mkdir: {
     weight: 2,
@@ -189,8 +183,7 @@ export const operations = {
       return free.length === 0 ? undefined : { do: 'mkdir', path: random.pick(free) }
     },
     touches: path,
-    onModel: (disk, operation) => model.mkdir(disk, operation.path),
-    onReal: (root, operation) => real.mkdir(root, operation.path),
+    act: (by, ground, operation) => by.mkdir(ground, operation.path),
   },
   write: {
     weight: 4,
@@ -201,8 +194,7 @@ export const operations = {
       return writable.length === 0 ? undefined : { do: 'write', path: random.pick(writable), text }
     },
     touches: path,
-    onModel: (disk, operation) => model.write(disk, operation.path, operation.text),
-    onReal: (root, operation) => real.write(root, operation.path, operation.text),
+    act: (by, ground, operation) => by.write(ground, operation.path, operation.text),
   },
   chmod: {
     weight: 3,
@@ -211,8 +203,7 @@ export const operations = {
       return found === undefined ? undefined : { do: 'chmod', path: found, mode: random.pick(modes) }
     },
     touches: path,
-    onModel: (disk, operation) => model.chmod(disk, operation.path, operation.mode),
-    onReal: (root, operation) => real.chmod(root, operation.path, operation.mode),
+    act: (by, ground, operation) => by.chmod(ground, operation.path, operation.mode),
   },
   chown: {
     weight: 1,
@@ -221,8 +212,7 @@ export const operations = {
       return found === undefined ? undefined : { do: 'chown', path: found }
     },
     touches: path,
-    onModel: (disk, operation) => model.chown(disk, operation.path),
-    onReal: (root, operation) => real.chown(root, operation.path),
+    act: (by, ground, operation) => by.chown(ground, operation.path),
   },
   setfacl: {
     weight: 3,
@@ -232,8 +222,7 @@ export const operations = {
       return { do: 'setfacl', path: found, inherited: world.isDirectory(found) && random.below(2) === 0 }
     },
     touches: path,
-    onModel: (disk, operation) => model.setAcl(disk, operation.path, operation.inherited),
-    onReal: (root, operation) => real.setAcl(root, operation.path, operation.inherited),
+    act: (by, ground, operation) => by.setAcl(ground, operation.path, operation.inherited),
   },
   mount: {
     weight: 2,
@@ -252,8 +241,7 @@ export const operations = {
       return from === undefined || to === undefined ? undefined : { do: 'mount', from, to }
     },
     touches: ({ to }) => [to],
-    onModel: (disk, { from, to }) => model.mount(disk, from, to),
-    onReal: (root, { from, to }) => real.mount(root, from, to),
+    act: (by, ground, { from, to }) => by.mount(ground, from, to),
   },
   unmount: {
     weight: 1,
@@ -262,36 +250,31 @@ export const operations = {
       return found === undefined ? undefined : { do: 'unmount', path: found }
     },
     touches: path,
-    onModel: (disk, operation) => model.unmount(disk, operation.path),
-    onReal: (root, operation) => real.unmount(root, operation.path),
+    act: (by, ground, operation) => by.unmount(ground, operation.path),
   },
   sync: {
     weight: 1,
     draw: () => ({ do: 'sync' }),
     touches: () => [],
-    onModel: undefined,
-    onReal: undefined,
+    act: undefined,
   },
   reboot: {
     weight: 1,
     draw: () => ({ do: 'reboot' }),
     touches: () => [],
-    onModel: undefined,
-    onReal: undefined,
+    act: undefined,
   },
   publish: {
     weight: 0,
     draw: () => undefined,
     touches: (operation) => operation.targets,
-    onModel: undefined,
-    onReal: undefined,
+    act: undefined,
   },
   killed: {
     weight: 0,
     draw: () => undefined,
     touches: ({ publication }) => publication.targets,
-    onModel: undefined,
-    onReal: undefined,
+    act: undefined,
   },
 } as const satisfies { readonly [Name in Kind]: Row<Name> }
 
@@ -299,6 +282,12 @@ export const operations = {
 export function rowOf(operation: Operation): Row<Kind> {
   return operations[operation.do] as unknown as Row<Kind>
 }
+
+/** Throws a ModelError where it cannot be done. */
+export const onModel = (disk: ModelDisk, operation: Operation): void => rowOf(operation).act?.(model, disk, operation)
+
+/** Throws what the system answers where it cannot be done. */
+export const onReal = (root: string, operation: Operation): void => rowOf(operation).act?.(real, root, operation)
 
 export const kinds = Object.keys(operations) as Kind[]
 

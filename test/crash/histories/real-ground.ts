@@ -7,7 +7,7 @@ import { textOfBystander } from './generate.js'
 import type { Answer } from './judge.js'
 import type { Random } from '../../random.js'
 import type { MountedPair } from './mounted-pair.js'
-import { type Change, type Publication, rowOf } from './operations.js'
+import { type Change, type Publication, onReal } from './operations.js'
 import { bystanders, initialDirectories } from './places.js'
 import { call, clockStart, type Ground, Interruption } from './play.js'
 import { type Snapshot, snapshotOfDirectory } from './snapshot.js'
@@ -45,7 +45,7 @@ export class RealGround implements Ground {
 
   change(operation: Change): void {
     try {
-      rowOf(operation).onReal?.(this.disks.root, operation)
+      onReal(this.disks.root, operation)
     } catch {
       // It cannot be done here: see operations.ts.
     }

@@ -24,6 +24,16 @@ async function contentOf(fs: FileSystem, path = target): Promise<KnownEntry[]> {
   return knownContent(fs, opened).finally(() => fs.close(opened))
 }
 
+const staysByName = { 'nothing staged is left': 'what is not known stays under a name that says so' } as const
+const cutOff = {
+  'nothing old goes before barrier 2':
+    'one sync is for the renamed target and its records: a rollout that is cut off removes both again',
+  'the parent is synced before the answer': 'a rollout that is cut off removes it again',
+} as const
+const takenOut = {
+  'what readers see is never taken apart': 'a rollout removes what it took out itself, under a name that no reader has',
+} as const
+
 /** Trees that change places, and the removal of targets. */
 export const places: readonly Scene[] = [
   {
@@ -112,44 +122,23 @@ export const places: readonly Scene[] = [
   },
   {
     name: 'removal of a target with what a kill left of it',
-    exemptFailing: {
-      'nothing staged is left': 'what is not known stays under a name that says so',
-      'nothing old goes before barrier 2':
-        'one sync is for the renamed target and its records: a rollout that is cut off removes both again',
-      'the parent is synced before the answer': 'a rollout that is cut off removes it again',
-    },
-    exempt: {
-      'what readers see is never taken apart':
-        'a rollout removes what it took out itself, under a name that no reader has',
-    },
+    exemptFailing: { ...staysByName, ...cutOff },
+    exempt: takenOut,
     fails: true,
     before: killedIn({ files: second }, /^exchange/),
     run: async (fs) => removeTarget(fs, target, await contentOf(fs)),
   },
   {
     name: 'removal of a target that holds what is known',
-    exemptFailing: {
-      'nothing staged is left': 'what is not known stays under a name that says so',
-      'nothing old goes before barrier 2':
-        'one sync is for the renamed target and its records: a rollout that is cut off removes both again',
-      'the parent is synced before the answer': 'a rollout that is cut off removes it again',
-    },
-    exempt: {
-      'what readers see is never taken apart':
-        'a rollout removes what it took out itself, under a name that no reader has',
-    },
+    exemptFailing: { ...staysByName, ...cutOff },
+    exempt: takenOut,
     fails: true,
     before: published({ files: first }),
     run: async (fs) => removeTarget(fs, target, await contentOf(fs)),
   },
   {
     name: 'removal of a target that holds more than is known',
-    exempt: {
-      'nothing staged is left': 'what is not known stays under a name that says so',
-      'the parent is synced before the answer': 'a rollout that is cut off removes it again',
-      'nothing old goes before barrier 2':
-        'one sync is for the renamed target and its records: a rollout that is cut off removes both again',
-    },
+    exempt: { ...staysByName, ...cutOff },
     before: async (disk, fs) => {
       await published({ files: first })(disk, fs)
       makeEntry(disk, `${target}/added`, 'file', 0o644, 'x')
@@ -163,12 +152,7 @@ export const places: readonly Scene[] = [
   },
   {
     name: 'removal of a target with other content than is known',
-    exempt: {
-      'nothing staged is left': 'what is not known stays under a name that says so',
-      'the parent is synced before the answer': 'a rollout that is cut off removes it again',
-      'nothing old goes before barrier 2':
-        'one sync is for the renamed target and its records: a rollout that is cut off removes both again',
-    },
+    exempt: { ...staysByName, ...cutOff },
     before: published({ files: first }),
     run: async (fs) =>
       removeTarget(
@@ -179,12 +163,7 @@ export const places: readonly Scene[] = [
   },
   {
     name: 'removal of a target with another type than is known',
-    exempt: {
-      'nothing staged is left': 'what is not known stays under a name that says so',
-      'the parent is synced before the answer': 'a rollout that is cut off removes it again',
-      'nothing old goes before barrier 2':
-        'one sync is for the renamed target and its records: a rollout that is cut off removes both again',
-    },
+    exempt: { ...staysByName, ...cutOff },
     before: published({ files: first }),
     run: async (fs) =>
       removeTarget(
@@ -213,10 +192,7 @@ export const places: readonly Scene[] = [
   },
   {
     name: 'removal of a target beside others',
-    exempt: {
-      'what readers see is never taken apart':
-        'a rollout removes what it took out itself, under a name that no reader has',
-    },
+    exempt: takenOut,
     before: async (disk, fs) => {
       await both(disk, fs)
       makeDirectory(disk, '/etc/pki/.holdfast-0123456789abcdef-0000000000000001', 0o700)

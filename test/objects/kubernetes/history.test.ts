@@ -8,6 +8,17 @@ import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
+/** The source has seen a change that came after the backup of the cluster. */
+async function watchingAfterABackup(...how: Parameters<typeof startWatching>) {
+  const { cluster, recorder, source } = await startWatching(...how)
+  cluster.put('serving-cert', 'backed up')
+  const backup = cluster.revision
+  cluster.put('serving-cert', 'lost')
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'lost')
+  return { cluster, recorder, backup }
+}
+
 void t.test('a list that lags behind the published version changes nothing', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   cluster.put('serving-cert', 'oldest')
@@ -105,12 +116,7 @@ void t.test('the source follows a restore to before the object was made', async 
 })
 
 void t.test('the source recognises another history that has reached the same version with other content', async (t) => {
-  const { cluster, recorder, source } = await startWatching(t)
-  cluster.put('serving-cert', 'backed up')
-  const backup = cluster.revision
-  cluster.put('serving-cert', 'lost')
-  source.follow([{ reference: cert }])
-  await recorder.untilState(cert, 'present', 'lost')
+  const { cluster, recorder, backup } = await watchingAfterABackup(t)
   await cluster.stop()
   cluster.restore(backup, { cut: false })
   cluster.put('serving-cert', 'found')
@@ -122,14 +128,9 @@ void t.test('the source recognises another history that has reached the same ver
 
 void t.test('the silence of the resumed watch reveals a restore that breaks no connection', async (t) => {
   // Of one second: whenever the server ends such a watch, its time is over.
-  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
+  const { cluster, recorder, backup } = await watchingAfterABackup(t, { watchSeconds: [1, 1] }, (c) => {
     c.obeysTimeouts = false
   })
-  cluster.put('serving-cert', 'backed up')
-  const backup = cluster.revision
-  cluster.put('serving-cert', 'lost')
-  source.follow([{ reference: cert }])
-  await recorder.untilState(cert, 'present', 'lost')
   cluster.restore(backup, { cut: false })
   cluster.endWatches('serving-cert')
   await recorder.until('resumed', () => cluster.requests.length === 2 && cluster.watching === 1)
@@ -148,14 +149,9 @@ void t.test('the silence of the resumed watch reveals a restore that breaks no c
 })
 
 void t.test('a resumed watch that breaks begins again with a consistent read', async (t) => {
-  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
+  const { cluster, recorder, backup } = await watchingAfterABackup(t, { watchSeconds: [1, 1] }, (c) => {
     c.obeysTimeouts = false
   })
-  cluster.put('serving-cert', 'backed up')
-  const backup = cluster.revision
-  cluster.put('serving-cert', 'lost')
-  source.follow([{ reference: cert }])
-  await recorder.untilState(cert, 'present', 'lost')
   cluster.endWatches('serving-cert')
   await recorder.until('resumed', () => cluster.requests.length === 2 && cluster.watching === 1)
   t.equal(cluster.requests[1]?.query.get('resourceVersion'), '1002')
@@ -165,12 +161,7 @@ void t.test('a resumed watch that breaks begins again with a consistent read', a
 })
 
 void t.test('a bookmark that goes backwards leads to a fresh read', async (t) => {
-  const { cluster, recorder, source } = await startWatching(t)
-  cluster.put('serving-cert', 'backed up')
-  const backup = cluster.revision
-  cluster.put('serving-cert', 'lost')
-  source.follow([{ reference: cert }])
-  await recorder.untilState(cert, 'present', 'lost')
+  const { cluster, recorder, backup } = await watchingAfterABackup(t)
   cluster.restore(backup, { cut: false })
   const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: String(backup) } } }
   cluster.sendLine('serving-cert', JSON.stringify(bookmark))

@@ -125,3 +125,17 @@ export async function showsTheOldCredential(t: Test, { node, means, request, isO
   t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
   t.notOk(isOld())
 }
+
+/** Killed behind the exchange, it goes on with the new directory; where that cannot be, it goes back. */
+export async function resumes(t: Test, { node, means, request, isOld }: Scene, isLost: boolean): Promise<void> {
+  const stop = new AbortController()
+  const killed = { ...means(() => stop.abort(new Error('SIGTERM'))), signal: stop.signal }
+  await t.rejects(
+    node.rollout(await request(), () => 'ready', killed),
+    /SIGTERM/,
+  )
+  t.notOk(isOld())
+  const ended = await node.resume(() => 'ready', means())
+  t.equal(ended.outcome, isLost ? 'taken-back' : 'ready', ended.message ?? 'without a message')
+  t.equal(isOld(), isLost)
+}

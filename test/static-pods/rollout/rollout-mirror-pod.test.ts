@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { ReadinessSettings } from '../../../src/static-pods/ready/readiness-settings.js'
 import { base64, kubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
-import { pki, probedNode, rotates, showsTheOldCredential } from '../ready/probed-node.js'
+import { pki, probedNode, resumes, rotates, showsTheOldCredential } from '../ready/probed-node.js'
 
 /** `named`: the kubeconfig lies beside the directory, and names files in it. `inline`: it lies in the directory, and holds all. */
 const kinds = ['named', 'inline'] as const
@@ -69,18 +69,9 @@ for (const kind of kinds) {
 
   await t.test(`${kind}: a resume trusts and presents the old directory's files, and goes back without`, async (t) => {
     for (const isLost of [false, true]) {
-      const { node, next, means, request, isOld } = await scene(t, kind)
-      if (isLost) rmSync(join(next, kind === 'named' ? 'ca.crt' : 'admin.conf'))
-      const stop = new AbortController()
-      const killed = { ...means(() => stop.abort(new Error('SIGTERM'))), signal: stop.signal }
-      await t.rejects(
-        node.rollout(await request(), () => 'ready', killed),
-        /SIGTERM/,
-      )
-      t.notOk(isOld())
-      const ended = await node.resume(() => 'ready', means())
-      t.equal(ended.outcome, isLost ? 'taken-back' : 'ready', ended.message ?? 'without a message')
-      t.equal(isOld(), isLost)
+      const probed = await scene(t, kind)
+      if (isLost) rmSync(join(probed.next, kind === 'named' ? 'ca.crt' : 'admin.conf'))
+      await resumes(t, probed, isLost)
     }
   })
 

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { ReadinessSettings } from '../../../src/static-pods/ready/readiness-settings.js'
-import { pki, probedNode, rotates, showsTheOldCredential } from '../ready/probed-node.js'
+import { pki, probedNode, resumes, rotates, showsTheOldCredential } from '../ready/probed-node.js'
 
 await t.test('a rotation of the authority within the directory succeeds', async (t) => {
   await rotates(t, await probedNode(t))
@@ -28,18 +28,9 @@ for (const lost of ['ca.crt', 'client.crt', 'client.key']) {
 
 await t.test("a resume after the exchange trusts and presents the old directory's files", async (t) => {
   for (const isLost of [false, true]) {
-    const { node, next, means, request, isOld } = await probedNode(t)
-    if (isLost) writeFileSync(join(next, 'ca.crt'), 'no certificate')
-    const stop = new AbortController()
-    const killed = { ...means(() => stop.abort(new Error('SIGTERM'))), signal: stop.signal }
-    await t.rejects(
-      node.rollout(await request(), () => 'ready', killed),
-      /SIGTERM/,
-    )
-    t.notOk(isOld())
-    const ended = await node.resume(() => 'ready', means())
-    t.equal(ended.outcome, isLost ? 'taken-back' : 'ready', ended.message ?? 'without a message')
-    t.equal(isOld(), isLost)
+    const probed = await probedNode(t)
+    if (isLost) writeFileSync(join(probed.next, 'ca.crt'), 'no certificate')
+    await resumes(t, probed, isLost)
   }
 })
 

@@ -1,0 +1,30 @@
+/** What an agent's operation came to, and what it was about: for the tests of the table of outcomes, and of each report that it makes. */
+import type { Context, Outcome } from '../../src/agent/outcome.js'
+import type { ObjectReference } from '../../src/objects/types.js'
+
+export const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
+export const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
+
+export const context: Context = {
+  operation: 'publish /srv/a',
+  directory: '/srv/a',
+  causes: ['start'],
+  milliseconds: 1,
+  drift: undefined,
+  intact: true,
+  hold: undefined,
+  removedObjects: [],
+  changedObjects: [],
+}
+
+export const published: Extract<Outcome, { kind: 'published' }> = {
+  kind: 'published',
+  change: 'replaced',
+  digest: 'sha256:1',
+  sequence: 3,
+  objects: [{ ...known, paths: ['tls.crt'] }],
+  warnings: [],
+  certificates: [],
+  hooks: [],
+  unproven: false,
+}
