@@ -2,7 +2,7 @@ import t from 'tap'
 import { Backoff } from '../src/backoff.js'
 import { defaultTiming } from '../src/objects/kubernetes/timing.js'
 
-void t.test('half a second, doubling to half a minute, each between its half and its whole', (t) => {
+void t.test('half a second, doubling to half a minute, each between its half and its whole', async (t) => {
   const whole = new Backoff(defaultTiming, () => 1)
   const expected = [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
   t.strictSame(
@@ -16,10 +16,9 @@ void t.test('half a second, doubling to half a minute, each between its half and
   )
   for (let failures = 0; failures < 10_000; failures++) whole.next('connection')
   t.equal(whole.next('connection'), 30_000, 'and no overflow')
-  t.end()
 })
 
-void t.test('starts again after a success, and for another kind of failure', (t) => {
+void t.test('starts again after a success, and for another kind of failure', async (t) => {
   const backoff = new Backoff(defaultTiming, () => 1)
   backoff.next('connection')
   backoff.next('connection')
@@ -30,5 +29,4 @@ void t.test('starts again after a success, and for another kind of failure', (t)
   backoff.next('connection')
   backoff.reset()
   t.equal(backoff.next('connection'), 500)
-  t.end()
 })

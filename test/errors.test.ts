@@ -4,7 +4,7 @@ import { DurableWriteError, extendError, wrapError } from '../src/durable/errors
 import { adviceFor, codeOf, failureFrom, failureOf, messageOf, toError } from '../src/errors.js'
 import { reasons } from '../src/reasons.js'
 
-await t.test('the reason for each failure', (t) => {
+await t.test('the reason for each failure', async (t) => {
   const failure = (fields: object) =>
     Object.assign(new Error('x'), { syscall: 'renameat2', published: false, ...fields })
   const cases: [unknown, string, boolean][] = [
@@ -47,7 +47,6 @@ await t.test('the reason for each failure', (t) => {
   }
   const real = new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/x', published: true })
   t.equal(failureFrom(real).reason, 'DurabilityUnknown')
-  t.end()
 })
 
 await t.test('codeOf, messageOf and toError accept any thrown value', async (t) => {
@@ -82,16 +81,15 @@ await t.test('an error of another realm is an error, as where jest runs the libr
   t.match(failureFrom(Object.assign(thrown as object, { code: 'ENOSPC' })), { reason: 'NoSpace' })
 })
 
-await t.test('what to do about an errno', (t) => {
+await t.test('what to do about an errno', async (t) => {
   t.match(adviceFor('EACCES'), /may write/)
   t.match(adviceFor('EACCES', 'read'), /may read/)
   t.equal(adviceFor('ENOSPC', 'read'), adviceFor('ENOSPC'))
   t.equal(adviceFor('toString'), undefined)
   for (const code of ['EIO', 'EROFS', 'EFBIG', 'ENOMEM', 'EUCLEAN', 'EMFILE', 'ENFILE']) t.ok(adviceFor(code), code)
-  t.end()
 })
 
-await t.test('a DurableWriteError makes its message of its fields', (t) => {
+await t.test('a DurableWriteError makes its message of its fields', async (t) => {
   const cause = Object.assign(new Error('x'), { code: 'ENOSPC', syscall: 'write', path: '/srv/.staging/tls.crt' })
   const error = wrapError('/srv/certs', cause, false, 'could not stage /srv/certs')
   t.match(error, {
@@ -108,10 +106,9 @@ await t.test('a DurableWriteError makes its message of its fields', (t) => {
   const defect = new TypeError('x')
   t.throws(() => wrapError('/srv/certs', defect, false, 'could not publish'), defect)
   t.equal(new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/x' }).message, 'x')
-  t.end()
 })
 
-await t.test('extendError adds facts about the disk behind the advice, or behind the state without one', (t) => {
+await t.test('extendError adds facts about the disk behind the advice, or behind the state without one', async (t) => {
   const bare = new DurableWriteError('no', { code: 'EIO', syscall: 'fsync', path: '/x' })
   t.equal(extendError(bare, []), bare)
   t.equal(extendError(bare, ['one']).message, 'no; one')
@@ -125,5 +122,4 @@ await t.test('extendError adds facts about the disk behind the advice, or behind
     extendError(new DurableWriteError('no', { code: 'EIO', syscall: 'fsync', path: '/x', state: 'left' }), ['one']),
     { state: 'left; one' },
   )
-  t.end()
 })

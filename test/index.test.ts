@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import * as holdfast from '../src/index.js'
-import { contents, scratch } from './durable/scratch.js'
+import { contents, scratch, scratchWith } from './durable/scratch.js'
 
-await t.test('the public face is what the contract names, and nothing else', (t) => {
+await t.test('the public face is what the contract names, and nothing else', async (t) => {
   t.same(Object.keys(holdfast).sort(), [
     'DurableWriteError',
     'exchange',
@@ -16,12 +16,10 @@ await t.test('the public face is what the contract names, and nothing else', (t)
     'syncPath',
     'verifyDirectory',
   ])
-  t.end()
 })
 
 await t.test('callers without a type checker: nothing is guessed, nothing is touched', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'target')
+  const [parent, target] = scratchWith(t, 'target')
   const replace = holdfast.replaceDirectory as (...args: unknown[]) => Promise<unknown>
   const bad: [unknown, string][] = [
     [{ files: new Map([['a', 'b']]) }, 'options.files must be a plain object: relative path to content'],
@@ -92,8 +90,7 @@ await t.test("the library publishes its arguments' values at the time of the cal
 })
 
 await t.test('what the options of the core do, and looking without publishing', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'target')
+  const [parent, target] = scratchWith(t, 'target')
   t.equal(await holdfast.readPublication(target), undefined)
   t.strictSame(await holdfast.verifyDirectory(target), {
     path: target,

@@ -7,7 +7,7 @@ import { holds } from './property.js'
 
 const matches = (text: string, labels: Labels): boolean => selects(parseSelector(text), labels)
 
-await t.test('each operator, with and without the label', (t) => {
+await t.test('each operator, with and without the label', async (t) => {
   const set = { app: 'web', tier: '', 'k8s.io/a_b.c': 'X' }
   const cases: [text: string, expected: boolean][] = [
     ['app=web', true],
@@ -41,10 +41,9 @@ await t.test('each operator, with and without the label', (t) => {
   for (const [text, expected] of cases) t.equal(matches(text, set), expected, text)
   t.equal(matches('app', Object.create({ app: 'inherited' }) as Labels), false)
   t.equal(matches('constructor', {}), false)
-  t.end()
 })
 
-await t.test('a text that is no selector says why', (t) => {
+await t.test('a text that is no selector says why', async (t) => {
   const long = 'x'.repeat(64)
   const cases: [text: string, message: string][] = [
     ['', "a label's key is missing"],
@@ -74,7 +73,6 @@ await t.test('a text that is no selector says why', (t) => {
     ['app\u2028in (web)', '"app\\u2028in" is not a label\'s key'],
   ]
   for (const [text, message] of cases) t.throws(() => parseSelector(text), { message }, quote(text))
-  t.end()
 })
 
 const word = fc.constantFrom<string[]>('a', 'b', 'in', 'notin', 'x.y', 'k8s.io/a')

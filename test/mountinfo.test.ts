@@ -50,7 +50,7 @@ await t.test('parseMount reads every field of a mount as the kernel wrote it', a
   await holds(t, 'round trip', property, { runs: 500 })
 })
 
-await t.test("this process's own mounts", (t) => {
+await t.test("this process's own mounts", async (t) => {
   const mounted = () => readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n')
   const found = mounted().map((line) => ({ line, details: mountDetails(Number(line.split(' ')[0])) }))
   // Tests that run beside this one mount and unmount.
@@ -63,10 +63,9 @@ await t.test("this process's own mounts", (t) => {
   }
   t.equal(rootMount()?.mountPoint, '/')
   t.equal(mountDetails(2 ** 40), undefined)
-  t.end()
 })
 
-await t.test('mounts that have not changed are not read anew, those that have are', (t) => {
+await t.test('mounts that have not changed are not read anew, those that have are', async (t) => {
   const [one, other] = ['1 1 0:1 / /a rw - tmpfs none rw\n', '1 1 0:1 / /b rw - tmpfs none rw\n']
   const first = tableOf(one)
   t.same(first, [parseMount(one.trim())])
@@ -77,10 +76,9 @@ await t.test('mounts that have not changed are not read anew, those that have ar
   )
   t.same(tableOf(''), [])
   t.same(tableOf(one), first)
-  t.end()
 })
 
-await t.test('the mount that a path is on, and those below it, by names alone', (t) => {
+await t.test('the mount that a path is on, and those below it, by names alone', async (t) => {
   const table = ['/', '/srv', '/srv/data', '/srv/data/x', '/srvx', '/srv/data'].map((mountPoint, index) =>
     parseMount(`${index} 1 0:1 / ${mountPoint} rw - tmpfs none rw`),
   )
@@ -99,5 +97,4 @@ await t.test('the mount that a path is on, and those below it, by names alone', 
   t.same(mountPointsBelow('/', table), ['/srv', '/srv/data', '/srv/data/x', '/srvx', '/srv/data'])
   t.same(mountPointsBelow('/srv', table), ['/srv/data', '/srv/data/x', '/srv/data'])
   t.same(mountPointsBelow('/srv/data/x', table), [])
-  t.end()
 })

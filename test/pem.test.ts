@@ -54,7 +54,7 @@ function written(parts: readonly Part[], newline: string) {
   return { text: Buffer.from(lines.map((line) => line + newline).join('')), blocks }
 }
 
-await t.test('pemBlocks finds fault with empty lines and headers of which OpenSSL or Go reads nothing', (t) => {
+await t.test('pemBlocks finds fault with empty lines and headers of which OpenSSL or Go reads nothing', async (t) => {
   const certificate = makeCertificate(makeKey())
   const at = (index: number, ...added: string[]) => edited(certificate, (lines) => lines.toSpliced(index, 0, ...added))
   const problems = (text: string) => pemBlocks(Buffer.from(text)).map(({ problem }) => problem)
@@ -88,21 +88,22 @@ await t.test('pemBlocks finds fault with empty lines and headers of which OpenSS
     const isRead = certificateBlocks(Buffer.from(text))[0]?.certificate !== undefined
     t.equal(isRead, found === undefined && !text.includes('Proc-Type'), text)
   }
-  t.end()
 })
 
-await t.test('pemBlocks counts an indented block behind others, which OpenSSL does not read, and none of YAML', (t) => {
-  const pem = linesOf({ label: 'CERTIFICATE', der: new Uint8Array([48, 0]), width: 64 }).join('\n')
-  const indented = pem.replaceAll(/^/gm, '  ')
-  const problems = (text: string) =>
-    pemBlocks(Buffer.from(text)).map(({ label, line, problem }) => [label, line, problem])
-  t.same(problems(`${pem}\n${indented}\n`), [
-    ['CERTIFICATE', 1, undefined],
-    ['CERTIFICATE', 4, 'its BEGIN line is indented: OpenSSL and Go read nothing of it'],
-  ])
-  t.same(problems(`ca: |\n${indented}\n`), [])
-  t.end()
-})
+await t.test(
+  'pemBlocks counts an indented block behind others, which OpenSSL does not read, and none of YAML',
+  async (t) => {
+    const pem = linesOf({ label: 'CERTIFICATE', der: new Uint8Array([48, 0]), width: 64 }).join('\n')
+    const indented = pem.replaceAll(/^/gm, '  ')
+    const problems = (text: string) =>
+      pemBlocks(Buffer.from(text)).map(({ label, line, problem }) => [label, line, problem])
+    t.same(problems(`${pem}\n${indented}\n`), [
+      ['CERTIFICATE', 1, undefined],
+      ['CERTIFICATE', 4, 'its BEGIN line is indented: OpenSSL and Go read nothing of it'],
+    ])
+    t.same(problems(`ca: |\n${indented}\n`), [])
+  },
+)
 
 await t.test('pemBlocks reads blocks back between any text, with any line width and line end', async (t) => {
   const property = fc.property(documents, ({ parts, newline }) => {

@@ -11,7 +11,7 @@ import * as holdfast from '../src/index.js'
 import { NodeFileSystem } from '../src/durable/posix/file-system.js'
 import { namesFor } from '../src/durable/path/names.js'
 import { project } from './project.js'
-import { contents, scratch } from './durable/scratch.js'
+import { contents, scratch, scratchWith } from './durable/scratch.js'
 import { randomFrom, replay, seed } from './seed.js'
 
 const { replaceDirectory } = holdfast
@@ -102,8 +102,7 @@ await t.test('threads of one process wait for one another', async (t) => {
 })
 
 await t.test('two copies of the package in one process wait for one another', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const copy = (await import(secondCopy(root))) as typeof holdfast
   t.not(copy.replaceDirectory, replaceDirectory)
   const calls = Array.from({ length: 10 }, (_, index) =>
@@ -115,8 +114,7 @@ await t.test('two copies of the package in one process wait for one another', as
 })
 
 await t.test('a call that may not wait, or whose time is over, says that this process holds the lock', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: '1' } })
   const fs = new NodeFileSystem()
   const parent = await fs.openPath(root)

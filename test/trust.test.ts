@@ -62,7 +62,7 @@ await t.test('a file that others may write to, or a directory above it, is a dou
   )
 })
 
-await t.test('the owner of each part counts, and in a sticky directory the owner alone', (t) => {
+await t.test('the owner of each part counts, and in a sticky directory the owner alone', async (t) => {
   const part = { path: '/x', kind: 'file', uid: 0, gid: 0, mode: 0o644 } as const
   t.equal(othersWrite({ ...part, uid: 7 }, 7), undefined)
   t.equal(othersWrite({ ...part, uid: 8 }, 7), '/x belongs to user 8')
@@ -74,7 +74,6 @@ await t.test('the owner of each part counts, and in a sticky directory the owner
     'everybody may write to /x (mode 01666)',
     'no such thing for a file',
   )
-  t.end()
 })
 
 await t.test('a link or a file of another user is a doubt wherever it lies', { skip: needsRoot }, async (t) => {
@@ -86,7 +85,7 @@ await t.test('a link or a file of another user is a doubt wherever it lies', { s
   t.equal(await doubtOf(at('sticky/link')), `${at('sticky/link')} belongs to user 1`)
 })
 
-await t.test('a mount that is read-only here has no writers', { skip: needsRoot }, (t) => {
+await t.test('a mount that is read-only here has no writers', { skip: needsRoot }, async (t) => {
   const at = tree(scratch(t), { 'volume/': 0o777, 'volume/file': 0o666, 'mounted/': 0o755 })
   const say = `import(${JSON.stringify(join(project, 'dist/src/trust.js'))})
     .then(({ doubtOf }) => doubtOf(${JSON.stringify(at('mounted/file'))})).then((doubt) => console.log(doubt ?? 'none'))`
@@ -97,7 +96,6 @@ await t.test('a mount that is read-only here has no writers', { skip: needsRoot 
   }
   t.match(said('rw'), /^everybody may write to .*mounted \(mode 0777\)$/)
   t.equal(said('ro'), 'none')
-  t.end()
 })
 
 await t.test('check warns of a program that others may write to, and of the way to it', async (t) => {

@@ -3,7 +3,7 @@ import { retryDelay } from '../../src/agent/backoff.js'
 
 const longestDelay = 120_000
 
-await t.test('half a second, doubling to two minutes', (t) => {
+await t.test('half a second, doubling to two minutes', async (t) => {
   const whole = (failures: number) => retryDelay(failures, () => 1)
   t.strictSame(
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(whole),
@@ -12,5 +12,4 @@ await t.test('half a second, doubling to two minutes', (t) => {
   t.ok(retryDelay(1000) <= longestDelay)
   const seen = new Set(Array.from({ length: 50 }, () => retryDelay(5)))
   t.ok(seen.size > 5, 'nodes do not come back in step')
-  t.end()
 })

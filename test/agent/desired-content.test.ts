@@ -78,7 +78,7 @@ await t.test('a selection that becomes known after its expansion does not count 
   t.strictSame(shown(await renderFrom(directory, objects)), ['k', 'a/k'])
 })
 
-await t.test('earlier contents stay while one of the selections of their kind and namespace is unknown', (t) => {
+await t.test('earlier contents stay while one of the selections of their kind and namespace is unknown', async (t) => {
   const [web, db, other] = [
     select('app=web'),
     select('app=db'),
@@ -96,7 +96,6 @@ await t.test('earlier contents stay while one of the selections of their kind an
   source.say(db.reference, names('b'))
   const both = { kind: 'Secret', namespace: 'ns', names: ['(app=web)', 'a', '(app=db)', 'b'] }
   t.strictSame(only(), [both, both, apart])
-  t.end()
 })
 
 await t.test(

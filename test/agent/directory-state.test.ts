@@ -7,7 +7,7 @@ import { directoryOf, secret, whole } from '../directories/objects.js'
 const early = new Date('2026-01-01T00:00:00Z')
 const late = new Date('2026-01-02T00:00:00Z')
 
-await t.test('the transition time changes with the status alone', (t) => {
+await t.test('the transition time changes with the status alone', async (t) => {
   const state = new DirectoryState(directoryOf([]))
   t.equal(state.setPublished({ status: 'False', reason: 'NoSpace', message: 'a' }, early), true)
   const first = state.published
@@ -18,18 +18,16 @@ await t.test('the transition time changes with the status alone', (t) => {
   t.match(state.published, { reason: 'Busy', message: 'b', lastTransitionTime: early.toISOString() })
   t.equal(state.setPublished({ status: 'True', reason: 'Published', message: '' }, late), true)
   t.equal(state.published?.lastTransitionTime, late.toISOString())
-  t.end()
 })
 
-await t.test('a clock that goes back breaks nothing', (t) => {
+await t.test('a clock that goes back breaks nothing', async (t) => {
   const state = new DirectoryState(directoryOf([]))
   state.setFresh({ status: 'True', reason: 'Published', message: '' }, late)
   state.setFresh({ status: 'False', reason: 'AccessDenied', message: '' }, new Date(0))
   t.equal(state.fresh?.lastTransitionTime, '1970-01-01T00:00:00.000Z')
-  t.end()
 })
 
-await t.test('what an earlier run has left goes on: its transition times, and when it was confirmed', (t) => {
+await t.test('what an earlier run has left goes on: its transition times, and when it was confirmed', async (t) => {
   const state = new DirectoryState(directoryOf([]))
   const published = { type: 'Published', status: 'True', reason: 'Published', message: '' } as const
   const conditions = [{ ...published, lastTransitionTime: early.toISOString() }]
@@ -40,10 +38,9 @@ await t.test('what an earlier run has left goes on: its transition times, and wh
   t.strictSame(state.confirmedAt, early)
   state.restore({ conditions: [], confirmedAt: 'no date' })
   t.equal(state.confirmedAt, undefined)
-  t.end()
 })
 
-await t.test('who needs an object is found by its name, without a look at each directory', (t) => {
+await t.test('who needs an object is found by its name, without a look at each directory', async (t) => {
   const states = new DirectoryStates()
   let looks = 0
   const counted = (names: string[], path: string) =>
@@ -75,10 +72,9 @@ await t.test('who needs an object is found by its name, without a look at each d
   t.strictSame(needing('d'), [], 'what follows another path gets its content from there')
   states.remove('/srv/b')
   t.strictSame(needing('both'), [])
-  t.end()
 })
 
-await t.test('a directory with a selector needs its present matches, and the objects that it names', (t) => {
+await t.test('a directory with a selector needs its present matches, and the objects that it names', async (t) => {
   const states = new DirectoryStates()
   const reference = selectionReference('Secret', 'ns', 'app=web')
   const content = { ...whole(secret('named')), type: 'selector', reference, into: '{name}' } as unknown as Content
@@ -92,5 +88,4 @@ await t.test('a directory with a selector needs its present matches, and the obj
   t.strictSame([needing(secret('named')), needing(secret('x'))], [['/srv/a'], ['/srv/a']])
   names = []
   t.strictSame(needing(secret('x')), [])
-  t.end()
 })

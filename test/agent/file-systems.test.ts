@@ -15,7 +15,7 @@ const table = [
   '25 23 0:50 / /mnt/usb\\040disk rw - nfs4 server:/ rw',
 ].map(parseMount)
 
-await t.test('a path is on the file system of the nearest mount above it', (t) => {
+await t.test('a path is on the file system of the nearest mount above it', async (t) => {
   for (const [path, device] of [
     ['/', '8:1'],
     ['/etc/certs', '8:1'],
@@ -28,7 +28,6 @@ await t.test('a path is on the file system of the nearest mount above it', (t) =
     t.equal(fileSystemOf(path, table), device, path)
   }
   t.match(fileSystemOf('/proc/self'), /^\d+:\d+$/, 'of this machine')
-  t.end()
 })
 
 await t.test('calls within a moment share one read of the mounts', async (t) => {

@@ -22,7 +22,7 @@ function grouped(states: DirectoryState[], fileSystemOf: (path: string) => strin
   return [...groups.values()].map((paths) => paths.sort().join(' ')).sort()
 }
 
-await t.test('directories that have a hook in common, also by way of others', (t) => {
+await t.test('directories that have a hook in common, also by way of others', async (t) => {
   const states = [
     state('/a', 'x'),
     state('/b', 'y'),
@@ -33,14 +33,12 @@ await t.test('directories that have a hook in common, also by way of others', (t
   ]
   t.strictSame(grouped(states), ['/a /b /e /f', '/c', '/d'])
   t.strictSame(grouped([...states].reverse()), ['/a /b /e /f', '/c', '/d'], 'in whatever order they stand')
-  t.end()
 })
 
-await t.test('directories of several file systems never wait for one another', (t) => {
+await t.test('directories of several file systems never wait for one another', async (t) => {
   const states = [state('/a/1', 'x'), state('/a/2', 'x'), state('/b/1', 'x')]
   t.strictSame(
     grouped(states, (path) => path.slice(0, 2)),
     ['/a/1 /a/2', '/b/1'],
   )
-  t.end()
 })

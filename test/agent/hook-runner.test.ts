@@ -120,7 +120,7 @@ await t.test("a hook with jitter runs at the node's own time, once for all publi
   t.strictSame((await readPublication(scene.target))?.pendingHooks, [])
 })
 
-await t.test('jitter spreads nodes evenly, and each has the same place every time', (t) => {
+await t.test('jitter spreads nodes evenly, and each has the same place every time', async (t) => {
   const places = Array.from({ length: 1000 }, (_, index) => jitterOf(30_000, `node-${index}`))
   t.strictSame(
     places.slice(0, 10),
@@ -130,5 +130,4 @@ await t.test('jitter spreads nodes evenly, and each has the same place every tim
     const share = places.filter((place) => place >= second * 1000 && place < (second + 10) * 1000).length
     t.ok(share > 250 && share < 420, `${share} of 1000 nodes within seconds ${second} to ${second + 10}`)
   }
-  t.end()
 })

@@ -200,7 +200,7 @@ await t.test('a full queue delays words, in order; without a socket there is one
   t.match(nobody.warnings, [/^could not tell systemd of the agent's state: sendto .*nobody: ENOENT$/])
 })
 
-await t.test('notifyTarget reads what systemd has put into the environment', (t) => {
+await t.test('notifyTarget reads what systemd has put into the environment', async (t) => {
   t.equal(notifyTarget({}, 7), undefined)
   t.equal(notifyTarget({ NOTIFY_SOCKET: '' }, 7), undefined)
   t.strictSame(notifyTarget({ NOTIFY_SOCKET: '/run/x' }, 7), { socket: '/run/x', watchdog: undefined })
@@ -209,5 +209,4 @@ await t.test('notifyTarget reads what systemd has put into the environment', (t)
   t.strictSame(notifyTarget({ ...env, WATCHDOG_PID: '7' }, 7), { socket: '@x', watchdog: 3000 })
   t.strictSame(notifyTarget({ ...env, WATCHDOG_PID: '8' }, 7), { socket: '@x', watchdog: undefined })
   t.strictSame(notifyTarget({ ...env, WATCHDOG_USEC: 'x' }, 7), { socket: '@x', watchdog: undefined })
-  t.end()
 })

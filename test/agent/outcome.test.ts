@@ -229,7 +229,7 @@ function describe(note: EventNote): string {
 
 for (const [kind, rows] of Object.entries(table)) {
   for (const row of rows) {
-    await t.test(`${kind}: ${row.name}`, (t) => {
+    await t.test(`${kind}: ${row.name}`, async (t) => {
       const meaning = meaningOf(row.outcome, { ...context, ...row.context })
       const { condition } = meaning
       t.equal(condition && `${condition.status} ${condition.reason}: ${condition.message}`, row.condition)
@@ -240,12 +240,11 @@ for (const [kind, rows] of Object.entries(table)) {
       t.strictSame(meaning.events.map(describe), row.events)
       t.equal(meaning.result, row.result)
       t.equal(meaning.queue, row.queue)
-      t.end()
     })
   }
 }
 
-await t.test('log lines have the published objects in fields, and the failed call with its path', (t) => {
+await t.test('log lines have the published objects in fields, and the failed call with its path', async (t) => {
   t.strictSame(meaningOf(published, context).lines[0]?.fields, {
     outcome: 'replaced',
     sequence: 3,
@@ -257,14 +256,12 @@ await t.test('log lines have the published objects in fields, and the failed cal
     syscall: 'fsync',
     path: '/srv/x',
   })
-  t.end()
 })
 
-await t.test('a source is away where nothing but its answers is missing', (t) => {
+await t.test('a source is away where nothing but its answers is missing', async (t) => {
   t.equal(isSourceAway({ kind: 'waiting', message: '' }), true)
   t.equal(isSourceAway(incomplete('SourceUnavailable', 'AccessDenied')), true)
   t.equal(isSourceAway(incomplete('SourceUnavailable', 'ObjectMissing')), false)
   t.equal(isSourceAway(failed({})), false)
   t.equal(isSourceAway(published), false)
-  t.end()
 })

@@ -14,17 +14,16 @@ function scene(more: Parameters<typeof directoryOf>[1] = {}) {
   return { clock, pacing, state }
 }
 
-await t.test('a lone change without debounce is published at once', (t) => {
+await t.test('a lone change without debounce is published at once', async (t) => {
   const { clock, pacing, state } = scene()
   for (let change = 0; change < 20; change++) {
     t.ok(pacing.publishFrom(state, news(clock.now)) <= clock.now)
     pacing.published(state)
     clock.now += 1_000
   }
-  t.end()
 })
 
-await t.test('debounce waits for silence, and no longer than atMost', (t) => {
+await t.test('debounce waits for silence, and no longer than atMost', async (t) => {
   const { clock, pacing, state } = scene({ debounce: { quiet: 100, atMost: 5_000 } })
   const { now } = clock
   t.equal(pacing.publishFrom(state, news(now)), now + 100)
@@ -32,10 +31,9 @@ await t.test('debounce waits for silence, and no longer than atMost', (t) => {
   t.equal(pacing.publishFrom(state, news(now, now + 4_990)), now + 5_000)
   state.digest = undefined
   t.equal(pacing.publishFrom(state, news(now, now + 90)), now, 'the first publication waits for nothing')
-  t.end()
 })
 
-await t.test('minInterval lets five publications follow at once, and one in each interval then', (t) => {
+await t.test('minInterval lets five publications follow at once, and one in each interval then', async (t) => {
   const { clock, pacing, state } = scene({ minInterval: 1_000 })
   const publishedAt: number[] = []
   const began = clock.now
@@ -55,37 +53,33 @@ await t.test('minInterval lets five publications follow at once, and one in each
     pacing.published(state)
   }
   t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000, 'a pause saves up five, and no more')
-  t.end()
 })
 
-await t.test('publications that wait for nothing leave no debt, and minInterval 0s has no bound', (t) => {
+await t.test('publications that wait for nothing leave no debt, and minInterval 0s has no bound', async (t) => {
   const { clock, pacing, state } = scene({ minInterval: 1_000 })
   for (let repair = 0; repair < 100; repair++) pacing.published(state)
   t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000)
   state.configuration = { ...state.configuration, minInterval: 0 }
   for (let change = 0; change < 100; change++) pacing.published(state)
   t.ok(pacing.publishFrom(state, news(clock.now)) <= clock.now)
-  t.end()
 })
 
-await t.test('another minInterval counts from the last publication', (t) => {
+await t.test('another minInterval counts from the last publication', async (t) => {
   const { clock, pacing, state } = scene({ minInterval: 3_600_000 })
   for (let change = 0; change < 5; change++) pacing.published(state)
   t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 3_600_000)
   state.configuration = { ...state.configuration, minInterval: 1_000 }
   t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000)
-  t.end()
 })
 
-await t.test('the budget of one directory is not that of another', (t) => {
+await t.test('the budget of one directory is not that of another', async (t) => {
   const { clock, pacing, state } = scene()
   const other = new DirectoryState(directoryOf([whole(secret('b'))]))
   for (let change = 0; change < 5; change++) pacing.published(state)
   t.ok(pacing.publishFrom(other, news(clock.now)) <= clock.now)
-  t.end()
 })
 
-await t.test('a hook waits for hookInterval from its last beginning, for whichever directory that was', (t) => {
+await t.test('a hook waits for hookInterval from its last beginning, for whichever directory that was', async (t) => {
   const { clock, pacing, state } = scene({ hookInterval: 10_000 })
   const other = new DirectoryState(directoryOf([whole(secret('b'))], { hookInterval: 3_000 }))
   state.pendingHooks = ['reload', 'own']
@@ -99,5 +93,4 @@ await t.test('a hook waits for hookInterval from its last beginning, for whichev
   t.equal(pacing.hooksFrom(state), clock.now + 10_000)
   other.pendingHooks = ['another']
   t.ok(pacing.hooksFrom(other) <= clock.now)
-  t.end()
 })

@@ -8,23 +8,21 @@ function runs(beyond: readonly number[], written = 0) {
   return beyond.map((more, index) => ({ flushes: 4 + index, milliseconds: 10 * (4 + index) + more, written }))
 }
 
-await t.test('what a run takes beyond its flushes is the median of the runs, each less its own flushes', (t) => {
+await t.test('what a run takes beyond its flushes is the median of the runs, each less its own flushes', async (t) => {
   t.equal(beyondFlushes(runs([7, 30, 5]), 10), 7)
   t.ok(Number.isNaN(beyondFlushes([], 10)))
-  t.end()
 })
 
-await t.test('a goal is met up to its figure, and not by a figure that is none', (t) => {
+await t.test('a goal is met up to its figure, and not by a figure that is none', async (t) => {
   const goal = { what: 'beyond its flushes', goal: 6, unit: ' ms' }
   t.same(
     [6, 6.1, NaN].map((figure) => isMet({ ...goal, figure })),
     [true, false, false],
   )
   t.equal(describeGoal({ ...goal, figure: 6.6 }), 'beyond its flushes: 6.6 ms, goal 6.0 ms')
-  t.end()
 })
 
-await t.test('one directory is judged by its number of files, a batch beside one of its directories', (t) => {
+await t.test('one directory is judged by its number of files, a batch beside one of its directories', async (t) => {
   const contest = { ours: runs([50, 60, 70], 200 * 4096 * 1.5), compared: runs([10, 20, 30]) }
   const result = judge('ext4', 'something', 'one directory', limitsOfBatch, contest)
   const figures = (goals: ReturnType<typeof goalsOfBatch>): number[][] =>
@@ -39,5 +37,4 @@ await t.test('one directory is judged by its number of files, a batch beside one
     [60, 35],
     [110 / 70, 1.8],
   ])
-  t.end()
 })

@@ -32,7 +32,7 @@ const [before, after] = [1, 2].map((generation) => filesOf([300, 0, 5000], gener
 if (!before || !after) throw new Error('two generations')
 const [first = '', , last = ''] = [...after.keys()]
 
-void t.test('what a reader finds after a power cut has one name, and the worst file decides', (t) => {
+void t.test('what a reader finds after a power cut has one name, and the worst file decides', async (t) => {
   const found = (changes: Record<string, Buffer | undefined>): State => {
     return stateOf((name) => (name in changes ? changes[name] : after.get(name)), before, after)
   }
@@ -46,10 +46,9 @@ void t.test('what a reader finds after a power cut has one name, and the worst f
   t.equal(found({ [last]: after.get(last)?.subarray(0, 4096) }), 'torn')
   t.equal(found({ [last]: undefined }), 'missing')
   t.equal(found({ [first]: Buffer.alloc(300), [last]: undefined }), 'missing')
-  t.end()
 })
 
-void t.test('the old content is whole until the program said that the new one is in place', (t) => {
+void t.test('the old content is whole until the program said that the new one is in place', async (t) => {
   const verdicts: [State, boolean, Verdict][] = [
     ['old', false, 'whole'],
     ['old', true, 'lost'],
@@ -61,10 +60,9 @@ void t.test('the old content is whole until the program said that the new one is
     ['unmountable', true, 'unmountable'],
   ]
   for (const [state, acknowledged, verdict] of verdicts) t.equal(verdictOf(state, acknowledged), verdict)
-  t.end()
 })
 
-void t.test('one broken state among many takes a guarantee away', (t) => {
+void t.test('one broken state among many takes a guarantee away', async (t) => {
   const guarantees: Record<Verdict, string> = {
     whole: 'the directory, durable',
     mixed: 'each file, durable',
@@ -78,7 +76,6 @@ void t.test('one broken state among many takes a guarantee away', (t) => {
     t.equal(guaranteeOf(add(whole, verdict)), guarantees[verdict])
   }
   t.equal(guaranteeOf(emptyTally), undefined, 'no states show nothing')
-  t.end()
 })
 
 function peerNamed(name: string): PowerRow['peer'] {
@@ -99,7 +96,7 @@ const costRow = (name: string, milliseconds: number, files = 10, flushes = 4): C
 
 void t.test(
   'the check fails where holdfast breaks, where the cuts find nothing, and where an equal flushes less',
-  (t) => {
+  async (t) => {
     const sound = [powerRow('holdfast', 'whole'), powerRow('AtomicWriter', 'torn'), powerRow('library-go', 'whole')]
     const costs = [costRow('holdfast', 100), costRow('library-go', 90), costRow('AtomicWriter', 1, 10, 0)]
     t.same(failuresOf(sound, costs), [], 'what is faster and breaks does not count')
@@ -109,19 +106,17 @@ void t.test(
     t.match(failuresOf(sound, [...costs, costRow('library-go', 90, 10, 2)]), [/library-go flushes 2 times, holdfast 4/])
     const none = { ...powerRow('holdfast', 'whole'), tally: emptyTally }
     t.match(failuresOf([...sound, none], costs), [/holdfast.* no state/])
-    t.end()
   },
 )
 
-void t.test('what cannot be mounted counts against a peer only where the file system is at fault', (t) => {
+void t.test('what cannot be mounted counts against a peer only where the file system is at fault', async (t) => {
   const failed = (code: string): Error => Object.assign(new Error(`mount of ext4: ${code}`), { code })
   for (const code of ['EUCLEAN', 'EINVAL', 'EIO', 'EBADMSG']) t.ok(isDamage(failed(code)), code)
   for (const code of ['EPERM', 'ENODEV', 'EBUSY', 'ENOMEM']) t.notOk(isDamage(failed(code)), code)
   t.notOk(isDamage(new Error('EINVAL')))
-  t.end()
 })
 
-void t.test('tables and picture name everybody', (t) => {
+void t.test('tables and picture name everybody', async (t) => {
   const power = [powerRow('holdfast', 'whole'), powerRow('AtomicWriter', 'torn')]
   const costs = [1, 10, 200].flatMap((files) => [
     costRow('holdfast', 100, files),
@@ -133,12 +128,11 @@ void t.test('tables and picture name everybody', (t) => {
   }
   t.match(costTable(costs, power), /AtomicWriter +\| broken/)
   t.notMatch(drawn, /NaN|Infinity|undefined/)
-  t.end()
 })
 
 void t.test(
   'the benchmark resumes runs: states of power cuts add up, the later cost stands, a missing one is NaN',
-  (t) => {
+  async (t) => {
     const write = (name: string, results: object): string => {
       const file = join(scratch(t), name)
       writeFileSync(file, JSON.stringify(results))
@@ -157,11 +151,10 @@ void t.test(
       () => readResults([first, write('third', { power: [{ ...powerRow('shell', 'whole'), peer: {} }] })]),
       /third: /,
     )
-    t.end()
   },
 )
 
-void t.test('the picture tells all peers apart, says what each keeps, and draws what costs nothing', (t) => {
+void t.test('the picture tells all peers apart, says what each keeps, and draws what costs nothing', async (t) => {
   const power = peers.map(({ name }) => powerRow(name, name === 'holdfast' ? 'whole' : 'torn'))
   const costs = peers.flatMap(({ name }) => [costRow(name, 9, 1), costRow(name, 90, 50, name === 'shell' ? 0 : 4)])
   const lines = linesOf(costs, power, 'flushes')
@@ -177,10 +170,9 @@ void t.test('the picture tells all peers apart, says what each keeps, and draws 
   t.match(drawn, '>holdfast (the directory, durable)<')
   t.match(drawn, '>shell (broken)<')
   t.match(drawn, '>0</text>')
-  t.end()
 })
 
-void t.test('--only narrows the names of its kind, and refuses unknown ones', (t) => {
+void t.test('--only narrows the names of its kind, and refuses unknown ones', async (t) => {
   const options = readOptions(['--only', 'power,shell'], ['holdfast', 'shell'])
   t.match(options, { parts: ['power'], peers: ['shell'], fileSystems: ['ext4', 'xfs', 'btrfs'] })
   t.throws(() => readOptions(['--only', 'shel'], ['holdfast', 'shell']), /not shel/)
@@ -190,5 +182,4 @@ void t.test('--only narrows the names of its kind, and refuses unknown ones', (t
   }
   t.match(readOptions(['--tables', 'one.json,other.json'], []), { tables: ['one.json', 'other.json'] })
   t.ok((readOptions(['--check', '--only', 'power,cost,ext4'], []) as { check: boolean }).check)
-  t.end()
 })

@@ -7,7 +7,7 @@ const hash = '0123456789abcdef0123456789abcdef'
 
 await t.test(
   'podAndContainer finds pod and container by the names that kubelet and the runtimes give their control groups',
-  (t) => {
+  async (t) => {
     const both = { pod: uid, container: id }
     const slice = `kubepods-burstable-pod${uid.replaceAll('-', '_')}.slice`
     for (const [text, expected] of [
@@ -25,6 +25,5 @@ await t.test(
     ] as const) {
       t.strictSame(podAndContainer(`${text}\n`), expected, text)
     }
-    t.end()
   },
 )

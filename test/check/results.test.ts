@@ -12,7 +12,7 @@ import { painter } from '../../src/cli/output/colour.js'
 import { checkText } from '../../src/cli/commands/check.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 
-await t.test('checkKernel warns of affected kernels for a target on btrfs', (t) => {
+await t.test('checkKernel warns of affected kernels for a target on btrfs', async (t) => {
   const fixed = ['6.1.161', '6.1.200-1.el9', '6.6.121', '6.12.66', '6.18.6', '6.18.44-fc-v669', '6.19.0', '7.0.1']
   const affected = ['6.1.160', '6.6.120-generic', '6.12.65', '6.12', '6.18.5', '6.17.13', '5.15.200', '5.10.0-28-amd64']
   for (const release of fixed) t.match(checkKernel(release, ['/x']), { status: 'OK', found: /has the fix/ }, release)
@@ -21,13 +21,12 @@ await t.test('checkKernel warns of affected kernels for a target on btrfs', (t) 
   }
   t.equal(checkKernel('next', ['/x']).status, 'WARN')
   t.match(checkKernel('6.1.0', []), { status: 'OK', found: 'Linux 6.1.0' }, 'no btrfs, no matter')
-  t.end()
 })
 
 const line = (text: string) => parseMount(text)
 const ext4 = line('36 35 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro')
 
-await t.test('parseMount reads the lines of mountinfo', (t) => {
+await t.test('parseMount reads the lines of mountinfo', async (t) => {
   t.same(line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'), {
     id: 41,
     root: '/',
@@ -40,10 +39,9 @@ await t.test('parseMount reads the lines of mountinfo', (t) => {
   })
   t.equal(line('36 35 8:1 / /mnt rw - ext4 /dev/sda1 rw').receives, false)
   t.equal(line('36 35 8:1 / /mnt rw unbindable - ext4 /dev/sda1 rw').receives, false)
-  t.end()
 })
 
-await t.test('checkFlushes judges disks and mount options', (t) => {
+await t.test('checkFlushes judges disks and mount options', async (t) => {
   const disk = (cache: string | undefined) => ({ name: 'sda', cache, backingFile: undefined })
   t.match(checkFlushes(ext4, disk('write back')), {
     status: 'OK',
@@ -66,10 +64,9 @@ await t.test('checkFlushes judges disks and mount options', (t) => {
     const overlay = { ...ext4, type: 'overlay', options: ['rw', option] }
     t.match(checkFlushes(overlay, undefined), { status: 'WARN', found: /the kernel never syncs it/ }, option)
   }
-  t.end()
 })
 
-await t.test('checkMount judges mounts in a container', (t) => {
+await t.test('checkMount judges mounts in a container', async (t) => {
   const root = line('1 0 0:30 / / rw - overlay overlay rw,lowerdir=/a')
   const host = line('36 1 8:1 /etc/kubernetes /etc/kubernetes rw - ext4 /dev/sda1 rw')
   const path = '/etc/kubernetes/certs'
@@ -83,10 +80,9 @@ await t.test('checkMount judges mounts in a container', (t) => {
   t.equal(checkMount({ ...host, receives: true }, path, root).status, 'OK')
   t.equal(checkMount(host, path, ext4).status, 'OK', 'not in a container')
   t.match(checkMount({ ...host, options: ['ro'] }, path, ext4), { status: 'FAULT', found: /read-only$/ })
-  t.end()
 })
 
-await t.test('checkLabel judges SELinux labels', (t) => {
+await t.test('checkLabel judges SELinux labels', async (t) => {
   const bytes = (text: string) => Buffer.from(`${text}\0`)
   const module = { context: 'system_u:system_r:container_t:s0:c1,c2' }
   const [cert, etc] = [bytes('system_u:object_r:cert_t:s0'), bytes('system_u:object_r:etc_t:s0')]
@@ -104,10 +100,9 @@ await t.test('checkLabel judges SELinux labels', (t) => {
   })
   const unlabeled = bytes('system_u:object_r:unlabeled_t:s0')
   t.equal(checkLabel(module, { target: unlabeled, parent: etc }).status, 'WARN')
-  t.end()
 })
 
-await t.test('checkSpace judges free bytes and inodes', (t) => {
+await t.test('checkSpace judges free bytes and inodes', async (t) => {
   const GiB = 1024 ** 3
   const statuses = (free: number, inodes: number | undefined, used: number) =>
     checkSpace({ bytes: free, inodes }, { bytes: used, inodes: 3 }).map(({ status }) => status)
@@ -117,10 +112,9 @@ await t.test('checkSpace judges free bytes and inodes', (t) => {
   t.same(statuses(GiB, 1000, GiB + 1), ['FAULT', 'OK'])
   t.same(statuses(1024, 1000, 10), ['WARN', 'OK'], 'low, whatever the target takes')
   t.same([0, 7, 1024, 1536, 20 * GiB].map(inBytes), ['0 bytes', '7 bytes', '1.0 KiB', '1.5 KiB', '20 GiB'])
-  t.end()
 })
 
-await t.test('checkClock judges certificates by the clock', (t) => {
+await t.test('checkClock judges certificates by the clock', async (t) => {
   const day = 86_400_000
   const now = new Date('2026-06-01T12:00:00Z')
   const valid = (name: string, from: number, to: number) => ({
@@ -142,27 +136,24 @@ await t.test('checkClock judges certificates by the clock', (t) => {
     status: 'WARN',
     found: /^a expired at/,
   })
-  t.end()
 })
 
-await t.test('listed joins names in a row', (t) => {
+await t.test('listed joins names in a row', async (t) => {
   t.same(
     [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => listed(names)),
     ['', 'a', 'a and b', 'a, b and c'],
   )
   t.equal(listed(['a', 'b', 'c', 'd'], 2), 'a, b and 2 more')
-  t.end()
 })
 
-await t.test('faultOf shows a refusal with its finding and its advice', (t) => {
+await t.test('faultOf shows a refusal with its finding and its advice', async (t) => {
   const details = { code: 'EBUSY', syscall: 'lstat', path: '/x', state: 'nothing was changed', advice: 'do this' }
   const refusal = new DurableWriteError('/x is bad; it is so', details)
   t.match(faultOf('target', refusal), { status: 'FAULT', found: '/x is bad; it is so', advice: 'do this' })
   t.throws(() => faultOf('target', new TypeError('a defect')), { message: 'a defect' })
-  t.end()
 })
 
-await t.test('checkText prints the table', (t) => {
+await t.test('checkText prints the table', async (t) => {
   const findings: Finding[] = [
     { subject: '/a', check: 'mount', status: 'OK', found: '/dev/sda1 on /', advice: null },
     { subject: '/a', check: 'exchange', status: 'FAULT', found: 'no', advice: 'move' },
@@ -201,5 +192,4 @@ this node is not fit: 1 fault, 1 warning
   const coloured = checkText(findings, painter(true))
   t.match(coloured, /\u001b\[31mFAULT\u001b\[0m {3}no\n/)
   t.equal(coloured.replace(/\u001b\[\d+m/g, ''), text, 'colour moves no column')
-  t.end()
 })

@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { setHold } from '../../src/durable/index.js'
 import { executable, project } from '../project.js'
-import { scratch } from '../durable/scratch.js'
+import { scratch, scratchWith } from '../durable/scratch.js'
 import { holdfast, Node, type Ended } from './holdfast.js'
 
 const quiet = ['--log-level', 'error']
@@ -64,8 +64,7 @@ function sourceIn(root: string, files: Readonly<Record<string, string>>): string
 }
 
 await t.test('replace --dry-run says what replace then does', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const replace = ['replace', target, '--from', sourceIn(root, { a: '1', b: '2' })]
   const created = new RegExp(`^would be created ${target} sha256:[0-9a-f]{64}\\n {2}\\+ a\\n {2}\\+ b\\n$`)
   await tryBoth(t, root, { what: 'a new target', args: replace, says: created })
@@ -92,8 +91,7 @@ await t.test('replace --dry-run says what replace then does', async (t) => {
 })
 
 await t.test('replace --dry-run refuses what replace refuses', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const from = sourceIn(root, { a: '1' })
   await holdfast(['replace', target, '--from', from, ...quiet])
   sourceIn(root, { a: '2' })
@@ -159,8 +157,7 @@ await t.test('a dry run refuses a file system on which durability is not proven,
 })
 
 await t.test('write --dry-run judges its content, and starts no command', async (t) => {
-  const root = scratch(t)
-  const file = join(root, 'ca.crt')
+  const [root, file] = scratchWith(t, 'ca.crt')
   const write = ['write', file]
   await tryBoth(t, root, { what: 'empty', args: write, says: /the content is empty; --allow-empty/ })
   const pem = ['--validate', 'pem']
@@ -190,8 +187,7 @@ await t.test('write --dry-run judges its content, and starts no command', async 
 })
 
 await t.test('remove --dry-run says what remove then does', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   // Not all processes can be looked at wherever this runs.
   const remove = ['remove', target, '--force', '--state-directory', join(root, 'state')]
   await tryBoth(t, root, { what: 'nothing published', args: remove, says: /has published nothing at/ })

@@ -45,7 +45,7 @@ await t.test('each command has a man page with each option, and the package name
   }
 })
 
-await t.test("man renders each page without a warning, with the help's text", (t) => {
+await t.test("man renders each page without a warning, with the help's text", async (t) => {
   const root = scratch(t)
   const file = join(root, 'holdfast-write.1')
   writeFileSync(file, pages.get('holdfast-write.1') ?? '')
@@ -69,5 +69,4 @@ await t.test("man renders each page without a warning, with the help's text", (t
       /^[.']/m,
       `${name}: no text is taken for a request`,
     )
-  t.end()
 })

@@ -22,7 +22,7 @@ function publishes(t: Test, target: string, from: string, descriptors: number, o
   t.notMatch(stderr, 'the next run retries')
 }
 
-await t.test('replace publishes more directories than it may open descriptors', (t) => {
+await t.test('replace publishes more directories than it may open descriptors', async (t) => {
   const root = scratch(t)
   const [target, from] = [join(root, 'certs'), join(root, 'from')]
   const count = 110
@@ -37,10 +37,9 @@ await t.test('replace publishes more directories than it may open descriptors', 
   publishes(t, target, from, 96, 'replaced')
   t.equal(readdirSync(target, { recursive: true }).length, 2 * count)
   t.same(kept(root), ['lock', 'record'])
-  t.end()
 })
 
-await t.test('replace publishes a deeper tree than it may open descriptors', (t) => {
+await t.test('replace publishes a deeper tree than it may open descriptors', async (t) => {
   const root = scratch(t)
   const [target, from, small] = [join(root, 'certs'), join(root, 'from'), join(root, 'small')]
   const deepest = join(from, ...Array.from({ length: 110 }, (_, index) => `d${index % 10}`))
@@ -54,5 +53,4 @@ await t.test('replace publishes a deeper tree than it may open descriptors', (t)
   publishes(t, target, small, 96, 'replaced')
   t.same(readdirSync(target), ['file'])
   t.same(kept(root), ['lock', 'record'])
-  t.end()
 })

@@ -16,7 +16,7 @@ function on(t: Parameters<typeof scratch>[0], version: string) {
   })
 }
 
-await t.test('the program names the Node that it needs on one that is too old', (t) => {
+await t.test('the program names the Node that it needs on one that is too old', async (t) => {
   const { engines } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { engines: { node: string } }
   for (const version of ['v12.22.12', 'v18.20.4', 'v20.18.3', 'v21.7.3', 'v22.2.0']) {
     const { status, stdout, stderr } = on(t, version)
@@ -26,10 +26,9 @@ await t.test('the program names the Node that it needs on one that is too old', 
     )
     t.match({ status, stdout }, { status: 1, stdout: '' })
   }
-  t.end()
 })
 
-await t.test('the compiler asks for npm ci where its packages are missing', (t) => {
+await t.test('the compiler asks for npm ci where its packages are missing', async (t) => {
   const copy = scratch(t)
   for (const path of ['scripts', 'package.json']) cpSync(join(project, path), join(copy, path), { recursive: true })
   // No directory above the copy lends it packages.
@@ -37,10 +36,8 @@ await t.test('the compiler asks for npm ci where its packages are missing', (t) 
   const { status, stderr } = spawnSync(process.execPath, [join(copy, 'scripts/compile.mjs')], { encoding: 'utf8' })
   t.equal(stderr, 'The packages that compile holdfast are not installed yet: run "npm ci" first\n')
   t.equal(status, 1)
-  t.end()
 })
 
-await t.test('each Node that the package allows runs the program', (t) => {
+await t.test('each Node that the package allows runs the program', async (t) => {
   for (const version of ['v20.19.0', 'v22.3.0', 'v24.0.0', 'v100.1.0']) t.notMatch(on(t, version).stderr, /needs Node/)
-  t.end()
 })

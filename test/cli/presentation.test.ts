@@ -18,7 +18,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 
 const plain = painter(false)
 
-await t.test('flags parse modes, owners, durations and addresses', (t) => {
+await t.test('flags parse modes, owners, durations and addresses', async (t) => {
   t.strictSame(['0755', '640', '2750', '1777'].map(parseDirectoryMode), [0o755, 0o640, 0o2750, 0o1777])
   t.strictSame(['0600', '444'].map(parseFileMode), [0o600, 0o444])
   t.throws(() => parseDirectoryMode('4755'), { message: /at most 3777/ })
@@ -35,10 +35,9 @@ await t.test('flags parse modes, owners, durations and addresses', (t) => {
   t.strictSame(parseListen(':80'), { host: '::', port: 80 })
   for (const text of ['', 's', '1', '-1s', 'd', '1h1d', '1d1', '25d', '1s ', '999999h'])
     t.throws(() => parseDuration(text), text)
-  t.end()
 })
 
-await t.test('table aligns columns by their visible width, and ages read as in kubectl', (t) => {
+await t.test('table aligns columns by their visible width, and ages read as in kubectl', async (t) => {
   const red = painter(true)
   t.equal(
     table([
@@ -51,10 +50,9 @@ await t.test('table aligns columns by their visible width, and ages read as in k
   const ago = (seconds: number) => age(new Date(now.getTime() - seconds * 1000), now)
   t.strictSame([0, 119, 120, 7199, 7200, 172_800].map(ago), ['0s', '119s', '2m', '119m', '2h', '2d'])
   t.equal(ago(-500), '0s', 'a clock that was set back')
-  t.end()
 })
 
-await t.test('wantsColour colours terminals, and obeys FORCE_COLOR and NO_COLOR', (t) => {
+await t.test('wantsColour colours terminals, and obeys FORCE_COLOR and NO_COLOR', async (t) => {
   t.equal(wantsColour({ isTTY: true }, {}), true)
   t.equal(wantsColour({ isTTY: false }, {}), false)
   t.equal(wantsColour({ isTTY: true }, { NO_COLOR: '1' }), false)
@@ -63,10 +61,9 @@ await t.test('wantsColour colours terminals, and obeys FORCE_COLOR and NO_COLOR'
   t.equal(wantsColour({ isTTY: true }, { FORCE_COLOR: '0' }), false)
   t.equal(wantsColour({ isTTY: true }, { FORCE_COLOR: 'false' }), false)
   t.equal(wantsColour({ isTTY: false }, { FORCE_COLOR: '' }), false, 'empty counts as not set')
-  t.end()
 })
 
-await t.test('the text log prints a line for people', (t) => {
+await t.test('the text log prints a line for people', async (t) => {
   const line = JSON.stringify({
     level: 'warn',
     time: '2026-01-01T12:34:56.789Z',
@@ -79,10 +76,9 @@ await t.test('the text log prints a line for people', (t) => {
   })
   t.equal(readableLine(line, plain), '12:34:56 WARN  HookFailed what happened hook=h n=1\n')
   t.equal(readableLine('no JSON', plain), 'no JSON')
-  t.end()
 })
 
-await t.test("--log-format decides the log's form on every standard error", (t) => {
+await t.test("--log-format decides the log's form on every standard error", async (t) => {
   const logged = (logFormat: (typeof logFormats)[number], isTTY: boolean, env = {}) => {
     const { io, written } = testIo({ env })
     const terminal = { ...io, stderr: { ...io.stderr, isTTY } }
@@ -95,10 +91,9 @@ await t.test("--log-format decides the log's form on every standard error", (t) 
   t.match(logged('text', false), text)
   t.match(logged('auto', true, { NO_COLOR: '1' }), text)
   t.match(logged('text', false, { FORCE_COLOR: '1' }), /\u001b\[32mINFO/)
-  t.end()
 })
 
-await t.test("the log writes a line's fields in order, from the configured level on", (t) => {
+await t.test("the log writes a line's fields in order, from the configured level on", async (t) => {
   const { io, written } = testIo()
   const log = createLogger(io, { logLevel: 'warn', logFormat: 'json' }, { node: 'n' })
   log.info({}, 'not shown')
@@ -109,10 +104,9 @@ await t.test("the log writes a line's fields in order, from the configured level
   const silent = testIo()
   createLogger(silent.io, { logLevel: 'silent', logFormat: 'json' }).error({}, 'not shown')
   t.equal(silent.written.stderr, '')
-  t.end()
 })
 
-await t.test('exitCodeOf maps each error, and exitCodeOfAll the gravest', (t) => {
+await t.test('exitCodeOf maps each error, and exitCodeOfAll the gravest', async (t) => {
   const fault = (code: string, published: boolean, reason: 'Busy' | 'PublishFailed') =>
     new DurableWriteError('m', { code, syscall: 's', path: 'p', published, reason })
   const [failed, unknown, busy] = [
@@ -125,10 +119,9 @@ await t.test('exitCodeOf maps each error, and exitCodeOfAll the gravest', (t) =>
   t.equal(exitCodeOfAll([busy, busy]), 75)
   t.equal(exitCodeOfAll([busy, failed]), 1)
   t.equal(exitCodeOfAll([busy, failed, unknown]), 3, 'unknown durability wins')
-  t.end()
 })
 
-await t.test('statusText prints the table of status, and its notes below', (t) => {
+await t.test('statusText prints the table of status, and its notes below', async (t) => {
   const time = '2026-01-01T00:00:00.000Z'
   const directory = (path: string, published: 'True' | 'False', pendingHooks: string[]) => ({
     path,
@@ -199,10 +192,9 @@ agent 1.0.0, last reported 3m ago
   t.match(statusText(document, at(11), plain), /hangs: it last reported 11m ago/)
   const stopped = { ...document, agent: { ...agent, stoppedAt: time } }
   t.match(statusText(stopped, at(1), plain), /is not running: it ended in order 60s ago/)
-  t.end()
 })
 
-await t.test("the demo's certificate is a real one", (t) => {
+await t.test("the demo's certificate is a real one", async (t) => {
   const { certificate, key } = selfSigned('web.demo.example', 90)
   const parsed = new X509Certificate(certificate)
   t.ok(parsed.checkPrivateKey(createPrivateKey(key)))
@@ -210,5 +202,4 @@ await t.test("the demo's certificate is a real one", (t) => {
   t.equal(parsed.checkHost('web.demo.example'), 'web.demo.example')
   t.ok(Date.parse(parsed.validFrom) <= Date.now() && Date.parse(parsed.validTo) > Date.now() + 89 * 86_400_000)
   t.notOk(parsed.checkPrivateKey(createPrivateKey(selfSigned('a', 1).key)))
-  t.end()
 })

@@ -72,7 +72,7 @@ function ancestorsOf(directory: string): number {
 await t.test(
   'replace makes the system calls of the algorithm, and nothing more',
   { skip: hasStrace ? false : 'strace is not installed: run by CI' },
-  (t) => {
+  async (t) => {
     const root = scratch(t)
     const parent = join(root, 'parent')
     const source = join(root, 'source')
@@ -137,6 +137,5 @@ await t.test(
     t.same(contents(join(parent, 'certs')), { 'tls.crt': 'new certificate', 'sub/tls.key': 'new key' })
 
     t.same(changes(parent, args), ['openat .holdfast-ID.lock'], 'unchanged opens the lock, and changes nothing')
-    t.end()
   },
 )

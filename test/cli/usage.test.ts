@@ -187,7 +187,7 @@ await t.test('each problem of a configuration is a line of the log, with its pla
   t.match(lines[2], { level: 'error', reason: 'ConfigurationInvalid', line: 3, place: 'stateDirectroy' })
 })
 
-await t.test('the log works where the process can open no more files', (t) => {
+await t.test('the log works where the process can open no more files', async (t) => {
   const built = (name: string) => JSON.stringify(join(project, 'dist/src/cli/output', name))
   const script = `
     const { createLogger } = await import(${built('logger.js')})
@@ -203,7 +203,6 @@ await t.test('the log works where the process can open no more files', (t) => {
   // The text of the test's own loader comes after that.
   const [line = ''] = run.stderr.toString().split('\n')
   t.match(JSON.parse(line), { level: 'error', node: 'n', code: 'EMFILE', inode: '1152921504606846976', msg: 'logged' })
-  t.end()
 })
 
 await t.test('the agent reads its flags from the environment, too', async (t) => {
@@ -255,7 +254,7 @@ await t.test(
   },
 )
 
-await t.test('a command whose standard output cannot be written says why on standard error', (t) => {
+await t.test('a command whose standard output cannot be written says why on standard error', async (t) => {
   const root = scratch(t)
   const full = openSync('/dev/full', 'w')
   t.teardown(() => closeSync(full))
@@ -272,7 +271,6 @@ await t.test('a command whose standard output cannot be written says why on stan
     t.match({ status, stderr }, { status: 1, stderr: new RegExp(`could not write to standard output: ${reason}`) })
   }
   t.equal(readFileSync(join(root, 'file'), 'utf8'), 'text', 'and the work is done')
-  t.end()
 })
 
 await t.test('the help of each command fits 80 columns, and lists every command under a heading', async (t) => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { parseDuration } from '../../src/config/duration.js'
 import { nearest } from '../../src/config/suggestion.js'
 
-await t.test('parseDuration reads durations as Go writes them', (t) => {
+await t.test('parseDuration reads durations as Go writes them', async (t) => {
   const durations: [string, number | undefined][] = [
     ['0', 0],
     ['10s', 10_000],
@@ -30,15 +30,13 @@ await t.test('parseDuration reads durations as Go writes them', (t) => {
     ['2562047h3000000s', undefined],
   ]
   for (const [text, expected] of durations) t.equal(parseDuration(text), expected, text)
-  t.end()
 })
 
-await t.test('nearest finds the intended word', (t) => {
+await t.test('nearest finds the intended word', async (t) => {
   const known = ['publish', 'path', 'mode', 'fileMode']
   t.equal(nearest('pubilsh', known), 'publish', 'two letters swapped')
   t.equal(nearest('filemode', known), 'fileMode', 'another case')
   t.equal(nearest('mod', known), 'mode')
   t.equal(nearest('colour', known), undefined)
   t.equal(nearest('x'.repeat(100_000), known), undefined)
-  t.end()
 })

@@ -35,7 +35,7 @@ const page = readFileSync(join(project, 'docs/configuration.md'), 'utf8')
 /** Nearly each field that there is, with a value. */
 const complete = /```yaml\n([^]*?)```/.exec(page)?.[1] ?? ''
 
-await t.test('the shipped schema is the one that the command prints', (t) => {
+await t.test('the shipped schema is the one that the command prints', async (t) => {
   const text = `${JSON.stringify(schema, undefined, 2)}\n`
   if (process.env['HOLDFAST_RECORD_SCHEMA'] === '1') writeFileSync(shipped, text)
   t.equal(readFileSync(shipped, 'utf8'), text, 'npm run schema')
@@ -45,10 +45,9 @@ await t.test('the shipped schema is the one that the command prints', (t) => {
   t.ok(patterns.length > 20)
   // As most editors read them.
   for (const pattern of patterns) t.doesNotThrow(() => new RegExp(pattern, 'u'), pattern)
-  t.end()
 })
 
-await t.test('the schema refuses the broken configurations, but for those that no schema can express', (t) => {
+await t.test('the schema refuses the broken configurations, but for those that no schema can express', async (t) => {
   const unused = new Set(Object.keys(beyondSchema))
   for (const configuration of brokenConfigurations) {
     const { mistake } = configuration
@@ -59,7 +58,6 @@ await t.test('the schema refuses the broken configurations, but for those that n
     unused.delete(mistake)
   }
   t.same([...unused], [], 'each exception is of a broken configuration')
-  t.end()
 })
 
 await t.test('the examples pass, and name the schema in their first line', async (t) => {
@@ -193,7 +191,7 @@ const rows = new Map(
   [...page.matchAll(/^\| `([\w.]+)` +\| (.*?) +\|/gm)].map(([, name = '', second = '']) => [name, second]),
 )
 
-await t.test('the page of the configuration has each field, with its default', (t) => {
+await t.test('the page of the configuration has each field, with its default', async (t) => {
   const { apiVersion, kind, source, directories, ...top } = properties
   t.ok(apiVersion && kind)
   const tables = { ...top, ...directories?.items.properties }
@@ -208,5 +206,4 @@ await t.test('the page of the configuration has each field, with its default', (
   for (const [name, field] of Object.entries(source?.properties ?? {})) {
     for (const inner of Object.keys(field.properties ?? {})) t.ok(rows.has(`${name}.${inner}`), `${name}.${inner}`)
   }
-  t.end()
 })

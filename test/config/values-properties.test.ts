@@ -87,7 +87,7 @@ await t.test('flags and the configuration accept the same durations, and mean th
   t.ok(accepted > 20, `${accepted} were durations`)
 })
 
-await t.test('parsers refuse every text quickly', (t) => {
+await t.test('parsers refuse every text quickly', async (t) => {
   // Quadratic time would be twenty seconds and more.
   const long = '1'.repeat(100_000)
   const startedAt = performance.now()
@@ -100,7 +100,6 @@ await t.test('parsers refuse every text quickly', (t) => {
     t.notOk(isLabel(text))
   }
   t.ok(performance.now() - startedAt < 5_000)
-  t.end()
 })
 
 await t.test('parseOctal reads each mode that formatMode writes', async (t) => {

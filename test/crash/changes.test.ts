@@ -60,7 +60,7 @@ const cases: readonly (readonly [Change, ...string[]])[] = [
   [quoted('save', 'file.old', 'file'), 'const found = (await fs.look(file)) ?? file'],
 ]
 
-await t.test('each change edits the place that its names lead to', (t) => {
+await t.test('each change edits the place that its names lead to', async (t) => {
   for (const [change, ...lines] of cases) {
     const found = changed(change)
     t.ok(
@@ -74,20 +74,18 @@ await t.test('each change edits the place that its names lead to', (t) => {
   t.ok(after && before && after.start > before.start)
   const later = changed(postpone(['save', 'sync'], ['save', 'look']))
   t.match(later, [/push\(async \(\) => \{ await fs\.sync/, /^for \(const one of/])
-  t.end()
 })
 
-await t.test('a change needs no name of a variable', (t) => {
+await t.test('a change needs no name of a variable', async (t) => {
   const other = withOtherNames(text)
   for (const [change, ...lines] of cases) {
     if (change.isQuoted) t.throws(() => changed(change, other), /does not have this once/)
     else t.equal(changed(change, other).length, changed(change).length, lines.join(' '))
   }
   t.throws(() => changed(drop('save', 'found')), /0 places/)
-  t.end()
 })
 
-await t.test('a change of no place, or of one of several, is refused', (t) => {
+await t.test('a change of no place, or of one of several, is refused', async (t) => {
   t.throws(() => changed(drop('gone', 'sync')), /0 places; 0 are called gone/)
   t.throws(() => changed(drop('save', 'gone')), /0 places; 1 are called save/)
   t.throws(() => changed(drop('save', 'return')), /0 places/, 'one of two')
@@ -100,5 +98,4 @@ await t.test('a change of no place, or of one of several, is refused', (t) => {
   t.throws(() => drop('save', 'sync').edits(twice), /2 places; 2 are called save/)
   const [edit] = drop('save', 'sync').edits(new Core([['a.ts', text]]))
   t.throws(() => edited(text, edit ? [edit, edit] : []), /changed twice/)
-  t.end()
 })

@@ -15,7 +15,7 @@ import { isOnTheModel, oracles, oracleTrials } from './suites.js'
 /** So many mutations quote the source, and break when a variable is renamed: they may only become fewer. */
 const quotedAtMost = 21
 
-await t.test('each mutation changes one place of the core, or each of several', (t) => {
+await t.test('each mutation changes one place of the core, or each of several', async (t) => {
   const texts = coreTexts()
   t.ok(mutations.length > 200, `${mutations.length} mutations`)
   t.same(
@@ -35,14 +35,13 @@ await t.test('each mutation changes one place of the core, or each of several', 
     names.filter((name, index) => names.indexOf(name) !== index),
     [],
   )
-  t.end()
 })
 
 /** Lines before an edit: renaming adds none. */
 const linesBefore = (texts: ReadonlyMap<string, string>, { file, start }: Edit): number =>
   (texts.get(file) ?? '').slice(0, start).split('\n').length
 
-await t.test('no mutation needs the name of a file, and few need that of a variable', (t) => {
+await t.test('no mutation needs the name of a file, and few need that of a variable', async (t) => {
   const texts = coreTexts()
   const moved = new Map([...texts.values()].map((text, index) => [`src/${index}.ts`, withOtherNames(text)] as const))
   const [here, there] = [core(), new Core(moved)]
@@ -56,10 +55,9 @@ await t.test('no mutation needs the name of a file, and few need that of a varia
         )
   const quoting = mutations.filter(({ changes }) => changes.some(({ isQuoted }) => isQuoted))
   t.ok(quoting.length <= quotedAtMost, 'a mutation names what it breaks')
-  t.end()
 })
 
-await t.test('each test that a mutation names is there', (t) => {
+await t.test('each test that a mutation names is there', async (t) => {
   const files = mutations.flatMap((mutation) =>
     mutation.caughtBy.flatMap((by) => (by.suite === 'own test' ? testFile(by, mutation) : [])),
   )
@@ -68,10 +66,9 @@ await t.test('each test that a mutation names is there', (t) => {
     [...new Set(files)].filter((file) => !existsSync(join(project, file))),
     [],
   )
-  t.end()
 })
 
-await t.test('each module that a suite loads from a build is there', (t) => {
+await t.test('each module that a suite loads from a build is there', async (t) => {
   const texts = readdirSync(join(project, 'test/crash'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(project, 'test/crash', name), 'utf8'))
@@ -84,10 +81,9 @@ await t.test('each module that a suite loads from a build is there', (t) => {
     [...new Set(named)].filter((path) => !existsSync(join(project, path))),
     [],
   )
-  t.end()
 })
 
-await t.test('the score of an oracle counts what it catches, and what no other oracle does', (t) => {
+await t.test('the score of an oracle counts what it catches, and what no other oracle does', async (t) => {
   const mutation = mutations.find(isOnTheModel)
   if (!mutation) throw new Error('the model disk has no mutation')
   const trials = oracleTrials(mutation)
@@ -107,5 +103,4 @@ await t.test('the score of an oracle counts what it catches, and what no other o
   t.match(scores, /\| rules \| 0 of 4 \(0 %\) \| 0 \|/)
   t.match(scores, /\| failures \| 1 of 4 \(25 %\) \| 1 \|/)
   t.match(scores, /\| model \| 2 of 4 \(50 %\) \| 1 \|/)
-  t.end()
 })

@@ -28,7 +28,7 @@ function portable(schema: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-await t.test('its values are checked as the configuration is', (t) => {
+await t.test('its values are checked as the configuration is', async (t) => {
   const values = JSON.parse(read('values.schema.json')) as { properties: Record<string, unknown> }
   const { $schema, title, ...schema } = configurationSchema()
   t.ok($schema && title)
@@ -47,13 +47,11 @@ await t.test('its values are checked as the configuration is', (t) => {
       .filter((name) => name !== 'global')
       .sort(),
   )
-  t.end()
 })
 
-await t.test('it has the version of the program, and the configuration of the kustomize tree', (t) => {
+await t.test('it has the version of the program, and the configuration of the kustomize tree', async (t) => {
   const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string }
   t.match(parse(read('Chart.yaml')), { version, appVersion: version })
   const { configuration } = parse(read('values.yaml')) as { configuration: unknown }
   t.same(configuration, documents('base/holdfast.yaml')[0])
-  t.end()
 })

@@ -15,7 +15,7 @@ import {
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { scratch } from '../durable/scratch.js'
+import { scratch, scratchWith } from '../durable/scratch.js'
 import { project } from '../project.js'
 import { faultOf, type Sbom } from './cyclonedx.js'
 
@@ -30,7 +30,7 @@ const pinned = '${BASE}${BASE_DIGEST:+@}${BASE_DIGEST}'
 
 await t.test(
   'the Dockerfile names one base, pinned, as the local build can make it, and the image is made from scratch',
-  (t) => {
+  async (t) => {
     const stages = [...dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(([, name = '']) => name)
     t.same(stages, [pinned, pinned, 'build', 'scratch'])
     const [, base = ''] = /^ARG BASE=(\S+)$/m.exec(dockerfile) ?? []
@@ -47,11 +47,10 @@ await t.test(
       'source="$SOURCE"',
     ])
       t.match(dockerfile, `org.opencontainers.image.${label}`)
-    t.end()
   },
 )
 
-await t.test('the image has the package’s version and description, and starts without a shell', (t) => {
+await t.test('the image has the package’s version and description, and starts without a shell', async (t) => {
   t.match(dockerfile, new RegExp(`^ARG VERSION=${manifest.version.replaceAll('.', '\\.')}$`, 'm'))
   t.match(dockerfile, `description="${manifest.description}"`)
   const final = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
@@ -59,7 +58,6 @@ await t.test('the image has the package’s version and description, and starts 
   const [, entry = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(final) ?? []
   t.same(JSON.parse(entry), ['/usr/local/bin/node', '--disable-sigusr1', '/opt/holdfast/bin/holdfast.js'])
   t.match(final, /^ENV PATH=\/usr\/local\/bin MALLOC_ARENA_MAX=1$/m, 'a path for exec, and one heap for all threads')
-  t.end()
 })
 
 /** A script and all scripts that it imports. */
@@ -71,7 +69,7 @@ function imported(path: string): string[] {
   ]
 }
 
-await t.test('the build context has the needed files alone', (t) => {
+await t.test('the build context has the needed files alone', async (t) => {
   const lines = readFileSync(join(project, '.dockerignore'), 'utf8').split('\n')
   t.ok(lines.includes('*'))
   const seen = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
@@ -91,12 +89,10 @@ await t.test('the build context has the needed files alone', (t) => {
   ]) {
     t.ok(seen.includes(needed), needed)
   }
-  t.end()
 })
 
 await t.test('the bundle is the program', (t) => {
-  const directory = scratch(t)
-  const bundle = join(directory, 'bundle')
+  const [directory, bundle] = scratchWith(t, 'bundle')
   execFileSync(join(project, 'scripts/bundle.sh'), [bundle], { stdio: ['ignore', 'ignore', 'inherit'] })
   const program = join(bundle, 'bin/holdfast.js')
   const run = (...args: string[]): string => {
@@ -104,7 +100,7 @@ await t.test('the bundle is the program', (t) => {
     return execFileSync(process.execPath, [program, ...args], { ...options, stdio: 'pipe' })
   }
 
-  void t.test('for one platform, with nothing that only development needs', (t) => {
+  void t.test('for one platform, with nothing that only development needs', async (t) => {
     const files = readdirSync(bundle, { recursive: true, encoding: 'utf8' })
     t.equal(files.filter((file) => file.endsWith('.node')).length, 1)
     t.same(
@@ -115,10 +111,9 @@ await t.test('the bundle is the program', (t) => {
     for (const name of ['holdfast', 'koffi', 'commander', 'pino', 'yaml']) {
       t.ok(files.includes(`licenses/${name}`), `the licence of ${name}`)
     }
-    t.end()
   })
 
-  void t.test('its bill of materials is CycloneDX, and names koffi’s binary of this platform', (t) => {
+  void t.test('its bill of materials is CycloneDX, and names koffi’s binary of this platform', async (t) => {
     const sbom = sbomIn(join(bundle, 'licenses'))
     t.equal(faultOf(sbom), undefined)
     t.equal(sbom.metadata.component.purl, `pkg:npm/holdfast@${manifest.version}`)
@@ -135,7 +130,6 @@ await t.test('the bundle is the program', (t) => {
     t.match(faultOf({ ...sbom, components: rest }), /leads to no component/)
     t.match(faultOf({ ...sbom, components: [{ ...first, hashes: undefined }, ...rest] }), /CycloneDX requires/)
     t.match(faultOf({ ...sbom, serialNumber: '' }), /unknown/)
-    t.end()
   })
 
   const textOf = (name: string): string => readFileSync(join(bundle, 'dist/src/cli', name), 'utf8')
@@ -146,7 +140,7 @@ await t.test('the bundle is the program', (t) => {
     return new Map(parts.flatMap((name, at) => (at % 2 === 0 ? [[name, parts[at + 1] ?? '']] : [])))
   }
 
-  void t.test('what each command loads is in one file, what replace and write load in another', (t) => {
+  void t.test('what each command loads is in one file, what replace and write load in another', async (t) => {
     const files = readdirSync(join(bundle, 'dist/src/cli'))
     t.ok(files.length > 20, `${files.length} files`)
     const partsIn = (file: string): string[] =>
@@ -167,10 +161,9 @@ await t.test('the bundle is the program', (t) => {
     const sizeOf = (file: string): number => statSync(join(bundle, 'dist/src/cli', file)).size
     t.ok(sizeOf('main.cjs') <= 114_000, `${sizeOf('main.cjs')} bytes for every command`)
     t.ok(sizeOf('publish.cjs') <= 307_700, `${sizeOf('publish.cjs')} bytes to publish`)
-    t.end()
   })
 
-  void t.test('replace starts no loader of ES modules, and reads no file of the program but these', (t) => {
+  void t.test('replace starts no loader of ES modules, and reads no file of the program but these', async (t) => {
     mkdirSync(join(directory, 'read'))
     writeFileSync(join(directory, 'read/file'), 'content')
     const hook = join(directory, 'loaded.cjs')
@@ -209,10 +202,9 @@ await t.test('the bundle is the program', (t) => {
       [/koffi-linux-\w+\/linux_\w+\/koffi\.node$/],
       'koffi by its binary, not by its loader',
     )
-    t.end()
   })
 
-  void t.test('where its binary is not where it should be, koffi finds it itself', (t) => {
+  void t.test('where its binary is not where it should be, koffi finds it itself', async (t) => {
     const moved = join(directory, 'moved')
     cpSync(bundle, moved, { recursive: true })
     const [platform = ''] = readdirSync(join(moved, 'node_modules/@koromix'))
@@ -223,7 +215,6 @@ await t.test('the bundle is the program', (t) => {
     writeFileSync(join(directory, 'other/file'), 'content')
     const command = [join(moved, 'bin/holdfast.js'), 'replace', 'elsewhere', '--from', 'other']
     t.match(execFileSync(process.execPath, command, { cwd: directory, encoding: 'utf8', stdio: 'pipe' }), /^created /)
-    t.end()
   })
 
   const holding = (text: string): string[] =>
@@ -231,7 +222,7 @@ await t.test('the bundle is the program', (t) => {
       readFileSync(join(bundle, 'dist/src/cli', name), 'utf8').includes(text),
     )
 
-  void t.test('pino is loaded for a line of the log, and for nothing else', (t) => {
+  void t.test('pino is loaded for a line of the log, and for nothing else', async (t) => {
     t.same(holding('thread-stream'), ['pino.cjs'])
     const preload = join(directory, 'preload.cjs')
     const answer = "Object.keys(require.cache).some((path) => path.endsWith('/pino.cjs'))"
@@ -253,10 +244,9 @@ await t.test('the bundle is the program', (t) => {
     // Says something where durability is not proven on the test's file system.
     const write = loads('write', 'file')
     t.equal(write.loaded, write.logged)
-    t.end()
   })
 
-  void t.test('where no file can be opened, a line is logged without pino, and the next one with it', (t) => {
+  void t.test('where no file can be opened, a line is logged without pino, and the next one with it', async (t) => {
     t.same(holding('"./pino.cjs"'), ['main.cjs'])
     const [logger = ''] = [...partsOf(textOf('main.cjs'))].find(([, text]) => text.includes('"./pino.cjs"')) ?? []
     const script = `
@@ -274,10 +264,9 @@ await t.test('the bundle is the program', (t) => {
     const { stderr } = spawnSync('/bin/sh', [...limited, '--input-type=module', '-e', script], { encoding: 'utf8' })
     const inodes = stderr.split('\n').map((line) => /"inode":([^,]+)/.exec(line)?.[1])
     t.same(inodes, ['"1"', '1', undefined], 'pino alone writes it as a number')
-    t.end()
   })
 
-  void t.test('its commands work', (t) => {
+  void t.test('its commands work', async (t) => {
     t.equal(run('--version'), `${manifest.version}\n`)
     writeExample(directory)
     const config = ['--config', 'holdfast.yaml']
@@ -292,10 +281,9 @@ await t.test('the bundle is the program', (t) => {
       readdirSync(join(directory, 'manifests')).filter((name) => !name.startsWith('.')),
       ['pod.yaml'],
     )
-    t.end()
   })
 
-  void t.test('it finds the same faults in a configuration', (t) => {
+  void t.test('it finds the same faults in a configuration', async (t) => {
     const broken = join(directory, 'broken.yaml')
     writeFileSync(broken, 'apiVersion: 1\nkind: &a [*a]\nsource: { files: { path: objects }, x: !!binary YQ== }\n')
     const fault = (of: string): string => {
@@ -310,12 +298,11 @@ await t.test('the bundle is the program', (t) => {
       throw new Error('it was taken')
     }
     t.equal(fault(program), fault(join(project, 'bin/holdfast.js')))
-    t.end()
   })
   t.end()
 })
 
-await t.test('the bundle is equal in bytes and modes, whatever path and umask built it', (t) => {
+await t.test('the bundle is equal in bytes and modes, whatever path and umask built it', async (t) => {
   const directory = scratch(t)
   const parts = [
     'bin',
@@ -344,7 +331,6 @@ await t.test('the bundle is equal in bytes and modes, whatever path and umask bu
   })
   t.ok((built[0]?.length ?? 0) > 30)
   t.same(built[0], built[1])
-  t.end()
 })
 
 await t.test(
@@ -357,37 +343,39 @@ await t.test(
     const metafiles = await bundleProgram({ dist: join(directory, 'dist'), licenses, library: true })
     const library = join(directory, 'dist/src/index.js')
 
-    await t.test('on another system, and without koffi, it loads, and each call says where holdfast runs', (t) => {
-      const elsewhere = join(directory, 'elsewhere.mjs')
-      writeFileSync(elsewhere, "Object.defineProperty(process, 'platform', { value: 'darwin' })")
-      const caller = join(directory, 'calls.mjs')
-      writeFileSync(
-        caller,
-        `import * as holdfast from ${JSON.stringify(library)}
+    await t.test(
+      'on another system, and without koffi, it loads, and each call says where holdfast runs',
+      async (t) => {
+        const elsewhere = join(directory, 'elsewhere.mjs')
+        writeFileSync(elsewhere, "Object.defineProperty(process, 'platform', { value: 'darwin' })")
+        const caller = join(directory, 'calls.mjs')
+        writeFileSync(
+          caller,
+          `import * as holdfast from ${JSON.stringify(library)}
        const { DurableWriteError, ...calls } = holdfast
        const file = ${JSON.stringify(join(directory, 'target'))}
        const given = { exchange: [file, file], replaceDirectories: [[{ target: file, files: {} }]], replaceDirectory: [file, { files: {} }], replaceFile: [file, ''] }
        for (const [name, call] of Object.entries(calls))
          await call(...(given[name] ?? [file])).then(() => console.log(name, 'worked'), ({ message }) => console.log(name, message))
        console.log(typeof DurableWriteError)`,
-      )
-      const { stdout, stderr } = spawnSync(process.execPath, ['--import', elsewhere, caller], { encoding: 'utf8' })
-      const calls = [
-        'exchange',
-        'readPublication',
-        'replaceDirectories',
-        'replaceDirectory',
-        'replaceFile',
-        'syncPath',
-        'verifyDirectory',
-      ]
-      const said = calls.map((name) => `${name} holdfast runs on Linux, and this is darwin\n`)
-      t.equal(stdout, `${said.join('')}function\n`, stderr)
-      t.notOk(existsSync(join(directory, 'target')))
-      t.end()
-    })
+        )
+        const { stdout, stderr } = spawnSync(process.execPath, ['--import', elsewhere, caller], { encoding: 'utf8' })
+        const calls = [
+          'exchange',
+          'readPublication',
+          'replaceDirectories',
+          'replaceDirectory',
+          'replaceFile',
+          'syncPath',
+          'verifyDirectory',
+        ]
+        const said = calls.map((name) => `${name} holdfast runs on Linux, and this is darwin\n`)
+        t.equal(stdout, `${said.join('')}function\n`, stderr)
+        t.notOk(existsSync(join(directory, 'target')))
+      },
+    )
 
-    await t.test('an error that its caller does not catch prints lines that people can read', (t) => {
+    await t.test('an error that its caller does not catch prints lines that people can read', async (t) => {
       symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
       const caller = join(directory, 'caller.mjs')
       const call = "await replaceDirectory('/proc/none/x', { files: { a: 'b' } })"
@@ -396,7 +384,6 @@ await t.test(
       t.match(stderr, /DurableWriteError: .*\/proc\/none/)
       t.match(stderr, /index\.js:\d+\n/)
       t.ok(Buffer.byteLength(stderr) < 4096, `${Buffer.byteLength(stderr)} bytes: ${stderr.slice(0, 200)}`)
-      t.end()
     })
 
     await t.test('the bill of materials names what esbuild bundled', async (t) => {

@@ -27,17 +27,16 @@ function references(file: string): string[] {
   ].map((path) => normalize(join(dirname(file), path)))
 }
 
-await t.test('each file is YAML, and each object names its kind', (t) => {
+await t.test('each file is YAML, and each object names its kind', async (t) => {
   t.ok(yamlFiles.length > 15, `${yamlFiles.length} files`)
   for (const file of yamlFiles) {
     const found = documents(file)
     t.ok(found.length > 0, file)
     for (const { apiVersion, kind } of found) t.match(`${apiVersion} ${kind}`, /^[a-z0-9./]+ [A-Z]\w+$/, file)
   }
-  t.end()
 })
 
-await t.test('kustomizations name each file of their directory, and no missing one', (t) => {
+await t.test('kustomizations name each file of their directory, and no missing one', async (t) => {
   const named = new Set(kustomizations.flatMap(references))
   for (const path of named) t.ok(existsSync(join(deploy, path)), path)
   for (const directory of [...named].filter((path) => statSync(join(deploy, path)).isDirectory())) {
@@ -45,20 +44,18 @@ await t.test('kustomizations name each file of their directory, and no missing o
   }
   const rest = yamlFiles.filter((file) => !kustomizations.includes(file) && !named.has(file))
   t.same(rest, forTheNode)
-  t.end()
 })
 
-await t.test('a kustomization takes no file from another directory, which kubectl refuses', (t) => {
+await t.test('a kustomization takes no file from another directory, which kubectl refuses', async (t) => {
   for (const file of kustomizations) {
     for (const path of references(file)) {
       if (statSync(join(deploy, path)).isFile()) t.equal(dirname(path), dirname(file), `${file}: ${path}`)
     }
   }
-  t.end()
 })
 
 for (const [name, file] of Object.entries(podFiles)) {
-  await t.test(`${name} grants only the needed rights`, (t) => {
+  await t.test(`${name} grants only the needed rights`, async (t) => {
     const spec = podSpec(file)
     t.equal(spec.securityContext.seccompProfile?.type, 'RuntimeDefault')
     for (const container of containersOf(spec)) {
@@ -76,10 +73,9 @@ for (const [name, file] of Object.entries(podFiles)) {
       for (const mount of volumeMounts) t.ok(volumes.includes(mount.name), `volume of ${mount.mountPath}`)
     }
     if (name !== 'initContainer') t.equal(spec.priorityClassName, 'system-node-critical')
-    t.end()
   })
 
-  await t.test(`${name}: host paths are narrow, at the host's own place, and see the host's mounts`, (t) => {
+  await t.test(`${name}: host paths are narrow, at the host's own place, and see the host's mounts`, async (t) => {
     const spec = podSpec(file)
     const hostPaths = new Map(spec.volumes.flatMap(({ name, hostPath }) => (hostPath ? [[name, hostPath]] : [])))
     if (name === 'initContainer') t.equal(hostPaths.size, 0)
@@ -91,11 +87,10 @@ for (const [name, file] of Object.entries(podFiles)) {
       const written = readOnly !== true && !['/var/lib/holdfast', '/var/lock'].includes(mountPath)
       t.equal(mountPropagation, written ? 'HostToContainer' : undefined, mountPath)
     }
-    t.end()
   })
 }
 
-await t.test('tokens go only where they are needed', (t) => {
+await t.test('tokens go only where they are needed', async (t) => {
   t.equal(podSpec(podFiles.daemonSet).automountServiceAccountToken, true)
   t.equal(podSpec(podFiles.installer).automountServiceAccountToken, true)
   t.equal(podSpec(podFiles.staticPod).automountServiceAccountToken, false)
@@ -113,19 +108,17 @@ await t.test('tokens go only where they are needed', (t) => {
       t.equal(account['automountServiceAccountToken'], false, file)
     }
   }
-  t.end()
 })
 
 // kubelet refuses a static pod that refers to any object of the API (pkg/kubelet/config/common.go, HasAPIObjectReference).
-await t.test('the static pod refers to no object of the API', (t) => {
+await t.test('the static pod refers to no object of the API', async (t) => {
   const spec = podSpec(podFiles.staticPod)
   t.equal(spec.serviceAccountName, undefined)
   for (const volume of spec.volumes) t.same(Object.keys(volume).sort(), ['hostPath', 'name'])
   t.notMatch(JSON.stringify(spec), /"(secretKeyRef|configMapKeyRef|secretRef|configMapRef|imagePullSecrets)"/)
-  t.end()
 })
 
-await t.test('namespaces and service accounts that are named exist', (t) => {
+await t.test('namespaces and service accounts that are named exist', async (t) => {
   // Kustomizations and configurations are no objects of the API.
   const all = yamlFiles.flatMap(documents).filter((one) => 'metadata' in one)
   const names = (kind: string): string[] =>
@@ -146,7 +139,6 @@ await t.test('namespaces and service accounts that are named exist', (t) => {
   // hostPath is allowed by this level only (Pod Security Standards).
   const { labels } = only('namespace/namespace.yaml', 'Namespace').metadata as { labels?: object }
   t.match(labels, { 'pod-security.kubernetes.io/enforce': 'privileged' })
-  t.end()
 })
 
 interface Subject {

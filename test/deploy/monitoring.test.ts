@@ -53,7 +53,7 @@ interface Schema {
   readonly items?: Schema
 }
 
-await t.test('the series of reports are of fields that the definition has', (t) => {
+await t.test('the series of reports are of fields that the definition has', async (t) => {
   const { spec } = documents('fleet/definition.yaml')[0] as unknown as {
     spec: { versions: { schema: { openAPIV3Schema: Schema } }[] }
   }
@@ -65,7 +65,6 @@ await t.test('the series of reports are of fields that the definition has', (t) 
     t.ok(found, name)
     for (const path of Object.values(each.info?.labelsFromPath ?? {})) t.ok(at(found?.items, path), path.join('.'))
   }
-  t.end()
 })
 
 interface AlertTest {
@@ -73,7 +72,7 @@ interface AlertTest {
   readonly exp_alerts: readonly unknown[]
 }
 
-await t.test('each alert is tried when it is to fire, and before', (t) => {
+await t.test('each alert is tried when it is to fire, and before', async (t) => {
   const file = parse(readFileSync(join(project, 'test/deploy/alerts.yaml'), 'utf8')) as {
     tests: { alert_rule_test: AlertTest[] }[]
   }
@@ -82,10 +81,9 @@ await t.test('each alert is tried when it is to fire, and before', (t) => {
     const names = tried.filter(({ exp_alerts: found }) => found.length > 0 === fires).map(({ alertname }) => alertname)
     t.same([...new Set(names)].sort(), alerts.map(({ alert }) => alert).sort())
   }
-  t.end()
 })
 
-await t.test('panels and alerts have a description', (t) => {
+await t.test('panels and alerts have a description', async (t) => {
   for (const { title, type, description, targets } of dashboard.panels) {
     if (type !== 'row') t.ok(description !== undefined && targets?.length, title)
   }
@@ -103,5 +101,4 @@ await t.test('panels and alerts have a description', (t) => {
       alert,
     )
   }
-  t.end()
 })

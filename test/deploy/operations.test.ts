@@ -13,12 +13,11 @@ import { yamlBlocks } from './operations-page.js'
 
 const page = readFileSync(join(project, 'docs/operations.md'), 'utf8')
 
-await t.test('each file and directory of the project that it names is there', (t) => {
+await t.test('each file and directory of the project that it names is there', async (t) => {
   const named = [...page.matchAll(/\bdeploy\/[\w./-]*\w/g)].map(([path]) => path)
   t.ok(named.length > 8)
   for (const path of named) t.ok(existsSync(join(project, path)), path)
   for (const [, path = ''] of page.matchAll(/\]\(([\w-]+\.md)/g)) t.ok(existsSync(join(project, 'docs', path)), path)
-  t.end()
 })
 
 await t.test('its configurations pass the agent’s own parser', async (t) => {
@@ -30,7 +29,7 @@ await t.test('its configurations pass the agent’s own parser', async (t) => {
   }
 })
 
-await t.test('the capabilities that the page names are those that components add', (t) => {
+await t.test('the capabilities that the page names are those that components add', async (t) => {
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name]) => name)
   const added = ['other-owners', 'signals'].flatMap((component) => {
     const file = join(project, 'deploy/components', component, 'kustomization.yaml')
@@ -40,7 +39,6 @@ await t.test('the capabilities that the page names are those that components add
   })
   t.same(documented, added)
   t.same(podSpec(podFiles.daemonSet).containers[0]?.securityContext.capabilities?.add, [])
-  t.end()
 })
 
 await t.test('metrics that it and the alerts name are those that an agent has', async (t) => {

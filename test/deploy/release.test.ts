@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { scratch } from '../durable/scratch.js'
+import { scratch, scratchWith } from '../durable/scratch.js'
 import { project } from '../project.js'
 
 const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string }
@@ -20,7 +20,7 @@ function release(
 
 await t.test(
   'release.sh refuses a tag that is not the version of all files, or has no section in the changelog',
-  (t) => {
+  async (t) => {
     const directory = scratch(t)
     t.match(release(directory, []), { status: 0, stderr: '' })
     t.match(release(directory, [], { TAG: 'v9.9.9' }), {
@@ -33,14 +33,12 @@ await t.test(
       hasSection ? { status: 0 } : { status: 2, stderr: `CHANGELOG.md has no section "## ${version}"` },
     )
     t.match(release(directory, ['colour']), { status: 2, stderr: /usage: scripts\/release\.sh/ })
-    t.end()
   },
 )
 
 /** Runs a step of the workflow with a program of the runner's that answers this; GitHub runs them with bash -eo pipefail. */
 function runStep(t: Test, script: string, program: string, answer: string): { status: number | null; output: string } {
-  const directory = scratch(t)
-  const output = join(directory, 'output')
+  const [directory, output] = scratchWith(t, 'output')
   writeFileSync(join(directory, program), `#!/bin/sh\necho '${answer}'\n`, { mode: 0o755 })
   const env = {
     PATH: `${directory}:${process.env['PATH'] ?? ''}`,
@@ -69,7 +67,7 @@ const workflow = parse(readFileSync(join(project, '.github/workflows/release.yml
   readonly jobs: Readonly<Record<string, Job>>
 }
 
-await t.test('the workflow runs for tags of versions alone, and only what must write may write', (t) => {
+await t.test('the workflow runs for tags of versions alone, and only what must write may write', async (t) => {
   t.same(workflow.on, { push: { tags: ['v[0-9]+.[0-9]+.[0-9]+'] } })
   t.same(workflow.permissions, { contents: 'read' })
   t.equal(workflow.jobs['files']?.permissions, undefined)
@@ -83,10 +81,9 @@ await t.test('the workflow runs for tags of versions alone, and only what must w
   t.match(image?.with, { platforms: 'linux/amd64,linux/arm64', provenance: 'mode=max', sbom: true })
   for (const [, argument = ''] of String(image?.with?.['build-args']).matchAll(/^(\w+)=/gm))
     t.match(readFileSync(join(project, 'Dockerfile'), 'utf8'), new RegExp(`^ARG ${argument}=`, 'm'), argument)
-  t.end()
 })
 
-await t.test('the package says where it comes from, so that npm leads to its pages', (t) => {
+await t.test('the package says where it comes from, so that npm leads to its pages', async (t) => {
   const directory = scratch(t)
   copyFileSync(join(project, 'package.json'), join(directory, 'package.json'))
   const steps = workflow.jobs['files']?.steps ?? []
@@ -105,10 +102,9 @@ await t.test('the package says where it comes from, so that npm leads to its pag
     homepage: 'https://git.example/Owner/holdfast#readme',
     bugs: { url: 'https://git.example/Owner/holdfast/issues' },
   })
-  t.end()
 })
 
-await t.test('the workflow pins the base by its digest, and attests image, files and chart by theirs', (t) => {
+await t.test('the workflow pins the base by its digest, and attests image, files and chart by theirs', async (t) => {
   const steps = Object.values(workflow.jobs).flatMap((job) => job.steps)
   const script = (id: string): string => steps.find((step) => step.id === id)?.run ?? ''
   const digest = `sha256:${'0a'.repeat(32)}`
@@ -126,5 +122,4 @@ await t.test('the workflow pins the base by its digest, and attests image, files
       subject,
     )
   t.ok(attested.some((one) => one?.['subject-path'] === 'release/*'))
-  t.end()
 })

@@ -30,7 +30,7 @@ await t.test('the component "report" has the rights that report: true takes, and
   )
 })
 
-await t.test('the group of the static pods’ users is bound to each of these Roles', (t) => {
+await t.test('the group of the static pods’ users is bound to each of these Roles', async (t) => {
   const roles = documents('access/rbac.yaml').filter(({ kind }) => kind === 'Role')
   const bindings = documents('static-pod/user.yaml')
   t.same(
@@ -42,7 +42,6 @@ await t.test('the group of the static pods’ users is bound to each of these Ro
   )
   const group = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'holdfast:control-plane' }
   for (const { subjects } of bindings) t.same(subjects, [group], 'each node has a user of its own')
-  t.end()
 })
 
 await t.test('the installer’s rights are those that its flags need', async (t) => {

@@ -40,7 +40,7 @@ function refused(data: Data): string[] {
 const pkcs1 = openssl('genrsa -traditional -out OUT 2048').toString()
 const sec1 = openssl('ecparam -name prime256v1 -genkey -out OUT').toString()
 
-await t.test('validate: certificates accepts keys of every usual kind', (t) => {
+await t.test('validate: certificates accepts keys of every usual kind', async (t) => {
   t.match(pkcs1, 'BEGIN RSA PRIVATE KEY')
   t.match(sec1, /BEGIN EC PARAMETERS[^]*BEGIN EC PRIVATE KEY/)
   const keys: [string, string][] = [
@@ -64,10 +64,9 @@ await t.test('validate: certificates accepts keys of every usual kind', (t) => {
   t.same(refused({ 'tls.crt': certificate + other, 'tls.key': key }), [], 'a chain: the leaf is first')
   t.same(refused({ 'tls.crt': other + certificate, 'tls.key': key }).length, 1, 'a chain the wrong way round')
   t.same(refused({ 'tls.crt': key + certificate, 'tls.key': certificate + key }), [], 'key and certificate in both')
-  t.end()
 })
 
-await t.test('validate: certificates refuses each bad pair and block, in its words', (t) => {
+await t.test('validate: certificates refuses each bad pair and block, in its words', async (t) => {
   const crt = (content: string | Uint8Array) => refused({ 'tls.crt': content, 'tls.key': key })
   const pem = (content: string | Uint8Array) => refused({ 'tls.crt': certificate, 'tls.key': content })
   const oneLineLess = (text: string) => edited(text, (lines) => lines.filter((_, index) => index !== 3))
@@ -128,10 +127,9 @@ await t.test('validate: certificates refuses each bad pair and block, in its wor
   t.same(pem(key.replaceAll('PRIVATE KEY', 'STRANGE PRIVATE KEY')), [
     'Secret ns/a: tls.key does not parse: STRANGE PRIVATE KEY is not a kind of key that holdfast knows',
   ])
-  t.end()
 })
 
-await t.test('validate: certificates checks tls.crt, tls.key and all files with certificate blocks', (t) => {
+await t.test('validate: certificates checks tls.crt, tls.key and all files with certificate blocks', async (t) => {
   t.same(refused({ 'tls.crt': certificate }), ['Secret ns/a: it has tls.crt, but no tls.key'])
   t.same(refused({ 'tls.key': key }), ['Secret ns/a: it has tls.key, but no tls.crt'])
   t.same(refused({ token: 'x', 'ca.crt': certificate + other }), [])
@@ -154,10 +152,9 @@ await t.test('validate: certificates checks tls.crt, tls.key and all files with 
   const kept = [keptOf(a, { 'tls.crt': certificate.replace('END', 'ENDE') })]
   const optional = directoryOf([whole(a, { optional: true })], { validate })
   t.ok(render(optional, lookup([absent(a)]), lookup(kept)).ready, 'what is published already is not refused')
-  t.end()
 })
 
-await t.test('dates warn, and never block', (t) => {
+await t.test('dates warn, and never block', async (t) => {
   const day = 86_400_000
   const longer = makeCertificate(key, { days: 300 })
   const data = { 'tls.crt': certificate + longer, 'tls.key': key, text: 'x' }
@@ -184,10 +181,9 @@ await t.test('dates warn, and never block', (t) => {
       message: /^tls.crt: a certificate is not valid before .*: is this node's clock right\?$/,
     },
   ])
-  t.end()
 })
 
-await t.test('a bad block of a combined file is the fault of the object that gave it', (t) => {
+await t.test('a bad block of a combined file is the fault of the object that gave it', async (t) => {
   const bad = certificate.replace('END', 'ENDE')
   const faultOf = (...from: Parameters<typeof combine>[1]) => {
     const directory = directoryOf([combine('all.pem', from)], { validate: ['certificates'] })
@@ -197,10 +193,9 @@ await t.test('a bad block of a combined file is the fault of the object that gav
   }
   t.same(faultOf([a, 'ca.crt']), [a])
   t.same(faultOf([b, 'ca.crt'], [a, 'ca.crt']), [undefined], 'it cannot be reported which')
-  t.end()
 })
 
-await t.test('validate: bundle refuses a key without a certificate, in its words', (t) => {
+await t.test('validate: bundle refuses a key without a certificate, in its words', async (t) => {
   const validate = [{ bundle: 'ca.crt' }]
   const said = (content: string | Uint8Array): readonly string[] => {
     const rendering = render(
@@ -231,10 +226,9 @@ await t.test('validate: bundle refuses a key without a certificate, in its words
     ],
   ]
   for (const [content, problem] of rows) t.same(said(content), [`ConfigMap ns/b: ca.crt ${problem}`], problem)
-  t.end()
 })
 
-await t.test('validate: bundle looks at each part of a combined file, and at published keys alone', (t) => {
+await t.test('validate: bundle looks at each part of a combined file, and at published keys alone', async (t) => {
   const validate = [{ bundle: 'ca.crt' }]
   const c = configMap('c')
   const messages = (
@@ -264,5 +258,4 @@ await t.test('validate: bundle looks at each part of a combined file, and at pub
   t.same(messages([whole(a, { items })], issuer), [nowhere])
   const optional = [whole(a, { items }), whole(b, { optional: true, into: 'ca' })]
   t.same(messages(optional, issuer, absent(b)), [], 'the object that has it is optional, and absent')
-  t.end()
 })

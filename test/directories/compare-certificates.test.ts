@@ -18,7 +18,7 @@ const keysOf = (found: readonly CertificateChange[] = []) => found.map(({ from, 
 const serialsOf = (found: readonly CertificateChange[] = []) => found.map(({ from, to }) => [from?.serial, to?.serial])
 const serial = (certificate: string) => changes({}, { a: certificate }).a?.[0]?.to?.serial
 
-await t.test('a renewed certificate is one change, with all facts that people ask for', (t) => {
+await t.test('a renewed certificate is one change, with all facts that people ask for', async (t) => {
   const found = changes({ 'tls.crt': server, 'tls.key': key }, { 'tls.crt': renewed, 'tls.key': key })
   t.strictSame(Object.keys(found), ['tls.crt'])
   t.match(found['tls.crt'], [
@@ -29,10 +29,9 @@ await t.test('a renewed certificate is one change, with all facts that people as
   ])
   t.not(found['tls.crt']?.[0]?.from?.serial, found['tls.crt']?.[0]?.to?.serial)
   t.strictSame(changes({ 'tls.crt': server }, { 'tls.crt': server }), {})
-  t.end()
 })
 
-await t.test('a key that no longer belongs to its certificate is a change of the certificate', (t) => {
+await t.test('a key that no longer belongs to its certificate is a change of the certificate', async (t) => {
   const found = changes({ 'tls.crt': server, 'tls.key': key }, { 'tls.crt': server, 'tls.key': otherKey })
   t.strictSame(keysOf(found['tls.crt']), [
     [
@@ -44,14 +43,12 @@ await t.test('a key that no longer belongs to its certificate is a change of the
   t.strictSame(keysOf(elsewhere['server.pem']), [[undefined, { path: 'server.pem', matches: true }]])
   t.strictSame(keysOf(elsewhere['b/web.crt']), [[undefined, { path: 'b/private', matches: true }]])
   t.strictSame(keysOf(changes({}, { 'ca.crt': server })['ca.crt']), [[undefined, null]])
-  t.end()
 })
 
-await t.test('compareCertificates shows only the certificates of a bundle that came or went', (t) => {
+await t.test('compareCertificates shows only the certificates of a bundle that came or went', async (t) => {
   const found = changes({ ca: server + renewed }, { ca: renewed + otherServer })
   t.strictSame(serialsOf(found.ca), [[serial(server), serial(otherServer)]])
   t.strictSame(serialsOf(changes({ ca: server + renewed }, { ca: server })['ca']), [[serial(renewed), undefined]])
   t.strictSame(serialsOf(changes({ ca: server }, {}).ca), [[serial(server), undefined]])
   t.strictSame(changes({ ca: 'no certificate' }, { ca: '-----BEGIN CERTIFICATE-----\nx' }), {})
-  t.end()
 })

@@ -38,7 +38,7 @@ function apply(before: string, lines: readonly string[]): string {
   return [...made, ...old.slice(read)].join('')
 }
 
-await t.test('compareLines prints what diff -u prints', (t) => {
+await t.test('compareLines prints what diff -u prints', async (t) => {
   const old = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', ''].join('\n')
   const now = old.replace('2\n', 'two\n').replace('10\n', '').replace('12\n', '12')
   t.strictSame(linesBetween(old, now), [
@@ -51,7 +51,6 @@ await t.test('compareLines prints what diff -u prints', (t) => {
   t.strictSame(linesBetween('a\n', ''), ['@@ -1 +0,0 @@', '-a'])
   t.strictSame(compareLines(undefined, bytes('a\n')), { lines: ['@@ -0,0 +1 @@', '+a'] })
   t.strictSame(linesBetween('a\n', 'a\n'), [])
-  t.end()
 })
 
 await t.test('compareLines makes a patch that turns the one text into the other', (t) => {
@@ -62,10 +61,9 @@ await t.test('compareLines makes a patch that turns the one text into the other'
   return holds(t, 'a diff is a patch', property, { runs: 400 })
 })
 
-await t.test('compareLines refuses bytes that are no text, and too many lines or changes', (t) => {
+await t.test('compareLines refuses bytes that are no text, and too many lines or changes', async (t) => {
   t.match(compareLines(Buffer.from([0xff, 0xfe]), bytes('')), { hidden: /no text in UTF-8/ })
   t.match(compareLines(bytes(''), bytes('a\0b')), { hidden: /no text in UTF-8/ })
   t.match(compareLines(bytes(''), bytes('a\n'.repeat(20_001))), { hidden: /more than 20000 lines/ })
   t.match(compareLines(bytes('a\n'.repeat(600)), bytes('b\n'.repeat(600))), { hidden: /too many of its lines/ })
-  t.end()
 })

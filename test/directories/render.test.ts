@@ -40,7 +40,7 @@ const a = secret('a')
 const b = configMap('b')
 const both = [present(a, { k: '1', l: '2' }), present(b, { m: '3' })]
 
-await t.test('render writes every key, or items, with their modes', (t) => {
+await t.test('render writes every key, or items, with their modes', async (t) => {
   const rendering = rendered(
     [whole(a, { into: 'x/y' }), whole(b, { items: [{ key: 'm', path: 'z/m.txt', mode: 0o644 }] })],
     both,
@@ -52,10 +52,9 @@ await t.test('render writes every key, or items, with their modes', (t) => {
     ['a', '7', ['x/y/k', 'x/y/l'], undefined],
     ['b', '7', ['z/m.txt'], undefined],
   ])
-  t.end()
 })
 
-await t.test('render drops a selected object after its deletion, and keeps an unreadable one', (t) => {
+await t.test('render drops a selected object after its deletion, and keeps an unreadable one', async (t) => {
   const reference = selectionReference('Secret', 'ns', 'app=web')
   const selection: SelectedContent = {
     type: 'selector',
@@ -94,10 +93,9 @@ await t.test('render drops a selected object after its deletion, and keeps an un
   const away = [reference, { state: 'unknown', reason: 'AccessDenied', message: '403 Forbidden' }] as const
   t.same(shown(rendered([optional], [away])), ['AccessDenied: Secret ns/(app=web): 403 Forbidden'])
   t.same(shown(rendered([optional], [])), ['SourceUnavailable: Secret ns/(app=web): the source has not answered yet'])
-  t.end()
 })
 
-await t.test('render requires a required object, published or not', (t) => {
+await t.test('render requires a required object, published or not', async (t) => {
   const missing = 'ObjectMissing: Secret ns/a does not exist: create it, or make contents[0] optional'
   t.same(shown(rendered([whole(a)], [absent(a)])), [missing])
   t.same(shown(rendered([whole(a)], [absent(a)], [keptOf(a, { k: '0' })])), [missing], 'kept or not')
@@ -114,10 +112,9 @@ await t.test('render requires a required object, published or not', (t) => {
     'AccessDenied: ConfigMap ns/b: 403 Forbidden',
   ])
   t.same(shown(rendered([whole(a)], [present(a, {})])), {}, 'an object without keys is whole')
-  t.end()
 })
 
-await t.test('render leaves an absent optional object out, or keeps it', (t) => {
+await t.test('render leaves an absent optional object out, or keeps it', async (t) => {
   const contents = [whole(a, { optional: true }), whole(b, { into: 'b' })]
   const kept = [keptOf(a, { k: '0' })]
   const latest = (observation: (typeof both)[number]) => [observation, present(b, { m: '3' })] as const
@@ -142,10 +139,9 @@ await t.test('render leaves an absent optional object out, or keeps it', (t) => 
   }
   const items = ['k', 'none'].map((key) => ({ key, path: key, mode: undefined }))
   t.same(shown(rendered([whole(a, { items, optional: true })], both)), { k: '1' }, 'a key that is missing')
-  t.end()
 })
 
-await t.test('render keeps the published part of an object that is being deleted', (t) => {
+await t.test('render keeps the published part of an object that is being deleted', async (t) => {
   const leaving = [present(a, { k: '9', l: '9' }, { terminating: true })]
   const nothing =
     'ObjectMissing: Secret ns/a is being deleted, and nothing that is asked for in contents[0] is published of it: create it again'
@@ -171,10 +167,9 @@ await t.test('render keeps the published part of an object that is being deleted
   const rendering = rendered([whole(a, { items })], leaving, [keptOf(a, { k: '0', l: '0' })])
   t.same(shown(rendering), { k: '0', l: '0' })
   t.ok(rendering.ready && rendering.files.k?.mode === 0o640, 'modes are the configuration’s')
-  t.end()
 })
 
-await t.test('render keeps the published files that the contents still name', (t) => {
+await t.test('render keeps the published files that the contents still name', async (t) => {
   const kept = [keptOf(a, { k: '0', 'x/k': '1', 'x/deep/k': '2', xk: '3' })]
   const optional = true
   t.same(shown(rendered([whole(a, { into: 'x', optional })], [absent(a)], kept)), { 'x/k': '1' })
@@ -185,10 +180,9 @@ await t.test('render keeps the published files that the contents still name', (t
     { 'x/k': '1' },
     'two contents of one object do not conflict over what it gave',
   )
-  t.end()
 })
 
-await t.test('render makes combined files of current parts only, or keeps them', (t) => {
+await t.test('render makes combined files of current parts only, or keeps them', async (t) => {
   const content = combine('all.pem', [
     [a, 'k'],
     [b, 'm'],
@@ -235,10 +229,9 @@ await t.test('render makes combined files of current parts only, or keeps them',
     'ObjectMissing: Secret ns/a is being deleted, and nothing that is asked for in contents[9] is published of it: create it again',
   ])
   t.same(shown(rendered([optional], leaving)), {})
-  t.end()
 })
 
-await t.test('render reports conflicts that only the objects bring', (t) => {
+await t.test('render reports conflicts that only the objects bring', async (t) => {
   const second = { place: 'contents[1]' }
   t.same(shown(rendered([whole(a), whole(b, second)], [present(a, { k: '1' }), present(b, { k: '2' })])), [
     'ObjectInvalid: "k" is written twice: by contents[0], Secret ns/a, key k, and by contents[1], ConfigMap ns/b, key k',
@@ -252,10 +245,9 @@ await t.test('render reports conflicts that only the objects bring', (t) => {
   t.same(shown(rendered([whole(a), combine('k', [[b, 'm']])], both)), [
     'ObjectInvalid: "k" is written twice: by contents[0], Secret ns/a, key k, and by contents[9], of ConfigMap ns/b',
   ])
-  t.end()
 })
 
-await t.test('render refuses keys that are no file names, and writes keys with a meaning in JavaScript', (t) => {
+await t.test('render refuses keys that are no file names, and writes keys with a meaning in JavaScript', async (t) => {
   for (const key of ['..', '.', '', 'a/b', '../x', 'a\0b', '..data', 'x'.repeat(254)]) {
     const findings = shown(rendered([whole(a, { optional: true })], [present(a, { [key]: 'canary' })]))
     t.match(
@@ -284,5 +276,4 @@ await t.test('render refuses keys that are no file names, and writes keys with a
     { k: 'x' },
     'a file that was not read',
   )
-  t.end()
 })

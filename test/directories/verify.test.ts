@@ -2,7 +2,7 @@ import t from 'tap'
 import { describeDifferences } from '../../src/directories/verify.js'
 import type { Publication } from '../../src/durable/types.js'
 
-await t.test('describeDifferences tells in words what differs on the disk', (t) => {
+await t.test('describeDifferences tells in words what differs on the disk', async (t) => {
   const publication: Publication = {
     path: '/srv/certs',
     digest: 'sha256:aa',
@@ -35,5 +35,4 @@ await t.test('describeDifferences tells in words what differs on the disk', (t) 
   t.same(describeDifferences({ ...publication, differences: [], actual: 'sha256:aa' }), [])
   t.same(describeDifferences({ ...publication, differences: [] }), ['/srv/certs is not what was published'])
   t.same(describeDifferences({ ...publication, actual: undefined }), ['/srv/certs does not exist'])
-  t.end()
 })

@@ -6,13 +6,12 @@ import { page, withTable } from '../library-go/table.js'
 import { project } from '../project.js'
 import { read } from './pages.js'
 
-await t.test('the page has the table of differences that the cases use', (t) => {
+await t.test('the page has the table of differences that the cases use', async (t) => {
   const text = read(page)
   t.equal(withTable(text), text, 'node dist/test/library-go/write-table.js writes it')
-  t.end()
 })
 
-await t.test('each row has a reason, and is shown by a case or by a test that exists', (t) => {
+await t.test('each row has a reason, and is shown by a case or by a test that exists', async (t) => {
   for (const { libraryGo, holdfast, why, shown, tested } of differences) {
     t.ok(holdfast !== '' && why !== '', libraryGo)
     t.ok((shown === undefined) !== (tested === undefined), `${libraryGo}: shown by cases, or by a test`)
@@ -21,5 +20,4 @@ await t.test('each row has a reason, and is shown by a case or by a test that ex
     t.match(readFileSync(join(project, file), 'utf8').replaceAll("\\'", "'"), text, `${libraryGo}: ${file}`)
   }
   t.equal(new Set(differences.map(({ libraryGo }) => libraryGo)).size, differences.length, 'no row stands there twice')
-  t.end()
 })

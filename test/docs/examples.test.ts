@@ -64,7 +64,7 @@ await t.test('each pod is one that kubelet takes', async (t) => {
   for (const { page, text } of pods) t.equal(await contentRules.pod(Buffer.from(text)), undefined, page)
 })
 
-await t.test('each command is one of the program, with its options', (t) => {
+await t.test('each command is one of the program, with its options', async (t) => {
   const indented = /^(?: {4}(?:[$#] )?|[$#] )(?:kubectl .*-- )?holdfast (\w.+)$/gm
   const scripts = blocks.filter(({ language }) => language === 'sh')
   const used = [
@@ -85,5 +85,4 @@ await t.test('each command is one of the program, with its options', (t) => {
   )
   t.equal(unknown(['publish', 'x']), 'no command publish')
   t.equal(unknown(['sync', '--hook', '--config=x']), 'sync has no option --hook')
-  t.end()
 })

@@ -16,7 +16,7 @@ const page = read('docs/library.md')
 const place = '/srv/demo'
 const examples = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)
 
-await t.test('every export is named in the page, and every value is used in an example', (t) => {
+await t.test('every export is named in the page, and every value is used in an example', async (t) => {
   const source = readFileSync(join(project, 'src/index.ts'), 'utf8')
   const lists = [...source.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names = '']) => names.split(','))
   const declared = [...source.matchAll(/^export (?:async function|interface|class|type|const) (\w+)/gm)].map(
@@ -31,7 +31,6 @@ await t.test('every export is named in the page, and every value is used in an e
       examples.some((code) => new RegExp(`import \\{[^}]*\\b${name}\\b[^}]*\\} from 'holdfast'`).test(code)),
       `an example imports ${name}`,
     )
-  t.end()
 })
 
 /** What an example says that it prints, line by line. */

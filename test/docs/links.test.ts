@@ -16,7 +16,7 @@ function broken(page: string, link: string): string | undefined {
   return anchorsOf(read(target)).has(fragment) ? undefined : `${page}: ${link}: no such heading`
 }
 
-await t.test('every relative link and anchor in the Markdown of the project resolves', (t) => {
+await t.test('every relative link and anchor in the Markdown of the project resolves', async (t) => {
   const links = pages().flatMap((page) => linksOf(read(page)).map((link) => ({ page, link })))
   t.ok(pages().includes('README.md') && pages().includes('docs/operations.md'), 'pages are found')
   t.ok(links.length > 20, 'links are found')
@@ -24,10 +24,9 @@ await t.test('every relative link and anchor in the Markdown of the project reso
     links.flatMap(({ page, link }) => broken(page, link) ?? []),
     [],
   )
-  t.end()
 })
 
-await t.test('a link is broken when its file, its heading or the project ends before it', (t) => {
+await t.test('a link is broken when its file, its heading or the project ends before it', async (t) => {
   t.match(broken('README.md', 'docs/none.md'), /no such file/)
   t.match(broken('README.md', 'docs/durability.md#none'), /no such heading/)
   t.match(broken('docs/durability.md', '#none'), /no such heading/)
@@ -36,14 +35,12 @@ await t.test('a link is broken when its file, its heading or the project ends be
   t.equal(broken('docs/durability.md', '#the-guarantee'), undefined)
   t.equal(broken('docs/durability.md', '../README.md'), undefined)
   t.equal(broken('README.md', 'https://example.com/none.md'), undefined)
-  t.end()
 })
 
-await t.test('links in code are none, and headings get the fragments that GitHub gives them', (t) => {
+await t.test('links in code are none, and headings get the fragments that GitHub gives them', async (t) => {
   t.same(linksOf('[a](b.md) `[c](d.md)`\n```yaml\n[e](f.md)\n```\n[g](h.md#i "title")\n'), ['b.md', 'h.md#i'])
   t.same(
     [...anchorsOf('# Is this node fit?\n## `rbac` & [more](x.md)\n## a_b-c\n## a_b-c\n```sh\n# no heading\n```\n')],
     ['is-this-node-fit', 'rbac--more', 'a_b-c', 'a_b-c-1'],
   )
-  t.end()
 })

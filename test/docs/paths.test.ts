@@ -16,7 +16,7 @@ function exists(path: string): boolean {
   return readdirSync(directory).some((name) => name.startsWith(before) && name.endsWith(after))
 }
 
-await t.test('every file of the project that a page names exists', (t) => {
+await t.test('every file of the project that a page names exists', async (t) => {
   const named = pages()
     .filter((page) => page !== history)
     .flatMap((page) => projectPathsIn(read(page)).map((path) => ({ page, path })))
@@ -25,10 +25,9 @@ await t.test('every file of the project that a page names exists', (t) => {
     named.filter(({ path }) => !exists(path)).map(({ page, path }) => `${page}: ${path}`),
     [],
   )
-  t.end()
 })
 
-await t.test('paths are found in prose, code and diagrams, and not in links or paths of the node', (t) => {
+await t.test('paths are found in prose, code and diagrams, and not in links or paths of the node', async (t) => {
   const text =
     'See `src/durable/publish/publish.ts`, native/aio.ts. [link](docs/none.md) /etc/test/x ../deploy/base `test/crash/*.ts` src/cli/NAME.ts'
   t.same(projectPathsIn(text), ['src/durable/publish/publish.ts', 'native/aio.ts', 'test/crash/*.ts'])
@@ -36,5 +35,4 @@ await t.test('paths are found in prose, code and diagrams, and not in links or p
   t.notOk(exists('src/none/*.ts'))
   t.notOk(exists('src/*.none'))
   t.ok(exists('src/*.ts'))
-  t.end()
 })

@@ -33,7 +33,7 @@ function publicNames(path: string): Named[] {
   })
 }
 
-await t.test('each public name of the library and each of its members has a documentation comment', (t) => {
+await t.test('each public name of the library and each of its members has a documentation comment', async (t) => {
   const names = publicNames(join(project, 'src/index.ts'))
   t.ok(names.length > 100, `${names.length} were found`)
   for (const name of ['replaceFile', 'DurableWriteError.code', 'Publication.digest', 'FileOptions.lockTimeout'])
@@ -45,5 +45,4 @@ await t.test('each public name of the library and each of its members has a docu
     names.filter(({ comment }) => comment.trim() === '').map(({ name }) => name),
     [],
   )
-  t.end()
 })

@@ -50,7 +50,7 @@ function answer(link: string): string {
   return text.slice(headings[from]?.index, next?.index)
 }
 
-await t.test('each question finds its answer within two clicks from README.md', (t) => {
+await t.test('each question finds its answer within two clicks from README.md', async (t) => {
   t.ok(linksOf(read('README.md')).includes(index), 'the first click')
   const lines = read(index).split('\n')
   for (const [question, ...words] of questions) {
@@ -60,10 +60,9 @@ await t.test('each question finds its answer within two clicks from README.md', 
     const text = answer(link)
     for (const word of words) t.match(text, word, `${question}: ${link}`)
   }
-  t.end()
 })
 
-await t.test('each page of docs/ is two clicks from README.md', (t) => {
+await t.test('each page of docs/ is two clicks from README.md', async (t) => {
   const to = (page: string): string[] =>
     linksOf(read(page))
       .filter((link) => !/^[a-z]+:/.test(link) && /\.md(?:#|$)/.test(link))
@@ -76,16 +75,14 @@ await t.test('each page of docs/ is two clicks from README.md', (t) => {
     far.filter((page) => !page.startsWith('docs/alerts/')),
     [],
   )
-  t.end()
 })
 
 /** A program writes its first paragraph. */
 const others = ['docs/mutation-score.md']
 
-await t.test('each page says in its first paragraph for whom it is', (t) => {
+await t.test('each page says in its first paragraph for whom it is', async (t) => {
   const shown = pages().filter((page) => page.startsWith('docs/') && !/^docs\/decisions\/(?!README)/.test(page))
   for (const page of shown.filter((one) => !others.includes(one))) {
     t.match(read(page), /^# .+\n\nFor [a-z][^]{20,}?\n\n/, page)
   }
-  t.end()
 })

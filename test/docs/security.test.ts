@@ -26,25 +26,26 @@ function rowsOf(text: string): string[] {
   })
 }
 
-await t.test('each sentence of the security model names a test that is there', (t) => {
+await t.test('each sentence of the security model names a test that is there', async (t) => {
   const rows = rowsOf(read(page))
   t.ok(rows.length > 40, `${rows.length} rows`)
   t.same(
     rows.flatMap((row) => faultOf(row) ?? []),
     [],
   )
-  t.end()
 })
 
-await t.test('a sentence without a test, with a file that is none, and with a name that is none, is a fault', (t) => {
-  t.match(faultOf('| cannot do anything |  |'), /names no test/)
-  t.match(faultOf('| x | `test/none.test.ts` "y" |'), /no such file/)
-  t.match(faultOf('| x | `test/trust.test.ts` "no such name" |'), /has no test named "no such name"/)
-  t.equal(faultOf('| x | `test/trust.test.ts` "read-only here has no writers" |'), undefined)
-  t.end()
-})
+await t.test(
+  'a sentence without a test, with a file that is none, and with a name that is none, is a fault',
+  async (t) => {
+    t.match(faultOf('| cannot do anything |  |'), /names no test/)
+    t.match(faultOf('| x | `test/none.test.ts` "y" |'), /no such file/)
+    t.match(faultOf('| x | `test/trust.test.ts` "no such name" |'), /has no test named "no such name"/)
+    t.equal(faultOf('| x | `test/trust.test.ts` "read-only here has no writers" |'), undefined)
+  },
+)
 
-await t.test('each actor has a section with a table', (t) => {
+await t.test('each actor has a section with a table', async (t) => {
   const sections = read(page).split(/^## /m).slice(1)
   for (const actor of ['local user', 'tenant', 'labeller', 'stolen token', 'proxy', 'Root in a container']) {
     const section = sections.find((text) => text.split('\n', 1)[0]?.includes(actor))
@@ -52,5 +53,4 @@ await t.test('each actor has a section with a table', (t) => {
   }
   t.match(read('SECURITY.md'), /\(docs\/security\.md\)/)
   t.match(read('docs/README.md'), /\(security\.md\)/)
-  t.end()
 })

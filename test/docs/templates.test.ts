@@ -19,7 +19,7 @@ interface Form {
 
 // GitHub leaves out an unreadable form without a word to the author of an issue.
 for (const file of readdirSync(templates).filter((name) => name !== 'config.yml')) {
-  await t.test(`${file} is a form as GitHub reads it, with a separate field for each question`, (t) => {
+  await t.test(`${file} is a form as GitHub reads it, with a separate field for each question`, async (t) => {
     const form = parse(readFileSync(join(templates, file), 'utf8')) as Form
     t.match(form, { name: /\w/, description: /\w/, labels: [/\w/] })
     const fields = form.body.filter(({ type }) => type !== 'markdown')
@@ -32,15 +32,13 @@ for (const file of readdirSync(templates).filter((name) => name !== 'config.yml'
     }
     t.equal(new Set(fields.map(({ id }) => id)).size, fields.length, 'ids differ')
     t.equal(new Set(fields.map(({ attributes }) => attributes.label)).size, fields.length, 'labels differ')
-    t.end()
   })
 }
 
-await t.test('the bug form asks for what tells defects of the disk apart, and for no secrets', (t) => {
+await t.test('the bug form asks for what tells defects of the disk apart, and for no secrets', async (t) => {
   const text = readFileSync(join(templates, 'bug.yml'), 'utf8')
   const { body } = parse(text) as Form
   const ids = body.map(({ id }) => id)
   for (const id of ['version', 'file-system', 'system', 'check', 'log']) t.ok(ids.includes(id), id)
   t.match(body[0], { type: 'markdown', attributes: { value: /Never paste a Secret/ } })
-  t.end()
 })

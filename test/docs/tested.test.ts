@@ -24,17 +24,16 @@ const listed = new Set(rows.flatMap((row) => row.sources))
 
 await t.test(
   'each source file has a test of its name, a test of its users, or a row that says where it is tested',
-  (t) => {
+  async (t) => {
     t.ok(sources.length > 100, 'sources are found')
     t.same(
       sources.filter((source) => !listed.has(source) && !hasTest(source)),
       [],
     )
-    t.end()
   },
 )
 
-await t.test('each row names files that exist, and tests that run them', (t) => {
+await t.test('each row names files that exist, and tests that run them', async (t) => {
   t.ok(rows.length > 10, 'rows are found')
   for (const row of rows) {
     const missing = [...row.sources, ...row.tests].filter((path) => !existsSync(join(project, path)))
@@ -48,10 +47,9 @@ await t.test('each row names files that exist, and tests that run them', (t) => 
       )
     }
   }
-  t.end()
 })
 
-await t.test('a file has one row in the table, and none beside a test that its name or its users tell', (t) => {
+await t.test('a file has one row in the table, and none beside a test that its name or its users tell', async (t) => {
   const all = rows.flatMap((row) => row.sources)
   t.same(
     all.filter((source, index) => all.indexOf(source) !== index),
@@ -61,5 +59,4 @@ await t.test('a file has one row in the table, and none beside a test that its n
     all.filter((source) => hasTest(source)),
     [],
   )
-  t.end()
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { intercepted, Killed } from './intercepted.js'
-import { contents, scratch } from './scratch.js'
+import { contents, scratchWith } from './scratch.js'
 
 /** What another program adds to a target between the moment it was read and the exchange. */
 const cases: readonly [string, (target: string) => void, string][] = [
@@ -26,8 +26,7 @@ for (const options of [{ foreign: 'same-names' }, {}] as const) {
   const by = 'foreign' in options ? 'an agent that does not adopt' : 'an explicit command'
   for (const [what, add, path] of cases) {
     await t.test(`a publication keeps ${what} that another program adds meanwhile: ${by}`, async (t) => {
-      const parent = scratch(t)
-      const target = join(parent, 'certs')
+      const [parent, target] = scratchWith(t, 'certs')
       mkdirSync(target)
       writeFileSync(join(target, 'a'), 'before')
       let exchanged = false
@@ -47,8 +46,7 @@ for (const options of [{ foreign: 'same-names' }, {}] as const) {
 }
 
 await t.test('a publication keeps a file that another program adds while it removes the old content', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   mkdirSync(target)
   writeFileSync(join(target, 'a'), 'before')
   const { fs } = intercepted((call, [, name]) => {
@@ -61,8 +59,7 @@ await t.test('a publication keeps a file that another program adds while it remo
 })
 
 await t.test('the same, where the process is killed right after the exchange: the next run keeps it', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   mkdirSync(target)
   writeFileSync(join(target, 'a'), 'before')
   let dead = false
@@ -81,8 +78,7 @@ await t.test('the same, where the process is killed right after the exchange: th
 })
 
 await t.test('killed while the old content was being removed: the rest of it is ours, and goes', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   mkdirSync(target)
   for (const name of ['a', 'b', 'c', 'd']) writeFileSync(join(target, name), 'before')
   let removed = 0

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { wrapError } from '../../src/durable/errors.js'
 
-await t.test('the advice of an EACCES names the right to read or to write by the denied call', (t) => {
+await t.test('the advice of an EACCES names the right to read or to write by the denied call', async (t) => {
   const say = (syscall: string, path: string) => {
     const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall, path })
     return wrapError('/srv/target', error, false, 'could not publish').message
@@ -16,10 +16,9 @@ await t.test('the advice of an EACCES names the right to read or to write by the
     /run as a user who may write here, or grant CAP_DAC_OVERRIDE$/,
   )
   t.match(say('unlink', '/srv/target/tls.key'), /run as a user who may write here, or grant CAP_DAC_OVERRIDE$/)
-  t.end()
 })
 
-await t.test('the advice names a umask that takes permissions from the owner', (t) => {
+await t.test('the advice names a umask that takes permissions from the owner', async (t) => {
   const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall: 'open', path: '/srv/.holdfast-1' })
   const before = process.umask(0o700)
   try {
@@ -30,5 +29,4 @@ await t.test('the advice names a umask that takes permissions from the owner', (
   } finally {
     process.umask(before)
   }
-  t.end()
 })

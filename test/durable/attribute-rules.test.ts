@@ -32,40 +32,42 @@ function entry(path: string, type: TreeEntry['type'], extended?: Record<string, 
   return { path, type, mode: 0o600, uid: 0, gid: 0, sha256: '', ...(own && { extended: own }) }
 }
 
-await t.test('a path, and the directories above it up to the one in which all are', (t) => {
+await t.test('a path, and the directories above it up to the one in which all are', async (t) => {
   t.strictSame(upwards('a/b/c'), ['a/b/c', 'a/b', 'a', ''])
   t.strictSame(upwards('a'), ['a', ''])
   t.equal(upwards('').at(-1), '')
-  t.end()
 })
 
-await t.test('an existing entry keeps its list; a new one inherits the default list of the directory above it', (t) => {
-  const old = [
-    entry('', 'directory', { [defaultAttribute]: byDefault }),
-    entry('listed', 'file', { [accessAttribute]: open, 'user.note': 'x' }),
-    entry('plain', 'file'),
-    entry('bare', 'directory'),
-    entry('was a file', 'file', { 'user.note': 'x' }),
-    entry('bare/listed', 'directory', { [defaultAttribute]: open }),
-  ]
-  const kept = new KeptAttributes(old, bytes(open))
-  const of = (path: string, type: 'file' | 'directory', mode: number) => valueOf(() => shown(kept.of(path, type, mode)))
-  t.strictSame(of('listed', 'file', 0o640), { [accessAttribute]: listOf(6, 6, 4, 6, 0), 'user.note': 'x' })
-  t.strictSame(of('listed', 'file', 0o400), { [accessAttribute]: listOf(4, 6, 0, 6, 0), 'user.note': 'x' })
-  t.strictSame(of('plain', 'file', 0o640), nothing, 'had none')
-  t.strictSame(of('new', 'file', 0o640), { [accessAttribute]: listOf(6, 7, 4, 4, 0) }, 'within its mode')
-  const asDirectory = { [accessAttribute]: listOf(7, 7, 5, 5, 5), [defaultAttribute]: byDefault }
-  t.strictSame(of('was a file', 'directory', 0o755), asDirectory, 'of another type: is new')
-  t.strictSame(of('new', 'directory', 0o755), asDirectory)
-  t.strictSame(of('new/below', 'directory', 0o755), asDirectory, 'also in what is new itself')
-  t.strictSame(of('was a file/below', 'directory', 0o755), asDirectory)
-  t.strictSame(of('bare/new', 'file', 0o640), nothing, 'a directory that has no default list hands none down')
-  t.strictSame(of('bare/new/below', 'file', 0o640), nothing)
-  t.strictSame(of('bare/listed/new', 'file', 0o640), { [accessAttribute]: listOf(6, 6, 4, 4, 0) })
-  t.end()
-})
+await t.test(
+  'an existing entry keeps its list; a new one inherits the default list of the directory above it',
+  async (t) => {
+    const old = [
+      entry('', 'directory', { [defaultAttribute]: byDefault }),
+      entry('listed', 'file', { [accessAttribute]: open, 'user.note': 'x' }),
+      entry('plain', 'file'),
+      entry('bare', 'directory'),
+      entry('was a file', 'file', { 'user.note': 'x' }),
+      entry('bare/listed', 'directory', { [defaultAttribute]: open }),
+    ]
+    const kept = new KeptAttributes(old, bytes(open))
+    const of = (path: string, type: 'file' | 'directory', mode: number) =>
+      valueOf(() => shown(kept.of(path, type, mode)))
+    t.strictSame(of('listed', 'file', 0o640), { [accessAttribute]: listOf(6, 6, 4, 6, 0), 'user.note': 'x' })
+    t.strictSame(of('listed', 'file', 0o400), { [accessAttribute]: listOf(4, 6, 0, 6, 0), 'user.note': 'x' })
+    t.strictSame(of('plain', 'file', 0o640), nothing, 'had none')
+    t.strictSame(of('new', 'file', 0o640), { [accessAttribute]: listOf(6, 7, 4, 4, 0) }, 'within its mode')
+    const asDirectory = { [accessAttribute]: listOf(7, 7, 5, 5, 5), [defaultAttribute]: byDefault }
+    t.strictSame(of('was a file', 'directory', 0o755), asDirectory, 'of another type: is new')
+    t.strictSame(of('new', 'directory', 0o755), asDirectory)
+    t.strictSame(of('new/below', 'directory', 0o755), asDirectory, 'also in what is new itself')
+    t.strictSame(of('was a file/below', 'directory', 0o755), asDirectory)
+    t.strictSame(of('bare/new', 'file', 0o640), nothing, 'a directory that has no default list hands none down')
+    t.strictSame(of('bare/new/below', 'file', 0o640), nothing)
+    t.strictSame(of('bare/listed/new', 'file', 0o640), { [accessAttribute]: listOf(6, 6, 4, 4, 0) })
+  },
+)
 
-await t.test('a new target inherits the default list of its parent', (t) => {
+await t.test('a new target inherits the default list of its parent', async (t) => {
   const of = (inherited: string | undefined, path: string, type: 'file' | 'directory') =>
     valueOf(() =>
       shown(new KeptAttributes([], inherited === nothing ? nothing : bytes(inherited)).of(path, type, 0o750)),
@@ -81,10 +83,9 @@ await t.test('a new target inherits the default list of its parent', (t) => {
     .toString('latin1')
   t.strictSame(of(short, 'a', 'file'), {}, 'a list without a mask: the mode says all')
   t.strictSame(of(short, 'a', 'directory'), { [defaultAttribute]: short })
-  t.end()
 })
 
-await t.test('withMode leaves alone values that are no access list', (t) => {
+await t.test('withMode leaves alone values that are no access list', async (t) => {
   const note = new Map([['user.note', bytes('x')]])
   t.equal(withMode(note, 0o640), note)
   t.equal(withMode(undefined, 0o640), undefined)
@@ -98,10 +99,9 @@ await t.test('withMode leaves alone values that are no access list', (t) => {
     false,
     false,
   ])
-  t.end()
 })
 
-await t.test('the digest of attributes tells which path has which value, in any order of reading', (t) => {
+await t.test('the digest of attributes tells which path has which value, in any order of reading', async (t) => {
   const at = (path: string, extended: Record<string, string>) => entry(path, 'file', extended)
   t.equal(attributesDigest([]), null)
   t.equal(attributesDigest([entry('a', 'file'), at('b', {})]), null)
@@ -119,7 +119,6 @@ await t.test('the digest of attributes tells which path has which value, in any 
   const head = (path: string) => ({ ...entry(path, 'file'), type: 'file' as const })
   t.equal(metadata.digest([head('a'), head('b')]), digests[0])
   t.equal(metadata.digest([head('b')]), null)
-  t.end()
 })
 
 await t.test(

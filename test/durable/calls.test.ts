@@ -22,10 +22,9 @@ for (const rule of ruleNames) {
   })
 }
 
-await t.test('steps.txt shows people what these scenes do', (t) => {
+await t.test('steps.txt shows people what these scenes do', async (t) => {
   const { now, kept } = steps(played)
   t.equal(kept.match(/^# /gm)?.length, shownScenes.length)
   t.ok(kept.split('\n').length <= 400, 'a person can read it')
   t.equal(kept, now, 'HOLDFAST_WRITE_STEPS=1 writes it anew')
-  t.end()
 })

@@ -6,7 +6,7 @@ import { readPublication } from '../../src/durable/look/inspect.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { failure, intercepted, Killed } from './intercepted.js'
-import { contents, kept, scratch } from './scratch.js'
+import { contents, kept, scratch, scratchWith } from './scratch.js'
 
 const real = new NodeFileSystem()
 const files = { a: 'new', b: 'new' }
@@ -15,8 +15,7 @@ await t.test(
   'what a failed barrier 2 left visible is never called unchanged, until it is published again',
   async (t) => {
     for (const code of ['EIO', 'EROFS']) {
-      const parent = scratch(t)
-      const target = join(parent, 'certs')
+      const [parent, target] = scratchWith(t, 'certs')
       await publish([directoryPublication(real, { target, files: { a: 'old' } })])
       let swapped = false
       const { fs } = intercepted((call) => {
@@ -54,8 +53,7 @@ await t.test('the mutation after barrier 2 finds an exchange that was lost', asy
 await t.test(
   'killed between exchange and settling: the successor deletes nothing before its own is committed',
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     await publish([directoryPublication(real, { target, files: { a: 'old' } })])
     let dead = false
     const { fs } = intercepted((call) => {
@@ -108,8 +106,7 @@ await t.test('recovery trusts a record of another boot without its mark: the con
 })
 
 await t.test('an error of the write-out hint is a failed fsync, and is not tried again', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publish([directoryPublication(real, { target, files: { a: 'old' } })])
   let syncs = 0
   const { fs } = intercepted((call) => {
@@ -144,8 +141,7 @@ await t.test('at the bound of descriptors, staging syncs and closes its files so
 })
 
 await t.test('another program in the same instant: its content comes back', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publish([directoryPublication(real, { target, files: { a: 'old' } })])
   const { renameSync } = await import('node:fs')
   const { fs } = intercepted((call, args) => {
@@ -162,8 +158,7 @@ await t.test('another program in the same instant: its content comes back', asyn
 })
 
 await t.test('a torn record, and one of another target, count as none', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publish([directoryPublication(real, { target, files })])
   const record = join(parent, readdirSync(parent).find((name) => name.endsWith('.1')) ?? '')
   const text = readFileSync(record, 'utf8')
@@ -173,8 +168,7 @@ await t.test('a torn record, and one of another target, count as none', async (t
 })
 
 await t.test('a request that is abandoned before the exchange changes nothing', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publish([directoryPublication(real, { target, files: { a: 'old' } })])
   const abort = new AbortController()
   const { fs } = intercepted((call) => {
@@ -188,8 +182,7 @@ await t.test('a request that is abandoned before the exchange changes nothing', 
 })
 
 await t.test('a file is renamed over, never exchanged, never removed first', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'kube-apiserver.yaml')
+  const [parent, target] = scratchWith(t, 'kube-apiserver.yaml')
   const renames: unknown[] = []
   const { fs } = intercepted((call, args) => {
     if (call === 'rename') renames.push(args[4])
@@ -205,8 +198,7 @@ await t.test('a file is renamed over, never exchanged, never removed first', asy
 })
 
 await t.test('a record of a publication that was given up does not make a foreign directory ours', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'theirs')
+  const [parent, target] = scratchWith(t, 'theirs')
   mkdirSync(target)
   writeFileSync(join(target, 'a'), 'theirs')
   const request = { target, foreign: 'same-names' as const }
@@ -225,8 +217,7 @@ await t.test('a record of a publication that was given up does not make a foreig
 })
 
 await t.test('what says nothing of the journal does not make a publication doubtful', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   for (const code of ['EACCES', 'EPERM', 'EBUSY']) {
     await publish([directoryPublication(real, { target, files: { a: code } })])
     let refused = 0
@@ -267,8 +258,7 @@ await t.test(
 )
 
 await t.test('a repair of drift that was killed is still the repair of our own', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const request = { target, files, foreign: 'same-names' as const }
   await publish([directoryPublication(real, request)])
   writeFileSync(join(target, 'edited'), 'by hand')

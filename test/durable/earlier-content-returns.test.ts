@@ -14,9 +14,9 @@ import { directoryPublication, filePublication } from '../../src/durable/publish
 import { rollBack } from '../../src/durable/operator/rollback.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
-import { failure, intercepted, Killed } from './intercepted.js'
+import { failing, failure, intercepted, Killed } from './intercepted.js'
 import { byItself, objectOf } from './rollback-story.js'
-import { contents, kept, scratch } from './scratch.js'
+import { contents, kept, scratchWith } from './scratch.js'
 
 type Files = Readonly<Record<string, string>>
 type Form = NonNullable<PublicationOptions['publish']>
@@ -36,8 +36,7 @@ const answer = (call: Promise<unknown>): Promise<unknown> => call.catch((error: 
 const ways = ['in place', 'as a new directory'] as const
 
 function scene(t: Test, form: Form = 'exchange') {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const replace = async (files: Files, options: PublicationOptions = {}, by: FileSystem = real) => {
     const request = { target, files, history: { keep: 3, maxAge: null }, publish: form, ...options }
     const [outcome] = await publish([directoryPublication(by, request)], options.signal)
@@ -132,16 +131,13 @@ await t.test('a first publication is removed by hand, and the next one fails: th
   const { signal } = controller
   await t.rejects(replace({ a: '2' }, { ...options, signal }, aborting), { code: 'ABORT_ERR', published: false })
   t.strictSame(await answers(), before, 'nor does a signal that is aborted')
-  const { fs: unsynced } = intercepted((call) => {
-    if (call === 'sync') throw failure('EIO', 'fsync')
-  })
+  const { fs: unsynced } = failing('sync', 'EIO', 'fsync')
   await t.rejects(replace({ a: '2' }, options, unsynced), { code: 'EIO', published: false })
   t.strictSame(await answers(), before, 'nor a barrier that fails')
 })
 
 await t.test('a file gets its earlier content back, and the next publication fails: the record stays', async (t) => {
-  const root = scratch(t)
-  const path = join(root, 'pod.yaml')
+  const [root, path] = scratchWith(t, 'pod.yaml')
   const write = async (text: string, by: FileSystem = real, options: PublicationOptions = {}) => {
     const [outcome] = await publish([filePublication(by, path, text, options)])
     if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome')
@@ -231,8 +227,7 @@ await t.test(
 await t.test(
   "recovery does not take another program's entry with a freed inode number for the old content",
   async (t) => {
-    const root = scratch(t)
-    const path = join(root, 'file')
+    const [root, path] = scratchWith(t, 'file')
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, 'theirs', { mode: 0o600 })
     const [first] = await publish([filePublication(real, path, 'ours', { publisher: 'install' })])

@@ -27,15 +27,14 @@ import { withRecord } from '../../src/durable/record/record-files.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { silent } from '../../src/log.js'
 import { Alone } from './adoption-scene.js'
-import { failure, intercepted } from './intercepted.js'
+import { failing, failure, intercepted } from './intercepted.js'
 import { Observed, stagingIn } from './relocation-story.js'
-import { contents, kept, scratch } from './scratch.js'
+import { contents, kept, scratchWith } from './scratch.js'
 
 const isRoot = process.getuid?.() === 0
 
 function scene(t: Test) {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const lines: string[] = []
   const add = (_: object, message: string): void => void lines.push(message)
   const log = { ...silent, info: add, warn: add }
@@ -182,9 +181,7 @@ await t.test('a failure before the exchange leaves neither staged content nor a 
   const { root, target, lines, replace } = scene(t)
   const history = { keep: 1, maxAge: null }
   t.equal(await replace({ a: '1' }, { history }), 'created')
-  const { fs } = intercepted((call) => {
-    if (call === 'rename') throw failure('EIO', 'renameat2')
-  })
+  const { fs } = failing('rename', 'EIO', 'renameat2')
   t.match(await replace({ a: '2' }, { history }, fs), /^EIO: /)
   t.strictSame([contents(target), kept(root), lines], [{ a: '1' }, ['lock', 'record'], []])
 })

@@ -1,14 +1,13 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { decodeName, pathInside } from '../../src/durable/posix/calls.js'
 import { readPublication, replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
-import { kept, scratch } from './scratch.js'
+import { kept, scratchWith } from './scratch.js'
 
 const bytes = (directory: string, name: number[]): Buffer =>
   Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name)])
 
-await t.test('every name comes back as the bytes that it was', (t) => {
+await t.test('every name comes back as the bytes that it was', async (t) => {
   const names = [
     [0x66, 0xff],
     [0x80],
@@ -20,12 +19,10 @@ await t.test('every name comes back as the bytes that it was', (t) => {
     t.same(Buffer.from(pathInside('/d', decodeName(Buffer.from(name)))), bytes('/d', name), String(name))
   }
   t.equal(pathInside('/d', '\u{10080}'), '/d/\u{10080}', 'a surrogate pair is text')
-  t.end()
 })
 
 await t.test('a file whose name is no text is seen, foreign, and removed like any other', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   mkdirSync(target)
   writeFileSync(bytes(target, [0x66, 0xff]), 'precious')
   const request = { target, files: { a: 'x' }, foreign: 'same-names' as const }

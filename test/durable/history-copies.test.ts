@@ -22,8 +22,8 @@ import { Scope } from '../../src/durable/path/scope.js'
 import { readTree } from '../../src/durable/path/tree.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { forever } from './history-scene.js'
-import { failure, intercepted } from './intercepted.js'
-import { contents, kept, modeOf, scratch } from './scratch.js'
+import { failing, intercepted } from './intercepted.js'
+import { contents, kept, modeOf, scratch, scratchWith } from './scratch.js'
 
 const isRoot = process.getuid?.() === 0
 const hasLists = spawnSync('setfacl', ['--version']).status === 0
@@ -52,8 +52,7 @@ function entriesOf(directory: string): string[] {
 }
 
 await t.test('a copy has the old modes and owners, and no other user can ever reach it', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replace(target, 'old')
   for (const [path, mode] of Object.entries({ '': 0o755, a: 0o711, 'a/b': 0o750, 'a/b/key': 0o440, 'a/c': 0o604 })) {
     chmodSync(join(target, path), mode)
@@ -88,12 +87,9 @@ await t.test('a copy has the old modes and owners, and no other user can ever re
 })
 
 await t.test('what cannot be copied keeps the old content in its place, and nothing beside it', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replace(target, 'old')
-  const { fs } = intercepted((call) => {
-    if (call === 'copy') throw failure('EIO', 'copy_file_range')
-  })
+  const { fs } = failing('copy', 'EIO', 'copy_file_range')
   t.match(await replace(target, 'new', fs), /copy_file_range .*EIO/)
   t.strictSame(contents(target), { top: 'old', 'a/b/key': 'old', 'a/c': 'old' })
   t.strictSame(kept(root), ['lock', 'record'])
@@ -103,8 +99,7 @@ await t.test(
   'an inherited default list opens the copy to no other user',
   { skip: !hasLists && 'needs setfacl' },
   async (t) => {
-    const root = scratch(t)
-    const target = join(root, 'certs')
+    const [root, target] = scratchWith(t, 'certs')
     await replace(target, 'old')
     spawnSync('setfacl', ['-d', '-m', 'u:1234:rwx', root])
     t.equal(await replace(target, 'new'), 'replaced')
@@ -120,8 +115,7 @@ await t.test(
 const umaskNeeds = isRoot ? false : 'needs root, which enters a directory without its execute permission'
 
 await t.test('the owner can reach the copy under any umask', { skip: umaskNeeds }, async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replace(target, 'old')
   const modes: string[] = []
   const { fs } = intercepted((call, [parent, name]) => {

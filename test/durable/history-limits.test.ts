@@ -22,7 +22,7 @@ const past = (sequence: number, ago = 100, objects: string[] = []): Generation =
 
 const sequences = (some: readonly Generation[]) => some.map(({ sequence }) => sequence)
 
-void t.test('so many, so young, and of objects that are there', (t) => {
+void t.test('so many, so young, and of objects that are there', async (t) => {
   const stay = (limits: HistoryLimits, some = [past(3), past(2, 200), past(1, 300)]) =>
     sequences(within(limits, some, now))
   t.strictSame(stay(forever(2)), [3, 2], 'the newest')
@@ -47,40 +47,41 @@ void t.test('so many, so young, and of objects that are there', (t) => {
   t.strictSame(stay({ ...forever(3), present: [another] }, [without]), [4], 'nor on the other side')
   const mixed = { ...past(4), objects: [{ ...objectOf('a'), others: ['another'] }] }
   t.strictSame(stay({ ...forever(3), present: [secret('a')] }, [mixed]), [], 'one of its files is of another one')
-  t.end()
 })
 
-void t.test('limits come from the request, or from the last one; a rollback that may be lost keeps one more', (t) => {
-  const history = { ...forever(3), generations: [] }
-  const limits = (seen: Judgement | undefined, asked?: HistoryLimits) => valueOf(() => limitsOf(asked, seen))
-  t.strictSame(limits(undefined), forever(0), 'none for a new target')
-  t.strictSame(limits(found()), forever(0))
-  t.strictSame(limits(found({ history }), forever(1)), forever(1))
-  t.match(limits(found({ history })), forever(3))
-  t.match(limits(drifted({ history })), forever(3), 'beside drift, those of the newest record')
-  t.strictSame(limits(drifted({ history, removing: { since: 0 } })), forever(0), 'what was taken away has none')
-  t.strictSame(limits({ ...drifted({ history }), recorded: false }), forever(0), "neither has somebody else's")
-  t.match(limits({ ...found({ history }), recorded: false, known: false }), forever(3), 'if that is known')
-  const gone = { ...objectOf('a'), uid: '', gone: true }
-  t.strictSame(limits(found({ objects: [gone, objectOf('b')] }), forever(1)), { ...forever(1), without: [gone] })
-  t.strictSame(limits(drifted({ objects: [gone] }), { ...forever(1), without: [secret('b')] }), {
-    ...forever(1),
-    without: [secret('b'), gone],
-  })
-  const aborted = { ...found(), newest: drifted({ history }).newest }
-  t.strictSame(limits(aborted), forever(0), 'what is there has a record of its own')
+void t.test(
+  'limits come from the request, or from the last one; a rollback that may be lost keeps one more',
+  async (t) => {
+    const history = { ...forever(3), generations: [] }
+    const limits = (seen: Judgement | undefined, asked?: HistoryLimits) => valueOf(() => limitsOf(asked, seen))
+    t.strictSame(limits(undefined), forever(0), 'none for a new target')
+    t.strictSame(limits(found()), forever(0))
+    t.strictSame(limits(found({ history }), forever(1)), forever(1))
+    t.match(limits(found({ history })), forever(3))
+    t.match(limits(drifted({ history })), forever(3), 'beside drift, those of the newest record')
+    t.strictSame(limits(drifted({ history, removing: { since: 0 } })), forever(0), 'what was taken away has none')
+    t.strictSame(limits({ ...drifted({ history }), recorded: false }), forever(0), "neither has somebody else's")
+    t.match(limits({ ...found({ history }), recorded: false, known: false }), forever(3), 'if that is known')
+    const gone = { ...objectOf('a'), uid: '', gone: true }
+    t.strictSame(limits(found({ objects: [gone, objectOf('b')] }), forever(1)), { ...forever(1), without: [gone] })
+    t.strictSame(limits(drifted({ objects: [gone] }), { ...forever(1), without: [secret('b')] }), {
+      ...forever(1),
+      without: [secret('b'), gone],
+    })
+    const aborted = { ...found(), newest: drifted({ history }).newest }
+    t.strictSame(limits(aborted), forever(0), 'what is there has a record of its own')
 
-  const beside = (why: 'rolledBack' | 'published', trusted: boolean, keep = 3) =>
-    limitsBeside({ why, trusted }, forever(keep)).keep
-  t.equal(beside('rolledBack', false), 4)
-  t.equal(beside('rolledBack', true), 3)
-  t.equal(beside('published', false), 3)
-  t.equal(beside('rolledBack', false, 0), 0)
-  t.equal(limitsBeside(undefined, forever(3)).keep, 3)
-  t.end()
-})
+    const beside = (why: 'rolledBack' | 'published', trusted: boolean, keep = 3) =>
+      limitsBeside({ why, trusted }, forever(keep)).keep
+    t.equal(beside('rolledBack', false), 4)
+    t.equal(beside('rolledBack', true), 3)
+    t.equal(beside('published', false), 3)
+    t.equal(beside('rolledBack', false, 0), 0)
+    t.equal(limitsBeside(undefined, forever(3)).keep, 3)
+  },
+)
 
-void t.test('sift tells generations that stay, that exceed the limits, and leftovers', (t) => {
+void t.test('sift tells generations that stay, that exceed the limits, and leftovers', async (t) => {
   const history = { ...forever(2), generations: [past(4), past(3), past(2), past(1)] }
   const names = ['copy 4', 'copy 2', 'copy 1', 'copy of nobody']
   const sifted = (seen: Judgement | undefined, asked?: HistoryLimits, there = names) =>
@@ -97,10 +98,9 @@ void t.test('sift tells generations that stay, that exceed the limits, and lefto
   t.strictSame(sifted(drifted(rolledBack)), [[4, 2, 1], [], ['copy of nobody']], 'the same, beside drift')
   const adopted = { ...forever(0), generations: [past(0)] }
   t.strictSame(sifted(found({ history: adopted }), undefined, ['copy 0']), [[0], [], []], 'what was taken over stays')
-  t.end()
 })
 
-void t.test('the next record says what stays beside it', (t) => {
+void t.test('the next record says what stays beside it', async (t) => {
   const after = (asked: {
     limits?: HistoryLimits
     stays?: Generation[]
@@ -133,10 +133,9 @@ void t.test('the next record says what stays beside it', (t) => {
   t.equal(after(takenOver), undefined, 'something else is published after it')
   t.strictSame(after({ ...takenOver, found: found(), desired: 'a' })?.generations, [0], 'the same is published again')
   t.strictSame(after({ ...takenOver, options: { pin } })?.generations, [0], 'whoever goes back to it may do so twice')
-  t.end()
 })
 
-void t.test('a content that is replaced becomes an earlier one, if it was published and may stay', (t) => {
+void t.test('a content that is replaced becomes an earlier one, if it was published and may stay', async (t) => {
   const objects = [objectOf('web')]
   const becomes = (seen: Judgement | undefined, limits = forever(1), desired = 'new') =>
     valueOf(() => generationFor(seen, treeOf(desired), limits, (sequence) => `copy ${sequence}`, now))
@@ -153,5 +152,4 @@ void t.test('a content that is replaced becomes an earlier one, if it was publis
   t.equal(becomes(drifted()), undefined, 'drift')
   t.equal(becomes(found({}, { tree: undefined })), undefined, 'nothing is there')
   t.equal(becomes(undefined), undefined, 'nothing was found')
-  t.end()
 })

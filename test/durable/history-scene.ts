@@ -8,7 +8,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import type { HistoryLimits, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
-import { scratch } from './scratch.js'
+import { scratchWith } from './scratch.js'
 
 /** undefined where there is no such file. */
 export function textAt(path: string): string | undefined {
@@ -51,8 +51,7 @@ export const secret = (name: string) => ({
 export const objectOf = (name: string) => ({ ...secret(name), paths: ['tls.crt'] })
 
 export function scene(t: Test, form: PublicationOptions['publish'] = 'exchange') {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const fs = new Here()
   const replaceBy = async (by: FileSystem, text: string, options: PublicationOptions = {}): Promise<ReplaceResult> => {
     const files = { 'tls.crt': text, 'sub/tls.key': { content: text, mode: 0o440 } }

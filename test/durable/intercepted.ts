@@ -46,6 +46,17 @@ export function intercepted(
   return { fs, open }
 }
 
+/** The real file system, each call of one name of which fails so. */
+export const failing = (
+  name: string,
+  code: string,
+  syscall: string,
+  real?: NodeFileSystem,
+): ReturnType<typeof intercepted> =>
+  intercepted((call) => {
+    if (call === name) throw failure(code, syscall)
+  }, real)
+
 /** The real file system, and the paths of all that is synced on it. */
 export function watchedSyncs(real?: NodeFileSystem): { fs: FileSystem; synced: Set<string> } {
   const synced = new Set<string>()

@@ -6,7 +6,7 @@ import t from 'tap'
 import { history, replaceDirectory as replaceInCore } from '../../src/durable/index.js'
 import { PlannedTree } from '../../src/durable/publish/planned-tree.js'
 import { readPublication, replaceDirectory, replaceFile, verifyDirectory } from '../../src/index.js'
-import { contents, scratch } from './scratch.js'
+import { contents, scratch, scratchWith } from './scratch.js'
 import { planFor } from './plan.js'
 
 const asRoot = process.geteuid?.() === 0
@@ -100,8 +100,7 @@ await t.test('who no longer keeps them has them set, and who begins to need not 
 })
 
 await t.test('a file, with content from a stream; and the form symlink', async (t) => {
-  const root = scratch(t)
-  const file = join(root, 'file')
+  const [root, file] = scratchWith(t, 'file')
   await replaceFile(file, 'old', { mode: 0o600 })
   const kept = give(file, 0o640, [12, 34])
   const stream = Readable.from([Buffer.alloc(700_000, 'a'), Buffer.alloc(700_000, 'b')])
@@ -138,8 +137,7 @@ await t.test('an entry keeps its mode, user or group where that alone has change
 })
 
 await t.test("the library's replaceFile keeps what the caller does not name, and makes no directories", async (t) => {
-  const root = scratch(t)
-  const file = join(root, 'file')
+  const [root, file] = scratchWith(t, 'file')
   const own = `${user}:${process.getegid?.() ?? 0}`
   writeFileSync(file, 'old')
   const kept = give(file, 0o644, [1000, 1000])

@@ -17,15 +17,14 @@ import { ModelProcess } from '../crash/model/model-process.js'
 import { powerCut } from '../crash/model/power-cut.js'
 import { makeDirectory } from '../crash/model/scenario.js'
 import { intercepted, Killed } from './intercepted.js'
-import { contents, kept, scratch } from './scratch.js'
+import { contents, kept, scratchWith } from './scratch.js'
 
 const old = { a: 'old', b: 'old' }
 const second = { a: 'second' }
 const third = { a: 'third', c: 'third' }
 
 await t.test('nothing is removed before both barriers of a third one', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const killed = async (files: Record<string, string>, when: 'before' | 'after'): Promise<void> => {
     let dead = false
     const { fs } = intercepted((call) => {

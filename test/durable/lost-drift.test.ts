@@ -5,14 +5,13 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { intercepted, Killed } from './intercepted.js'
-import { contents, kept, scratch } from './scratch.js'
+import { contents, kept, scratchWith } from './scratch.js'
 
 const real = new NodeFileSystem()
 const files = { a: 'new', b: 'new' }
 
 await t.test('a killed repair whose drift has gone leaves nothing behind', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publish([directoryPublication(real, { target, files })])
   // Not synced yet: a power cut takes it away, as a person might.
   writeFileSync(join(target, 'drift'), 'theirs')
@@ -36,8 +35,7 @@ await t.test('a killed repair whose drift has gone leaves nothing behind', async
 await t.test(
   'leftovers that only another publication can clear up are cleared up, though the content is the same',
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     const second = { a: 'second' }
     const publishBy = (stopsBefore: 'commit' | 'removal' | 'exchange', content: Record<string, string>) => {
       let renames = 0

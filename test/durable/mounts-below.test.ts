@@ -7,7 +7,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { openOffMounts, openTarget } from '../../src/durable/target/refusals.js'
 import { codeOf } from '../../src/errors.js'
 import { missingForDisk } from '../disk/disk.js'
-import { scratch } from './scratch.js'
+import { scratch, scratchWith } from './scratch.js'
 
 const notRoot = process.getuid?.() === 0 ? false : 'needs root to mount'
 
@@ -24,8 +24,7 @@ function holdfastUnder(mounts: readonly (readonly [string, string])[], args: rea
 
 /** A published target with a subdirectory, new content for it, and another file system's data, mounted where the test says. */
 function scene(t: Test) {
-  const root = scratch(t)
-  const data = join(root, 'data')
+  const [root, data] = scratchWith(t, 'data')
   mkdirSync(join(data, 'deep'), { recursive: true })
   writeFileSync(join(data, 'precious'), 'somebody else needs this')
   writeFileSync(join(data, 'deep', 'more'), 'and this')
@@ -48,7 +47,7 @@ function scene(t: Test) {
 await t.test(
   'a mount below the target: replace refuses, and nothing of the other file system is touched',
   { skip: notRoot },
-  (t) => {
+  async (t) => {
     const { root, data, target, untouched } = scene(t)
     const result = holdfastUnder(
       [[data, join(target, 'sub')]],
@@ -59,11 +58,10 @@ await t.test(
     t.match(JSON.parse(result.stdout), { error: { reason: 'TargetUnfit', published: false } })
     t.match(result.stderr, /sub.* is a mount point/)
     t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), 'old', 'the target is what it was')
-    t.end()
   },
 )
 
-await t.test('a file mounted over a file of the target is a mount below it, too', { skip: notRoot }, (t) => {
+await t.test('a file mounted over a file of the target is a mount below it, too', { skip: notRoot }, async (t) => {
   const { root, data, target, untouched } = scene(t)
   const result = holdfastUnder(
     [[join(data, 'precious'), join(target, 'tls.crt')]],
@@ -73,13 +71,12 @@ await t.test('a file mounted over a file of the target is a mount below it, too'
   t.equal(result.code, 1)
   t.match(JSON.parse(result.stdout), { error: { reason: 'TargetUnfit', published: false } })
   t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), 'old')
-  t.end()
 })
 
 await t.test(
   'a leftover with a mount in it stays as it is, and is logged; the publication goes on',
   { skip: notRoot },
-  (t) => {
+  async (t) => {
     const { root, data, target, untouched } = scene(t)
     const lock = readdirSync(join(root, 'node')).find((name) => name.endsWith('.lock')) ?? ''
     const leftover = join(root, 'node', lock.replace('.lock', '-0123456789abcdef'))
@@ -91,45 +88,47 @@ await t.test(
     t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), 'new')
     t.ok(existsSync(join(leftover, 'mounted')))
     t.match(result.stderr, /mount/)
-    t.end()
   },
 )
 
-await t.test('sync refuses a target with a mount below it, and the other directories go on', { skip: notRoot }, (t) => {
-  const { root, data, target, untouched } = scene(t)
-  const objects = join(root, 'objects')
-  mkdirSync(objects)
-  writeFileSync(
-    join(objects, 'ca.yaml'),
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'ca', namespace: 'demo' },
-      data: { 'tls.crt': 'new' },
-    }),
-  )
-  const other = join(root, 'node', 'other')
-  const directories = [target, other].map((path) => ({ path, adopt: true, contents: [{ configMap: 'ca' }] }))
-  const configuration = join(root, 'holdfast.yaml')
-  writeFileSync(
-    configuration,
-    JSON.stringify({
-      apiVersion: 'holdfast.dev/v1alpha1',
-      kind: 'AgentConfiguration',
-      stateDirectory: join(root, 'state'),
-      source: { namespace: 'demo', files: { path: objects } },
-      directories,
-    }),
-  )
-  const result = holdfastUnder([[data, join(target, 'sub')]], ['sync', '--config', configuration])
-  untouched()
-  t.equal(result.code, 1)
-  t.match(result.stdout + result.stderr, /TargetUnfit/)
-  t.equal(readFileSync(join(other, 'tls.crt'), 'utf8'), 'new')
-  t.end()
-})
+await t.test(
+  'sync refuses a target with a mount below it, and the other directories go on',
+  { skip: notRoot },
+  async (t) => {
+    const { root, data, target, untouched } = scene(t)
+    const objects = join(root, 'objects')
+    mkdirSync(objects)
+    writeFileSync(
+      join(objects, 'ca.yaml'),
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'ca', namespace: 'demo' },
+        data: { 'tls.crt': 'new' },
+      }),
+    )
+    const other = join(root, 'node', 'other')
+    const directories = [target, other].map((path) => ({ path, adopt: true, contents: [{ configMap: 'ca' }] }))
+    const configuration = join(root, 'holdfast.yaml')
+    writeFileSync(
+      configuration,
+      JSON.stringify({
+        apiVersion: 'holdfast.dev/v1alpha1',
+        kind: 'AgentConfiguration',
+        stateDirectory: join(root, 'state'),
+        source: { namespace: 'demo', files: { path: objects } },
+        directories,
+      }),
+    )
+    const result = holdfastUnder([[data, join(target, 'sub')]], ['sync', '--config', configuration])
+    untouched()
+    t.equal(result.code, 1)
+    t.match(result.stdout + result.stderr, /TargetUnfit/)
+    t.equal(readFileSync(join(other, 'tls.crt'), 'utf8'), 'new')
+  },
+)
 
-await t.test('prune leaves a revision with a mount in it, and says so', { skip: notRoot }, (t) => {
+await t.test('prune leaves a revision with a mount in it, and says so', { skip: notRoot }, async (t) => {
   const { root, data, untouched } = scene(t)
   const resources = join(root, 'resources')
   for (const revision of [1, 2, 3]) {
@@ -144,7 +143,6 @@ await t.test('prune leaves a revision with a mount in it, and says so', { skip: 
   t.equal(result.code, 1)
   t.match(result.stdout + result.stderr, /web-pod-1.*mount/s)
   t.notOk(existsSync(join(resources, 'web-pod-2')), 'the other one went')
-  t.end()
 })
 
 const missing = await missingForDisk(['btrfs'])
@@ -152,7 +150,7 @@ const missing = await missingForDisk(['btrfs'])
 await t.test(
   'a subvolume of btrfs lies in the old path wherever it is mounted: sync does not move that into itself',
   { skip: missing.length > 0 && `needs ${missing.join(', ')}` },
-  (t) => {
+  async (t) => {
     const root = scratch(t)
     mkdirSync(join(root, 'objects'))
     const metadata = { name: 'ca', namespace: 'demo' }
@@ -191,7 +189,6 @@ await t.test(
       { status: 1, stdout: /TargetUnfit: .*the same directory, or one lies in the other/ },
       stderr,
     )
-    t.end()
   },
 )
 

@@ -7,7 +7,7 @@ import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { intercepted } from './intercepted.js'
-import { contents, scratch } from './scratch.js'
+import { contents, scratch, scratchWith } from './scratch.js'
 
 await t.test('a label that is equal already is not set again: that would need the right to relabel', async (t) => {
   const target = join(scratch(t), 'certs')
@@ -29,8 +29,7 @@ await t.test('a label that is equal already is not set again: that would need th
 })
 
 await t.test('a publication keeps a record of a newer version, and refuses to publish over it', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
   const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
   const path = join(parent, name)
@@ -53,8 +52,7 @@ await t.test('a publication keeps a record of a newer version, and refuses to pu
 })
 
 await t.test('a field of the record that this version does not know is carried into the next record', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
   const recordIn = (): string =>
     join(parent, readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? '')
@@ -68,8 +66,7 @@ await t.test('a field of the record that this version does not know is carried i
 })
 
 await t.test('a lock file that was removed while a publisher holds it lets no second one in', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
   const lock = join(parent, readdirSync(parent).find((name) => name.endsWith('.lock')) ?? '')
   let removed = false
@@ -92,8 +89,7 @@ await t.test('a lock file that was removed while a publisher holds it lets no se
 
 await t.test('a record whose place is none is damaged, and keeps nothing from being published', async (t) => {
   for (const place of [null, {}, { within: '/x', parent: {}, target: null }]) {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files: { a: 'old' } })
     const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
     const [line = ''] = readFileSync(join(parent, name), 'utf8').split('\n')

@@ -29,7 +29,7 @@ for (const [name, openPath] of [
   })
 }
 
-await t.test('a directory on the way needs no right to be read', (t) => {
+await t.test('a directory on the way needs no right to be read', async (t) => {
   const root = scratch(t)
   mkdirSync(join(root, 'a', 'b'), { recursive: true })
   chmodSync(join(root, 'a'), 0o311)
@@ -41,7 +41,6 @@ await t.test('a directory on the way needs no right to be read', (t) => {
   const args = [...bare, process.execPath, '--input-type=module', '-e', opens, join(root, 'a/b')]
   t.equal(execFileSync('env', args, { encoding: 'utf8' }), 'true\ntrue\n')
   chmodSync(join(root, 'a'), 0o700)
-  t.end()
 })
 
 await t.test('openPathNoSymlinks opens a name that is no text, and follows no link of such a name', async (t) => {

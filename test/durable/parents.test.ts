@@ -13,7 +13,7 @@ import { sameTarget } from '../../src/durable/target/site.js'
 import { ModelDisk, rootInode } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 import { makeDirectory } from '../crash/model/scenario.js'
-import { contents, scratch } from './scratch.js'
+import { contents, scratch, scratchWith } from './scratch.js'
 
 async function failed(fs: FileSystem, target: string, options: PublicationOptions): Promise<unknown> {
   const [outcome] = await publish([directoryPublication(fs, { target, files: { a: '1' }, ...options })])
@@ -28,8 +28,7 @@ class Unproven extends NodeFileSystem {
 }
 
 await t.test('requireProven refuses an unproven file system before it makes anything there', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'missing/certs')
+  const [root, target] = scratchWith(t, 'missing/certs')
   const refused = await failed(new Unproven(), target, { requireProven: true })
   t.equal(codeOf(refused), 'ENOTSUP')
   t.match(refused, {

@@ -13,7 +13,7 @@ import { silent } from '../../src/log.js'
 import { failure, intercepted } from './intercepted.js'
 import { scratch } from './scratch.js'
 
-await t.test('a place in a record: absent, or all of it', (t) => {
+await t.test('a place in a record: absent, or all of it', async (t) => {
   const identity = { inode: '1', birth: '0' }
   const whole = { within: '/a', parent: identity, target: identity }
   const rows: [unknown, boolean][] = [
@@ -34,10 +34,9 @@ await t.test('a place in a record: absent, or all of it', (t) => {
     }
   }
   for (const [place, expected] of rows) t.equal(answer(place), expected, JSON.stringify(place))
-  t.end()
 })
 
-await t.test("isSame compares the inode's number, and its birth if the kernel has both", (t) => {
+await t.test("isSame compares the inode's number, and its birth if the kernel has both", async (t) => {
   const rows: [recorded: string, found: string | undefined, expected: boolean][] = [
     ['1 5', '1 5', true],
     ['1 5', '2 5', false],
@@ -72,10 +71,9 @@ await t.test("isSame compares the inode's number, and its birth if the kernel ha
   }
   t.equal(isOf('3 5', '4 5', true, false), true, 'numbers that another boot may deal out again')
   t.equal(isOfThis({ otherBoot: true }, { ...place, lasting: false }), false, 'a record without a place, of 0.1.0')
-  t.end()
 })
 
-await t.test('a path in its file system', (t) => {
+await t.test('a path in its file system', async (t) => {
   const rows: [root: string, mountPoint: string, path: string, within: string][] = [
     ['/', '/', '/a/b', '/a/b'],
     ['/sub', '/', '/a', '/sub/a'],
@@ -85,39 +83,40 @@ await t.test('a path in its file system', (t) => {
     ['/sub', '/m', '/more/a', '/more/a'],
   ]
   for (const [root, mountPoint, path, within] of rows) t.equal(pathWithin({ root, mountPoint }, path), within, path)
-  t.end()
 })
 
-await t.test('a batch that failed names three of those that failed too, and of those that were published', (t) => {
-  const failed = (path: string, published = false): PublishOutcome => ({
-    error: new DurableWriteError(`could not publish ${path}`, { code: 'EIO', syscall: 'write', path, published }),
-  })
-  const done = (path: string, outcome: 'created' | 'unchanged' = 'created'): PublishOutcome => ({
-    path,
-    outcome,
-    digest: 'sha256:0',
-    sequence: 1,
-  })
-  const messageOf = (outcomes: readonly PublishOutcome[]): string => {
-    try {
-      return resultsOf(outcomes).length.toString()
-    } catch (error) {
-      return (error as Error).message
+await t.test(
+  'a batch that failed names three of those that failed too, and of those that were published',
+  async (t) => {
+    const failed = (path: string, published = false): PublishOutcome => ({
+      error: new DurableWriteError(`could not publish ${path}`, { code: 'EIO', syscall: 'write', path, published }),
+    })
+    const done = (path: string, outcome: 'created' | 'unchanged' = 'created'): PublishOutcome => ({
+      path,
+      outcome,
+      digest: 'sha256:0',
+      sequence: 1,
+    })
+    const messageOf = (outcomes: readonly PublishOutcome[]): string => {
+      try {
+        return resultsOf(outcomes).length.toString()
+      } catch (error) {
+        return (error as Error).message
+      }
     }
-  }
-  t.equal(messageOf([done('/a'), done('/b', 'unchanged')]), '2')
-  const all = messageOf([
-    ...['/e0', '/e1', '/e2', '/e3'].map((path) => failed(path)),
-    failed('/unknown', true),
-    ...['/c0', '/c1', '/c2', '/c3'].map((path) => done(path)),
-    done('/same', 'unchanged'),
-  ])
-  t.match(all, /could not publish \/unknown/, 'the gravest first')
-  t.ok(all.includes('these failed too: /e0, /e1, /e2 and 1 more'), all)
-  t.ok(all.includes('these were published all the same: /c0, /c1, /c2 and 1 more'), all)
-  t.notMatch(messageOf([failed('/e'), done('/same', 'unchanged')]), /these/)
-  t.end()
-})
+    t.equal(messageOf([done('/a'), done('/b', 'unchanged')]), '2')
+    const all = messageOf([
+      ...['/e0', '/e1', '/e2', '/e3'].map((path) => failed(path)),
+      failed('/unknown', true),
+      ...['/c0', '/c1', '/c2', '/c3'].map((path) => done(path)),
+      done('/same', 'unchanged'),
+    ])
+    t.match(all, /could not publish \/unknown/, 'the gravest first')
+    t.ok(all.includes('these failed too: /e0, /e1, /e2 and 1 more'), all)
+    t.ok(all.includes('these were published all the same: /c0, /c1, /c2 and 1 more'), all)
+    t.notMatch(messageOf([failed('/e'), done('/same', 'unchanged')]), /these/)
+  },
+)
 
 await t.test('what cannot be removed is answered, reported and told; the rest goes', async (t) => {
   const directory = scratch(t)

@@ -20,7 +20,7 @@ import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 import { committed, parent, record, target, within } from './judge-rows.js'
 import { valueOf } from './judgements.js'
-import { scratch } from './scratch.js'
+import { scratch, scratchWith } from './scratch.js'
 
 const clock = 1000
 /** Its clock stands still. */
@@ -120,7 +120,7 @@ await t.test(
   },
 )
 
-await t.test('an entry differs in one way, the gravest', (t) => {
+await t.test('an entry differs in one way, the gravest', async (t) => {
   const entry: TreeEntry = { path: 'a', type: 'file', sha256: 'x', mode: 0o600, uid: 1, gid: 2 }
   const root: TreeEntry = { ...entry, path: '', type: 'directory', sha256: '' }
   const differences = (found: Partial<TreeEntry>[] | undefined, keeps?: boolean): string[] => {
@@ -144,13 +144,11 @@ await t.test('an entry differs in one way, the gravest', (t) => {
     t.strictSame(differences([change], true), kept, 'where mode and owner are the administrator’s')
     t.strictSame(differences([change], false), [`a ${problem}`])
   }
-  t.end()
 })
 
 /** A directory in the symlink form that holds `a`, and its differences from the record. */
 async function form(t: Test, fields: Partial<StoredRecord>, root: object = {}): Promise<string[]> {
-  const directory = scratch(t)
-  const target = join(directory, 'certs')
+  const [directory, target] = scratchWith(t, 'certs')
   mkdirSync(join(target, `..1-${random}`), { recursive: true })
   writeFileSync(join(target, `..1-${random}`, 'a'), '')
   symlinkSync(`..1-${random}`, join(target, '..data'))
@@ -238,7 +236,7 @@ await t.test('readHold answers the hold or the pin in force, for any content of 
   t.equal(await word({ hold: { ...hold, until: clock }, pin: { ...pin, until: clock } }), undefined)
 })
 
-await t.test('a record that goes during the read matters only where no other one remains', (t) => {
+await t.test('a record that goes during the read matters only where no other one remains', async (t) => {
   const refused = (count: number, missed: boolean): boolean => {
     const records = Array.from({ length: count }, () => record(1, null, 'a'))
     return valueOf(() => refuseMissed('/srv/certs', records, missed)) === 'fails'
@@ -248,7 +246,6 @@ await t.test('a record that goes during the read matters only where no other one
   t.throws(() => refuseMissed('/srv/certs', [], true), {
     message: 'the record beside /srv/certs was replaced at each of 8 looks: try again',
   })
-  t.end()
 })
 
 await t.test(

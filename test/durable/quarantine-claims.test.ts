@@ -107,11 +107,10 @@ await t.test('quarantineForeign renames a foreign entry durably, and no other', 
   await fs.close(directory)
 })
 
-await t.test('the record of a removal names what goes', (t) => {
+await t.test('the record of a removal names what goes', async (t) => {
   const attributes = { inode: 7n } as Attributes
   const tree: Tree = { entries: [{ ...a, mode: 0o600, uid: 0, gid: 0 }], digest: '' }
   const entries = [a]
   t.same(claimOf(name, { attributes, tree, opened: undefined }), { name, staged: '7', old: 'none' })
   t.same(claimOf(name, { attributes, tree, opened: 3 }), { name, staged: '7', old: '7', entries })
-  t.end()
 })

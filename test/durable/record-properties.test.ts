@@ -42,7 +42,7 @@ const expected = await lines.reduce<Promise<unknown[]>>(
   said([]).then((nothing) => [nothing]),
 )
 
-await t.test('the lines say different things: the properties are about something', (t) => {
+await t.test('the lines say different things: the properties are about something', async (t) => {
   t.equal(lines.length, 6, 'the record, its commit, two hooks, two updates')
   t.equal(new Set(expected.map((publication) => JSON.stringify(publication))).size, lines.length + 1)
   t.same((expected.at(-1) as { pendingHooks?: unknown }).pendingHooks, [])
@@ -50,7 +50,6 @@ await t.test('the lines say different things: the properties are about something
     settled: true,
     objects: [{ resourceVersion: '8' }, { resourceVersion: '9' }],
   })
-  t.end()
 })
 
 const linesBefore = (offset: number) => whole.subarray(0, offset).toString('latin1').split('\n').length - 1

@@ -37,7 +37,7 @@ function read(fields: Partial<StoredRecord>, ...lines: string[]): Partial<Stored
 }
 const appended = (...args: Parameters<typeof encodeAppendix>): string => Buffer.from(encodeAppendix(...args)).toString()
 
-await t.test('the last line that says something counts, and lines about something else change nothing', (t) => {
+await t.test('the last line that says something counts, and lines about something else change nothing', async (t) => {
   const before = { attributes: 'x', keepsAttributes: false, hooks: ['one', 'two'] } as const
   const lines = [
     ...[appended({ attributes: 'y' }), appended({ keepsAttributes: true })],
@@ -53,17 +53,15 @@ await t.test('the last line that says something counts, and lines about somethin
   for (const field of ['attributes', 'keepsAttributes']) t.notOk(field in none, `${field} was never said`)
   t.match(read({}, appended({ attributes: null })), { attributes: null })
   t.equal(read({}, appended({ keepsAttributes: false })).keepsAttributes, false)
-  t.end()
 })
 
-await t.test('a record of an earlier version says nothing of onDrop any more', (t) => {
+await t.test('a record of an earlier version says nothing of onDrop any more', async (t) => {
   const found = read({ onDrop: 'remove', later: 'said' } as object, line({ onDrop: 'keep' }))
   t.strictSame(found.unknown, { later: 'said' }, 'the next record does not carry it')
   t.notOk('onDrop' in recordBody(found as StoredRecord, { hold: undefined, pin: undefined, removing: undefined }))
-  t.end()
 })
 
-await t.test('a line that holds something else than it may is passed over', (t) => {
+await t.test('a line that holds something else than it may is passed over', async (t) => {
   const before = { attributes: 'x', keepsAttributes: true, hooks: ['one'] } as const
   for (const wrong of [{ settled: 1 }, { settled: false }, { hook: 7 }, { attributes: 7 }, { keepsAttributes: 'no' }]) {
     t.strictSame(read(before, line(wrong)), read(before), JSON.stringify(wrong))
@@ -71,10 +69,9 @@ await t.test('a line that holds something else than it may is passed over', (t) 
   for (const wrong of [{ within: 7 }, { objects: {} }, { objects: [7] }]) {
     t.strictSame(read(before, line(wrong)), read(before), JSON.stringify(wrong))
   }
-  t.end()
 })
 
-await t.test('text that is no record is neither one of this version nor of a newer one', (t) => {
+await t.test('text that is no record is neither one of this version nor of a newer one', async (t) => {
   for (const value of [undefined, null, 7, 'x', {}, []]) {
     const answer = valueOf(() => isBody(value))
     t.equal(answer, false, inspect(value))
@@ -92,10 +89,9 @@ await t.test('text that is no record is neither one of this version nor of a new
   ] as const) {
     t.equal(isOfNewerVersion(text), expected, text)
   }
-  t.end()
 })
 
-await t.test('the disk’s content is named by the record that is of it, else by itself', (t) => {
+await t.test('the disk’s content is named by the record that is of it, else by itself', async (t) => {
   const kept = record(1, null, 'a', { keepsAttributes: true })
   t.equal(digestBy(kept, treeOf('a')), 'a')
   t.equal(digestBy(kept, treeOf('b')), 'a', 'the same but for what is the administrator’s')
@@ -104,10 +100,9 @@ await t.test('the disk’s content is named by the record that is of it, else by
   const entry = { path: 'a', type: 'file', sha256: 'x', mode: 0, uid: 0, gid: 0 } as const
   t.notOk(describes(kept, { digest: 'b', entries: [entry] }), 'one more entry')
   t.notOk(describes({ ...kept, entries: [entry] }, treeOf('b')), 'one less')
-  t.end()
 })
 
-await t.test('a hold and a pin are in force until their end, or until a call ends them', (t) => {
+await t.test('a hold and a pin are in force until their end, or until a call ends them', async (t) => {
   const hold = (until: Hold['until']) => isInForce({ reason: '', since: 5, until }, 10)
   t.strictSame([hold(null), hold(11), hold(10), hold(9)], [true, true, false, false])
   t.equal(isInForce(undefined, 10), false)
@@ -115,7 +110,6 @@ await t.test('a hold and a pin are in force until their end, or until a call end
   t.strictSame([pin('newer'), pin('released'), pin(11), pin(10), pin(9)], [true, true, true, false, false])
   t.equal(isPinned(undefined, 10), false)
   t.equal(isInForce({ reason: '', since: 20, until: null }, 10), true, 'a clock that stands before its beginning')
-  t.end()
 })
 
 const generation: Generation = {
@@ -130,7 +124,7 @@ const generation: Generation = {
 const hold: Hold = { reason: '', since: 0, until: null }
 const pin: Pin = { reason: '', since: 0, until: 'newer', from: [], digest: 'a' }
 
-await t.test('an older version refuses a record whose words it would ignore with harm, and no other', (t) => {
+await t.test('an older version refuses a record whose words it would ignore with harm, and no other', async (t) => {
   const nothing = { hold: undefined, retired: undefined, history: undefined, pin: undefined, removing: undefined }
   const asked = (said: object) => valueOf(() => demanding({ ...nothing, ...said }))
   t.strictSame(asked({}), {})
@@ -151,10 +145,9 @@ await t.test('an older version refuses a record whose words it would ignore with
     t.strictSame(asked(said), { ...said, ...(requires && { requires }) }, JSON.stringify(said))
   }
   t.strictSame(asked({ retired: [] }), {}, 'an empty list says nothing')
-  t.end()
 })
 
-await t.test('recordBody keeps all but an operator’s word, and requires a reader of the new words', (t) => {
+await t.test('recordBody keeps all but an operator’s word, and requires a reader of the new words', async (t) => {
   const said = {
     hooks: ['one', 'two'],
     pendingHooks: ['two'],
@@ -167,5 +160,4 @@ await t.test('recordBody keeps all but an operator’s word, and requires a read
   const expected = { ...bodyOf(record(1, null, 'a')), later: 'x', hooks: ['two'] }
   t.strictSame(recordBody(record(1, null, 'a', said), none), expected)
   t.strictSame(recordBody(record(1, null, 'a', said), { ...none, pin }), { ...expected, pin, requires: ['pin'] })
-  t.end()
 })

@@ -8,7 +8,7 @@ import { isThere, recordOf, refuseSame, userOf } from '../../src/durable/move/re
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted, Killed } from './intercepted.js'
-import { scratch } from './scratch.js'
+import { scratch, scratchWith } from './scratch.js'
 
 interface Directory {
   readonly device?: number
@@ -124,8 +124,7 @@ await t.test('recordOf answers the record of the present content, and without on
 })
 
 await t.test('who uses the old content of the old path uses that path, too', async (t) => {
-  const root = scratch(t)
-  const from = join(root, 'certs')
+  const [root, from] = scratchWith(t, 'certs')
   class Used extends NodeFileSystem {
     here: string | undefined
     override userOf(_: number, name: string): Promise<string | undefined> {

@@ -35,7 +35,7 @@ function answer(refuse: () => void): unknown {
   }
 }
 
-await t.test('what another program publishes, or an operator holds, says nowhere that it moves', (t) => {
+await t.test('what another program publishes, or an operator holds, says nowhere that it moves', async (t) => {
   const claim = (marks: Partial<StoredRecord>, publisher?: PublicationOptions['publisher']) =>
     answer(() => refuseClaim(old(marks), { ...asked, ...(publisher && { publication: { publisher } }) }, 5))
   t.equal(claim({}), 'goes on')
@@ -45,22 +45,20 @@ await t.test('what another program publishes, or an operator holds, says nowhere
   t.equal(claim({ hold: { ...held, until: 5 } }), 'goes on', 'its time is over')
   t.equal(claim({ hold: held, publisher: 'install' }, 'agent'), 'TargetForeign', 'whose it is comes first')
   t.equal(claim({ movedTo: '/elsewhere', relocation: coming('both') }), 'goes on', 'a configuration decides')
-  t.end()
 })
 
-await t.test('a hold keeps it as it is before a rollback does, each as long as it is in force', (t) => {
+await t.test('a hold keeps it as it is before a rollback does, each as long as it is in force', async (t) => {
   t.match(wordOn(from, { hold: held, pin: pinned }, 5), /is held since .*INC-1/)
   t.match(wordOn(from, { hold: { ...held, until: 5 }, pin: pinned }, 5), /is rolled back since .*INC-2/)
   t.equal(wordOn(from, { pin: { ...pinned, until: 5 } }, 5), undefined)
   t.equal(wordOn(from, {}, 5), undefined)
-  t.end()
 })
 
 const entry = { path: '', type: 'directory', mode: 0o750, uid: 7, gid: 8, sha256: '' } as const
 const file = (path: string, mode: number) => ({ ...entry, path, type: 'file' as const, mode })
 const objects = [{ kind: 'Secret', namespace: 'ns', name: 'tls', uid: 'u', resourceVersion: '1', paths: [] }]
 
-await t.test('the old path gets the new content with its own modes, owner and form', (t) => {
+await t.test('the old path gets the new content with its own modes, owner and form', async (t) => {
   const entries = [{ ...entry, mode: 0o700 }, file('a', 0o444), file('b', 0o400), { ...entry, path: 'empty', mode: 0 }]
   const content = {
     record: old({ entries, objects }),
@@ -97,10 +95,9 @@ await t.test('the old path gets the new content with its own modes, owner and fo
   t.equal(linked.request.log, silent)
   t.equal(linked.request.emptyDirectories, undefined)
   t.equal(give({ keepsAttributes: false }).request.attributes, undefined)
-  t.end()
 })
 
-await t.test('the old path is given only what still says where it moves to', (t) => {
+await t.test('the old path is given only what still says where it moves to', async (t) => {
   const { confirm } = requestFor(old(), { record: old(), files: new Map() }, to, asked)
   const asks = (found: object) => answer(() => confirm?.(found, []))
   t.equal(asks({ record: { movedTo: to }, newest: {} }), 'goes on')
@@ -114,22 +111,23 @@ await t.test('the old path is given only what still says where it moves to', (t)
     message: `${from} was published or removed meanwhile; holdfast left ${from} as it was; try again`,
   })
   t.equal(new NotNow(from, { waits: 'it waits' }).problem, 'it waits')
-  t.end()
 })
 
-await t.test("isInPlace names a user, a change or an operator's word, and takes none of them for a failure", (t) => {
-  const refusal = (reason: DurableWriteError['reason'], published = false) =>
-    new DurableWriteError('it stays', { code: 'EBUSY', syscall: 'none', path: from, reason, published })
-  for (const reason of ['InUse', 'TargetForeign', 'Held', 'RolledBack'] as const) {
-    t.equal(isInPlace(refusal(reason)), 'it stays', reason)
-    t.equal(isInPlace(refusal(reason, true)), undefined, `${reason}, and it has left its place`)
-  }
-  t.equal(isInPlace(refusal('Busy')), undefined)
-  t.equal(isInPlace(failure('EIO', 'openat2')), undefined)
-  t.end()
-})
+await t.test(
+  "isInPlace names a user, a change or an operator's word, and takes none of them for a failure",
+  async (t) => {
+    const refusal = (reason: DurableWriteError['reason'], published = false) =>
+      new DurableWriteError('it stays', { code: 'EBUSY', syscall: 'none', path: from, reason, published })
+    for (const reason of ['InUse', 'TargetForeign', 'Held', 'RolledBack'] as const) {
+      t.equal(isInPlace(refusal(reason)), 'it stays', reason)
+      t.equal(isInPlace(refusal(reason, true)), undefined, `${reason}, and it has left its place`)
+    }
+    t.equal(isInPlace(refusal('Busy')), undefined)
+    t.equal(isInPlace(failure('EIO', 'openat2')), undefined)
+  },
+)
 
-await t.test('once the old path has followed, what fails is waited for: it is not as it was', (t) => {
+await t.test('once the old path has followed, what fails is waited for: it is not as it was', async (t) => {
   const replaced = { outcome: 'replaced', path: from, digest: 'b', sequence: 2 } as const
   const io = failure('EIO', 'openat2')
   const waits = (
@@ -161,5 +159,4 @@ await t.test('once the old path has followed, what fails is waited for: it is no
     'whoever asks throws it',
   )
   t.equal(waits(new TypeError('a defect')), 'fails')
-  t.end()
 })

@@ -21,7 +21,7 @@ import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { removePublished } from '../../src/durable/remove/removal.js'
 import type { RemovalOptions } from '../../src/durable/remove/removal-options.js'
 import { failure, intercepted, Killed } from './intercepted.js'
-import { contents, scratch } from './scratch.js'
+import { contents, scratch, scratchWith } from './scratch.js'
 
 /** No process uses anything, except for the answers of the test to each scan. */
 class Looks extends NodeFileSystem {
@@ -77,8 +77,7 @@ await t.test('what cannot be removed is named with what the system says, and ano
 })
 
 await t.test('a record that a newer version has written is not removed by this one', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: '1' } })
   const [record = ''] = readdirSync(root).filter((name) => /\.1$/.test(name))
   const line = JSON.stringify({ version: 1000, name: 'certs' })
@@ -92,8 +91,7 @@ await t.test('a record that a newer version has written is not removed by this o
 await t.test(
   'leftovers without a record: once they may be gone, a failure says so, and another call goes on',
   async (t) => {
-    const root = scratch(t)
-    const target = join(root, 'certs')
+    const [root, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files: { a: '1' } })
     const [record = ''] = readdirSync(root).filter((name) => /\.1$/.test(name))
     renameSync(target, join(root, record.replace(/\.1$/, '-0123456789abcdef')))
@@ -148,8 +146,7 @@ await t.test('removePublished names a mount in old content, and advises to unmou
 })
 
 await t.test('removePublished leaves nothing beside a path where holdfast has published nothing', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'mistyped')
+  const [root, target] = scratchWith(t, 'mistyped')
   for (const options of [{}, { force: true }]) {
     t.match(await failed(removed(target, options)), { reason: 'TargetUnfit', code: 'ENOENT' })
   }
@@ -159,8 +156,7 @@ await t.test('removePublished leaves nothing beside a path where holdfast has pu
 })
 
 await t.test('recovery keeps a file that another program has put into its place', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'pod.yaml')
+  const [root, target] = scratchWith(t, 'pod.yaml')
   // Made where the old one was, it may get its inode's number.
   for (const [isPublished, theirs] of [false, true].flatMap((one) =>
     ['theirs', 'pod.yaml'].map((name) => [one, name] as const),
@@ -186,8 +182,7 @@ await t.test('recovery keeps a file that another program has put into its place'
 })
 
 await t.test('removePublished loses no bytes that a program writes during the second scan', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'pod.yaml')
+  const [root, target] = scratchWith(t, 'pod.yaml')
   await replaceFile(target, 'ours')
   const fs = new Looks((nth, name) => {
     if (nth === 2) writeFileSync(join(root, name), 'precious')
@@ -198,8 +193,7 @@ await t.test('removePublished loses no bytes that a program writes during the se
 })
 
 await t.test('a process that uses the rest of an interrupted removal: the error says that PATH is gone', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })
   let [files, gone] = [0, false]
   const { fs: dying } = intercepted((call, args) => {
@@ -238,8 +232,7 @@ await t.test('a process that uses the rest of an interrupted removal: the error 
 await t.test(
   'the error names both entries where another program takes the place of a target that is to go back',
   async (t) => {
-    const root = scratch(t)
-    const target = join(root, 'certs')
+    const [root, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files: { a: '1' } })
     let staging = ''
     const taken = (name: string): string => {

@@ -3,13 +3,12 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, symlinkSync, wr
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectories, replaceDirectory } from '../../src/index.js'
-import { contents, kept, modeOf, scratch } from './scratch.js'
+import { contents, kept, modeOf, scratch, scratchWith } from './scratch.js'
 
 const isRoot = process.geteuid?.() === 0
 
 await t.test('created, unchanged, replaced; nested paths; keys that are gone go', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const files = { 'tls.crt': 'certificate', 'secrets/serving/tls.key': Buffer.from([0, 255, 10]) }
   t.match(await replaceDirectory(target, { files }), { outcome: 'created', path: target })
   const inode = statSync(target).ino
@@ -47,8 +46,7 @@ await t.test('replaceDirectory sets modes under any umask', async (t) => {
 await t.test(
   'drift is seen: content, mode, an added file, an empty directory, a file that became a link',
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     const options = { files: { a: '1', b: '2' } }
     const drifts: [string, () => void][] = [
       ['content', () => writeFileSync(join(target, 'a'), 'edited')],
@@ -151,8 +149,7 @@ await t.test('a batch: one entry for each, in order; one fault is its own', asyn
 })
 
 await t.test('many at once on one target, in one process: each waits for its turn', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const contentsSeen = Array.from({ length: 8 }, (_, index) => ({ a: `${index}`, b: `${index}` }))
   const results = await Promise.all(contentsSeen.map((files) => replaceDirectory(target, { files })))
   t.equal(results.filter(({ outcome }) => outcome === 'created').length, 1)

@@ -9,7 +9,7 @@ import { publish } from '../../src/durable/publish/publish.js'
 import type { PublicationOptions, ReplaceFileOptions } from '../../src/durable/types.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { failure, intercepted } from './intercepted.js'
-import { kept, modeOf, scratch } from './scratch.js'
+import { kept, modeOf, scratch, scratchWith } from './scratch.js'
 
 const real = new NodeFileSystem()
 
@@ -57,8 +57,7 @@ await t.test('replaceFile and a plan of it refuse all but a regular file', async
 })
 
 await t.test('what takes the place of the file once it is locked is refused in the same words', async (t) => {
-  const root = scratch(t)
-  const path = join(root, 'pod.yaml')
+  const [root, path] = scratchWith(t, 'pod.yaml')
   writeFileSync(path, 'old')
   let looks = 0
   const { fs } = intercepted((call, [, name]) => {
@@ -81,7 +80,7 @@ await t.test('replaceFile refuses a mount point, and an unreadable file', async 
   t.match(await write(path, 'new', {}, failing('EACCES')), /^EACCES: .*openat2/)
 })
 
-await t.test('a path that names no file is refused, by its first fault', (t) => {
+await t.test('a path that names no file is refused, by its first fault', async (t) => {
   const refusal = (path: string, options: ReplaceFileOptions = {}): unknown => {
     try {
       return filePublication(real, path, '', options)
@@ -92,7 +91,6 @@ await t.test('a path that names no file is refused, by its first fault', (t) => 
   t.equal(refusal('/'), 'the root directory cannot be replaced')
   t.equal(refusal('/srv/pod/', { mode: -1 }), '"/srv/pod/" ends with a slash: name a file')
   t.equal(refusal('/srv/pod', { mode: -1 }), 'mode must be an integer from 0 to 0o7777, not -1')
-  t.end()
 })
 
 await t.test('what a directory would hold: as asked for, or with the modes that are there', async (t) => {

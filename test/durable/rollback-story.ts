@@ -9,7 +9,7 @@ import { publish } from '../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { rollBack, type RollbackOptions } from '../../src/durable/operator/rollback.js'
 import type { Pin, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
-import { contents, scratch } from './scratch.js'
+import { contents, scratchWith } from './scratch.js'
 
 export const pin = { reason: 'INC-9', until: 'newer' } as const
 export const objectOf = (version: string, uid = 'u') => [
@@ -17,8 +17,7 @@ export const objectOf = (version: string, uid = 'u') => [
 ]
 
 export function scene(t: Test) {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const fs = new NodeFileSystem()
   const replace = async (
     text: string,

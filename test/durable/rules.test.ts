@@ -37,7 +37,7 @@ function refused(
   return undefined
 }
 
-await t.test('a pin stops a publisher that acts by itself, until newer content comes', (t) => {
+await t.test('a pin stops a publisher that acts by itself, until newer content comes', async (t) => {
   const here = (record: object) => ({ current: record, record })
   const current = here({ pin })
   const never = { supersedes: () => false }
@@ -51,10 +51,9 @@ await t.test('a pin stops a publisher that acts by itself, until newer content c
   t.equal(refused(until('released')), 'RolledBack', 'however new it is')
   t.equal(refused(until(6)), 'RolledBack')
   t.equal(refused(until(5)), undefined, 'its time is over')
-  t.end()
 })
 
-await t.test('the pin of the record that speaks counts for drifted content, too', (t) => {
+await t.test('the pin of the record that speaks counts for drifted content, too', async (t) => {
   const never = { supersedes: () => false }
   const drifted = (record: object | undefined) => refused({ current: undefined, record }, 'new', never)
   t.equal(drifted({ pin, trusted: true }), 'RolledBack')
@@ -65,10 +64,9 @@ await t.test('the pin of the record that speaks counts for drifted content, too'
   )
   t.equal(drifted({ trusted: true }), undefined, 'it was released')
   t.equal(drifted(undefined), undefined)
-  t.end()
 })
 
-await t.test('how an old content stands to a new one', (t) => {
+await t.test('how an old content stands to a new one', async (t) => {
   const tree = (files: Record<string, string>) =>
     ({ entries: Object.entries(files).map(([path, sha256]) => ({ path, type: 'file', sha256 })) }) as never
   const relation = (old: Record<string, string>, desired: Record<string, string>) =>
@@ -93,10 +91,9 @@ await t.test('how an old content stands to a new one', (t) => {
   t.strictSame(relationOf(tree({ a: '1', b: '1' }), tree({ a: '1' })).more, ['b'])
   t.ok(isSameContent(tree({ a: '1' }), tree({ a: '1' })))
   t.notOk(isSameContent(tree({ a: '1' }), tree({ a: '2' })))
-  t.end()
 })
 
-await t.test('taken-over content is content 0, and stays beyond all limits while it is the newest', (t) => {
+await t.test('taken-over content is content 0, and stays beyond all limits while it is the newest', async (t) => {
   t.strictSame(
     takenOverAs((sequence) => `content ${sequence}`, { digest: 'a', entries: [] }, 5),
     { name: 'content 0', sequence: 0, digest: 'a', publishedAt: 5, replacedAt: 5, why: 'adopted', objects: [] },
@@ -108,7 +105,6 @@ await t.test('taken-over content is content 0, and stays beyond all limits while
   t.strictSame(withTakenOver([one], [one, zero]), [one])
   t.strictSame(withTakenOver([zero], [zero]), [zero])
   t.strictSame(withTakenOver([], []), [])
-  t.end()
 })
 
 await t.test('contentsOf reads content in memory, and files of at most 4 MiB', async (t) => {

@@ -15,6 +15,16 @@ export function scratch(t: Test, parent = tmpdir()): string {
   return directory
 }
 
+/** A directory for one test, and the paths of these names in it. */
+export function scratchWith<Names extends readonly string[]>(
+  t: Test,
+  ...names: Names
+): [string, ...{ [Name in keyof Names]: string }] {
+  const directory = scratch(t)
+  const paths = names.map((name) => join(directory, name)) as { [Name in keyof Names]: string }
+  return [directory, ...paths]
+}
+
 /** Paths of this process's own descriptors, as the kernel has them. */
 function openBelow(directory: string): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {

@@ -17,14 +17,13 @@ import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
-import { contents, kept, modeOf, scratch } from './scratch.js'
+import { contents, kept, modeOf, scratch, scratchWith } from './scratch.js'
 
 const form = { publish: 'symlink' as const }
 const isRoot = process.getuid?.() === 0
 
 await t.test('the form of kubelet’s volumes: the directory stays, links lead through ..data', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   t.match(await replaceDirectory(target, { ...form, files: { a: '1', gone: '1', 'sub/b': '1' } }), {
     outcome: 'created',
   })
@@ -228,8 +227,7 @@ await t.test('the link cannot be renamed, or another program renames another one
 await t.test(
   'a publication makes a link anew that goes meanwhile, and keeps no copy of the content behind it',
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     const history = { keep: 2, maxAge: null }
     await replaceDirectory(target, { ...form, history, files: { a: '1' } })
     const { fs } = intercepted((call, [, name]) => {
@@ -243,8 +241,7 @@ await t.test(
 )
 
 await t.test('a failed first publication removes its stage', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   let failed = 0
   const { fs } = intercepted((call, [, name]) => {
     if (call === 'openDirectory' && /^\.holdfast-/.test(String(name)) && failed++ === 0) throw failure('EIO', 'openat2')

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Disk } from '../../src/durable/index.js'
-import { failure, intercepted, watchedSyncs } from './intercepted.js'
+import { failing, watchedSyncs } from './intercepted.js'
 import { scratch } from './scratch.js'
 
 /** A directory with these files, and the paths below it that `syncNames` syncs. */
@@ -55,9 +55,7 @@ await t.test('a link that leads to nothing: the directory in which that would be
 
 await t.test('a failure says what could not be synced, and that nothing was changed; nothing stays open', async (t) => {
   const { root } = made(t, ['dir/a'])
-  const { fs, open } = intercepted((call) => {
-    if (call === 'sync') throw failure('EIO', 'fsync')
-  })
+  const { fs, open } = failing('sync', 'EIO', 'fsync')
   const problem = new RegExp(`^could not sync ${root}/dir: `)
   await t.rejects(new Disk(fs).syncNames(join(root, 'dir'), ['a']), {
     name: 'DurableWriteError',

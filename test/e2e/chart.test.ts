@@ -237,7 +237,7 @@ await t.test('alerts, dashboard and scrape come with the chart, each behind its 
   t.same(JSON.parse(board.data['holdfast.json'] ?? ''), dashboard)
 })
 
-await t.test('the schema knows each field, at every depth', (t) => {
+await t.test('the schema knows each field, at every depth', async (t) => {
   const file = join(deploy, 'helm/holdfast/values.schema.json')
   const open: string[] = []
   const look = (schema: unknown, place: string): void => {
@@ -249,5 +249,4 @@ await t.test('the schema knows each field, at every depth', (t) => {
   }
   look(JSON.parse(readFileSync(file, 'utf8')), '')
   t.same(open, ['/properties/global'], 'helm gives a chart the values of all charts there')
-  t.end()
 })

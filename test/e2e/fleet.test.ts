@@ -131,10 +131,9 @@ await t.test('each agent reports its node, and kubectl shows how the directories
   t.match(owner, { ownerReferences: [{ kind: 'Node', name: 'n1', uid: node?.metadata.uid }] })
 })
 
-await t.test('each agent is in a mount namespace of its own', proven, (t) => {
+await t.test('each agent is in a mount namespace of its own', proven, async (t) => {
   const pids = ['self', ...[...agents.values()].map(({ agent }) => String(agent.pid))]
   t.equal(new Set(pids.map((pid) => readlinkSync(`/proc/${pid}/ns/mnt`))).size, 1 + names.length)
-  t.end()
 })
 
 await t.test('the policy lets an agent write the status of its own node alone', async (t) => {

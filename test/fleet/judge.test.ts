@@ -29,11 +29,10 @@ const with_ = (change: Partial<ReportedDirectory>): FleetReport => ({
 })
 const version = (resourceVersion: string): FleetReport => with_({ objects: [{ ...wanted, resourceVersion }] })
 
-await t.test('a node that reports this version or a newer one has the object', (t) => {
+await t.test('a node that reports this version or a newer one has the object', async (t) => {
   for (const each of [report, version('101'), version('1000')]) {
     t.same(judge(node, each, wanted, options), { obstacle: undefined, message: '' })
   }
-  t.end()
 })
 
 const against: Record<Obstacle, readonly (FleetReport | undefined)[]> = {
@@ -74,18 +73,16 @@ const against: Record<Obstacle, readonly (FleetReport | undefined)[]> = {
 }
 
 for (const obstacle of obstacles) {
-  await t.test(`${obstacle} keeps a node from having the object`, (t) => {
+  await t.test(`${obstacle} keeps a node from having the object`, async (t) => {
     for (const each of against[obstacle]) {
       const verdict = judge(node, each, wanted, options)
       t.equal(verdict.obstacle, obstacle)
       t.not(verdict.message, '')
     }
-    t.end()
   })
 }
 
-await t.test('a silent node has the object where silence is to be ignored', (t) => {
+await t.test('a silent node has the object where silence is to be ignored', async (t) => {
   const silent = { ...report, takenAt: 0 }
   t.equal(judge(node, silent, wanted, { now, ignoreSilent: true }).obstacle, undefined)
-  t.end()
 })

@@ -38,13 +38,12 @@ const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value)
 const many = (count: number, change?: Partial<SnapshotDirectory>): SnapshotDirectory[] =>
   Array.from({ length: count }, (_, index) => directory(index, change))
 
-await t.test('a report of ten directories is at most 6 KB, of fifty at most 25 KB', (t) => {
+await t.test('a report of ten directories is at most 6 KB, of fifty at most 25 KB', async (t) => {
   t.ok(size(report(many(10))) <= 6_144, `${size(report(many(10)))} bytes`)
   t.ok(size(report(many(50))) <= 25_600, `${size(report(many(50)))} bytes`)
-  t.end()
 })
 
-await t.test('a report sums up its directories, and is Ready while all of them are current', (t) => {
+await t.test('a report sums up its directories, and is Ready while all of them are current', async (t) => {
   const all = report([directory(0), directory(1, { notAfter: '2026-02-01T00:00:00.000Z' })])
   t.match(all.summary, {
     directories: 2,
@@ -59,10 +58,9 @@ await t.test('a report sums up its directories, and is Ready while all of them a
   t.match(mixed.summary, { directories: 3, current: 1, waiting: 0, held: 1, failed: 1 })
   t.match(mixed.conditions, [{ status: 'False', reason: 'Failed' }])
   t.equal(all.observedAt, '2026-01-01T00:00:00Z')
-  t.end()
 })
 
-await t.test('the condition keeps its transition time while its status stays', (t) => {
+await t.test('the condition keeps its transition time while its status stays', async (t) => {
   const first = report([directory(0)])
   const later = new Date('2026-01-02T00:00:00Z')
   const snapshot = { agentVersion: '0.2.0', configuration: 'c', directories: [directory(0), directory(1)] }
@@ -70,10 +68,9 @@ await t.test('the condition keeps its transition time while its status stays', (
   t.equal(second.conditions[0].lastTransitionTime, '2026-01-01T00:00:00Z')
   t.notOk(isSameReport(first, second))
   t.ok(isSameReport(first, { ...first, observedAt: '2030-01-01T00:00:00Z' }), 'only the time differs')
-  t.end()
 })
 
-await t.test('a report is cut, and says so, before an API server would refuse it', (t) => {
+await t.test('a report is cut, and says so, before an API server would refuse it', async (t) => {
   const long = report([directory(0, { state: 'Failed', message: 'x'.repeat(5_000) })])
   t.ok((long.directories[0]?.message?.length ?? 0) <= 256)
   t.equal(long.truncated, true)
@@ -87,5 +84,4 @@ await t.test('a report is cut, and says so, before an API server would refuse it
     thousands.directories.some(({ state }) => state === 'Failed'),
     'what has failed stays',
   )
-  t.end()
 })

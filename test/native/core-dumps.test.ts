@@ -27,15 +27,13 @@ function run(hardLimit: number) {
 
 const skip = process.getuid?.() === 0 ? false : 'needs root, to give up its capabilities'
 
-void t.test('the limit is one byte, which stops pipe handlers too', { skip }, (t) => {
+void t.test('the limit is one byte, which stops pipe handlers too', { skip }, async (t) => {
   const { stdout, stderr } = run(1000)
   t.equal(stdout, '1 1 1', stderr)
-  t.end()
 })
 
 // A container runtime may set it, and an agent without CAP_SYS_RESOURCE must start all the same.
-void t.test('where the hard limit is zero, the process cannot be dumped', { skip }, (t) => {
+void t.test('where the hard limit is zero, the process cannot be dumped', { skip }, async (t) => {
   const { stdout, stderr } = run(0)
   t.equal(stdout, '0 0 0', stderr)
-  t.end()
 })

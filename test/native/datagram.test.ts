@@ -9,7 +9,7 @@ import { NotifySocket } from '../notify-socket.js'
 const directory = mkdtempSync(join(tmpdir(), 'holdfast-datagram-'))
 t.teardown(() => rmSync(directory, { recursive: true }))
 
-await t.test('a datagram reaches a socket, whole, and leaves no descriptor open', (t) => {
+await t.test('a datagram reaches a socket, whole, and leaves no descriptor open', async (t) => {
   for (const address of [join(directory, 'notify'), `@holdfast-test-${process.pid}`]) {
     const socket = new NotifySocket(t, address)
     const before = readdirSync('/proc/self/fd').length
@@ -18,10 +18,9 @@ await t.test('a datagram reaches a socket, whole, and leaves no descriptor open'
     t.strictSame(socket.messages, ['READY=1\nSTATUS=größer', 'WATCHDOG=1'], address)
     t.equal(readdirSync('/proc/self/fd').length, before)
   }
-  t.end()
 })
 
-await t.test('a datagram that nobody can get fails at once, with the errno', (t) => {
+await t.test('a datagram that nobody can get fails at once, with the errno', async (t) => {
   t.throws(() => sendDatagram(join(directory, 'none'), 'x'), { syscall: 'sendto', code: 'ENOENT' })
   const full = new NotifySocket(t, join(directory, 'full'))
   const fill = (): void => {
@@ -30,5 +29,4 @@ await t.test('a datagram that nobody can get fails at once, with the errno', (t)
   t.throws(fill, { code: 'EAGAIN' })
   t.throws(() => sendDatagram(`/${'x'.repeat(108)}`, 'x'), TypeError)
   t.throws(() => sendDatagram('', 'x'), TypeError)
-  t.end()
 })

@@ -53,7 +53,7 @@ await t.test('a failure names the call and its errno, and each call gets the con
   t.equal(await failureOf(native.openOnSameMount(7, 'a', 0)), 42, 'no flag is none too few')
 })
 
-await t.test('a mount has an ID where the kernel says that it has told it', (t) => {
+await t.test('a mount has an ID where the kernel says that it has told it', async (t) => {
   const asked: unknown[] = []
   const statx = (mask: number, result: Answer) => {
     return (...args: readonly unknown[]): Answer => {
@@ -73,7 +73,6 @@ await t.test('a mount has an ID where the kernel says that it has told it', (t) 
   t.equal(id(0x17ff, 'ENOSYS'), undefined, 'a call that fails has told nothing')
   // AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID.
   t.same(new Set(asked.map((args) => JSON.stringify(args))), new Set(['[7,"",20480,4096]']))
-  t.end()
 })
 
 await t.test('attributes longer than the kernel allows, and names that are no text', async (t) => {
@@ -105,7 +104,7 @@ await t.test('where a file system has no attributes, or a file not this one, the
   }
 })
 
-await t.test('freed memory goes back to the system, where libc can do that', (t) => {
+await t.test('freed memory goes back to the system, where libc can do that', async (t) => {
   const pads: unknown[] = []
   answer(t, { malloc_trim: (pad) => pads.push(pad) })
   without(['malloc_trim'], () => native.returnFreedMemory())
@@ -114,7 +113,6 @@ await t.test('freed memory goes back to the system, where libc can do that', (t)
   t.same(pads, [0])
   native.returnFreedMemory()
   t.same(pads, [0, 0])
-  t.end()
 })
 
 /** Every turn that is waited for behind calls which are answered at once. */

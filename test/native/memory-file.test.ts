@@ -3,7 +3,7 @@ import { closeSync, fstatSync, readFileSync, readlinkSync, writeSync } from 'nod
 import t from 'tap'
 import { createMemoryFile } from '../../native/index.js'
 
-await t.test('a file in memory can be read by its name among the descriptors, until it is closed', (t) => {
+await t.test('a file in memory can be read by its name among the descriptors, until it is closed', async (t) => {
   const file = createMemoryFile('holdfast test:/a b')
   const path = `/proc/self/fd/${file}`
   t.equal(readlinkSync(path), '/memfd:holdfast test:/a b (deleted)')
@@ -13,5 +13,4 @@ await t.test('a file in memory can be read by its name among the descriptors, un
   closeSync(file)
   t.throws(() => createMemoryFile('x'.repeat(250)), { syscall: 'memfd_create', code: 'EINVAL' })
   t.throws(() => createMemoryFile('a\0b'), TypeError)
-  t.end()
 })

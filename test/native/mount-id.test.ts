@@ -8,7 +8,7 @@ import { idFromProcess } from '../../src/durable/posix/mount.js'
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isTold = major > 5 || (major === 5 && minor >= 8)
 
-await t.test('mountId equals the ID in /proc, where the kernel has it', (t) => {
+await t.test('mountId equals the ID in /proc, where the kernel has it', async (t) => {
   for (const path of ['/', '/proc', '/dev', '/sys']) {
     const fd = openSync(path, 'r')
     const id = mountId(fd)
@@ -17,5 +17,4 @@ await t.test('mountId equals the ID in /proc, where the kernel has it', (t) => {
   }
   t.equal(mountId(999_999), undefined, 'a descriptor that is not open')
   t.throws(() => mountId(-1), { name: 'TypeError' })
-  t.end()
 })

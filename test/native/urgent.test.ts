@@ -28,7 +28,7 @@ await t.test('it ends when it is closed, whether or not a call waits; its descri
   t.throws(() => new UrgentEvents(-1), TypeError)
 })
 
-await t.test('a process that exits, or fails, ends at once', (t) => {
+await t.test('a process that exits, or fails, ends at once', async (t) => {
   for (const [end, code] of [
     ['setTimeout(() => process.exit(7), 200)', 7],
     ['setTimeout(() => { throw new Error() }, 200)', 1],
@@ -38,12 +38,11 @@ await t.test('a process that exits, or fails, ends at once', (t) => {
     })
     t.strictSame([status, signal], [code, null])
   }
-  t.end()
 })
 
 const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
-await t.test('a change of the mounts is an event', { skip: !mayMount && 'needs root to mount' }, (t) => {
+await t.test('a change of the mounts is an event', { skip: !mayMount && 'needs root to mount' }, async (t) => {
   const changed = `console.log(await events.next()); events.close()`
   const script =
     waiting.replace('void events.next()', '') +
@@ -54,5 +53,4 @@ await t.test('a change of the mounts is an event', { skip: !mayMount && 'needs r
     timeout: 30_000,
   })
   t.equal(out, 'true\n')
-  t.end()
 })

@@ -65,15 +65,14 @@ async function suite(): Promise<void> {
       { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
     )
 
-  await t.test('the executable runs without Node, and prints its version', (t) => {
+  await t.test('the executable runs without Node, and prints its version', async (t) => {
     t.throws(() => run('node --version'), /No such file/)
     const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string }
     t.equal(run('holdfast --version'), `${version}\n`)
     t.match(printed, /holdfast \S+ in Node v\S+, \d+ MB\nstart until the version is printed: \d+ ms/)
-    t.end()
   })
 
-  await t.test('the executable publishes a directory, and leaves nothing in /tmp', (t) => {
+  await t.test('the executable publishes a directory, and leaves nothing in /tmp', async (t) => {
     writeFileSync(join(root, 'srv/new/tls.crt'), 'certificate')
     const before = readdirSync(join(root, 'tmp'))
     const replace = 'holdfast replace /srv/certs --from /srv/new'
@@ -88,7 +87,6 @@ async function suite(): Promise<void> {
       () => run(replace, nowhere),
       /set TMPDIR to one of root's or yours, on a file system that may execute \(\/tmp: .*var\/lib\/holdfast: ENOENT/,
     )
-    t.end()
   })
 
   await t.test('the executable loads nothing from where another user could put something else', async (t) => {
@@ -114,7 +112,7 @@ async function suite(): Promise<void> {
     t.match(await namesIn('srv/ours/tmp'), [/^holdfast-/], "below root's own")
   })
 
-  await t.test('the executable makes a pass of the agent, with a content check on a thread', (t) => {
+  await t.test('the executable makes a pass of the agent, with a content check on a thread', async (t) => {
     const secret = { kind: 'Secret', apiVersion: 'v1', metadata: { name: 'tls' }, stringData: { 'tls.key': 'key' } }
     writeFileSync(join(root, 'srv/objects/tls.yaml'), JSON.stringify(secret))
     const directory = (path: string, program: string) => ({
@@ -136,6 +134,5 @@ async function suite(): Promise<void> {
     writeFileSync(join(root, 'etc/holdfast/holdfast.yaml'), JSON.stringify(refusing))
     t.throws(() => run(sync), /ContentRejected/)
     t.notOk(existsSync(join(root, 'srv/refused')))
-    t.end()
   })
 }

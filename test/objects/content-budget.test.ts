@@ -14,7 +14,7 @@ function stored(budget: ContentBudget, recorder = new Recorder()): StoredObject 
   return new StoredObject(reference('x'), recorder, budget)
 }
 
-void t.test('the oldest published content goes first, then the oldest', (t) => {
+void t.test('the oldest published content goes first, then the oldest', async (t) => {
   const budget = new ContentBudget(524)
   const [first, second, third, fourth] = [1, 2, 3, 4].map(() => stored(budget))
   const states = () => [first, second, third, fourth].map((each) => each?.latest?.state)
@@ -28,10 +28,9 @@ void t.test('the oldest published content goes first, then the oldest', (t) => {
   third?.forget()
   second?.offer(present(2, '123456'))
   t.strictSame(states(), ['unloaded', 'present', 'present', 'present'], 'what is forgotten takes no room')
-  t.end()
 })
 
-void t.test('an object without its content is the same object', (t) => {
+void t.test('an object without its content is the same object', async (t) => {
   const recorder = new Recorder()
   const object = stored(new ContentBudget(0), recorder)
   object.offer(present(5, 'content'))
@@ -41,5 +40,4 @@ void t.test('an object without its content is the same object', (t) => {
   t.equal(object.offer(present(5, 'other')), 'stale', 'other content at the same version is another history')
   t.equal(object.offer(present(6, 'other')), 'accepted')
   t.equal(recorder.reported.length, 2)
-  t.end()
 })

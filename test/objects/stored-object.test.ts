@@ -18,7 +18,7 @@ function absent(version: number | string): ObservedVersion {
   return { observation: { state: 'absent' }, resourceVersion: String(version), uid: undefined }
 }
 
-void t.test('resource versions compare as numbers of any length', (t) => {
+void t.test('resource versions compare as numbers of any length', async (t) => {
   const cases: [string, string, number | undefined][] = [
     ['9', '10', -1],
     ['10', '9', 1],
@@ -36,10 +36,9 @@ void t.test('resource versions compare as numbers of any length', (t) => {
     const actual = compareResourceVersions(a, b)
     t.equal(actual === undefined ? undefined : Math.sign(actual), expected, `${a} and ${b}`)
   }
-  t.end()
 })
 
-void t.test('offer accepts newer versions, and leaves older ones to a fresh read', (t) => {
+void t.test('offer accepts newer versions, and leaves older ones to a fresh read', async (t) => {
   const cases: [name: string, known: ObservedVersion[], offered: ObservedVersion, 'accepted' | 'stale'][] = [
     ['the first', [], present(5), 'accepted'],
     ['a newer one', [present(5)], present(6), 'accepted'],
@@ -64,10 +63,9 @@ void t.test('offer accepts newer versions, and leaves older ones to a fresh read
     t.equal(stored.offer(offered), expected, name)
     if (expected === 'stale') t.equal(stored.latest, latest, `${name}: nothing has changed`)
   }
-  t.end()
 })
 
-void t.test('published versions are a floor, if they can be compared', (t) => {
+void t.test('published versions are a floor, if they can be compared', async (t) => {
   const stored = new StoredObject(cert, new Recorder())
   stored.published({ uid: '', resourceVersion: 'sha256:abc' })
   t.equal(stored.offer(present(5)), 'accepted')
@@ -75,10 +73,9 @@ void t.test('published versions are a floor, if they can be compared', (t) => {
   stored.published({ uid: 'u', resourceVersion: '3' })
   t.equal(stored.offer(present(7)), 'stale')
   t.equal(stored.offer(present(8)), 'accepted')
-  t.end()
 })
 
-void t.test('after a rewind, only versions beyond the lost history are a floor', (t) => {
+void t.test('after a rewind, only versions beyond the lost history are a floor', async (t) => {
   const recorder = new Recorder()
   const stored = new StoredObject(cert, recorder)
   stored.offer(present(100))
@@ -88,10 +85,9 @@ void t.test('after a rewind, only versions beyond the lost history are a floor',
   t.equal(stored.offer(present(51)), 'accepted')
   stored.published({ uid: 'u', resourceVersion: '120' })
   t.equal(stored.offer(present(110)), 'stale')
-  t.end()
 })
 
-void t.test('a confirmation as new as the known version is no rewind', (t) => {
+void t.test('a confirmation as new as the known version is no rewind', async (t) => {
   const recorder = new Recorder()
   const stored = new StoredObject(cert, recorder)
   stored.offer(present(100))
@@ -101,10 +97,9 @@ void t.test('a confirmation as new as the known version is no rewind', (t) => {
   stored.confirm({ ...absent(1), resourceVersion: undefined })
   t.ok(recorder.reported.every(({ rewound }) => !rewound))
   t.equal(recorder.reported.length, 3)
-  t.end()
 })
 
-void t.test('any order of observed versions, out of any number of lagging caches, ends with the newest', (t) => {
+void t.test('any order of observed versions, out of any number of lagging caches, ends with the newest', async (t) => {
   const random = randomFrom(seed)
   t.comment(replay)
   const pick = (below: number) => Math.floor(random() * below)
@@ -137,7 +132,6 @@ void t.test('any order of observed versions, out of any number of lagging caches
     }
   }
   t.pass('no run tells of anything older than it has reported')
-  t.end()
 })
 
 /** A list's answer as of a later revision, where nothing has changed. */

@@ -152,7 +152,7 @@ await t.test(
   },
 )
 
-await t.test('each file runs once, in a clone where none ran yet the longest first', (t) => {
+await t.test('each file runs once, in a clone where none ran yet the longest first', async (t) => {
   const files = testFiles()
   t.same(
     Object.keys(longest).filter((file) => !files.includes(file)),
@@ -165,21 +165,19 @@ await t.test('each file runs once, in a clone where none ran yet the longest fir
   const [slowest = ''] = Object.keys(longest)
   t.same(queue[0], [slowest])
   t.ok(first > 10, `${first} batches of the longest come first`)
-  t.end()
 })
 
-await t.test('each file of the node suite has its place in the schedule: each takes long', (t) => {
+await t.test('each file of the node suite has its place in the schedule: each takes long', async (t) => {
   t.same(
     testFiles().filter((file) => suites.node.holds(file) && longest[file] === undefined),
     [],
   )
-  t.end()
 })
 
 /** So many files may be added before a floor must follow. */
 const lagsAtMost = 15
 
-await t.test('the runner refuses a suite of which a test file is missing', (t) => {
+await t.test('the runner refuses a suite of which a test file is missing', async (t) => {
   for (const name of suiteNames) {
     const { holds, files: least } = suites[name]
     const files = testFiles().filter(holds)
@@ -187,12 +185,10 @@ await t.test('the runner refuses a suite of which a test file is missing', (t) =
     t.throws(() => refuseTooFew(name, files.slice(0, least - 1)), /find what is missing/)
     t.ok(files.length - least <= lagsAtMost, `${name} has ${files.length} files: raise its floor`)
   }
-  t.end()
 })
 
-await t.test('few files get a process each', (t) => {
+await t.test('few files get a process each', async (t) => {
   const alone = testFiles().filter((file) => suites.unit.holds(file) && !sharesItsProcess(file))
   // Each takes 0.3 s of CPU until its first test. One line in a helper that many import once doubled `npm test`'s processes.
   t.ok(alone.length <= 69, `${alone.length}: ${alone.join(' ')}`)
-  t.end()
 })

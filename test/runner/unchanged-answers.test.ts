@@ -6,7 +6,6 @@ import { publish } from '../../src/durable/publish/publish.js'
 import { removePublished } from '../../src/durable/remove/removal.js'
 import { isWatched } from './unchanged-answers.js'
 
-await t.test('the tests watch each call of the core that changes a target', (t) => {
+await t.test('the tests watch each call of the core that changes a target', async (t) => {
   for (const call of [publish, setHold, removePublished, pruneHistory]) t.ok(isWatched(call), call.name)
-  t.end()
 })

@@ -13,7 +13,7 @@ function coreLimit(limits: string): string | undefined {
   return /Max core file size\s+(\S+)\s+(\S+)/.exec(readFileSync(limits, 'utf8'))?.slice(1).join(' ')
 }
 
-await t.test('commands that read secrets from the disk end with core files turned off', (t) => {
+await t.test('commands that read secrets from the disk end with core files turned off', async (t) => {
   const directory = scratch(t)
   const at = (name: string): string => join(directory, name)
   for (const name of ['manifests', 'objects']) mkdirSync(at(name))
@@ -41,7 +41,6 @@ await t.test('commands that read secrets from the disk end with core files turne
     t.equal(coreLimit(at('limits')), '1 1', args.join(' '))
     rmSync(at('limits'))
   }
-  t.end()
 })
 
 await t.test('an installation turns core files off before it reads a secret from the API', async (t) => {

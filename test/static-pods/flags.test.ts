@@ -21,7 +21,7 @@ function read(command: Command, args: readonly string[]): Record<string, unknown
   return command.opts()
 }
 
-await t.test("install parses an installer pod's arguments as cluster-kube-apiserver-operator makes them", (t) => {
+await t.test("install parses an installer pod's arguments as cluster-kube-apiserver-operator makes them", async (t) => {
   const options = read(installCommand(io), [
     ...['-v=2', '--revision=6', '--namespace=openshift-kube-apiserver', '--pod=kube-apiserver-pod'],
     ...['--resource-dir=/etc/kubernetes/static-pod-resources', '--pod-manifest-dir=/etc/kubernetes/manifests'],
@@ -41,10 +41,9 @@ await t.test("install parses an installer pod's arguments as cluster-kube-apiser
     podManifestsLockFile: '/var/lock/kube-apiserver-installer.lock',
   })
   t.equal(read(installCommand(io), []).timeoutDuration, 120_000, 'two minutes, if nothing is said')
-  t.end()
 })
 
-await t.test("prune and monitor parse the arguments of the operator's pods", (t) => {
+await t.test("prune and monitor parse the arguments of the operator's pods", async (t) => {
   const prune = read(pruneCommand(io), [
     ...['-v=4', '--max-eligible-revision=7', '--protected-revisions=5,6', '--protected-revisions=7'],
     ...['--resource-dir=/r', '--cert-dir=kube-apiserver-certs', '--static-pod-name=kube-apiserver-pod'],
@@ -56,10 +55,9 @@ await t.test("prune and monitor parse the arguments of the operator's pods", (t)
   ])
   t.match(monitor, { revision: 7, fallbackTimeoutDuration: 300_000, logFilePath: '/f' })
   t.equal(read(monitorCommand(io), []).fallbackTimeoutDuration, 33_000)
-  t.end()
 })
 
-await t.test('-v counts verbosity as klog does, in each of its forms', (t) => {
+await t.test('-v counts verbosity as klog does, in each of its forms', async (t) => {
   for (const form of [['-v=4'], ['-v4'], ['-v', '4'], ['--v=4'], ['--v', '4']]) {
     t.equal(read(installCommand(io), form).v, 4, form.join(' '))
   }
@@ -79,10 +77,9 @@ await t.test('-v counts verbosity as klog does, in each of its forms', (t) => {
     [levelWith('-v'), levelWith('-v', '--quiet'), levelWith('-q', '--log-level=silent')],
     ['debug', 'error', 'silent'],
   )
-  t.end()
 })
 
-await t.test('lists drop empty parts, and refuse unfit names', (t) => {
+await t.test('lists drop empty parts, and refuse unfit names', async (t) => {
   const lists = read(installCommand(io), ['--secrets=a,,b,', '--secrets=', '--configmaps= c , d '])
   t.match(lists, { secrets: ['a', 'b'], configmaps: ['c', 'd'] })
   for (const wrong of ['../x', 'A', 'a/b', 'a b', '-a', '.', 'x'.repeat(254)]) {
@@ -90,5 +87,4 @@ await t.test('lists drop empty parts, and refuse unfit names', (t) => {
   }
   for (const wrong of ['5,x', '1.5', '-1', '05'])
     t.throws(() => read(pruneCommand(io), [`--protected-revisions=${wrong}`]), /whole number/, wrong)
-  t.end()
 })

@@ -15,7 +15,7 @@ import { install } from '../../src/static-pods/install/install.js'
 import { planFromFiles } from '../../src/static-pods/install/install-from-files.js'
 import { Disk, missingForDisk, type FileSystem } from '../disk/disk.js'
 import { installInLibraryGoOrder } from './install/library-go-install.js'
-import { podText, scratch } from './pods.js'
+import { podText, scratchWith } from './pods.js'
 
 /**
  * Always so many, and one statistic: the median of the revision's rounds against twice the most of the directory's. An fsync on ext4 that
@@ -49,8 +49,7 @@ for (const fileSystem of fileSystems) {
     options,
     async (t) => {
       const rounds = roundsOn[fileSystem]
-      const source = scratch(t)
-      const manifest = join(source, 'web-pod.yaml')
+      const [source, manifest] = scratchWith(t, 'web-pod.yaml')
       writeFileSync(manifest, podText())
       const disk = await Disk.create()
       t.teardown(() => disk.destroy())

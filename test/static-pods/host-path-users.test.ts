@@ -3,11 +3,10 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { describeHostPathUser } from '../../src/static-pods/host-path-users.js'
-import { scratch } from '../durable/scratch.js'
+import { scratchWith } from '../durable/scratch.js'
 
 await t.test('hostPathUsers knows a path and a volume by their names through symbolic links above them', async (t) => {
-  const root = scratch(t)
-  const manifests = join(root, 'manifests')
+  const [root, manifests] = scratchWith(t, 'manifests')
   for (const name of ['run', 'manifests']) mkdirSync(join(root, name))
   symlinkSync('run', join(root, 'var'))
   const seen = async (hostPath: string, path: string): Promise<boolean> => {

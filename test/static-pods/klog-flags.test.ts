@@ -24,17 +24,15 @@ function parse(command: Command, args: readonly string[]): Command {
   return command
 }
 
-await t.test("static-pod commands accept klog's flags, and leave them out of the help", (t) => {
+await t.test("static-pod commands accept klog's flags, and leave them out of the help", async (t) => {
   const rbacInstall = rbacCommand(io).commands.find((command) => command.name() === 'install')
   for (const made of [installCommand(io), monitorCommand(io), pruneCommand(io), rbacInstall]) {
     if (made === undefined) throw new Error('rbac has no command install')
     const command = parse(made, klogFlags)
     t.notMatch(command.helpInformation(), /vmodule|logtostderr|skip-headers/)
   }
-  t.end()
 })
 
-await t.test("--logtostderr does not take a manifest's name for its value", (t) => {
+await t.test("--logtostderr does not take a manifest's name for its value", async (t) => {
   t.throws(() => parse(installCommand(io), ['--logtostderr', 'web.yaml']), /true or false, with "="/)
-  t.end()
 })

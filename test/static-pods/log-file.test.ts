@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { logToFile } from '../../src/cli/output/log-file.js'
 import type { Log } from '../../src/log.js'
-import { modeOf, scratch } from './pods.js'
+import { modeOf, scratch, scratchWith } from './pods.js'
 
 const megabytes = 1_000_000
 const days = 24 * 3600
@@ -24,9 +24,8 @@ function remembering(): { log: Log; said: string[] } {
   return { log: { debug: say, info: say, warn: say, error: say }, said }
 }
 
-await t.test('the log file makes room at 5 MB, and two older files stay', (t) => {
-  const directory = scratch(t)
-  const path = join(directory, 'monitor.log')
+await t.test('the log file makes room at 5 MB, and two older files stay', async (t) => {
+  const [directory, path] = scratchWith(t, 'monitor.log')
   const { log, said } = remembering()
   const both = logToFile(path, log)
   both.info({ revision: 7 }, 'first')
@@ -44,10 +43,9 @@ await t.test('the log file makes room at 5 MB, and two older files stay', (t) =>
   t.same(readdirSync(directory).sort(), ['monitor.log', 'monitor.log.1', 'monitor.log.2'])
   t.match(readFileSync(`${path}.1`, 'latin1'), 'last of 3')
   t.match(readFileSync(`${path}.2`, 'latin1'), 'last of 2')
-  t.end()
 })
 
-await t.test('the log removes files without a write for 28 days', (t) => {
+await t.test('the log removes files without a write for 28 days', async (t) => {
   const path = join(scratch(t), 'monitor.log')
   const now = Date.now() / 1000
   for (const [name, age] of [
@@ -60,10 +58,9 @@ await t.test('the log removes files without a write for 28 days', (t) => {
   logToFile(path, remembering().log).info({}, 'm')
   t.ok(existsSync(`${path}.1`))
   t.notOk(existsSync(`${path}.2`))
-  t.end()
 })
 
-await t.test('the log reports an unwritable file once, and stops nothing', (t) => {
+await t.test('the log reports an unwritable file once, and stops nothing', async (t) => {
   const path = join(scratch(t), 'directory')
   mkdirSync(path)
   const { log, said } = remembering()
@@ -74,5 +71,4 @@ await t.test('the log reports an unwritable file once, and stops nothing', (t) =
   const nowhere = remembering()
   logToFile(join(path, 'none', 'file'), nowhere.log).info({}, 'three')
   t.same(nowhere.said, ['three', 'could not write the log file'])
-  t.end()
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { scratch } from '../durable/scratch.js'
 
-export { scratch, contents, modeOf } from '../durable/scratch.js'
+export { scratch, scratchWith, contents, modeOf } from '../durable/scratch.js'
 
 /** A static pod, as YAML (JSON is YAML). */
 export function podText(more: object = {}, spec: object = {}): string {

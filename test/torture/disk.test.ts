@@ -15,7 +15,7 @@ const withoutUuid: DiskDescription = {
 }
 const disk: DiskDescription = { ...withoutUuid, uuid: 'one' }
 
-await t.test("otherFileSystem tells an unmounted disk, and another one, from the run's", (t) => {
+await t.test("otherFileSystem tells an unmounted disk, and another one, from the run's", async (t) => {
   const cases: [string, Partial<DiskDescription>, RegExp | undefined][] = [
     ['the same', {}, undefined],
     ['the same under another device name', { source: '/dev/sdb1' }, undefined],
@@ -43,15 +43,13 @@ await t.test("otherFileSystem tells an unmounted disk, and another one, from the
   )
   t.match(otherFileSystem(on({}, 'one'), on({ bytes: 10 ** 9 })), /1000000000 bytes/, 'half a UUID, another size')
   t.equal(otherFileSystem(on({}, 'one'), on({ bytes: 10 ** 9 }, 'one')), undefined, 'the UUID decides')
-  t.end()
 })
 
-await t.test('describeDisk finds the file system that a directory is on', (t) => {
+await t.test('describeDisk finds the file system that a directory is on', async (t) => {
   const directory = join(scratch(t), 'new')
   mkdirSync(directory)
   const found = describeDisk(directory)
   t.match(found, { fileSystem: /^\w/, mountPoint: /^\//, root: /^\//, options: [/./] })
   for (const device of found.devices) t.match(device, { name: /./ })
   t.match(machineDigest(), /^[0-9a-f]{32}$/)
-  t.end()
 })

@@ -14,13 +14,15 @@ function write(directory: string, files: Record<string, Buffer>): void {
   }
 }
 
-await t.test('filesOf makes a generation of its number and the seed alone, and each differs from the others', (t) => {
-  t.same(filesOf(seed, 7), filesOf(seed, 7))
-  const contents = [1, 2, 3, 4].flatMap((generation) => Object.values(filesOf(seed, generation)))
-  t.equal(new Set(contents.map((content) => content.toString('latin1'))).size, contents.length)
-  t.notSame(filesOf(seed, 7), filesOf('another', 7))
-  t.end()
-})
+await t.test(
+  'filesOf makes a generation of its number and the seed alone, and each differs from the others',
+  async (t) => {
+    t.same(filesOf(seed, 7), filesOf(seed, 7))
+    const contents = [1, 2, 3, 4].flatMap((generation) => Object.values(filesOf(seed, generation)))
+    t.equal(new Set(contents.map((content) => content.toString('latin1'))).size, contents.length)
+    t.notSame(filesOf(seed, 7), filesOf('another', 7))
+  },
+)
 
 await t.test('examine tells whole, mixed, torn and missing generations apart', async (t) => {
   const directory = join(scratch(t), 'target')

@@ -25,7 +25,7 @@ function published(announced: number, { all = false, ledger = new Ledger(emptyLe
   return ledger
 }
 
-await t.test('the ledger judges each finding after a power cut', (t) => {
+await t.test('the ledger judges each finding after a power cut', async (t) => {
   // 1 to 5 are acknowledged, 6 is in flight.
   const cases: [string, Found, object][] = [
     ['the last acknowledged', whole(5), { result: 'kept', lost: 0 }],
@@ -45,10 +45,9 @@ await t.test('the ledger judges each finding after a power cut', (t) => {
     t.equal(verdict, result === 'kept' ? 'kept' : result === 'unknown' ? 'none' : 'lost', `${name}: the verdict`)
     t.equal(cuts, result === 'unknown' ? 0 : 1, `${name}: the cuts`)
   }
-  t.end()
 })
 
-await t.test('only a power cut with a write in flight counts; a lost generation is lost in any outage', (t) => {
+await t.test('only a power cut with a write in flight counts; a lost generation is lost in any outage', async (t) => {
   const idle = published(6, { all: true })
   t.match(idle.examined(whole(6), 'power', 'two', now), { outage: 'idle', result: 'kept' })
   const reset = published(6)
@@ -72,20 +71,18 @@ await t.test('only a power cut with a write in flight counts; a lost generation 
   const lost = published(6, { all: true })
   lost.examined(whole(2), 'reset', 'two', now)
   t.match(lost.verdict(), { verdict: 'lost', cuts: 0, lost: 4, notCounted: { reset: 1 } })
-  t.end()
 })
 
-await t.test('the same boot is no outage, with any end of the connection', (t) => {
+await t.test('the same boot is no outage, with any end of the connection', async (t) => {
   const ledger = published(6)
   t.match(ledger.open('one', 'this'), { due: false, announced: 6, place: 1 })
   t.throws(() => ledger.examined(whole(5), 'power', 'one', now), Refused)
   t.match(ledger.open('two', 'this'), { due: true })
   t.throws(() => ledger.announce(7, 'two'), /not examined/)
   t.throws(() => ledger.open('two', 'another'), /another machine/)
-  t.end()
 })
 
-await t.test('a run goes on over many cuts, and a faulty directory stays where it is', (t) => {
+await t.test('a run goes on over many cuts, and a faulty directory stays where it is', async (t) => {
   const ledger = published(6)
   // The generation in flight is on the disk: no acknowledgement has promised that it stays there.
   ledger.examined(whole(6), 'power', 'two', now)
@@ -98,10 +95,9 @@ await t.test('a run goes on over many cuts, and a faulty directory stays where i
   published(15, { ledger, boot: 'four' })
   t.match(ledger.examined({ state: 'missing' }, 'power', 'five', now), { result: 'lost', lost: 2 }, '13 and 14')
   t.match(ledger.verdict(), { verdict: 'lost', cuts: 4, lost: 4, torn: 0, acknowledged: 11 })
-  t.end()
 })
 
-await t.test('a verdict fits into a message after any number of cuts', (t) => {
+await t.test('a verdict fits into a message after any number of cuts', async (t) => {
   const ledger = published(6)
   const lost = { ...ledger.examined(whole(5), 'power', 'two', now), result: 'lost' as const }
   ledger.state.examinations = Array.from({ length: 30_000 }, (_, at) => ({
@@ -115,10 +111,9 @@ await t.test('a verdict fits into a message after any number of cuts', (t) => {
   t.match([verdict.examinations[0], verdict.examinations.at(-1)], [{ acknowledged: 7 }, { acknowledged: 29_999 }])
   ledger.state.examinations = Array.from({ length: 30_000 }, () => ({ ...lost }))
   t.ok(JSON.stringify(ledger.verdict()).length < 2 ** 20)
-  t.end()
 })
 
-await t.test('the ledger refuses senseless requests, and changes nothing', (t) => {
+await t.test('the ledger refuses senseless requests, and changes nothing', async (t) => {
   const ledger = new Ledger(emptyLedger())
   t.equal(ledger.open('one', 'this'), undefined)
   t.throws(() => ledger.announce(1, 'one'), /no run has begun/)
@@ -130,5 +125,4 @@ await t.test('the ledger refuses senseless requests, and changes nothing', (t) =
   t.throws(() => ledger.acknowledge(4, false), /not the one announced/)
   ledger.acknowledge(3, false)
   t.same(ledger.state, before, 'said twice, it counts once')
-  t.end()
 })

@@ -40,10 +40,9 @@ const others = [
   '٣',
 ]
 
-await t.test('resolvePlain reads numbers, booleans, nothing, and text as Go does', (t) => {
+await t.test('resolvePlain reads numbers, booleans, nothing, and text as Go does', async (t) => {
   for (const [value, ...scalars] of rows) for (const text of scalars) t.strictSame(resolvePlain(text), value, text)
   for (const text of [...texts, ...others]) t.equal(resolvePlain(text), text)
-  t.end()
 })
 
 await t.test('a block of text at the end of a file without a newline has none either', async (t) => {

@@ -9,14 +9,13 @@ import type { AgentConfiguration, DirectoryConfiguration } from '../../../src/co
 import { readPublication, replaceDirectory } from '../../../src/durable/index.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
-import { scratch } from '../../durable/scratch.js'
+import { scratchWith } from '../../durable/scratch.js'
 import { until } from '../../until.js'
 
 const minute = 60_000
 
 function scene(t: Test) {
-  const root = scratch(t)
-  const state = join(root, 'state')
+  const [root, state] = scratchWith(t, 'state')
   mkdirSync(state)
   const told: string[] = []
   const clock = { boot: 'first', milliseconds: 5 * minute }

@@ -22,7 +22,7 @@ function scene() {
   return { states, state, tracker, seen }
 }
 
-await t.test('a confirmation makes a directory fresh, shows when, and is reported as a change once', (t) => {
+await t.test('a confirmation makes a directory fresh, shows when, and is reported as a change once', async (t) => {
   const { state, tracker, seen } = scene()
   tracker.refresh(state)
   t.match(state.fresh, { status: 'False', reason: 'NotConfirmed' })
@@ -33,10 +33,9 @@ await t.test('a confirmation makes a directory fresh, shows when, and is reporte
   t.match(state.fresh, { status: 'True' })
   t.type(state.confirmedAt, Date)
   t.strictSame(seen, { changes: 2, confirmed: ['/srv/a', '/srv/a'], open: true })
-  t.end()
 })
 
-await t.test('another source starts from nothing; without one, the condition stays', (t) => {
+await t.test('another source starts from nothing; without one, the condition stays', async (t) => {
   const { state, tracker, seen } = scene()
   tracker.confirmed(reference)
   tracker.refresh(state)
@@ -48,7 +47,6 @@ await t.test('another source starts from nothing; without one, the condition sta
   seen.open = true
   tracker.refresh(state)
   t.match(state.fresh, { status: 'False' })
-  t.end()
 })
 
 await t.test('a watch that does not come back is reported by itself', async (t) => {

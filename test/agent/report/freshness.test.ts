@@ -138,7 +138,7 @@ await t.test('a lost watch is reported with its last error', async (t) => {
   t.match(condition(), { reason: 'AccessDenied', message: /it needs a Role$/ })
 })
 
-await t.test('Heartbeats forgets an object that the source no longer follows', (t) => {
+await t.test('Heartbeats forgets an object that the source no longer follows', async (t) => {
   const heartbeats = new Heartbeats()
   for (const reference of [secret, configMap]) {
     heartbeats.confirmed(reference, at(1000))
@@ -149,7 +149,6 @@ await t.test('Heartbeats forgets an object that the source no longer follows', (
   t.match(heartbeats.lossOf(secret, at(3000)), { reason: 'SourceUnavailable' })
   t.equal(heartbeats.lastConfirmed(configMap), undefined)
   t.equal(heartbeats.lossOf(configMap, at(3000)), undefined)
-  t.end()
 })
 
 await t.test('silence is no freshness', async (t) => {

@@ -56,7 +56,7 @@ async function talk(t: Test, port: number): Promise<{ socket: Socket; received: 
   return { socket, received: () => answers }
 }
 
-await t.test('readiness lists the directories that are not intact, and counts only required ones', (t) => {
+await t.test('readiness lists the directories that are not intact, and counts only required ones', async (t) => {
   const intact = { path: '/a', required: true, intact: true, reason: 'Published', message: '' }
   const broken = {
     path: '/b',
@@ -72,7 +72,6 @@ await t.test('readiness lists the directories that are not intact, and counts on
     lines: ['[+]/a ok', '[-]/b ObjectMissing: no Secret x/y'],
   })
   t.equal(readiness([]).ready, true)
-  t.end()
 })
 
 await t.test('connections that ask nothing do not blind the probes', async (t) => {

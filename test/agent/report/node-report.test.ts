@@ -26,46 +26,44 @@ function reported(states: readonly DirectoryState[], latest: ObservedState | und
   return snapshotOf({ latest: () => latest }, options, isLate)?.directories
 }
 
-await t.test('a directory is Current with the newest version on a proven file system, and Waiting behind it', (t) => {
-  t.match(reported([current()], observed('7')), [{ state: 'Current', objects: [object], confirmed: true }])
-  t.notOk(reported([current()], observed('7'))?.[0]?.unproven)
-  t.match(reported([current()], observed('8')), [
-    { state: 'Waiting', objects: [object], pending: [{ resourceVersion: '8' }] },
-  ])
-  t.match(reported([current({ unproven: undefined })], observed('7')), [{ unproven: true }])
-  t.end()
-})
+await t.test(
+  'a directory is Current with the newest version on a proven file system, and Waiting behind it',
+  async (t) => {
+    t.match(reported([current()], observed('7')), [{ state: 'Current', objects: [object], confirmed: true }])
+    t.notOk(reported([current()], observed('7'))?.[0]?.unproven)
+    t.match(reported([current()], observed('8')), [
+      { state: 'Waiting', objects: [object], pending: [{ resourceVersion: '8' }] },
+    ])
+    t.match(reported([current({ unproven: undefined })], observed('7')), [{ unproven: true }])
+  },
+)
 
-await t.test('a disk that could not be read at the last comparison is Failed', (t) => {
+await t.test('a disk that could not be read at the last comparison is Failed', async (t) => {
   const state = current()
   state.doubt(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
   t.match(reported([state], observed('7')), [{ state: 'Failed', objects: [object] }])
-  t.end()
 })
 
 await t.test(
   'a directory that an operator has rolled back is Held, and its older version is no reason to wait',
-  (t) => {
+  async (t) => {
     const state = current()
     state.setPublished({ status: 'False', reason: 'RolledBack', message: 'by hand' }, new Date())
     t.match(reported([state], undefined), [{ state: 'Held', confirmed: true }])
     t.match(reported([current()], undefined), [{ confirmed: false }], 'no source has said anything')
-    t.end()
   },
 )
 
-await t.test('a directory whose disk hangs keeps the others from being reported for a minute alone', (t) => {
+await t.test('a directory whose disk hangs keeps the others from being reported for a minute alone', async (t) => {
   const hung = new DirectoryState(directoryOf([], { path: '/hung' }))
   t.equal(reported([current(), hung], observed('7')), undefined)
   t.match(reported([current(), hung], observed('7'), true), [
     { path: '/a', state: 'Current' },
     { path: '/hung', state: 'Failed', reason: 'NotConfirmed', objects: [] },
   ])
-  t.end()
 })
 
-await t.test('an old path of a directory that moves is not reported', (t) => {
+await t.test('an old path of a directory that moves is not reported', async (t) => {
   const old = new DirectoryState(directoryOf([], { path: '/old', follows: '/a' }))
   t.equal(reported([current(), old], observed('7'))?.length, 1)
-  t.end()
 })

@@ -26,7 +26,7 @@ function lines(drafts: readonly EventDraft[]): string[] {
   return drafts.map(({ type, reason, subject, note }) => `${type} ${reason} ${subject.kind} ${subject.name}: ${note}`)
 }
 
-await t.test('a publication is reported on the Node, and on each object in another version', (t) => {
+await t.test('a publication is reported on the Node, and on each object in another version', async (t) => {
   const drafts = eventsOf(published, { ...context, changedObjects: [known] }, reporter)
   t.strictSame(lines(drafts), [
     'Normal Published Node n1: /srv/a is replaced, and durable',
@@ -35,18 +35,16 @@ await t.test('a publication is reported on the Node, and on each object in anoth
   t.strictSame(drafts[0]?.subject, { kind: 'Node', namespace: '', name: 'n1', uid: 'n1' })
   t.strictSame(drafts[1]?.subject, { ...secret, uid: 'uid-a' })
   t.notOk(JSON.stringify(drafts).includes('sha256'), 'no digest of content')
-  t.end()
 })
 
-await t.test('a repair is an event on the Node alone', (t) => {
+await t.test('a repair is an event on the Node alone', async (t) => {
   const drafts = eventsOf(published, { ...context, drift: 'tls.crt has other content' }, reporter)
   t.strictSame(lines(drafts), [
     'Normal DriftRepaired Node n1: /srv/a is repaired; on the disk these differed: tls.crt has other content',
   ])
-  t.end()
 })
 
-await t.test('an unchanged, waiting or aborted directory gets no event', (t) => {
+await t.test('an unchanged, waiting or aborted directory gets no event', async (t) => {
   const outcomes: Outcome[] = [
     { ...published, change: 'unchanged' },
     { kind: 'waiting', message: 'x' },
@@ -54,29 +52,26 @@ await t.test('an unchanged, waiting or aborted directory gets no event', (t) => 
     failed('Busy', 'another process'),
   ]
   for (const outcome of outcomes) t.strictSame(eventsOf(outcome, context, reporter), [])
-  t.end()
 })
 
-await t.test('the end of a publication is an event on both', (t) => {
+await t.test('the end of a publication is an event on both', async (t) => {
   const drafts = eventsOf(published, { ...context, removedObjects: [known] }, reporter)
   t.match(lines(drafts).slice(1), [
     'Normal Removed Secret a: it is no longer published in /srv/a on node n1',
     'Normal Removed Node n1: /srv/a: Secret ns/a is no longer published',
   ])
-  t.end()
 })
 
-await t.test('a failure is reported on the Node, in the same words at each try', (t) => {
+await t.test('a failure is reported on the Node, in the same words at each try', async (t) => {
   const message = (random: string, sequence: number) =>
     `/srv/a: write /srv/.holdfast-0123456789abcdef-${random}/f: ENOSPC; see /srv/.holdfast-0123456789abcdef.${sequence} and ..${sequence}-${random}`
   const first = eventsOf(failed('NoSpace', message('0011223344556677', 7)), context, reporter)
   const second = eventsOf(failed('NoSpace', message('8899aabbccddeeff', 12)), context, reporter)
   t.strictSame(first, second)
   t.match(lines(first), ['Warning NoSpace Node n1: /srv/a: write /srv/.holdfast-0123456789abcdef-…/f: ENOSPC'])
-  t.end()
 })
 
-await t.test('an object at fault is reported on itself, and on the Node once for the directory', (t) => {
+await t.test('an object at fault is reported on itself, and on the Node once for the directory', async (t) => {
   const other: ObjectReference = { kind: 'ConfigMap', namespace: 'ns', name: 'b' }
   const outcome: Outcome = {
     kind: 'incomplete',
@@ -94,17 +89,15 @@ await t.test('an object at fault is reported on itself, and on the Node once for
     'Warning ObjectMissing ConfigMap b: ConfigMap ns/b does not exist (/srv/a on node n1)',
   ])
   t.equal(drafts[2]?.subject.uid, undefined)
-  t.end()
 })
 
-await t.test('a source that is away is nothing about its objects', (t) => {
+await t.test('a source that is away is nothing about its objects', async (t) => {
   const findings = [{ reason: 'SourceUnavailable', message: 'refused', reference: secret }] as const
   const drafts = eventsOf({ kind: 'incomplete', findings }, context, reporter)
   t.strictSame(lines(drafts), ['Warning SourceUnavailable Node n1: /srv/a: refused'])
-  t.end()
 })
 
-await t.test('an expired certificate is reported on the Node, and on the object that it came from', (t) => {
+await t.test('an expired certificate is reported on the Node, and on the object that it came from', async (t) => {
   const past = new Date(Date.UTC(2000, 0, 1))
   const outcome: Outcome = {
     ...published,
@@ -121,18 +114,16 @@ await t.test('an expired certificate is reported on the Node, and on the object 
     /^Warning CertificateExpired Secret a: tls.crt: a certificate expired at 2000-01-01.* on node n1/,
   ])
   t.equal(eventsOf(outcome, context, reporter).length, 2)
-  t.end()
 })
 
-await t.test('a node without a name has no events', (t) => {
+await t.test('a node without a name has no events', async (t) => {
   t.strictSame(eventsOf(failed('NoSpace', 'x'), context, nameless), [])
   t.match(lines(eventsOf(published, { ...context, changedObjects: [known] }, nameless)), [
     /^Normal Published Secret a: .* on host h$/,
   ])
-  t.end()
 })
 
-await t.test('every reason of a failure has a type, and an action that the API takes', (t) => {
+await t.test('every reason of a failure has a type, and an action that the API takes', async (t) => {
   for (const reason of reasons) {
     const [draft] = eventsOf(failed(reason, 'x'), context, reporter)
     const never = reason === 'Unchanged' || reason === 'Busy'
@@ -142,5 +133,4 @@ await t.test('every reason of a failure has a type, and an action that the API t
     t.equal(draft.type, normal ? 'Normal' : 'Warning', reason)
     t.match(draft.action, /^[A-Z][A-Za-z]+$/)
   }
-  t.end()
 })

@@ -6,7 +6,7 @@ import { context } from '../outcome-scene.js'
 
 const report = (log: Log, outcome: Outcome) => reportLog(log, meaningOf(outcome, context), context)
 
-await t.test('another process that publishes is no error', (t) => {
+await t.test('another process that publishes is no error', async (t) => {
   const levels: string[] = []
   const log = { ...silent, info: () => levels.push('info'), error: () => levels.push('error') }
   const failed = { kind: 'failed', terminal: false, published: false, error: new Error('x') } as const
@@ -16,10 +16,9 @@ await t.test('another process that publishes is no error', (t) => {
   ]
   for (const outcome of outcomes) report(log, outcome)
   t.strictSame(levels, ['info', 'error'])
-  t.end()
 })
 
-await t.test('log lines say durably only on a proven file system', (t) => {
+await t.test('log lines say durably only on a proven file system', async (t) => {
   const lines: string[] = []
   const log = { ...silent, info: (_: object, message: string) => void lines.push(message) }
   const published = {
@@ -35,10 +34,9 @@ await t.test('log lines say durably only on a proven file system', (t) => {
     '/srv/a is created, but durability is not proven here',
     '/srv/a already holds this content',
   ])
-  t.end()
 })
 
-await t.test('every line names the operation, the directory, the causes and the time it took', (t) => {
+await t.test('every line names the operation, the directory, the causes and the time it took', async (t) => {
   const lines: object[] = []
   const log = { ...silent, warn: (fields: object) => void lines.push(fields) }
   const findings = [{ reason: 'ObjectMissing', message: 'x' } as const]
@@ -52,5 +50,4 @@ await t.test('every line names the operation, the directory, the causes and the 
       milliseconds: 12.3,
     },
   ])
-  t.end()
 })

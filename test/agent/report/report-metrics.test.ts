@@ -1,7 +1,7 @@
 import t from 'tap'
 import { noMetrics, reportMetrics, type Metrics } from '../../../src/agent/report/report-metrics.js'
 
-await t.test('a pass counts by its result, and shows how the directory stands', (t) => {
+await t.test('a pass counts by its result, and shows how the directory stands', async (t) => {
   const counted: unknown[][] = []
   const count =
     (name: keyof Metrics) =>
@@ -36,5 +36,4 @@ await t.test('a pass counts by its result, and shows how the directory stands', 
     ['ready', 'certificates'],
     'what only waits does not count',
   )
-  t.end()
 })

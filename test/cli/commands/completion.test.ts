@@ -80,7 +80,7 @@ await t.test('completion completes in bash', async (t) => {
   })
 })
 
-await t.test('bash sources the script from the program, which splits a flag from its value', (t) => {
+await t.test('bash sources the script from the program, which splits a flag from its value', async (t) => {
   const root = scratch(t)
   const start = `'${process.execPath}' '${executable}' completion bash`
   const script = `source <(${start}); complete -p holdfast
@@ -90,7 +90,6 @@ COMP_WORDS=(holdfast sync --output =) COMP_CWORD=3; _holdfast; echo "\${COMPREPL
   t.equal(complete, 'complete -F _holdfast holdfast')
   t.equal(one, 'json')
   t.match(all, /^text wide json yaml/)
-  t.end()
 })
 
 /** Presses the tab key in a zsh on a separate terminal, and writes down the additions to the list. */

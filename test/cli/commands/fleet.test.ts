@@ -7,7 +7,7 @@ import { holdfast } from '../holdfast.js'
 const plain = (_: unknown, text: string): string => text
 const now = new Date('2026-01-01T12:00:00Z')
 
-await t.test('status sums up first, then names what is not current', (t) => {
+await t.test('status sums up first, then names what is not current', async (t) => {
   const overview = {
     nodes: 3,
     reports: 2,
@@ -60,7 +60,6 @@ sha256:aaaaaaaaaaaa  2
 `,
     '--no-headers takes the first line of each table',
   )
-  t.end()
 })
 
 const options = {
@@ -73,7 +72,7 @@ const options = {
 } as const
 const wanted = { kind: 'Secret', namespace: 'ns', name: 'ca', uid: 'u', resourceVersion: '7' }
 
-await t.test('wait says what is proven, and what is missing', (t) => {
+await t.test('wait says what is proven, and what is missing', async (t) => {
   const results: readonly [WaitResult, RegExp][] = [
     [
       { wanted, ended: 'done', isAnswered: true, nodes: [{ node: 'n1', obstacle: undefined, message: '' }] },
@@ -93,7 +92,6 @@ await t.test('wait says what is proven, and what is missing', (t) => {
     [{ wanted: undefined, ended: 'gone', isAnswered: true, nodes: [] }, /^Secret ns\/ca does not exist\n$/],
   ]
   for (const [result, text] of results) t.match(waitText(result, options), text)
-  t.end()
 })
 
 await t.test('wrong arguments are refused before the cluster is asked', async (t) => {

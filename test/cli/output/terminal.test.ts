@@ -44,7 +44,7 @@ await t.test('no command shows what a terminal obeys, of names and of arguments'
   t.match(await holdfast(['history', `/${letters}`]), { stderr: letters })
 })
 
-await t.test('a terminal gets the colours of holdfast, and those of nothing else', (t) => {
+await t.test('a terminal gets the colours of holdfast, and those of nothing else', async (t) => {
   const written: string[] = []
   const stream = { isTTY: true, columns: 80, write: (text: string) => void written.push(text) }
   const { stdout } = behindDoor({ ...processIo, stdout: stream, stderr: stream, env: {} })
@@ -52,5 +52,4 @@ await t.test('a terminal gets the colours of holdfast, and those of nothing else
   stdout.write(`${painter(true)('red', hostile)} ${hostile}\tx\n`)
   stdout.control?.('\r\u001b[K')
   t.strictSame(written, [`\u001b[31m${shown}\u001b[0m ${shown}\tx\n`, '\r\u001b[K'])
-  t.end()
 })

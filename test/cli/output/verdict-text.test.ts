@@ -43,7 +43,7 @@ const verdict: Verdict = {
   omitted: 0,
 }
 
-await t.test("verdictText writes the report for a disk's vendor", (t) => {
+await t.test("verdictText writes the report for a disk's vendor", async (t) => {
   t.equal(
     verdictText(verdict),
     `KEPT: after each power cut, this disk held everything that it had acknowledged
@@ -63,10 +63,9 @@ TIME                      OUTAGE     ACKNOWLEDGED      FOUND          RESULT
 1970-01-01T00:02:00.000Z  power cut  20, 21 in flight  generation 20  kept
 `,
   )
-  t.end()
 })
 
-await t.test('verdictText lists every fault, and the last of the other examinations', (t) => {
+await t.test('verdictText lists every fault, and the last of the other examinations', async (t) => {
   const idle = { acknowledged: 20, announced: 20, outage: 'idle' } as const
   const examinations: Examination[] = [
     { ...kept(0), ...idle, found: { state: 'whole', generation: 19 }, result: 'lost', lost: 1 },
@@ -81,5 +80,4 @@ await t.test('verdictText lists every fault, and the last of the other examinati
   t.equal(lines.filter((line) => line.includes('power cut  ')).length, 21)
   t.match(lines.at(-2), 'and 30 more')
   t.match(verdictText({ ...verdict, verdict: 'none', examinations: [] }), /^NO VERDICT: [^\n]*\n\ndevice /)
-  t.end()
 })

@@ -23,7 +23,7 @@ const takesValue = (option: Option) => option.required && !isVerbosity(option)
 const takesNone = ({ required, optional }: Option) => !required && !optional
 const named = ({ short, long }: Option) => [short, long].filter((name) => name !== undefined)
 
-await t.test('each flag of each command is the same in all forms', (t) => {
+await t.test('each flag of each command is the same in all forms', async (t) => {
   let forms = 0
   const same = (typed: readonly string[], plain: readonly string[]) => {
     forms++
@@ -61,23 +61,24 @@ await t.test('each flag of each command is the same in all forms', (t) => {
     }
   }
   t.ok(forms > 3000, `${forms} forms`)
-  t.end()
 })
 
-await t.test('each command with a trial takes the words of kubectl for it, and denies what a line denies', (t) => {
-  const trials = all.filter(([, { options }]) => options.some(({ long }) => long === '--dry-run'))
-  t.ok(trials.length >= 5)
-  for (const [path] of trials) {
-    t.same(words([...path, '--dry-run=client']), [...path, '--dry-run'])
-    t.same(words([...path, '--dry-run=none']), path)
-    t.throws(() => words([...path, '--dry-run=server']), /--dry-run=server: .*client or none/)
-    t.match(normalLine([...path, '--dry-run=false'], holdfast).denied, [{ long: '--dry-run' }])
-    t.same(normalLine([...path, '--dry-run=false', '--dry-run'], holdfast).denied, [])
-  }
-  t.end()
-})
+await t.test(
+  'each command with a trial takes the words of kubectl for it, and denies what a line denies',
+  async (t) => {
+    const trials = all.filter(([, { options }]) => options.some(({ long }) => long === '--dry-run'))
+    t.ok(trials.length >= 5)
+    for (const [path] of trials) {
+      t.same(words([...path, '--dry-run=client']), [...path, '--dry-run'])
+      t.same(words([...path, '--dry-run=none']), path)
+      t.throws(() => words([...path, '--dry-run=server']), /--dry-run=server: .*client or none/)
+      t.match(normalLine([...path, '--dry-run=false'], holdfast).denied, [{ long: '--dry-run' }])
+      t.same(normalLine([...path, '--dry-run=false', '--dry-run'], holdfast).denied, [])
+    }
+  },
+)
 
-await t.test('a line that names no command, or a flag that its command lacks, stays as it is', (t) => {
+await t.test('a line that names no command, or a flag that its command lacks, stays as it is', async (t) => {
   for (const line of [
     [],
     ['--help'],
@@ -91,5 +92,4 @@ await t.test('a line that names no command, or a flag that its command lacks, st
     t.same(words(line), line, line.join(' '))
   t.same(words(['--config', 'status', 'status']), ['status', '--config', 'status'])
   t.same(words(['--help', 'fleet', 'wait']), ['fleet', 'wait', '--help'])
-  t.end()
 })

@@ -54,14 +54,13 @@ function watch(t: Test, inject: readonly string[] = []): Watched {
   }
 }
 
-await t.test('both parents, and then a mutation', { skip }, (t) => {
+await t.test('both parents, and then a mutation', { skip }, async (t) => {
   const { answer, calls, exchanged } = watch(t)
   t.same(answer, {})
   t.equal(exchanged, true)
   t.equal(calls[0], 'renameat2')
   t.same(calls.slice(1, 3).sort(), ['fsync left', 'fsync right'])
   t.same(calls.slice(3), ['unlink'])
-  t.end()
 })
 
 for (const [call, published] of [
@@ -69,10 +68,9 @@ for (const [call, published] of [
   ['fsync', true],
   ['unlink', true],
 ] as const) {
-  await t.test(`${call} fails: published ${published}`, { skip }, (t) => {
+  await t.test(`${call} fails: published ${published}`, { skip }, async (t) => {
     const { answer, exchanged } = watch(t, [`${call}:error=EIO:when=1`])
     t.match(answer, { code: 'EIO', published })
     t.equal(exchanged, published, 'and so it is')
-    t.end()
   })
 }

@@ -9,11 +9,10 @@ import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
-import { contents, scratch } from '../../durable/scratch.js'
+import { contents, scratchWith } from '../../durable/scratch.js'
 
 await t.test('holdfast touches nothing, and says so', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const real = new NodeFileSystem()
   const files = { a: 'old' }
   await publish([directoryPublication(real, { target, files })])

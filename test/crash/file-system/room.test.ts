@@ -10,7 +10,7 @@ import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { failure, intercepted } from '../../durable/intercepted.js'
-import { contents, kept, scratch } from '../../durable/scratch.js'
+import { contents, kept, scratch, scratchWith } from '../../durable/scratch.js'
 
 const real = new NodeFileSystem()
 const count = 60
@@ -66,8 +66,7 @@ function narrow(watch: (call: string, args: readonly unknown[]) => void = () => 
 }
 
 await t.test('more directories than may be open: each is synced once, and read, replaced and removed', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const synced: string[] = []
   const watched = narrow((call, args) => {
     if (call === 'sync') synced.push(...(args[0] as number[]).map((one) => readlinkSync(`/proc/self/fd/${one}`)))
@@ -90,8 +89,7 @@ function withoutStaging(path: string, target: string): string {
 }
 
 await t.test('a directory that is closed at the bound cannot be synced: not published', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publish([directoryPublication(real, { target, files: { a: 'old' } })])
   const last = { path: '' }
   const failing = narrow()
@@ -112,8 +110,7 @@ await t.test('a directory that is closed at the bound cannot be synced: not publ
 })
 
 await t.test('a publication refuses another directory at the path of a directory that the bound closed', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publish([directoryPublication(real, { target, files: oldTree })])
   const [name = ''] = readdirSync(target)
   let listed = 0
@@ -130,8 +127,7 @@ await t.test('a publication refuses another directory at the path of a directory
 
 for (const call of ['sync', 'startWriteOut']) {
   await t.test(`a failed ${call} of a directory that the bound closed ends the publication unpublished`, async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     await publish([directoryPublication(real, { target, files: { a: 'old' } })])
     let calls = 0
     const { fs, open } = intercepted((name) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/path/names.js'
-import { contents, kept, scratch } from '../../durable/scratch.js'
+import { contents, kept, scratch, scratchWith } from '../../durable/scratch.js'
 
 const names = namesFor('certs')
 const files = { a: 'the same' }
@@ -56,8 +56,7 @@ await t.test('a record of which one digit is another is no record', async (t) =>
 })
 
 await t.test("another user's lock", { skip: isRoot ? false : 'needs root (chown)' }, async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   mkdirSync(target)
   const lock = join(parent, names.lock)
   writeFileSync(lock, '')
@@ -68,8 +67,7 @@ await t.test("another user's lock", { skip: isRoot ? false : 'needs root (chown)
 })
 
 await t.test('callers in one process wait for one another', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const rounds = Array.from({ length: 6 }, (_, index) => ({ a: String(index), b: String(index) }))
   const outcomes = await Promise.all(rounds.map((round) => replaceDirectory(target, { files: round })))
   t.same(

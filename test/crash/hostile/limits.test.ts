@@ -6,7 +6,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { contents, kept, scratch } from '../../durable/scratch.js'
+import { contents, kept, scratch, scratchWith } from '../../durable/scratch.js'
 import { environment, executable, library } from '../syscalls/distribution.js'
 
 t.setTimeout(300_000)
@@ -162,8 +162,7 @@ await t.test('names of 255 bytes, and of one more', async (t) => {
 })
 
 await t.test('100 files of 1 MiB', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const mebibyte = 2 ** 20
   const contentOf = (round: number): Record<string, Uint8Array> =>
     Object.fromEntries(

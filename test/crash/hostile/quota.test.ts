@@ -6,7 +6,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { contents, kept, scratch } from '../../durable/scratch.js'
+import { contents, kept, scratch, scratchWith } from '../../durable/scratch.js'
 import { environment, executable } from '../syscalls/distribution.js'
 
 const old = { 'tls.crt': 'old', 'tls.key': 'old' }
@@ -30,8 +30,7 @@ function holdfast(root: string, args: readonly string[], kibibytes: number | 'un
 function failsHalfWay(t: Test, at: string, kibibytes: number | 'unlimited', code: string, advice: RegExp): void {
   const target = join(at, 'certs')
   const file = join(at, 'pod.yaml')
-  const root = scratch(t)
-  const from = join(root, 'from')
+  const [root, from] = scratchWith(t, 'from')
   const fill = (content: Record<string, string>): void => {
     execFileSync('rm', ['-rf', from])
     mkdirSync(from)
@@ -56,9 +55,8 @@ function failsHalfWay(t: Test, at: string, kibibytes: number | 'unlimited', code
   t.same(contents(target), { 'tls.crt': 'new' })
 }
 
-await t.test('a limit of file sizes', (t) => {
+await t.test('a limit of file sizes', async (t) => {
   failsHalfWay(t, scratch(t), 1000, 'EFBIG', /ulimit -f/)
-  t.end()
 })
 
 const missing = [
@@ -66,7 +64,7 @@ const missing = [
   ...['mkfs.btrfs', 'btrfs'].filter((program) => spawnSync(program, ['--version']).status !== 0),
 ]
 
-await t.test('a quota', { skip: missing.length > 0 && `needs ${missing.join(', ')}` }, (t) => {
+await t.test('a quota', { skip: missing.length > 0 && `needs ${missing.join(', ')}` }, async (t) => {
   const directory = scratch(t)
   const [image, mounted] = [join(directory, 'image'), join(directory, 'mounted')]
   const at = join(mounted, 'limited')
@@ -81,5 +79,4 @@ await t.test('a quota', { skip: missing.length > 0 && `needs ${missing.join(', '
   execFileSync('btrfs', ['qgroup', 'limit', '2M', at])
   failsHalfWay(t, at, 'unlimited', 'EDQUOT', /raise the quota/)
   t.equal(readdirSync(at).filter((name) => name.endsWith('.foreign')).length, 0)
-  t.end()
 })

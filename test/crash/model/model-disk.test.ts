@@ -158,7 +158,7 @@ await t.test('a lock ends with its process; the boot changes at a power cut only
   t.equal(disk.child(rootInode, 'lock')?.type, 'file')
 })
 
-await t.test('few choices are all made, many are drawn, and the same seed draws the same', (t) => {
+await t.test('few choices are all made, many are drawn, and the same seed draws the same', async (t) => {
   const rows = (limit: number): string[] => {
     const seen: string[] = []
     eachChoice(limit, new Random(7), (choose) => seen.push(`${choose(2)}${choose(3)}`))
@@ -167,5 +167,4 @@ await t.test('few choices are all made, many are drawn, and the same seed draws 
   t.same(new Set(rows(6)), new Set(['00', '01', '02', '10', '11', '12']))
   t.same(rows(4), rows(4))
   t.ok(rows(4).includes('00') && rows(4).includes('12'), 'the two extremes')
-  t.end()
 })

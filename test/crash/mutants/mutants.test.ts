@@ -38,7 +38,7 @@ function changes(source: string): Record<string, string> {
   )
 }
 
-await t.test('each place is changed by each operator that fits', (t) => {
+await t.test('each place is changed by each operator that fits', async (t) => {
   t.match(changes(text), {
     'flags unflagged EXCL of READ | NOFOLLOW | EXCL': 'const flags = (READ | NOFOLLOW)',
     'flags unflagged READ of READ | NOFOLLOW': 'const flags = (NOFOLLOW) | EXCL',
@@ -56,18 +56,16 @@ await t.test('each place is changed by each operator that fits', (t) => {
     'look swapped await lock(_)': 'await lock(path)',
     'look swallowed throw _': ';',
   })
-  t.end()
 })
 
-await t.test('a mutant keeps its name when something else is edited', (t) => {
+await t.test('a mutant keeps its name when something else is edited', async (t) => {
   const edited = `import { lock } from './lock.js'\n${text}\nfunction other(): void { call() }\n`
   const names = Object.keys(changes(edited))
   for (const name of Object.keys(changes(text))) t.ok(names.includes(name), name)
   t.equal(new Set(names).size, names.length, 'no two have one name')
-  t.end()
 })
 
-await t.test('an assertion that fails is a kill; what hangs or breaks is none', (t) => {
+await t.test('an assertion that fails is a kill; what hangs or breaks is none', async (t) => {
   const name = 'test/a.test.ts'
   const tap = (
     failure: string,
@@ -90,18 +88,16 @@ not ok 1 - x # time=3ms\n  ---\n  at: a\n  ...\n1..1\n`
   t.equal(answerOf(name, 1, 'SyntaxError', '').verdict, 'breaks')
   t.equal(answerOf(name, null, '', '').verdict, 'hangs')
   t.equal(answerOf(name, 0, 'ok 1', '').verdict, 'survived')
-  t.end()
 })
 
-await t.test('a mutant keeps its name where its file is moved or renamed, and no two have one name', (t) => {
+await t.test('a mutant keeps its name where its file is moved or renamed, and no two have one name', async (t) => {
   const at = (file: string): Source => ({ file, text, mutants: mutantsOf(file, text) })
   const names = (source: Source): string[] => [...byName([source]).keys()]
   t.same(names(at('src/durable/publish/a.ts')), names(at('native/b.ts')))
   t.throws(() => byName([at('native/a.ts'), at('src/b.ts')]), /native\/a\.ts and src\/b\.ts both hold /)
-  t.end()
 })
 
-await t.test('each name in the lists is that of a mutant, and stands there once', (t) => {
+await t.test('each name in the lists is that of a mutant, and stands there once', async (t) => {
   const sources = readSources()
   t.ok(sources.some(({ file }) => file === 'src/durable/posix/file-system.ts'))
   const named = byName(sources)
@@ -122,12 +118,11 @@ await t.test('each name in the lists is that of a mutant, and stands there once'
     'they need neither the name of a file nor that of a variable',
   )
   t.ok(namesIn(equivalents).length <= equivalentsAtMost, 'a mutant is shown to a test rather than called equivalent')
-  t.end()
 })
 
 await t.test(
   'a mutant is put before the test of its name first, and before no test that leads nowhere near it',
-  (t) => {
+  async (t) => {
     const items = battery()
     const namesFor = (file: string, times = {}): string[] => inOrder(items, file, times).map(({ name }) => name)
     const names = namesFor('src/durable/path/lock.ts')
@@ -149,6 +144,5 @@ await t.test(
       without.map(({ file }) => file),
       [],
     )
-    t.end()
   },
 )

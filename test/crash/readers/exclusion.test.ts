@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { kept, scratch } from '../../durable/scratch.js'
+import { kept, scratchWith } from '../../durable/scratch.js'
 import { goOn, isStopped, stoppedAt, until } from '../held.js'
 import { environment, executable } from '../syscalls/distribution.js'
 
@@ -46,8 +46,7 @@ function hasLockOpen({ pid }: ChildProcess): boolean {
 const forms = ['replace', 'write'] as const
 for (const form of forms) {
   await t.test(`${form}: 75 while another holds the lock`, { skip: hasStrace ? false : 'needs strace' }, async (t) => {
-    const root = scratch(t)
-    const parent = join(root, 'parent')
+    const [root, parent] = scratchWith(t, 'parent')
     const target = join(parent, 'target')
     mkdirSync(parent)
     const sources = ['first', 'second', 'third'].map((name) => {

@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { kept, scratch } from '../../durable/scratch.js'
+import { kept, scratch, scratchWith } from '../../durable/scratch.js'
 import { Node, until } from './agents.js'
 import { executable } from './distribution.js'
 
@@ -17,8 +17,7 @@ t.setTimeout(300_000)
 const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 
 await t.test('killed between barrier 2 and the hook', { skip }, async (t) => {
-  const root = scratch(t)
-  const hooked = join(root, 'hooked')
+  const [root, hooked] = scratchWith(t, 'hooked')
   const exec = ['/bin/sh', '-c', 'printf "%s\\n" "$(cat "$0/certificate")" >> "$1"', join(root, 'parent/certs'), hooked]
   const node = new Node(root, executable(root), { afterPublish: [{ exec }] })
   t.teardown(() => node.end())

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { kept, scratch } from '../../durable/scratch.js'
+import { kept, scratch, scratchWith } from '../../durable/scratch.js'
 import { environment, executable, native, program } from './distribution.js'
 import { type Traced, traced } from './traced.js'
 
@@ -36,8 +36,7 @@ async function publish(
   t: Test,
   { rounds = 1, files = 2, inject = [] }: { rounds?: number; files?: number; inject?: readonly string[] },
 ): Promise<Watched> {
-  const root = scratch(t)
-  const parent = join(root, 'parent')
+  const [root, parent] = scratchWith(t, 'parent')
   mkdirSync(parent)
   const here = (name: string): string => program(new URL(name, import.meta.url))
   const publisher = { hold: here('hold.js'), executable: here('publisher.js'), scratch: root }

@@ -22,7 +22,7 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { completeHook } from '../../../src/durable/record/record-files.js'
 import { replaceFile } from '../../../src/durable/publish/replace.js'
 import { Alone, before, files, order, scene } from '../adoption-scene.js'
-import { failure, intercepted } from '../intercepted.js'
+import { failing } from '../intercepted.js'
 import { contents } from '../scratch.js'
 
 const isRoot = process.getuid?.() === 0
@@ -133,9 +133,7 @@ for (const [code, verdict, message] of [
 ] as const) {
   await t.test(`a file system that answers ${code}`, async (t) => {
     const { refuses } = scene(t)
-    const { fs } = intercepted((call) => {
-      if (call === 'rename') throw failure(code, 'renameat2')
-    }, new Alone())
+    const { fs } = failing('rename', code, 'renameat2', new Alone())
     await refuses('fileSystem', verdict, message, fs)
   })
 }

@@ -13,7 +13,7 @@ import t, { type Test } from 'tap'
 import { Disk } from '../../../src/durable/disk/operations.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { failure, intercepted } from '../intercepted.js'
-import { contents, kept, scratch } from '../scratch.js'
+import { contents, kept, scratch, scratchWith } from '../scratch.js'
 
 const never = undefined
 
@@ -45,8 +45,7 @@ async function rejected(t: Test, work: Promise<unknown>, published: boolean, pat
 await t.test(
   'replaceLink makes or replaces a link in one rename, durably, and leaves other entries alone',
   async (t) => {
-    const parent = scratch(t)
-    const path = join(parent, 'link')
+    const [parent, path] = scratchWith(t, 'link')
     const { disk, calls, open } = watched()
     const left = leave(path)
     const bystander = join(parent, 'bystander')
@@ -109,8 +108,7 @@ await t.test('removeFile: durable whether it was there or not', async (t) => {
 await t.test(
   'tidy removes the leftovers of a killed publication under the lock, and does not wait for it',
   async (t) => {
-    const parent = scratch(t)
-    const path = join(parent, 'link')
+    const [parent, path] = scratchWith(t, 'link')
     const { disk, open } = watched()
     await disk.tidy(path)
     t.same(kept(parent), [], 'where nothing is left, not even a lock is made')
@@ -129,8 +127,7 @@ await t.test(
 )
 
 await t.test('what cannot be looked at was not changed, and the error says so; nothing stays open', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, 'file')
+  const [parent, path] = scratchWith(t, 'file')
   const request = { path, content: Buffer.from('1'), options: {} }
   const { disk, open } = watched()
   t.match(await disk.previewFile(request), { outcome: 'created' })
@@ -154,8 +151,7 @@ await t.test('what cannot be looked at was not changed, and the error says so; n
 })
 
 await t.test('difference and realPath look, and make nothing', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const { disk, open } = watched()
   const request = { target, files: { a: '1', b: '2', c: '3' } }
   t.ok(

@@ -15,7 +15,7 @@ import {
   syncPlaces,
 } from '../../../src/durable/disk/swap-places.js'
 import { failure, intercepted, type Interceptor } from '../intercepted.js'
-import { contents, scratch } from '../scratch.js'
+import { contents, scratch, scratchWith } from '../scratch.js'
 
 const system = new NodeFileSystem()
 const nothing: Interceptor = () => undefined
@@ -156,8 +156,7 @@ async function known(path: string) {
 await t.test(
   'removeTarget removes known entries with the records, and renames a directory with unknown ones',
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files: { a: '1', 'sub/b': '2' } })
     await replaceDirectory(join(parent, 'other'), { files: { c: '3' } })
     const others = readdirSync(parent).filter(
@@ -212,8 +211,7 @@ await t.test('nothing goes of a directory in which another program has mounted s
 })
 
 await t.test('what comes while it is removed stays, as a whole; another failure is an error', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: '1' } })
   const entries = await known(target)
   const late = watched([], (call) => {

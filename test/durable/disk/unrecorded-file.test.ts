@@ -4,7 +4,7 @@ import t from 'tap'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { OwnFile, replaceFile } from '../../../src/durable/index.js'
 import { failure, intercepted } from '../intercepted.js'
-import { kept, scratch } from '../scratch.js'
+import { kept, scratch, scratchWith } from '../scratch.js'
 
 /** A process's status file, with the calls for it; the `nth` call of this name fails. */
 function watched(path: string, failing = '', nth = 1) {
@@ -47,8 +47,7 @@ await t.test('a further write lists nothing, and takes no lock and no record', a
 await t.test(
   'each write syncs all that is above the file: another program may have moved it, or made it anew',
   async (t) => {
-    const parent = scratch(t)
-    const path = join(parent, 'state/status.json')
+    const [parent, path] = scratchWith(t, 'state/status.json')
     const synced: number[] = []
     const { fs } = intercepted((call, args) => {
       if (call === 'sync') synced.push((args[0] as number[]).length)
@@ -67,8 +66,7 @@ await t.test(
 await t.test(
   'the first write removes what a predecessor left, its record too, unless another one is at it',
   async (t) => {
-    const parent = scratch(t)
-    const path = join(parent, 'status.json')
+    const [parent, path] = scratchWith(t, 'status.json')
     const names = namesFor('status.json')
     await replaceFile(path, 'of an earlier version')
     t.ok(kept(parent).length > 0)
@@ -90,8 +88,7 @@ await t.test(
 )
 
 await t.test('a failure tells whether the new text is visible; the old one is whole until then', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, 'status.json')
+  const [parent, path] = scratchWith(t, 'status.json')
   for (const [call, nth, published] of [
     ['openPath', 1, false],
     ['createFile', 1, false],
@@ -120,8 +117,7 @@ await t.test('replace changes no directory at its path', async (t) => {
 })
 
 await t.test('what is added is durable by one barrier, with what is above the file', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, 'status.lines')
+  const [parent, path] = scratchWith(t, 'status.lines')
   const { file, calls, open } = watched(path)
   t.equal(await file.append('nothing was written yet'), false)
   t.notOk(existsSync(path))
@@ -144,8 +140,7 @@ await t.test('what is added is durable by one barrier, with what is above the fi
 })
 
 await t.test('nothing is added to a file that is not as this process left it', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, 'status.lines')
+  const [parent, path] = scratchWith(t, 'status.lines')
   const { file, open } = watched(path)
   for (const [what, change] of [
     ['it has gone', () => rmSync(path)],

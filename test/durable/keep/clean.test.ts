@@ -14,16 +14,15 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
-import { failure, intercepted, watchedSyncs } from '../intercepted.js'
-import { contents, kept, scratch } from '../scratch.js'
+import { failing, failure, intercepted, watchedSyncs } from '../intercepted.js'
+import { contents, kept, scratchWith } from '../scratch.js'
 
 const real = new NodeFileSystem()
 const names = namesFor('certs')
 const hasLists = spawnSync('setfacl', ['--version']).status === 0
 
 function scene(t: Test) {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const said: string[] = []
   const hear = (fields: object, message: string): void => {
     said.push('records' in fields ? `${String(fields.records)}: ${message}` : message)
@@ -54,9 +53,7 @@ await t.test('a publication of unchanged content adds its configuration to the r
   t.strictSame(appended(), [kept])
   await replace('1')
   t.strictSame(appended(), [kept, '{"keepsAttributes":false}'])
-  const { fs } = intercepted((call) => {
-    if (call === 'openAppend') throw failure('EROFS', 'open')
-  })
+  const { fs } = failing('openAppend', 'EROFS', 'open')
   t.equal(await replace('1', { attributes: 'keep' }, fs), 'unchanged', 'the next run retries')
   await setHold(real, target, { reason: '', since: 0, until: null }, {})
   await replace('1', { attributes: 'keep' })
@@ -67,9 +64,7 @@ await t.test('a changed ACL is reported before it is recorded', { skip: !hasList
   const { target, said, replace, appended } = scene(t)
   await replace('1')
   spawnSync('setfacl', ['-m', 'u:1234:r', join(target, 'a')])
-  const { fs } = intercepted((call) => {
-    if (call === 'openAppend') throw failure('EROFS', 'open')
-  })
+  const { fs } = failing('openAppend', 'EROFS', 'open')
   await replace('1', { attributes: 'keep' }, fs)
   t.match(said.splice(0), [/^another program changed ACLs/, /could not record the attr/, /could not record whose mode/])
   await replace('1', { attributes: 'keep' })

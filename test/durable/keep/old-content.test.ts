@@ -7,14 +7,13 @@ import { isAsRead, isPartOf, removeEntries } from '../../../src/durable/keep/old
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { readTree } from '../../../src/durable/path/tree.js'
 import { failure, intercepted } from '../intercepted.js'
-import { contents, scratch } from '../scratch.js'
+import { contents, scratchWith } from '../scratch.js'
 
 const fs = new NodeFileSystem()
 
 /** A directory with files, and its tree. */
 async function old(t: Test) {
-  const parent = scratch(t)
-  const path = join(parent, 'old')
+  const [parent, path] = scratchWith(t, 'old')
   mkdirSync(join(path, 'sub/deep/deeper'), { recursive: true })
   for (const name of ['a', 'sub/b', 'sub/deep/c']) writeFileSync(join(path, name), name)
   const [above, opened] = [await fs.openPath(parent), await fs.openPath(path)]

@@ -14,7 +14,7 @@ import { quarantineOld } from '../../../src/durable/keep/quarantine.js'
 import { encodeRecord, type RecordBody } from '../../../src/durable/record/record.js'
 import type { Log } from '../../../src/log.js'
 import { intercepted, type Interceptor, Killed } from '../intercepted.js'
-import { contents, scratch } from '../scratch.js'
+import { contents, scratch, scratchWith } from '../scratch.js'
 
 const real = new NodeFileSystem()
 const names = namesFor('certs')
@@ -38,8 +38,7 @@ interface Scene {
 
 /** Publishes over an old content, the other program comes first, and the process dies at the n-th call after the exchange. */
 async function intruded(t: Test, dies: number, put = directory, family?: string): Promise<Scene> {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const request = { target, ...(family !== undefined && { family }) }
   await publish([directoryPublication(real, { ...request, files: { a: 'old' } })])
   let calls = 0

@@ -13,7 +13,7 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import { failure, intercepted } from '../intercepted.js'
-import { kept, scratch } from '../scratch.js'
+import { kept, scratchWith } from '../scratch.js'
 
 /** On test machines, process 1 may be another user's: ignore its descriptors. */
 class Here extends NodeFileSystem {
@@ -30,8 +30,7 @@ class Here extends NodeFileSystem {
 }
 
 function scene(t: Test) {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const fs = new Here()
   const lines: string[] = []
   const add = (_: object, message: string): void => void lines.push(message)

@@ -86,7 +86,7 @@ await t.test('what the system refuses is the answer, a defect is thrown, and not
   t.strictSame([found, open], [[defect], 0])
 })
 
-await t.test('a damaged one is named with where it is, and why', (t) => {
+await t.test('a damaged one is named with where it is, and why', async (t) => {
   const generation = { sequence: 3, name: '.holdfast-x.3-y' } as Generation
   const advice = 'choose another one (holdfast history /etc/certs)'
   const about = { code: 'EBADMSG', syscall: 'read', path: '/etc/.holdfast-x.3-y', advice, published: false }
@@ -96,5 +96,4 @@ await t.test('a damaged one is named with where it is, and why', (t) => {
   const why = `the content 3 of /etc/certs is damaged: it cannot be read: ${cause.message}`
   t.match(damaged('/etc/certs', generation, cause), { ...about, problem: why, cause })
   t.match(noneEarlier('/etc/certs', 'there is none'), { code: 'ENOENT', path: '/etc/certs', problem: 'there is none' })
-  t.end()
 })

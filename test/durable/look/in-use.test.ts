@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { replaceDirectory, replaceFile, usesOf } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { holder } from '../../check/holders.js'
-import { scratch } from '../scratch.js'
+import { scratch, scratchWith } from '../scratch.js'
 
 const notRoot = process.getuid?.() === 0 ? false : 'needs root to mount'
 
@@ -26,8 +26,7 @@ async function usesNow(target: string): Promise<readonly Use[]> {
 }
 
 async function scene(t: Test): Promise<{ root: string; target: string; publish: (text: string) => Promise<unknown> }> {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   const publish = (text: string) => replaceDirectory(target, { files: { 'tls.crt': text, 'sub/tls.key': text } })
   await publish('1')
   return { root, target, publish }

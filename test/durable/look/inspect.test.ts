@@ -26,7 +26,7 @@ import { readPublishedContent } from '../../../src/durable/look/published-conten
 import { readContent } from '../../../src/durable/look/target-content.js'
 import { codeOf } from '../../../src/errors.js'
 import { failure, intercepted } from '../intercepted.js'
-import { scratch } from '../scratch.js'
+import { scratch, scratchWith } from '../scratch.js'
 
 const object = { kind: 'Secret', namespace: 'n', name: 's', uid: 'u', resourceVersion: '7', paths: ['a'] }
 
@@ -67,8 +67,7 @@ await t.test('who looks beside a publication looks again, until it is quiet or e
 
 for (const publish of ['exchange', 'symlink'] as const) {
   await t.test(`readPublication compares the published content with the disk (${publish})`, async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     t.equal(await readPublication(target), undefined)
     t.equal(await readPublication(join(parent, 'no', 'such')), undefined)
     const files = { a: '1', 'sub/b': '2' }

@@ -14,7 +14,7 @@ import { codeOf } from '../../../src/errors.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { failure, intercepted, Killed } from '../intercepted.js'
-import { contents, kept, scratch } from '../scratch.js'
+import { contents, kept, scratch, scratchWith } from '../scratch.js'
 
 const hold = { reason: 'a change window', since: Date.now(), until: null }
 const held = { reason: 'Held', published: false, code: 'EPERM', message: /is held since .*a change window.*release/ }
@@ -43,8 +43,7 @@ await t.test('a hold stops every publication and repair until its release', asyn
 })
 
 await t.test('a publication with release leaves no leftovers beside a held target', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const publish = async (text: string, keep: number, release = false) => {
     const request = { target, files: { a: text }, history: { keep, maxAge: null }, release }
     const [outcome] = await replaceDirectories([request])
@@ -114,8 +113,7 @@ await t.test('where nothing was published there is nothing to hold', async (t) =
 })
 
 await t.test('killed or failed at any call, it is held or not, and an acknowledged hold holds', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
   const calls: string[] = []
   const counting = intercepted((call) => void calls.push(call))
@@ -208,8 +206,7 @@ await t.test('after a failed fsync setHold removes the new record, and the old o
 await t.test(
   'an older version refuses a held target, since the record requires a reader that knows holds',
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files: { a: 'old' } })
     const body = (): object => {
       const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''

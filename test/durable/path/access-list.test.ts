@@ -20,7 +20,7 @@ function list(...rows: readonly Row[]): Uint8Array {
 
 const same = (a: Uint8Array | undefined, b: Uint8Array): boolean => a !== undefined && Buffer.compare(a, b) === 0
 
-await t.test('a mode is what the list says of owner, owning group and others, and not its mask', (t) => {
+await t.test('a mode is what the list says of owner, owning group and others, and not its mask', async (t) => {
   const opened = list(['owner', 6], ['user', 4, 1000], ['group', 0], ['mask', 4], ['other', 0])
   t.equal(modeByList(opened, 0o4640), 0o4600)
   t.equal(modeByList(undefined, 0o640), 0o640)
@@ -36,7 +36,6 @@ await t.test('a mode is what the list says of owner, owning group and others, an
   }
   const shifted = Buffer.concat([Buffer.from('x'), opened]).subarray(1)
   t.equal(modeByList(shifted, 0o640), 0o600, 'in the middle of a buffer')
-  t.end()
 })
 
 await t.test('a new mode changes these three entries alone', async (t) => {
@@ -65,7 +64,7 @@ await t.test('a new mode changes these three entries alone', async (t) => {
   await holds(t, 'named entries and the mask stay', rule)
 })
 
-await t.test("a default list opens a new entry to no user beyond its mode's group bits", (t) => {
+await t.test("a default list opens a new entry to no user beyond its mode's group bits", async (t) => {
   const rows: Row[] = [
     ['owner', 7],
     ['user', 5, 1000],
@@ -83,10 +82,9 @@ await t.test("a default list opens a new entry to no user beyond its mode's grou
   const odd = list(['owner', 7], ['user', 7, 1], ['group', 7], ['mask', 6], ['other', 5])
   t.ok(same(inheritedList(odd, 0o630), list(['owner', 6], ['user', 7, 1], ['group', 3], ['mask', 2], ['other', 0])))
   t.equal(inheritedList(list(['owner', 7], ['group', 5], ['other', 5]), 0o640), undefined, 'the mode says all')
-  t.end()
 })
 
-await t.test('whom a list lets in, within its mask', (t) => {
+await t.test('whom a list lets in, within its mask', async (t) => {
   const rows: Row[] = [
     ['owner', 6],
     ['user', 6, 7],
@@ -104,10 +102,9 @@ await t.test('whom a list lets in, within its mask', (t) => {
   t.strictSame(writersBy(list(['user', 5, 7], ['mask', 7])), [], 'who may read and execute alone')
   t.strictSame(writersBy(list(['user', 7, 7], ['mask', 5])), [], 'beyond its mask')
   t.strictSame(namedIn(list(['user', 1, 7])), ['user:7:--x'], 'without a mask')
-  t.end()
 })
 
-await t.test('bytes that are no list say nothing', (t) => {
+await t.test('bytes that are no list say nothing', async (t) => {
   const answer = (ask: () => unknown): unknown => {
     try {
       return ask()
@@ -136,5 +133,4 @@ await t.test('bytes that are no list say nothing', (t) => {
       [],
     )
   }
-  t.end()
 })

@@ -27,7 +27,7 @@ import { DurableWriteError } from '../../../src/durable/errors.js'
 import { replaceDirectory as replaceInCore } from '../../../src/durable/publish/replace.js'
 import type { FileContent } from '../../../src/durable/types.js'
 import { intercepted } from '../intercepted.js'
-import { contents, scratch } from '../scratch.js'
+import { contents, scratch, scratchWith } from '../scratch.js'
 
 /** More than one piece, and more than a stream keeps in memory. */
 const size = 3 * 1024 * 1024 + 1
@@ -47,9 +47,7 @@ async function failure(call: Promise<unknown>): Promise<{ readonly message: stri
 }
 
 await t.test('bytes, files and streams give the same content, digest and modes', async (t) => {
-  const root = scratch(t)
-  const source = join(root, 'source')
-  const link = join(root, 'link')
+  const [root, source, link] = scratchWith(t, 'source', 'link')
   writeFileSync(source, big)
   symlinkSync(source, link)
   const target = join(root, 'made', 'target')
@@ -90,9 +88,7 @@ await t.test('a stream source copies the buffer of a generator that uses it agai
 })
 
 await t.test('a stream that was read before is not published as an empty file', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'target')
-  const source = join(root, 'source')
+  const [root, target, source] = scratchWith(t, 'target', 'source')
   writeFileSync(source, 'content')
   const iterable = streamOf('content')
   await replaceFile(target, iterable)
@@ -127,9 +123,7 @@ await t.test('a stream that fails before its reading ends the call, and not the 
 })
 
 await t.test('a publication refuses a file that another program changes during the read', async (t) => {
-  const root = scratch(t)
-  const source = join(root, 'source')
-  const target = join(root, 'target')
+  const [root, source, target] = scratchWith(t, 'source', 'target')
   await replaceFile(target, 'old')
   const before = readdirSync(root).sort()
   const { atime, mtime } = (writeFileSync(source, big), statSync(source))
@@ -251,8 +245,7 @@ await t.test('a publication refuses staged bytes that differ from its digest', a
 })
 
 await t.test('a file source refuses a directory, and an unreadable file', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'target')
+  const [root, target] = scratchWith(t, 'target')
   mkdirSync(join(root, 'directory'))
   symlinkSync('directory', join(root, 'link'))
   const cases: [FileContent, object][] = [
@@ -275,8 +268,7 @@ await t.test('a file source refuses a directory, and an unreadable file', async 
 })
 
 await t.test('a file source refuses a pipe, and does not wait for its writer', async (t) => {
-  const root = scratch(t)
-  const pipe = join(root, 'pipe')
+  const [root, pipe] = scratchWith(t, 'pipe')
   execFileSync('mkfifo', [pipe])
   const call = failure(replaceFile(join(root, 'target'), { path: pipe }))
   const outcome = await Promise.race([call, delay(5000, 'it waits', { ref: false })])

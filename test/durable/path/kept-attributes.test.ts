@@ -13,7 +13,7 @@ import {
   replaceFile,
 } from '../../../src/durable/publish/replace.js'
 import { readPublication } from '../../../src/durable/look/inspect.js'
-import { failure, intercepted } from '../intercepted.js'
+import { failing } from '../intercepted.js'
 import { contents, kept } from '../scratch.js'
 
 const has = (program: string): boolean => spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
@@ -201,9 +201,7 @@ await t.test('what cannot be kept is refused, and nothing has changed', { skip }
   await replaceFile(file, 'old')
   setfacl('-m', 'u:1000:r', inside, file)
   for (const code of ['ENOTSUP', 'EPERM', 'ENOSPC', 'ERANGE', 'EDQUOT']) {
-    const { fs } = intercepted((call) => {
-      if (call === 'setExtendedAttribute') throw failure(code, 'fsetxattr')
-    })
+    const { fs } = failing('setExtendedAttribute', code, 'fsetxattr')
     const outcomes = await publish([
       directoryPublication(fs, { target, files: { 'sub/key': 'new' } }),
       filePublication(fs, file, 'new', {}),

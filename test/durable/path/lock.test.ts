@@ -11,16 +11,15 @@ import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { tryLock } from '../../../native/index.js'
 import { closeSync, openSync } from 'node:fs'
 import { codeOf } from '../../../src/errors.js'
-import { failure, intercepted } from '../intercepted.js'
-import { contents, kept, scratch } from '../scratch.js'
+import { failing, intercepted } from '../intercepted.js'
+import { contents, kept, scratch, scratchWith } from '../scratch.js'
 
 function lockFile(parent: string): string {
   return join(parent, readdirSync(parent).find((name) => name.endsWith('.lock')) ?? 'none')
 }
 
 await t.test('another process holds the lock: busy at once, or after the deadline, or when it lets go', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publishDirectory(target, { files: { a: '1' } })
   const inode = statSync(lockFile(parent)).ino
   const holder = spawn('flock', [lockFile(parent), 'sh', '-c', 'echo held; exec cat'], {
@@ -50,8 +49,7 @@ await t.test('another process holds the lock: busy at once, or after the deadlin
 })
 
 await t.test('a lock that is no file is refused; the lock ends with its holder', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await publishDirectory(target, { files: {} })
   const path = lockFile(parent)
   const fd = openSync(path, 'r+')
@@ -189,9 +187,7 @@ await t.test("lock reports another entry in the place of its file, and the syste
     message: `the lock ${parent}/directory is a directory; nothing was begun; name a regular file, or a path that does not exist yet`,
   })
   for (const code of ['EROFS', 'EIO']) {
-    const { fs } = intercepted((call) => {
-      if (call === 'openLock') throw failure(code, 'openat')
-    })
+    const { fs } = failing('openLock', code, 'openat')
     const refused = {
       name: 'DurableWriteError',
       code,

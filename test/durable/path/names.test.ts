@@ -7,16 +7,15 @@ const own = '.holdfast-254090ae56ea8af2'
 const random = '0123456789abcdef'
 const names = namesFor('certs')
 
-await t.test('each name consists of the target’s digits, and of the part that tells it from its like', (t) => {
+await t.test('each name consists of the target’s digits, and of the part that tells it from its like', async (t) => {
   const { lock, staging, quarantine, record, generation } = names
   t.strictSame(
     [lock, staging(random), quarantine(random), record(12), generation(12, random)],
     [`${own}.lock`, `${own}-${random}`, `${own}-${random}.foreign`, `${own}.12`, `${own}.12-${random}`],
   )
-  t.end()
 })
 
-await t.test('a name of the target is one thing, and any other name is nothing', (t) => {
+await t.test('a name of the target is one thing, and any other name is nothing', async (t) => {
   const said = (name: string): unknown => {
     const { stagingOf, quarantineOf, sequenceOf, isGeneration } = names
     return {
@@ -42,10 +41,9 @@ await t.test('a name of the target is one thing, and any other name is nothing',
   ]) {
     t.strictSame(said(name), nothing, name)
   }
-  t.end()
 })
 
-await t.test('a family shares lock and staging; record and earlier contents are each member’s own', (t) => {
+await t.test('a family shares lock and staging; record and earlier contents are each member’s own', async (t) => {
   const member = namesFor('certs-7', 'certs')
   const alone = namesFor('certs-7')
   t.equal(member.lock, names.lock)
@@ -57,5 +55,4 @@ await t.test('a family shares lock and staging; record and earlier contents are 
   t.equal(member.sequenceOf(names.record(3)), undefined)
   t.ok(member.isGeneration(alone.generation(3, random)))
   t.notOk(member.isGeneration(names.generation(3, random)))
-  t.end()
 })

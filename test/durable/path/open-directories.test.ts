@@ -13,7 +13,7 @@ import { syncBelow } from '../../../src/durable/path/sync-below.js'
 import { failure, intercepted } from '../intercepted.js'
 import { scratch } from '../scratch.js'
 
-await t.test('a path, the directory that holds it, and its name there', (t) => {
+await t.test('a path, the directory that holds it, and its name there', async (t) => {
   for (const [path, parent, name] of [
     ['a', '', 'a'],
     ['a/b', 'a', 'b'],
@@ -22,7 +22,6 @@ await t.test('a path, the directory that holds it, and its name there', (t) => {
     t.strictSame([parentOf(path), nameOf(path), inside(parent, name)], [parent, name, path])
   }
   t.equal(parentOf(''), '', 'the one that all others are in')
-  t.end()
 })
 
 await t.test('OpenDirectories closes as few directories as the new one needs', async (t) => {

@@ -6,7 +6,7 @@ import { replaceDirectory, replaceFile } from '../../../src/durable/index.js'
 import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { intercepted } from '../intercepted.js'
-import { contents, kept, scratch } from '../scratch.js'
+import { contents, kept, scratch, scratchWith } from '../scratch.js'
 
 const files = { 'tls.crt': 'certificate', 'tls.key': 'key' }
 
@@ -116,8 +116,7 @@ await t.test(
   'a parent that was renamed before the exchange: the call does not answer success for a path that is gone',
   async (t) => {
     for (const form of ['directory', 'file'] as const) {
-      const root = scratch(t)
-      const parent = join(root, 'parent')
+      const [root, parent] = scratchWith(t, 'parent')
       const target = join(parent, 'target')
       mkdirSync(parent)
       const { fs } = intercepted((call) => {
@@ -133,8 +132,7 @@ await t.test(
 )
 
 await t.test('a reboot alone is no reason to publish: recovery trusts the record of another boot', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files })
   const { fs } = intercepted(() => undefined)
   const rebooted = new Proxy(fs, {

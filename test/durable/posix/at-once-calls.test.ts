@@ -101,7 +101,7 @@ await t.test('a barrier gives the turn on to the next, in a lane and without one
   }
 })
 
-await t.test('a call of node:fs gives its answer or its error, on a thread and at once', (t) => {
+await t.test('a call of node:fs gives its answer or its error, on a thread and at once', async (t) => {
   const made = answered(t, 'open', (path) => {
     if (path === pathOf('none')) throw failure('ENOENT', 'open')
     return 7
@@ -114,7 +114,6 @@ await t.test('a call of node:fs gives its answer or its error, on a thread and a
   }
   t.strictSame(made, ['on a thread', 'at once', 'on a thread', 'at once'])
   t.strictSame(ends, [7, 7, 'ENOENT', 'ENOENT'])
-  t.end()
 })
 
 await t.test('calls run at once for a millisecond, and the next ones after a turn of the event loop', async (t) => {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { AtOnceFileSystem } from '../../../src/durable/posix/at-once.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { scratch } from '../scratch.js'
+import { scratch, scratchWith } from '../scratch.js'
 
 /** As many as libuv has. */
 const threads = 4
@@ -183,8 +183,7 @@ await t.test('once a disk has made a call wait, its calls are on threads', async
 
 await t.test('the library makes its calls at once, and on threads where HOLDFAST_CALLS says so', (t) => {
   const library = new URL('../../../src/index.js', import.meta.url).href
-  const path = scratch(t)
-  const fifo = join(path, 'threads')
+  const [path, fifo] = scratchWith(t, 'threads')
   execFileSync('mkfifo', [fifo])
   // Prints whether the parent was opened while no thread was free.
   const program = `

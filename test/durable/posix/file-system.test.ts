@@ -163,7 +163,7 @@ await t.test('an inode says when it was made, and one without names is closed al
   await t.rejects(fs.attributes(file), { code: 'EBADF' })
 })
 
-await t.test('staged files: a quarter of the descriptors that there may be, 256 at most, one at least', (t) => {
+await t.test('staged files: a quarter of the descriptors that there may be, 256 at most, one at least', async (t) => {
   const module = new URL('../../../src/durable/posix/file-system.js', import.meta.url).href
   const script = `
     import { NodeFileSystem } from ${JSON.stringify(module)}
@@ -178,7 +178,6 @@ await t.test('staged files: a quarter of the descriptors that there may be, 256 
     const { stdout, stderr } = spawnSync('prlimit', [`--nofile=${limit}:${limit}`, ...node], { encoding: 'utf8' })
     t.equal(stdout, `${bound}`, `${limit} descriptors ${stderr}`)
   }
-  t.end()
 })
 
 await t.test('openLock opens the lock of a read-only mount', { skip: !isRoot && 'needs root' }, async (t) => {

@@ -11,7 +11,7 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import type * as mount from '../../../src/durable/posix/mount.js'
 import { idFromProcess, isProven, mountIdOf, mountOf } from '../../../src/durable/posix/mount.js'
 import { openOnMount, openPathNoSymlinks, pathOf, walkNoSymlinks } from '../../../src/durable/posix/open-path.js'
-import { scratch } from '../scratch.js'
+import { scratch, scratchWith } from '../scratch.js'
 import { texts } from '../system-calls.js'
 
 function opened(t: Test, path: string): number {
@@ -68,17 +68,16 @@ await t.test('walkNoSymlinks leaves only its result open', async (t) => {
   t.equal(readdirSync('/proc/self/fd').length, before)
 })
 
-await t.test('a path as a person knows it', (t) => {
+await t.test('a path as a person knows it', async (t) => {
   const root = scratch(t)
   const [directory, top] = [opened(t, root), opened(t, '/')]
   t.strictSame(
     [pathOf(directory), pathOf(directory, 'a'), pathOf(top), pathOf(top, 'a'), pathOf(999_999), pathOf(999_999, 'a')],
     [root, join(root, 'a'), '/', '/a', 'descriptor 999999', 'descriptor 999999/a'],
   )
-  t.end()
 })
 
-await t.test('a failure has its code, its path, and both in its words', (t) => {
+await t.test('a failure has its code, its path, and both in its words', async (t) => {
   const failed = (fields: object): Error => Object.assign(new Error('libuv'), { syscall: 'write' }, fields)
   const rows: [object, string][] = [
     [{ code: 'ENOSPC', errno: -28 }, 'ENOSPC'],
@@ -95,12 +94,10 @@ await t.test('a failure has its code, its path, and both in its words', (t) => {
   t.equal(errorAt('/a', defect), defect)
   t.notOk('code' in defect)
   t.equal(defect.message, 'a defect')
-  t.end()
 })
 
 await t.test('lookAt answers nothing, or type and identity, with the birth only where the kernel has it', async (t) => {
-  const root = scratch(t)
-  const file = join(root, 'file')
+  const [root, file] = scratchWith(t, 'file')
   writeFileSync(file, 'x')
   mkdirSync(join(root, 'directory'))
   symlinkSync('file', join(root, 'symlink'))
@@ -129,7 +126,7 @@ await t.test('the mode of a path: its own, or where an ACL has the group bits, w
   t.strictSame(await Promise.all(['/listed', '/plain'].map((path) => modeAt(path, 0o660))), [0o640, 0o660])
 })
 
-await t.test('mountOf finds a mount’s ID without statx, and caches its details for a second', (t) => {
+await t.test('mountOf finds a mount’s ID without statx, and caches its details for a second', async (t) => {
   const descriptor = opened(t, '/')
   const known = idFromProcess(descriptor)
   answer(t, { statx: () => 'ENOSYS' })
@@ -163,7 +160,6 @@ await t.test('mountOf finds a mount’s ID without statx, and caches its details
     { id, type: 'btrfs', device: '0:9', root: '/r', mountPoint: '/m', proven: true },
     { id, type: 'unknown', device: 'unknown', root: '/', mountPoint: '/', proven: false },
   ])
-  t.end()
 })
 
 await t.test('a kernel tells births from when it has answered statx, and not before', async (t) => {
@@ -182,12 +178,11 @@ await t.test('a kernel tells births from when it has answered statx, and not bef
   t.equal(tellsBirth(descriptor), true)
 })
 
-await t.test('ext4 is proven where its device has a journal', (t) => {
+await t.test('ext4 is proven where its device has a journal', async (t) => {
   const uevent = 'MAJOR=8\nMINOR=99\nDEVNAME=sdx99\nDEVTYPE=partition\n'
   const proven = (task: string, type = 'ext4'): boolean => {
     texts(t, { '/sys/dev/block/8:99/uevent': uevent, '/sys/fs/ext4/sdx99/journal_task': task })
     return isProven({ type, device: '8:99', options: ['rw'] })
   }
   t.strictSame([proven('312\n'), proven('<none>\n'), proven('312\n', 'ext3')], [true, false, false])
-  t.end()
 })

@@ -6,7 +6,7 @@ import { bound } from '../../../src/durable/posix/limits.js'
 import { executable } from '../../project.js'
 import { scratch } from '../scratch.js'
 
-await t.test('a bound is a share of the files that the process may open, and at least one', (t) => {
+await t.test('a bound is a share of the files that the process may open, and at least one', async (t) => {
   const script = `
     import { bound } from ${JSON.stringify(new URL('../../../src/durable/posix/limits.js', import.meta.url).href)}
     console.log(JSON.stringify([bound(256, 0.5), bound(32, 0.5), bound(256, 0.001)]))`
@@ -14,7 +14,6 @@ await t.test('a bound is a share of the files that the process may open, and at 
   const { stdout } = spawnSync('/bin/sh', ['-c', commands, process.execPath, script], { encoding: 'utf8' })
   t.same(JSON.parse(stdout), [50, 32, 1])
   t.equal(bound(1, 1), 1)
-  t.end()
 })
 
 const advice = '/proc is not mounted here: in this chroot or container, run mount -t proc proc /proc first'
@@ -23,7 +22,7 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 await t.test(
   'without /proc the library can be imported, and calls and commands say to mount it',
   { skip: !mayMount && 'needs root' },
-  (t) => {
+  async (t) => {
     const script = `
     const library = await import(${JSON.stringify(new URL('../../../src/index.js', import.meta.url).href)})
     const call = library.replaceDirectory('/tmp/holdfast-without-proc/certs', { files: { a: '1' } })
@@ -43,6 +42,5 @@ await t.test(
     )
     t.same(JSON.parse(stdout), ['DurableWriteError', 'ENOENT', false, advice])
     t.match(stderr, new RegExp(`ERROR .*/proc/self/limits.*; ${advice}`))
-    t.end()
   },
 )

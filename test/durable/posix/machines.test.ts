@@ -36,7 +36,7 @@ await t.test('openLock makes a missing lock, and none where it may not open the 
   t.strictSame(asked, [there, there | O_CREAT])
 })
 
-await t.test('a share of the open files that this process may have, the soft limit, and one at least', (t) => {
+await t.test('a share of the open files that this process may have, the soft limit, and one at least', async (t) => {
   const limits = (soft: string): Record<string, string> => ({
     '/proc/self/limits': `Limit                     Soft Limit           Hard Limit           Units\nMax open files            ${soft}                 4096                 files\n`,
   })
@@ -50,12 +50,11 @@ await t.test('a share of the open files that this process may have, the soft lim
     texts(t, limits(soft))
     t.equal(bound(256, 1 / 4), share, soft)
   }
-  t.end()
 })
 
 await t.test(
   'of its descriptors, a step may use a quarter for staged files, a 32nd for directories, a 64th for calls',
-  (t) => {
+  async (t) => {
     for (const [limit, ...shares] of [
       [192, 48, 6, 3],
       [64, 16, 2, 1],
@@ -65,7 +64,6 @@ await t.test(
       const { stagedFiles, openDirectories, callsAtATime } = new NodeFileSystem()
       t.strictSame([stagedFiles, openDirectories, callsAtATime], shares, `${limit} descriptors`)
     }
-    t.end()
   },
 )
 
@@ -78,14 +76,13 @@ await t.test('mountsBelow answers the mounts below a directory by relative names
   t.strictSame(await system.mountsBelow(opened(t, '/')), ['proc', below, `${below}/a`, `${below}/a/b`, `${below}x`])
 })
 
-await t.test('a process that has ended has no name, and is in no control group', (t) => {
+await t.test('a process that has ended has no name, and is in no control group', async (t) => {
   // More than any kernel gives (PID_MAX_LIMIT).
   const none = 2 ** 23
   t.strictSame([processText(none, 'comm'), processText(none, 'cgroup')], ['', ''])
   t.equal(commandOf(none), '')
   t.equal(commandOf(process.pid), readFileSync('/proc/self/comm', 'utf8').trim())
   t.match(processText(process.pid, 'cgroup'), /^\d+:/)
-  t.end()
 })
 
 await t.test('free answers bytes, and inodes where the file system counts them', async (t) => {

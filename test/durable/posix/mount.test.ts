@@ -5,7 +5,7 @@ import * as native from '../../../native/index.js'
 import { idFromProcess, isProven, mountOf, tellsBirth } from '../../../src/durable/posix/mount.js'
 import { mountDetails } from '../../../src/mountinfo.js'
 
-await t.test('what makes a mount a proven one', (t) => {
+await t.test('what makes a mount a proven one', async (t) => {
   // No block device has this number, and so no journal.
   const device = '0:0'
   const cases: [string, readonly string[], boolean][] = [
@@ -23,10 +23,9 @@ await t.test('what makes a mount a proven one', (t) => {
   ]
   for (const [type, options, proven] of cases)
     t.equal(isProven({ type, device, options }), proven, `${type} ${options.join()}`)
-  t.end()
 })
 
-await t.test('mountOf tells a mount by its ID, anew at each call', (t) => {
+await t.test('mountOf tells a mount by its ID, anew at each call', async (t) => {
   for (const path of ['/', '/proc', '/', '/dev']) {
     const fd = openSync(path, 'r')
     const id = idFromProcess(fd)
@@ -36,22 +35,19 @@ await t.test('mountOf tells a mount by its ID, anew at each call', (t) => {
     closeSync(fd)
   }
   t.equal(mountDetails(idFromProcess(openProc(t)))?.type, 'proc')
-  t.end()
 })
 
-await t.test('a mount in no table, as that of the event loop, has no proven durability', (t) => {
+await t.test('a mount in no table, as that of the event loop, has no proven durability', async (t) => {
   const fd = Number(readdirSync('/proc/self/fd').find(isOfKernel))
   const outcome = outcomeOf(() => mountOf(fd))
   t.notOk(outcome instanceof Error, 'that is no failure')
   t.match(outcome, { type: 'unknown', proven: false })
-  t.end()
 })
 
-await t.test('a kernel with statx tells the time of birth', (t) => {
+await t.test('a kernel with statx tells the time of birth', async (t) => {
   const fd = openProc(t)
   t.equal(tellsBirth(fd), native.mountId(fd) !== undefined)
   t.equal(tellsBirth(fd), native.mountId(fd) !== undefined, 'each time')
-  t.end()
 })
 
 function isOfKernel(descriptor: string): boolean {

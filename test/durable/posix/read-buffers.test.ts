@@ -4,7 +4,7 @@ import { ReadBuffers } from '../../../src/durable/posix/read-buffers.js'
 const small = 16 * 1024
 const piece = 256 * 1024
 
-await t.test('a buffer is larger than the file, so that one read finds its end, up to a piece', (t) => {
+await t.test('a buffer is larger than the file, so that one read finds its end, up to a piece', async (t) => {
   const buffers = new ReadBuffers()
   for (const [size, length] of [
     [0, small],
@@ -17,10 +17,9 @@ await t.test('a buffer is larger than the file, so that one read finds its end, 
   ] as const) {
     t.equal(buffers.take(size).length, length, `${size} bytes`)
   }
-  t.end()
 })
 
-await t.test('small buffers are used again, eight at most; larger ones are not kept', (t) => {
+await t.test('small buffers are used again, eight at most; larger ones are not kept', async (t) => {
   const buffers = new ReadBuffers()
   const small = Array.from({ length: 10 }, () => buffers.take(1))
   t.equal(new Set(small).size, 10, 'none is given out twice')
@@ -28,5 +27,4 @@ await t.test('small buffers are used again, eight at most; larger ones are not k
   for (const one of small) buffers.giveBack(one)
   const again = Array.from({ length: 10 }, () => buffers.take(1))
   t.equal(again.filter((one) => small.includes(one)).length, 8)
-  t.end()
 })

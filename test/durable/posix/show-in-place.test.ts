@@ -16,7 +16,7 @@ import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { showInPlace } from '../../../src/durable/posix/show-in-place.js'
 import { codeOf } from '../../../src/errors.js'
-import { scratch } from '../scratch.js'
+import { scratch, scratchWith } from '../scratch.js'
 import type { Order, Seen } from './in-own-namespace.js'
 
 const skip = process.geteuid?.() === 0 ? false : 'a mount namespace needs root: run by CI'
@@ -65,8 +65,7 @@ await t.test('showInPlace covers published content', { skip }, async (t) => {
 })
 
 await t.test('under a name that its parent does not have yet, with all that is beside it', { skip }, async (t) => {
-  const root = scratch(t)
-  const parent = join(root, 'etc')
+  const [root, parent] = scratchWith(t, 'etc')
   const [staged, target] = [join(parent, '.staged'), join(parent, 'web')]
   mkdirSync(staged, { recursive: true })
   mkdirSync(join(parent, 'beside'))
@@ -101,8 +100,7 @@ await t.test('under a name that its parent does not have yet, with all that is b
 })
 
 await t.test('where it cannot be, all is as it was', { skip }, async (t) => {
-  const root = scratch(t)
-  const staged = join(root, 'etc/.staged')
+  const [root, staged] = scratchWith(t, 'etc/.staged')
   mkdirSync(staged, { recursive: true })
   mkdirSync(join(root, 'file'))
   const target = join(root, 'etc/web')
@@ -140,8 +138,7 @@ await t.test('beside a thousand entries, and not beside more', { skip }, async (
 })
 
 await t.test('what stands beside it is shown as a whole, or nothing is', { skip }, async (t) => {
-  const root = scratch(t)
-  const parent = join(root, 'etc')
+  const [root, parent] = scratchWith(t, 'etc')
   mkdirSync(join(parent, '.staged'), { recursive: true })
   // A page for each, and more of them than the copy of the parent has.
   for (let index = 0; index < 300; index++) symlinkSync('x'.repeat(200), join(parent, `${index}`))

@@ -20,14 +20,13 @@ import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import type { ContentCheck, StagedContent } from '../../../src/durable/types.js'
 import { intercepted } from '../intercepted.js'
-import { contents, scratch } from '../scratch.js'
+import { contents, scratch, scratchWith } from '../scratch.js'
 
 const forms = ['exchange', 'symlink'] as const
 const files = { conf: 'new', 'below/key': 'key' }
 
 function scene(t: Test, form: (typeof forms)[number]) {
-  const parent = scratch(t)
-  const target = join(parent, 'web')
+  const [parent, target] = scratchWith(t, 'web')
   const calls: string[] = []
   const run = async (
     files: Record<string, string>,

@@ -29,7 +29,7 @@ const bodyOf = (asked: Asked) =>
     ...asked,
   })
 
-void t.test('a first record names its content, and no field that the request lacks', (t) => {
+void t.test('a first record names its content, and no field that the request lacks', async (t) => {
   const first = {
     version: 1,
     name: 'certs',
@@ -47,10 +47,9 @@ void t.test('a first record names its content, and no field that the request lac
   }
   t.strictSame(bodyOf({}), first)
   t.strictSame(bodyOf({ options: { attributes: 'set', movedFrom: null, movedTo: null } }), first)
-  t.end()
 })
 
-void t.test('a record says all that was asked for, and carries on what a later version has said', (t) => {
+void t.test('a record says all that was asked for, and carries on what a later version has said', async (t) => {
   const staging = { name: 's', staged: '1', old: '2' }
   const retired = [{ name: 'r', inode: '3', until: 2000, entries: [] }]
   const objects = [objectOf('web')]
@@ -66,10 +65,9 @@ void t.test('a record says all that was asked for, and carries on what a later v
   t.match(said, { later: 'said', before: 'a', after: 'c', owned: true, objects, hooks: ['reload'], staging, retired })
   t.match(said, { publisher: 'agent', keepsAttributes: true, requires: ['retired'] })
   t.equal(bodyOf({ found: found({}, { recorded: false }) }).owned, false, "what was there was somebody else's")
-  t.end()
 })
 
-void t.test('where earlier contents stay, a record says why this one was published', (t) => {
+void t.test('where earlier contents stay, a record says why this one was published', async (t) => {
   const why = (asked: Asked) => valueOf(() => bodyOf({ history, ...asked }).why)
   const pin = { reason: '', until: 'released' } as const
   t.equal(why({}), undefined, 'a first one')
@@ -83,10 +81,9 @@ void t.test('where earlier contents stay, a record says why this one was publish
   t.equal(why({ found: drifted({ committed: false }) }), undefined, 'it may never have been there')
   t.equal(why({ found: drifted({ removing: { since: 0 } }) }), undefined, 'it was being removed')
   t.equal(why({ found: found({}, { tree: treeOf('older') }) }), undefined, 'what is there is known, and another one')
-  t.end()
 })
 
-void t.test('a pin keeps what the first rollback went back from, and goes with new content', (t) => {
+void t.test('a pin keeps what the first rollback went back from, and goes with new content', async (t) => {
   const objects = [objectOf('new')]
   const pin = { reason: 'INC-9', until: 'released' } as const
   const earlier: Pin = { reason: 'INC-1', until: 5000, since: 1, from: [objectOf('first')], digest: 'first' }
@@ -109,12 +106,11 @@ void t.test('a pin keeps what the first rollback went back from, and goes with n
   t.equal(pinOf({ found: pinned }), undefined, 'the same content, by a call of its own')
   t.equal(pinOf({ found: pinned, desired: treeOf('c'), options: { supersedes } }), undefined, 'new content')
   t.equal(pinOf({ found: late, options: { supersedes } }), undefined)
-  t.end()
 })
 
 void t.test(
   'a rollback goes back from the objects of a pin, of the content, or of the newest one with objects',
-  (t) => {
+  async (t) => {
     const from = (asked: Parameters<typeof goneFrom>[0]): unknown => valueOf(() => goneFrom(asked, now))
     const generation = (name: string, objects: string[]) => ({
       name,
@@ -136,11 +132,10 @@ void t.test(
     t.strictSame(from({ objects: [], history: past }), [objectOf('old')])
     t.strictSame(from({ objects: [] }), [])
     t.strictSame(from(undefined), [])
-    t.end()
   },
 )
 
-void t.test('a relocation goes on from its recorded state; another one begins', (t) => {
+void t.test('a relocation goes on from its recorded state; another one begins', async (t) => {
   const relocation: Relocation = { from: '/etc/old', as: 'removed', state: 'both', since: 1 }
   const movedTo = '/etc/new'
   const moves = (options: NonNullable<Asked['options']>, was = found({ relocation, movedTo })) => {
@@ -155,5 +150,4 @@ void t.test('a relocation goes on from its recorded state; another one begins', 
   t.strictSame(moves({ movedFrom: '/etc/other' }, found()), [begun, undefined])
   t.strictSame(moves({ movedFrom: null, movedTo: null }), [undefined, undefined])
   t.strictSame(moves({}, found()), [undefined, undefined])
-  t.end()
 })

@@ -12,13 +12,12 @@ import type { ContentCheck, FileContent, ReplaceResult } from '../../../src/dura
 import { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { failure, intercepted } from '../intercepted.js'
-import { contents, kept, scratch } from '../scratch.js'
+import { contents, kept, scratch, scratchWith } from '../scratch.js'
 
 await t.test(
   'an abort before the exchange changes nothing; one after it is too late, and skips no barrier',
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
+    const [parent, target] = scratchWith(t, 'certs')
     for (const [abortAt, outcome] of [
       ['sync', { error: { code: 'ABORT_ERR', published: false, path: target } }],
       ['rename', { outcome: 'created' }],
@@ -61,8 +60,7 @@ await t.test('the next call of this process gets its turn once the lock is free 
 })
 
 await t.test('a record says whether the old content was this program’s', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const owned = (): unknown => {
     const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
     const [line = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
@@ -174,7 +172,7 @@ await t.test('publish has a directory’s content examined, and refuses it befor
   )
 })
 
-await t.test('of a batch the gravest failure is thrown, and says what became of the rest', (t) => {
+await t.test('of a batch the gravest failure is thrown, and says what became of the rest', async (t) => {
   const failed = (path: string, published: boolean): { error: DurableWriteError } => ({
     error: new DurableWriteError(`could not publish ${path}`, { code: 'EIO', syscall: 'fsync', path, published }),
   })
@@ -198,5 +196,4 @@ await t.test('of a batch the gravest failure is thrown, and says what became of 
   const mixed = thrown(failed('/a', false), done('/b', 'created'), done('/c', 'unchanged'), failed('/d', false))
   t.match(mixed?.message, /failed too: \/d; .*published all the same: \/b$/)
   t.notMatch(thrown(failed('/a', false), done('/c', 'unchanged'))?.message, /failed too|all the same/)
-  t.end()
 })

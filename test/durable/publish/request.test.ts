@@ -26,7 +26,7 @@ function answer(ask: (() => unknown) | undefined): unknown {
   }
 }
 
-await t.test('the error for a request names the first of two mistakes', (t) => {
+await t.test('the error for a request names the first of two mistakes', async (t) => {
   const refused: [() => unknown, string][] = [
     [() => planFor('/', { files: {}, mode: -1, fileMode: -1 }), 'mode must be an integer from 0 to 0o7777, not -1'],
     [
@@ -103,10 +103,9 @@ await t.test('the error for a request names the first of two mistakes', (t) => {
     [],
     'mistakes of which something else is said',
   )
-  t.end()
 })
 
-await t.test('the limits themselves are allowed', (t) => {
+await t.test('the limits themselves are allowed', async (t) => {
   const name = long(255)
   t.equal(
     answer(() => checkMode('mode', 0)),
@@ -136,10 +135,9 @@ await t.test('the limits themselves are allowed', (t) => {
     answer(() => planFor(`/${name}`, { files: { [name]: '' } })),
     { target: `/${name}`, planned: [{ path: '' }, { path: name }] },
   )
-  t.end()
 })
 
-await t.test('a plan is complete, in byte order, with all directories above a file', (t) => {
+await t.test('a plan is complete, in byte order, with all directories above a file', async (t) => {
   const content = Uint8Array.of(1)
   const files = {
     'b/\u{10000}': 'x',
@@ -175,10 +173,9 @@ await t.test('a plan is complete, in byte order, with all directories above a fi
       { path: 'a', mode: 0o640 },
     ],
   })
-  t.end()
 })
 
-await t.test('a file is its content, or content with a mode: of bytes, of a path, of a stream', (t) => {
+await t.test('a file is its content, or content with a mode: of bytes, of a path, of a stream', async (t) => {
   const path = { path: '/source' }
   const stream = Readable.from([])
   for (const content of ['text', Uint8Array.of(1), path, stream]) {
@@ -187,15 +184,13 @@ await t.test('a file is its content, or content with a mode: of bytes, of a path
       { planned: [{ path: '' }, { mode: 0o600 }, { mode: 0o640 }] },
     )
   }
-  t.end()
 })
 
-await t.test('bytes are copied, unless their owner says that they stay', (t) => {
+await t.test('bytes are copied, unless their owner says that they stay', async (t) => {
   const content = Uint8Array.of(1)
   const copy = plannedContent('/t', 'a', content, { fs })
   t.equal(plannedContent('/t', 'a', content, { fs, contentStays: true }), content)
   t.not(copy, content)
   content[0] = 2
   t.strictSame(copy, Uint8Array.of(1))
-  t.end()
 })

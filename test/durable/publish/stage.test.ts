@@ -7,13 +7,13 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { OldMetadata, stagingMode } from '../../../src/durable/publish/stage.js'
 import { setMetadata } from '../../../src/durable/path/kept-attributes.js'
 import { readFileTree, readTree, type Tree } from '../../../src/durable/path/tree.js'
-import { failure, intercepted } from '../intercepted.js'
+import { failing, intercepted } from '../intercepted.js'
 import { modeOf, scratch } from '../scratch.js'
 
 const isRoot = process.geteuid?.() === 0
 const fs = new NodeFileSystem()
 
-await t.test('a staged directory is writable by this user alone from its birth', (t) => {
+await t.test('a staged directory is writable by this user alone from its birth', async (t) => {
   for (const [mode, staged] of [
     [0o755, 0o755],
     [0o777, 0o755],
@@ -25,7 +25,6 @@ await t.test('a staged directory is writable by this user alone from its birth',
   ] as const) {
     t.equal(stagingMode(mode), staged, mode.toString(8))
   }
-  t.end()
 })
 
 await t.test('stageTree makes directories with that mode, without a later chmod', async (t) => {
@@ -75,7 +74,7 @@ await t.test(
   },
 )
 
-await t.test('a label is that of the same path, else that of the nearest directory above it', (t) => {
+await t.test('a label is that of the same path, else that of the nearest directory above it', async (t) => {
   const entry = (path: string, label?: string): Tree['entries'][number] => ({
     path,
     type: 'file',
@@ -97,7 +96,6 @@ await t.test('a label is that of the same path, else that of the nearest directo
   t.equal(of(''), 'root')
   t.equal(new OldMetadata(undefined, undefined).of('a/b', 'file', 0o600).label, undefined)
   t.equal(labelOf('b/c', [entry('a', 'x')]), undefined)
-  t.end()
 })
 
 await t.test('a label is set where it is another one, and nowhere else', async (t) => {
@@ -150,9 +148,7 @@ await t.test('what cannot be kept is named by its path in the target', async (t)
   writeFileSync(path, '', { mode: 0o600 })
   const file = openSync(path, constants.O_RDWR)
   t.teardown(() => closeSync(file))
-  const { fs } = intercepted((call) => {
-    if (call === 'setExtendedAttribute') throw failure('EPERM', 'fsetxattr')
-  })
+  const { fs } = failing('setExtendedAttribute', 'EPERM', 'fsetxattr')
   const extended = new Map([['user.note', Buffer.from('x')]])
   for (const [inside, shown] of [
     ['', '/t'],

@@ -12,7 +12,7 @@ const here = { parent, target }
 for (const row of [...rows, ...abortedRows]) {
   const { what, target, valid = [], torn = [], taken = [], staging, shared = false, now, later, expected } = row
   const { identity, at = within, lasting = true } = row
-  void t.test(what, (t) => {
+  void t.test(what, async (t) => {
     const seen: Seen = {
       names,
       exists: target !== null,
@@ -47,11 +47,10 @@ for (const row of [...rows, ...abortedRows]) {
     if (current !== undefined) t.equal(state.record, current, 'its own record speaks of it')
     t.equal(state.record === undefined, valid.length === 0, 'another one, where there is any')
     if (staging && !shared) t.equal(state.known, now.includes(0), 'staging goes beside what is known to be durable')
-    t.end()
   })
 }
 
-void t.test('isSettled asks for another publication of equal content only where its record lacks a word', (t) => {
+void t.test('isSettled asks for another publication of equal content only where its record lacks a word', async (t) => {
   const isDone = (marks: Partial<StoredRecord>, options: Parameters<typeof isSettled>[2] = {}, desired = 'a') =>
     isSettled(found(marks), treeOf(desired), options)
   t.equal(isDone({}), true)
@@ -68,10 +67,9 @@ void t.test('isSettled asks for another publication of equal content only where 
   const kept = { after: 'with other modes', keepsAttributes: true }
   t.equal(isDone(kept, { attributes: 'keep' }), true, "modes are the administrator's")
   t.equal(isDone(kept, { attributes: 'set' }), false, "modes are the administrator's no more")
-  t.end()
 })
 
-void t.test('hooksOf runs hooks for content that consumers do not know', (t) => {
+void t.test('hooksOf runs hooks for content that consumers do not know', async (t) => {
   const asked = ['reload']
   const adopt = takeOver({ replace: false })
   const runs = (seen: Judgement | undefined, options: Parameters<typeof hooksOf>[2] = {}): unknown =>
@@ -85,25 +83,26 @@ void t.test('hooksOf runs hooks for content that consumers do not know', (t) => 
   t.strictSame(runs(found({}, { ...foreign, recorded: true }), { adopt }), asked, 'what drifted is not taken over')
   t.strictSame(runs(found({}, { ...foreign, tree: undefined }), { adopt }), asked, 'nothing is there')
   t.strictSame(runs(undefined, { adopt }), asked, 'nothing was found')
-  t.end()
 })
 
-void t.test('resultOf answers the digest of the record, the remaining hooks, and an unproven file system', (t) => {
-  const about = { path: '/etc/certs' }
-  const proven = { id: 1, type: 'ext4', device: '8:1', root: '/', mountPoint: '/', proven: true }
-  const seen = found({ after: 'by record', pendingHooks: ['left'] })
-  const sequence = seen.nextSequence
-  const answer = (outcome: 'replaced' | 'unchanged', desired = 'a', mount = proven) =>
-    resultOf(about.path, outcome, treeOf(desired), seen, mount, {})
-  t.strictSame(answer('unchanged'), {
-    ...about,
-    outcome: 'unchanged',
-    digest: 'by record',
-    sequence: seen.current?.sequence,
-  })
-  t.strictSame(answer('replaced'), { ...about, outcome: 'replaced', digest: 'a', sequence, pendingHooks: ['left'] })
-  t.strictSame(answer('replaced', 'b'), { ...about, outcome: 'replaced', digest: 'b', sequence })
-  const unproven = answer('replaced', 'b', { ...proven, proven: false })
-  t.strictSame(unproven, { ...about, outcome: 'replaced', digest: 'b', sequence, unproven: true })
-  t.end()
-})
+void t.test(
+  'resultOf answers the digest of the record, the remaining hooks, and an unproven file system',
+  async (t) => {
+    const about = { path: '/etc/certs' }
+    const proven = { id: 1, type: 'ext4', device: '8:1', root: '/', mountPoint: '/', proven: true }
+    const seen = found({ after: 'by record', pendingHooks: ['left'] })
+    const sequence = seen.nextSequence
+    const answer = (outcome: 'replaced' | 'unchanged', desired = 'a', mount = proven) =>
+      resultOf(about.path, outcome, treeOf(desired), seen, mount, {})
+    t.strictSame(answer('unchanged'), {
+      ...about,
+      outcome: 'unchanged',
+      digest: 'by record',
+      sequence: seen.current?.sequence,
+    })
+    t.strictSame(answer('replaced'), { ...about, outcome: 'replaced', digest: 'a', sequence, pendingHooks: ['left'] })
+    t.strictSame(answer('replaced', 'b'), { ...about, outcome: 'replaced', digest: 'b', sequence })
+    const unproven = answer('replaced', 'b', { ...proven, proven: false })
+    t.strictSame(unproven, { ...about, outcome: 'replaced', digest: 'b', sequence, unproven: true })
+  },
+)

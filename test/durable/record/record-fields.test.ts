@@ -143,7 +143,7 @@ const rules = {
   letGo: optional(objectOf({ since: time, publishedAt: time })),
 } satisfies Record<Field, Rule>
 
-await t.test('each field accepts its values, and nothing else', (t) => {
+await t.test('each field accepts its values, and nothing else', async (t) => {
   for (const [field, { right, wrong }] of Object.entries(rules) as [Field, Rule][]) {
     const answers = (values: readonly unknown[]): string[] =>
       values.map((value) => `${inspect(value)}: ${inspect(valueOf(() => knownFields[field](value)))}`)
@@ -152,10 +152,9 @@ await t.test('each field accepts its values, and nothing else', (t) => {
     t.strictSame(answers(right), expected(right, true), `${field}: right`)
     t.strictSame(answers(wrong), expected(wrong, false), `${field}: wrong`)
   }
-  t.end()
 })
 
-await t.test('an object of a record says all that tells it from others', (t) => {
+await t.test('an object of a record says all that tells it from others', async (t) => {
   t.ok(knownFields.objects([object, { ...object, combined: ['b'] }]))
   t.notOk(knownFields.objects([object, { ...object, combined: [7] }]))
   t.ok(knownFields.staging({ name: staging, staged: '1', old: '2', entries: [known] }), 'modes are of `entries` alone')
@@ -163,5 +162,4 @@ await t.test('an object of a record says all that tells it from others', (t) => 
   t.ok(knownFields.place({ within: '/a', parent: identity, target: identity }))
   t.equal(isText('a'), true)
   t.equal(isText(undefined), false)
-  t.end()
 })

@@ -24,7 +24,7 @@ import { Scope } from '../../../src/durable/path/scope.js'
 import { silent } from '../../../src/log.js'
 import { failure, intercepted } from '../intercepted.js'
 import { record } from '../judge-rows.js'
-import { scratch } from '../scratch.js'
+import { scratch, scratchWith } from '../scratch.js'
 
 const names = namesFor('certs')
 const recordIn = (parent: string): string =>
@@ -43,7 +43,7 @@ async function said(parent: string, fs: FileSystem = new NodeFileSystem()): Prom
   }
 }
 
-await t.test('nextSequence is above every record, whole or torn, and the first that no other file has', (t) => {
+await t.test('nextSequence is above every record, whole or torn, and the first that no other file has', async (t) => {
   /** It fails where it does not end. */
   class Taken extends Set<number> {
     asked = 0
@@ -68,7 +68,6 @@ await t.test('nextSequence is above every record, whole or torn, and the first t
   t.equal(next([3], [7], []), 8)
   t.equal(next([], [], [1, 2, 4]), 3)
   t.equal(next([3], [], [4, 99]), 5, 'what somebody else has taken raises it no further than that')
-  t.end()
 })
 
 const believed = '1 valid, 0 taken, 0 torn, none missed'
@@ -127,8 +126,7 @@ await t.test('readRecords trusts the records of root and of this user', async (t
 })
 
 await t.test('a line is added to the record of its content, and to no other', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const { digest } = await replaceDirectory(target, { files: { a: '1' }, hooks: ['one', 'two'] })
   const add = async (by: FileSystem, path = target, of = digest): Promise<unknown> =>
     completeHook(by, path, of, 'one').catch(codeOf)

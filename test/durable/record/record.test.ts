@@ -43,7 +43,7 @@ const parse = (record: string, name = 'certs', boot = 'this boot') => parseRecor
 const line = (json: string): Uint8Array => Buffer.from(`${hash('sha256', json)} ${json}\n`)
 const record = encodeRecord(body)
 
-await t.test('appended lines count, but for those that are damaged', (t) => {
+await t.test('appended lines count, but for those that are damaged', async (t) => {
   t.match(parse(text(record)), { sequence: 5, committed: false, trusted: false, otherBoot: false, unknown: {} })
   t.match(parse(text(record, settled)), { committed: true, trusted: true })
   const hook = encodeAppendix({ hook: 'reload' })
@@ -62,10 +62,9 @@ await t.test('appended lines count, but for those that are damaged', (t) => {
   t.match(parse(text(record, line('{}'), settled)), { committed: true }, 'a line of a later version is passed over')
   t.equal(parse(text(record).slice(0, -1)), undefined, 'without its end it is torn')
   t.equal(parse(''), undefined)
-  t.end()
 })
 
-await t.test('objects and place are the newest; the record again takes nothing back', (t) => {
+await t.test('objects and place are the newest; the record again takes nothing back', async (t) => {
   const newer = encodeAppendix({ objects: [object('b', '2')] })
   t.match(parse(text(record, newer))?.objects, [object('a', '1'), object('b', '2')])
   t.match(parse(text(record, newer, record))?.objects, [object('a', '1'), object('b', '2')])
@@ -78,16 +77,14 @@ await t.test('objects and place are the newest; the record again takes nothing b
   const { place, ...older } = body
   t.ok(place)
   t.equal(parse(text(encodeRecord(older), moved))?.place, undefined, 'a place alone says nothing of inodes')
-  t.end()
 })
 
-await t.test('under another boot it came from the disk', (t) => {
+await t.test('under another boot it came from the disk', async (t) => {
   t.match(parse(text(record), 'certs', 'another boot'), { trusted: true, otherBoot: true, committed: false })
   t.match(parse(text(record, settled), 'certs', 'another boot'), { trusted: true, otherBoot: true, committed: true })
-  t.end()
 })
 
-await t.test('a record names staging names only, and times within a Date', (t) => {
+await t.test('a record names staging names only, and times within a Date', async (t) => {
   const other = (change: object): unknown => parse(text(encodeRecord({ ...body, ...change })))
   const name = '.holdfast-0123456789abcdef-0123456789abcdef'
   const retired = { name, inode: '1', until: 8, entries: [] }
@@ -104,10 +101,9 @@ await t.test('a record names staging names only, and times within a Date', (t) =
     t.equal(other({ hold: { ...hold, until: time } }), undefined)
     t.equal(other({ publishedAt: time }), undefined)
   }
-  t.end()
 })
 
-await t.test('only what this version understands, of this target, is its record', (t) => {
+await t.test('only what this version understands, of this target, is its record', async (t) => {
   const other = (change: object): string => text(encodeRecord({ ...body, ...change }))
   t.equal(parse(text(record), 'other'), undefined)
   t.equal(parse(other({ version: 2 })), undefined)
@@ -124,10 +120,9 @@ await t.test('only what this version understands, of this target, is its record'
   t.notOk(isOfNewerVersion(other({ version: 2 }).slice(1)), 'a torn one')
   t.ok(isOfNewerVersion(other({ version: 2 })))
   t.ok(isOfNewerVersion(other({ requires: ['time-travel'] })))
-  t.end()
 })
 
-await t.test('with kept mode and owner, a record describes its paths, types and contents', (t) => {
+await t.test('with kept mode and owner, a record describes its paths, types and contents', async (t) => {
   const entry = { type: 'file', path: 'a', mode: 0o600, uid: 0, gid: 0, sha256: 'x' } as const
   const isOf = (found: object[], keepsAttributes = true): boolean =>
     describes(
@@ -145,7 +140,6 @@ await t.test('with kept mode and owner, a record describes its paths, types and 
   const untouched = { after: 'sha256:1', entries: [] } as never
   t.ok(describes(untouched, { digest: 'sha256:1', entries: [entry] }), 'the digest tells all')
   t.notOk(describes(untouched, undefined))
-  t.end()
 })
 
 /** As 0.1.0 wrote it; what 0.2.0 writes has the same fields. */
@@ -153,10 +147,9 @@ const recorded =
   'c686c4db0ee1634b111b6fd0a4089f75233503833cd825297b169486726d8995 {"version":1,"name":"certs","kind":"exchange","boot":"6fc3df41-e745-49a3-a22f-0b2848dc1f16","before":"sha256:64258066be5647a4530f1cb3b24dcbbbc35180990109cd061e60743ed078a61f","after":"sha256:456c6e38b4fd6d443ecf0e5e138d9e313daea3c9c2268d60a257f6b695506fab","owned":true,"publishedAt":1795618059057,"objects":[],"hooks":["reload"],"entries":[{"type":"directory","path":"","mode":493,"uid":0,"gid":0,"sha256":""},{"type":"file","path":"a","mode":384,"uid":0,"gid":0,"sha256":"d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35"}],"attributes":null,"staging":{"name":".holdfast-254090ae56ea8af2-a91bc77363433916","staged":"10020869","old":"10020866"},"history":{"keep":3,"maxAge":null,"hooks":["reload"],"generations":[{"name":".holdfast-254090ae56ea8af2.1-a91bc77363433916","sequence":1,"digest":"sha256:64258066be5647a4530f1cb3b24dcbbbc35180990109cd061e60743ed078a61f","publishedAt":1795618059001,"replacedAt":1795618059055,"why":"published","objects":[]}]},"requires":["history"],"place":{"within":"/tmp/compat-i4qiIy/certs","parent":{"inode":"10020864","birth":"1795618058976459405"},"target":{"inode":"10020869","birth":"1795618059052459409"}}}\n' +
   '814c65aa7a135cfe9e65776a61032a4437813699b45d16b8af7fcc2b32a3c774 {"settled":true}\n'
 
-await t.test('parseRecord reads the records of 0.1.0 and 0.2.0 as a whole', (t) => {
+await t.test('parseRecord reads the records of 0.1.0 and 0.2.0 as a whole', async (t) => {
   const read = parseRecord(recorded, 'certs', 2, '6fc3df41-e745-49a3-a22f-0b2848dc1f16')
   t.match(read, { committed: true, owned: true, pendingHooks: ['reload'], sequence: 2 })
   t.match(read?.history, { keep: 3, maxAge: null, generations: [{ sequence: 1, why: 'published' }] })
   t.strictSame(read?.place?.target, { inode: '10020869', birth: '1795618059052459409' })
-  t.end()
 })

@@ -34,7 +34,7 @@ const speaks = (tree: Parameters<typeof inForce>[1], ...records: StoredRecord[])
 const stand = (tree: Parameters<typeof inForce>[1], ...records: StoredRecord[]) =>
   inForce(records, tree).map(({ sequence }) => sequence)
 
-await t.test('earlier content that comes back is drift of the committed one, with any inode', (t) => {
+await t.test('earlier content that comes back is drift of the committed one, with any inode', async (t) => {
   const first = one(1, null, 'a', [inode('A')], committed)
   const second = one(2, 'a', 'b', [inode('B'), inode('A')], committed)
   for (const identity of [inode('A'), inode('B'), inode('C'), unborn('A')]) {
@@ -46,10 +46,9 @@ await t.test('earlier content that comes back is drift of the committed one, wit
     [1],
     'nothing was there before, nor is now',
   )
-  t.end()
 })
 
-await t.test('where the mark is lost, the inode tells whether the exchange has come', (t) => {
+await t.test('where the mark is lost, the inode tells whether the exchange has come', async (t) => {
   const first = one(1, null, 'a', [inode('A')], committed)
   const second = one(2, 'a', 'b', [inode('B'), inode('A')])
   t.strictSame(stand(there('a', inode('A')), second, first), [1], 'what that publication found is there')
@@ -61,10 +60,9 @@ await t.test('where the mark is lost, the inode tells whether the exchange has c
   t.strictSame(stand(undefined, second, first), [2, 1], 'taken away')
   t.strictSame(stand(there('a', inode('A')), second), [], 'what was there was not ours')
   t.strictSame(stand(undefined, one(1, null, 'a', [inode('A')])), [], 'nothing was there, nor is now')
-  t.end()
 })
 
-await t.test('where births are not told, the content has to be the same, too', (t) => {
+await t.test('where births are not told, the content has to be the same, too', async (t) => {
   const first = one(1, null, 'a', [unborn('A')], committed)
   const second = one(2, 'a', 'b', [unborn('B'), unborn('A')])
   t.strictSame(stand(there('a', unborn('A')), second, first), [1])
@@ -73,29 +71,30 @@ await t.test('where births are not told, the content has to be the same, too', (
   const drift = one(2, 'x', 'b', [unborn('B'), unborn('C')])
   t.strictSame(stand(there('a', unborn('A')), drift, first), [1], 'what the one before it staged')
   t.strictSame(stand(there('edited', unborn('A')), drift, first), [2, 1])
-  t.end()
 })
 
-await t.test('a power cut may bring back a content several publications ago, up to the last committed one', (t) => {
-  const first = one(1, null, 'a', [inode('A')], committed)
-  const visible = one(2, 'a', 'b', [inode('B'), inode('A')])
-  const again = one(3, 'b', 'b', [inode('C'), inode('B')])
-  t.strictSame(stand(there('a', inode('A')), again, visible, first), [1])
-  t.strictSame(stand(there('b', inode('B')), again, visible, first), [2, 1])
-  t.strictSame(stand(there('b', inode('C')), again, visible, first), [3, 2, 1])
-  const foreign = [one(2, 'b', 'b', [inode('C'), inode('B')]), one(1, 'x', 'b', [inode('B'), inode('X')])] as const
-  t.strictSame(stand(there('x', inode('X')), ...foreign), [], 'what was there before all of them')
-  const settled = [again, { ...visible, ...committed }, first] as const
-  t.strictSame(stand(there('a', inode('X')), ...settled), [3, 2, 1])
-  t.strictSame(
-    stand(there('x', inode('X')), again, one(2, 'x', 'b', [inode('B'), inode('X')], committed)),
-    [3, 2],
-    'nothing of before a committed one comes back by itself',
-  )
-  t.end()
-})
+await t.test(
+  'a power cut may bring back a content several publications ago, up to the last committed one',
+  async (t) => {
+    const first = one(1, null, 'a', [inode('A')], committed)
+    const visible = one(2, 'a', 'b', [inode('B'), inode('A')])
+    const again = one(3, 'b', 'b', [inode('C'), inode('B')])
+    t.strictSame(stand(there('a', inode('A')), again, visible, first), [1])
+    t.strictSame(stand(there('b', inode('B')), again, visible, first), [2, 1])
+    t.strictSame(stand(there('b', inode('C')), again, visible, first), [3, 2, 1])
+    const foreign = [one(2, 'b', 'b', [inode('C'), inode('B')]), one(1, 'x', 'b', [inode('B'), inode('X')])] as const
+    t.strictSame(stand(there('x', inode('X')), ...foreign), [], 'what was there before all of them')
+    const settled = [again, { ...visible, ...committed }, first] as const
+    t.strictSame(stand(there('a', inode('X')), ...settled), [3, 2, 1])
+    t.strictSame(
+      stand(there('x', inode('X')), again, one(2, 'x', 'b', [inode('B'), inode('X')], committed)),
+      [3, 2],
+      'nothing of before a committed one comes back by itself',
+    )
+  },
+)
 
-await t.test('older records name fewer inodes, and without a proof no publication counts as aborted', (t) => {
+await t.test('older records name fewer inodes, and without a proof no publication counts as aborted', async (t) => {
   const first = one(1, null, 'a', [inode('A')], committed)
   const name = '.holdfast-0123456789abcdef-0123456789abcdef'
   const staging = { name, staged: 'B', old: 'A' }
@@ -112,20 +111,18 @@ await t.test('older records name fewer inodes, and without a proof no publicatio
   t.strictSame(stand(there('a', inode('A')), bare(exchange)), [], 'of 0.1.0, with a staging name')
   t.strictSame(stand(there('a', inode('A')), bare(record(2, 'a', 'b')), bare(first)), [2, 1], 'of 0.1.0')
   t.strictSame(stand(treeOf('a'), exchange, first), [2, 1], 'what was read tells no inode')
-  t.end()
 })
 
-await t.test('the newest speaks where all were aborted', (t) => {
+await t.test('the newest speaks where all were aborted', async (t) => {
   t.equal(speaks(there('x', inode('X')), one(1, 'x', 'a', [inode('A'), inode('X')])), 1)
   t.equal(speaks(undefined, one(2, null, 'b', [inode('B')]), one(1, null, 'a', [inode('A')])), 2)
   t.equal(speaks(undefined, one(2, null, 'b', [inode('B')]), one(1, 'x', 'a', [inode('A')], committed)), 1)
   t.equal(speaks(undefined), undefined)
-  t.end()
 })
 
 await t.test(
   'present content is ours by its own record, by one of published content, or by one of content that was ours',
-  (t) => {
+  async (t) => {
     const recorded = (digest: string, ...records: StoredRecord[]) => isRecorded(records, treeOf(digest))
     t.equal(recorded('a'), false)
     t.equal(recorded('a', record(1, null, 'a')), true)
@@ -148,7 +145,6 @@ await t.test(
     t.equal(isRecorded([adopted], there('x', inode('A'))), true, 'written into the very directory that was staged')
     t.equal(isRecorded([adopted], there('x', inode('X'))), false)
     t.equal(isRecorded([adopted], there('x', unborn('A'))), false, 'a number alone does not make it ours')
-    t.end()
   },
 )
 

@@ -10,7 +10,7 @@ import { Scope } from '../../../src/durable/path/scope.js'
 import { Parents, Site } from '../../../src/durable/target/site.js'
 import { failure, intercepted } from '../intercepted.js'
 import { treeOf } from '../judgements.js'
-import { scratch } from '../scratch.js'
+import { scratchWith } from '../scratch.js'
 
 const real = new NodeFileSystem()
 const names = namesFor('certs')
@@ -18,8 +18,7 @@ const staging = names.staging('0123456789abcdef')
 
 /** The entries at the path, and under the staging name: a directory by its entries, a link by its text, or nothing. */
 async function scene(t: Test) {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   mkdirSync(join(target, 'ours'), { recursive: true })
   const scope = new Scope(real)
   const parents = new Parents(real)

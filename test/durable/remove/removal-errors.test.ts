@@ -29,7 +29,7 @@ function changed(kind: StoredRecord['kind'], differences: Problem[], isOwn = tru
   )
 }
 
-await t.test('what differs keeps a target, but for what the symlink form leaves behind', (t) => {
+await t.test('what differs keeps a target, but for what the symlink form leaves behind', async (t) => {
   const is = (what: string): string => `TargetForeign: ${path} is not what holdfast published: ${what}`
   const found = (name: string, problem: Problem['problem'] = 'unexpected'): Problem => ({ path: name, problem })
   t.equal(changed('symlink', []), '')
@@ -49,10 +49,9 @@ await t.test('what differs keeps a target, but for what the symlink form leaves 
   t.equal(changed('exchange', many), is('a (content), b (content), c (content) and 1 more'), 'three are named')
   const copy = 'its record is of another one, as after a copy or a restored backup'
   t.equal(changed('exchange', [], false), is(copy))
-  t.end()
 })
 
-await t.test('what an operator has held, or rolled back, stays', (t) => {
+await t.test('what an operator has held, or rolled back, stays', async (t) => {
   const hold = { reason: '', since: 7, until: null }
   const pin = { reason: '', since: 7, until: 'released', from: [], digest: 'sha256:0' } as const
   t.equal(
@@ -72,10 +71,9 @@ await t.test('what an operator has held, or rolled back, stays', (t) => {
     /^Held: /,
     'the hold first',
   )
-  t.end()
 })
 
-await t.test('refuseRevision names the command of the publisher', (t) => {
+await t.test('refuseRevision names the command of the publisher', async (t) => {
   const refused = (publisher: string | undefined): string =>
     said(() => errors.refuseRevision(path, { publisher } as StoredRecord))
   t.equal(refused(undefined), '')
@@ -92,10 +90,9 @@ await t.test('refuseRevision names the command of the publisher', (t) => {
   }
   t.equal(advice('install'), 'use "holdfast prune"')
   t.equal(advice('rollout'), 'roll it out without it')
-  t.end()
 })
 
-await t.test('each error says what remains, and its remedy', (t) => {
+await t.test('each error says what remains, and its remedy', async (t) => {
   t.match(errors.inUse(path, 'sh (7)'), { reason: 'InUse', code: 'EBUSY', published: false })
   t.match(errors.changed(path, 'x'), { reason: 'TargetForeign', published: false, state: 'nothing was changed' })
   t.match(errors.removalAborted(path, undefined), { code: 'ABORT_ERR', published: false, state: 'nothing was changed' })
@@ -114,10 +111,9 @@ await t.test('each error says what remains, and its remedy', (t) => {
   t.match(refused, { ...gone, reason: 'InUse', syscall: 'none', advice: `end it; ${again}` })
   const call = errors.unfinished(path, 'x', 'EIO', new SystemError('rmdir', 5, path), '')
   t.match(call, { ...gone, reason: 'DurabilityUnknown', syscall: 'rmdir', advice: again })
-  t.end()
 })
 
-await t.test('stillInUse reports a user of the rest as such, and any other failure unchanged', (t) => {
+await t.test('stillInUse reports a user of the rest as such, and any other failure unchanged', async (t) => {
   const user = errors.inUse(path, 'sh (7)')
   const left = errors.stillInUse(path, user)
   t.match(left, {
@@ -131,10 +127,9 @@ await t.test('stillInUse reports a user of the rest as such, and any other failu
   t.match(left, { advice: /^end it, or have it close what it has open; / })
   const others = [new Error('x'), Object.assign(new Error('x'), { reason: 'InUse' }), errors.changed(path, 'x')]
   for (const other of others) t.equal(errors.stillInUse(path, other), other)
-  t.end()
 })
 
-await t.test('names that could not be removed are listed with the first failure', (t) => {
+await t.test('names that could not be removed are listed with the first failure', async (t) => {
   const left = ['a', 'b', 'c', 'd']
   const problem = `could not remove a, b, c and 1 more beside ${path}`
   const told = (first: unknown) => errors.notAllGone(path, left, first)
@@ -145,5 +140,4 @@ await t.test('names that could not be removed are listed with the first failure'
   const denied = told(new SystemError('unlinkat', 1, undefined))
   t.match(denied, { problem: `${problem}: unlinkat: EPERM`, code: 'EPERM', syscall: 'unlinkat' })
   t.notMatch(denied.advice, /unmount/)
-  t.end()
 })

@@ -14,7 +14,7 @@ import type { RemovalOptions } from '../../../src/durable/remove/removal-options
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import { intercepted, Killed, watchedSyncs } from '../intercepted.js'
-import { contents, scratch } from '../scratch.js'
+import { contents, scratch, scratchWith } from '../scratch.js'
 
 /** On test machines, process 1 may be another user's: ignore its descriptors. */
 class Here extends NodeFileSystem {
@@ -71,8 +71,7 @@ await t.test('each form goes, with its history, its leftovers and its record; ot
 })
 
 await t.test('what an interrupted first publication has staged goes, where no record names it', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replace(target, '1')
   const [record = ''] = left(root).filter((name) => name !== 'certs')
   renameSync(target, join(root, record.replace(/\.[0-9]+$/, '-0123456789abcdef')))
@@ -107,8 +106,7 @@ await t.test('removePublished keeps a target in use, names the user, and changes
 })
 
 await t.test('removePublished puts a target back that a process opens or changes in the last instant', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await replace(target, '1', { history: { keep: 1, maxAge: null } })
   await replace(target, '2', { history: { keep: 1, maxAge: null } })
   const before = names(root)
@@ -144,8 +142,7 @@ await t.test('removePublished puts a target back that a process opens or changes
 })
 
 await t.test('removePublished removes only certain content of holdfast’s, unless forced', async (t) => {
-  const root = scratch(t)
-  const target = join(root, 'certs')
+  const [root, target] = scratchWith(t, 'certs')
   await refused(removed(target), { reason: 'TargetUnfit', code: 'ENOENT' })
   await refused(removed(join(root, 'none/certs')), { reason: 'TargetUnfit', code: 'ENOENT' })
   cpSync(import.meta.dirname, target, { recursive: true })

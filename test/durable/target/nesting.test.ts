@@ -29,7 +29,7 @@ import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { messageOf } from '../../../src/errors.js'
 import { intercepted } from '../intercepted.js'
-import { contents, scratch } from '../scratch.js'
+import { contents, scratch, scratchWith } from '../scratch.js'
 
 const real = new NodeFileSystem()
 const files = { a: '1' }
@@ -101,8 +101,7 @@ await t.test('a removal names the target below before the hold', async (t) => {
 })
 
 await t.test('no call publishes in a target, held or not, by any path', async (t) => {
-  const parent = scratch(t)
-  const outer = join(parent, 'outer')
+  const [parent, outer] = scratchWith(t, 'outer')
   await replaceDirectory(outer, { files: { ...files, 'sub/x': '1' } })
   symlinkSync('outer/sub', join(parent, 'link'))
   const before = all(parent)
@@ -123,8 +122,7 @@ await t.test('no call publishes in a target, held or not, by any path', async (t
 })
 
 await t.test('a file that is a target keeps the directory around it', async (t) => {
-  const parent = scratch(t)
-  const file = join(parent, 'd/pod.yaml')
+  const [parent, file] = scratchWith(t, 'd/pod.yaml')
   await replaceFile(file, 'x', { parents: true })
   const before = all(parent)
   t.match(await refusal(replaceDirectory(join(parent, 'd'), { files })), `${file}, which holdfast publishes by itself`)
@@ -138,8 +136,7 @@ await t.test('a file that is a target keeps the directory around it', async (t) 
 })
 
 await t.test('in the symbolic-link form, too', async (t) => {
-  const parent = scratch(t)
-  const other = join(parent, 'outer')
+  const [parent, other] = scratchWith(t, 'outer')
   await replaceDirectory(other, { files, publish: 'symlink' })
   t.match(await refusal(replaceFile(join(other, 'x'), 'x')), ` lies in ${other}`)
   t.match(await refusal(replaceFile(join(other, '..data/x'), 'x')), ` lies in ${other}`)
@@ -158,8 +155,7 @@ await t.test('in the symbolic-link form, too', async (t) => {
 })
 
 await t.test('the leftovers of a target do not keep others out for ever', async (t) => {
-  const parent = scratch(t)
-  const outer = join(parent, 'outer')
+  const [parent, outer] = scratchWith(t, 'outer')
   await replaceDirectory(outer, { files })
   await removePublished(outer, { force: true })
   t.match(await replaceDirectory(join(outer, 'inner'), { files }), { outcome: 'created' }, 'its lock alone')

@@ -14,15 +14,14 @@ import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } 
 import type { Mount, RenameMode } from '../../../src/durable/file-system.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { holdOf, refuseForeign, refuseOtherPublisher, renameError } from '../../../src/durable/target/refusals.js'
-import { failure, intercepted } from '../intercepted.js'
-import { contents, kept, scratch } from '../scratch.js'
+import { failing, failure, intercepted } from '../intercepted.js'
+import { contents, kept, scratch, scratchWith } from '../scratch.js'
 import { planFor } from '../plan.js'
 
 const isRoot = process.geteuid?.() === 0
 
 await t.test('malformed requests are reported before anything is touched', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   const bad: [Parameters<typeof planFor>, RegExp][] = [
     [[target, { files: { '': 'x' } }], /^files: a path is empty$/],
     [[target, { files: { '.': 'x' } }], /^files: "\." has the part "\."; leave it out$/],
@@ -133,8 +132,7 @@ await t.test(
   'a file that something is mounted on',
   { skip: isRoot ? false : 'mounting needs root: run by CI' },
   async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'ca.crt')
+    const [parent, target] = scratchWith(t, 'ca.crt')
     writeFileSync(target, 'old')
     writeFileSync(join(parent, 'other'), 'other')
     execFileSync('mount', ['--bind', join(parent, 'other'), target])
@@ -177,12 +175,9 @@ await t.test(
 )
 
 await t.test('a file system without RENAME_EXCHANGE is reported as such, with what to do', async (t) => {
-  const parent = scratch(t)
-  const target = join(parent, 'certs')
+  const [parent, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
-  const { fs } = intercepted((call) => {
-    if (call === 'rename') throw failure('EINVAL', 'renameat2')
-  })
+  const { fs } = failing('rename', 'EINVAL', 'renameat2')
   const [result] = await publish([new DirectoryPublication(fs, planFor(target, { files: { a: 'new' } }), {})])
   t.match(result, {
     error: {
@@ -230,7 +225,7 @@ await t.test('requireProven', async (t) => {
   t.match(await publish([new DirectoryPublication(unproven, plan, {})]), [{ outcome: 'created', unproven: true }])
 })
 
-await t.test('a rename that fails is explained by its errno, its mode and the file system', (t) => {
+await t.test('a rename that fails is explained by its errno, its mode and the file system', async (t) => {
   const onto = (type: string): Mount => ({ id: 1, type, device: '8:1', root: '/', mountPoint: '/', proven: true })
   const created = /^another program created \/srv\/certs meanwhile; holdfast left \/srv\/certs as it was$/
   const lower = /^\/srv\/certs is in a lower layer of an overlay, .*; mount a directory of the host at its parent/
@@ -256,21 +251,19 @@ await t.test('a rename that fails is explained by its errno, its mode and the fi
     const error = renameError('/srv/certs', onto(type), mode, failure(code, 'renameat2'))
     t.match(error, { message, code }, `${code} ${type} ${mode}`)
   }
-  t.end()
 })
 
-await t.test('a hold is in force until its end', (t) => {
+await t.test('a hold is in force until its end', async (t) => {
   const record = { hold: { reason: 'held', since: 1, until: 10 } } as never
   t.match(holdOf({ record }, 5), { reason: 'held' })
   t.equal(holdOf({ record }, 10), undefined)
   t.equal(holdOf({ record: {} as never }, 5), undefined, 'it was released')
   t.equal(holdOf({ record: undefined }, 5), undefined)
-  t.end()
 })
 
 await t.test(
   'the refusal of each of two publishers says how to give the target up; an unknown one refuses nothing',
-  (t) => {
+  async (t) => {
     const refused = (newest: object | undefined, publisher?: 'agent' | 'install') => () =>
       refuseOtherPublisher('/srv/certs', namesFor('certs'), publisher, { newest: newest as never })
     t.doesNotThrow(refused(undefined, 'agent'))
@@ -283,11 +276,10 @@ await t.test(
         'holdfast install published /srv/certs, and holdfast agent is now asked to publish it too; holdfast left /srv/certs as it was; ' +
         `leave it out of the agent's configuration; to hand it over, leave out --cert-dir and the flags of its objects, and remove its record ${record}`,
     })
-    t.end()
   },
 )
 
-await t.test("the refusal names three of another program's files", (t) => {
+await t.test("the refusal names three of another program's files", async (t) => {
   const tree = (...paths: string[]) => ({ entries: paths.map((path) => ({ path })) }) as never
   const named = (...paths: string[]) => {
     try {
@@ -301,5 +293,4 @@ await t.test("the refusal names three of another program's files", (t) => {
   t.equal(named('b'), 'b')
   t.equal(named('b', 'c', 'd'), 'b, c, d')
   t.equal(named('b', 'c', 'd', 'e'), 'b, c, d, …')
-  t.end()
 })

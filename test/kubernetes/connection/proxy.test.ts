@@ -150,7 +150,7 @@ void t.test('plain http goes through a proxy by its whole URL', async (t) => {
   t.strictSame([proxy.authorizations, running.requests[0]?.headers['authorization']], [[], undefined])
 })
 
-void t.test('proxyFromEnvironment chooses a proxy as Go programs do', (t) => {
+void t.test('proxyFromEnvironment chooses a proxy as Go programs do', async (t) => {
   const HTTPS_PROXY = 'http://p:1'
   const cases: [string, Record<string, string>, string | undefined][] = [
     ['https://a', {}, undefined],
@@ -193,5 +193,4 @@ void t.test('proxyFromEnvironment chooses a proxy as Go programs do', (t) => {
   t.throws(() => proxyFromEnvironment(new URL('https://a'), { https_proxy: 'http://u:pw@[' }), {
     message: 'https_proxy: not a URL',
   })
-  t.end()
 })

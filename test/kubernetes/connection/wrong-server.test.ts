@@ -84,9 +84,8 @@ for (const status of [200, 404, 503]) {
   })
 }
 
-void t.test('an error tells that the process is out of file descriptors, and what to do', (t) => {
+void t.test('an error tells that the process is out of file descriptors, and what to do', async (t) => {
   const cause = Object.assign(new Error('connect EMFILE 127.0.0.1:6443'), { code: 'EMFILE', syscall: 'connect' })
   const { message } = wrapConnectionError('https://127.0.0.1:6443', cause)
   t.match(message, /^https:.*: connect EMFILE 127\.0\.0\.1:6443; raise the limit of open files \(ulimit -n\)$/)
-  t.end()
 })

@@ -72,7 +72,7 @@ await t.test('TLS takes every key that passes here, with any byte changed', asyn
   await holds(t, 'keys', property, { runs: 300 })
 })
 
-await t.test('the checks of PEM name the fault', (t) => {
+await t.test('the checks of PEM name the fault', async (t) => {
   t.match(certificateProblem(''), /^holds no certificate in PEM form/)
   t.match(certificateProblem(pair.key), /^holds no certificate in PEM form/)
   t.match(privateKeyProblem(pair.certificate), /^holds no private key in PEM form/)
@@ -81,5 +81,4 @@ await t.test('the checks of PEM name the fault', (t) => {
   const headers = 'Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00'
   const traditional = `-----BEGIN RSA PRIVATE KEY-----\n${headers}\n\nAAAA\n-----END RSA PRIVATE KEY-----\n`
   t.match(privateKeyProblem(traditional), /is encrypted; give it without a passphrase/)
-  t.end()
 })

@@ -11,7 +11,7 @@ function decode(kind: ObjectKind, body: Record<string, unknown>): Record<string,
   )
 }
 
-void t.test('decodeObject makes bytes by key', (t) => {
+void t.test('decodeObject makes bytes by key', async (t) => {
   const cases: [ObjectKind, Record<string, unknown>, Record<string, string>][] = [
     ['Secret', {}, {}],
     ['Secret', { data: null }, {}],
@@ -29,10 +29,9 @@ void t.test('decodeObject makes bytes by key', (t) => {
   for (const bytes of decodeData('Secret', { data: { a: 'YWJj' } }).values()) {
     t.equal(bytes.buffer.byteLength, 3, 'memory of its own')
   }
-  t.end()
 })
 
-void t.test('an error of decodeObject names the key, and not its value', (t) => {
+void t.test('an error of decodeObject names the key, and not its value', async (t) => {
   const long = 'k'.repeat(254)
   const cases: [ObjectKind, Record<string, unknown>, string][] = [
     ['Secret', { data: { a: 'canary' } }, 'data["a"] is not valid base64'],
@@ -63,10 +62,9 @@ void t.test('an error of decodeObject names the key, and not its value', (t) => 
     t.notMatch(message, 'canary')
   }
   t.doesNotThrow(() => decodeData('Secret', { data: { [long.slice(1)]: '', '.hidden': '', 'a..b': '' } }))
-  t.end()
 })
 
-void t.test('stringData wins', (t) => {
+void t.test('stringData wins', async (t) => {
   const data = decodeData('Secret', { data: { a: 'YQ==', b: 'Yg==' } })
   addStringData(data, { a: 'new', c: 'c' })
   t.strictSame(
@@ -79,10 +77,9 @@ void t.test('stringData wins', (t) => {
   )
   t.throws(() => addStringData(data, { '..': 'x' }), { name: 'InvalidObjectError' })
   t.throws(() => addStringData(data, { a: 'x'.repeat(1024 * 1024 + 1) }), { name: 'InvalidObjectError' })
-  t.end()
 })
 
-void t.test('decodeObject keeps the version and the deletion of an object, and nothing else', (t) => {
+void t.test('decodeObject keeps the version and the deletion of an object, and nothing else', async (t) => {
   const cert = reference('x')
   const object = decodeObject(cert, {
     metadata: { ...metadata, managedFields: ['much'] },
@@ -101,10 +98,9 @@ void t.test('decodeObject keeps the version and the deletion of an object, and n
   ] as const) {
     t.throws(() => decodeObject(cert, body), { name: 'InvalidObjectError', message })
   }
-  t.end()
 })
 
-void t.test('decodeObject refuses more keys than it reads, and versions and uids that are none', (t) => {
+void t.test('decodeObject refuses more keys than it reads, and versions and uids that are none', async (t) => {
   const refused = (metadata: object, data: unknown = {}): string => {
     try {
       decodeObject(reference('x'), { metadata: { name: 'x', namespace: 'kube-system', ...metadata }, data })
@@ -124,5 +120,4 @@ void t.test('decodeObject refuses more keys than it reads, and versions and uids
   const keys = (count: number) => `data has ${count} keys; holdfast reads at most 32768`
   t.equal(refused({ uid: 'u', resourceVersion: '7' }, many), keys(32_769))
   t.equal(refused({ uid: 'u', resourceVersion: '7' }, 130_000), keys(130_000), 'as parseBounded() tells it')
-  t.end()
 })

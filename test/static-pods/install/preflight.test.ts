@@ -172,7 +172,7 @@ await t.test('install reports the written revision where a lock holds it up afte
   t.match(late.stderr, /the installation was not done within 0\.001 s \(--timeout-duration\)/)
 })
 
-await t.test('install reports the gravest failure of a batch, and the fate of the rest', (t) => {
+await t.test('install reports the gravest failure of a batch, and the fate of the rest', async (t) => {
   const done = (path: string, outcome: 'created' | 'unchanged') => ({ path, outcome, digest: 'sha256:x', sequence: 1 })
   const error = (path: string, published: boolean) => ({
     error: new DurableWriteError(`${path} failed`, { code: 'EIO', syscall: 'fsync', path, published }),
@@ -191,7 +191,6 @@ await t.test('install reports the gravest failure of a batch, and the fate of th
   t.throws(() => resultsOf([error('/a', false), ...many]), {
     message: /all the same: \/0, \/1, \/2 and 6 more$/,
   })
-  t.end()
 })
 
 await t.test('of two installations at once, both succeed, and one of them has published', async (t) => {

@@ -113,7 +113,7 @@ await t.test('parseManifest reads UTF-16 with a byte order mark, as kubelet does
   await t.rejects(parseManifest(little.subarray(0, -1), 'x'), { message: /not UTF-8 text, nor UTF-16/ })
 })
 
-await t.test('substitute replaces words in bytes of any kind, in their order', (t) => {
+await t.test('substitute replaces words in bytes of any kind, in their order', async (t) => {
   const words = { revision: 12, nodeName: 'a.b-c' }
   const bytes = (text: string) => Buffer.from(text, 'latin1')
   t.same(
@@ -124,17 +124,15 @@ await t.test('substitute replaces words in bytes of any kind, in their order', (
   t.equal(substitute(same, words), same, 'no copy where there is nothing to replace')
   t.same(substitute(bytes('REVISION NODE_NAME'), { revision: 1, nodeName: undefined }), bytes('1 NODE_NAME'))
   t.same(substitute(bytes('NODE_NAME'), { revision: 1, nodeName: '$&' }), bytes('$&'), 'no patterns')
-  t.end()
 })
 
-await t.test('needsOwnUid is true for kubelets before 1.23.0', (t) => {
+await t.test('needsOwnUid is true for kubelets before 1.23.0', async (t) => {
   for (const old of ['v1.22.17', 'v1.9.0', '1.22.0+abc', 'v1.23.0-rc.1', 'v0.99.0']) t.ok(needsOwnUid(old), old)
   for (const late of ['v1.23.0', 'v1.23.0+k3s', 'v1.23.1-rc.0', 'v1.35.4', 'v2.0.0', 'unknown', '', undefined])
     t.notOk(needsOwnUid(late), String(late))
-  t.end()
 })
 
-await t.test('revisionOf and revisionsNamedIn find whole revision names only', (t) => {
+await t.test('revisionOf and revisionsNamedIn find whole revision names only', async (t) => {
   t.equal(parseRevision('2147483647'), 2_147_483_647)
   for (const wrong of ['', '01', '-1', '+1', '1e3', '2147483648', '12345678901', ' 1'])
     t.equal(parseRevision(wrong), undefined, wrong)
@@ -144,5 +142,4 @@ await t.test('revisionOf and revisionsNamedIn find whole revision names only', (
   t.same([...revisionsNamedIn('web-pod', text)], [7, 8, 11, 0])
   t.ok(isObjectName('a.b-c'))
   for (const wrong of ['', '..', 'a/b', 'A', '-a', 'a..b', 'a_b', 'x'.repeat(254)]) t.notOk(isObjectName(wrong), wrong)
-  t.end()
 })

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { Disk, NodeFileSystem } from '../../../src/durable/index.js'
-import { failure, intercepted } from '../../durable/intercepted.js'
+import { failing } from '../../durable/intercepted.js'
 import { executable } from '../../project.js'
 import { RolledNode, type Answer } from './rolled-node.js'
 
@@ -168,9 +168,7 @@ await t.test('resume removes a tree that was only staged, whether or not it sees
 
 await t.test('an unreadable process counts as a user of the old directory', async (t) => {
   const node = new RolledNode(t)
-  const { fs } = intercepted((call) => {
-    if (call === 'userOf') throw failure('EMFILE', 'open')
-  })
+  const { fs } = failing('userOf', 'EMFILE', 'open')
   const outcome = await node.rollout(await node.request({ tree: true }), ready, { fs })
   t.match(outcome, { outcome: 'ready', kept: [/stays, .*: it cannot be looked at: .*EMFILE; restart/] })
   t.match(await node.resume(never), { outcome: 'nothing-to-resume' })
