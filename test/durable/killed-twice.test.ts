@@ -9,13 +9,6 @@ import t from 'tap'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
-import { Random } from '../random.js'
-import { eachChoice } from '../crash/model/choices.js'
-import { expectedView, viewOf } from '../crash/model/content.js'
-import { ModelDisk } from '../crash/model/model-disk.js'
-import { ModelProcess } from '../crash/model/model-process.js'
-import { powerCut } from '../crash/model/power-cut.js'
-import { makeDirectory } from '../crash/model/scenario.js'
 import { intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratchWith } from './scratch.js'
 
@@ -63,47 +56,3 @@ await t.test('nothing is removed before both barriers of a third one', async (t)
   t.same(contents(target), third)
   t.same(kept(parent), ['lock', 'record'])
 })
-
-await t.test(
-  'on the model disk: a power cut at any instant of a third publication leaves intact content',
-  async (t) => {
-    const disk = new ModelDisk()
-    const target = { path: '/etc/certs', form: 'exchange' } as const
-    makeDirectory(disk, '/etc', 0o755)
-    const run = async (files: Record<string, string>, kill?: 'before' | 'after'): Promise<void> => {
-      const process = new ModelProcess(disk)
-      let dead = false
-      process.before = (call) => {
-        if (dead) throw new Killed()
-        if (call !== 'rename') return
-        dead = kill !== undefined
-        if (kill === 'before') throw new Killed()
-      }
-      await publish([directoryPublication(process, { target: target.path, files })]).catch(() => undefined)
-    }
-    await run(old)
-    disk.syncAll()
-    await run(second, 'after')
-    await run(third, 'before')
-    const whole = new Set(
-      [old, second, third].map((files) => expectedView({ name: '', request: { files } }, target.form).content),
-    )
-    t.ok(whole.has(viewOf(disk, target).content))
-
-    const instants: { what: string; disk: ModelDisk }[] = []
-    disk.changed = (what) => instants.push({ what, disk: disk.fork() })
-    await run(third)
-    t.ok(instants.length > 20, `${instants.length} instants`)
-    let states = 0
-    const torn: string[] = []
-    for (const instant of instants) {
-      eachChoice(64, new Random(1), (choose) => {
-        states += 1
-        const { content } = viewOf(powerCut(instant.disk, choose), target)
-        if (!whole.has(content)) torn.push(`after ${instant.what}: ${content}`)
-      })
-    }
-    t.ok(states > instants.length, `${states} states`)
-    t.same([...new Set(torn)], [])
-  },
-)

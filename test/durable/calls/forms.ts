@@ -1,6 +1,7 @@
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { anotherFile, directory, file, first, killedIn, published, second, type Scene } from './scene.js'
 
+const history = { keep: 1, maxAge: null }
 export const symlinked = { publish: 'symlink' as const }
 
 const another: Scene['another'] = (fs, text) => directory({ files: { other: text }, ...symlinked })(fs)
@@ -21,6 +22,15 @@ export const forms: readonly Scene[] = [
     another,
     before: published({ files: first, ...symlinked }),
     run: directory({ files: second, ...symlinked }),
+  },
+  {
+    name: 'symlink form, again, with history',
+    ends: 'replaced',
+    dies: true,
+    before: async (_, fs) => {
+      for (const files of [first, { a: '1' }]) await directory({ files, history, ...symlinked })(fs)
+    },
+    run: directory({ files: second, history, ...symlinked }),
   },
   {
     name: 'symlink form, unchanged',

@@ -1,11 +1,17 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
-import { readPublication } from '../../../src/durable/look/inspect.js'
+import { readPublication, readRecord } from '../../../src/durable/look/inspect.js'
+import { listKept } from '../../../src/durable/look/list-kept.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { completeHook, recordObjects } from '../../../src/durable/record/record-files.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { rollBack } from '../../../src/durable/operator/rollback.js'
 import { readContent } from '../../../src/durable/look/target-content.js'
+import { find } from '../../crash/model/content.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
+import { ModelProcess } from '../../crash/model/model-process.js'
+import { powerCut } from '../../crash/model/power-cut.js'
 import { makeEntry } from '../../crash/model/scenario.js'
 import { failure } from '../intercepted.js'
 import { symlinked } from './forms.js'
@@ -41,6 +47,32 @@ const thrice =
 const generationsOn = (disk: ModelDisk): string[] =>
   [...disk.inode(numberOf(disk, parent)).now.entries.keys()].filter((name) => names.isGeneration(name)).sort()
 
+const isBack = (disk: ModelDisk): boolean => find(disk, `${target}/tls.crt`)?.now.data === 'new certificate'
+
+async function isPinned(disk: ModelDisk): Promise<string | undefined> {
+  const { pin } = (await readPublication(new ModelProcess(disk.fork()), target)) ?? {}
+  return isBack(disk) && pin !== undefined ? undefined : 'it is not rolled back'
+}
+
+/** All who tell of a pin agree, and it keeps out a publisher that acts by itself: where the target was rolled back, and nowhere else. */
+async function faultOfPin(disk: ModelDisk): Promise<string | undefined> {
+  const fs = new ModelProcess(disk.fork())
+  const beside = (await listKept(fs, parent)).find(({ name }) => name === 'certs')
+  const pins = [(await readPublication(fs, target))?.pin, (await readRecord(fs, target))?.hold, beside?.pin]
+  const [pin, ...others] = pins.map((one) => JSON.stringify(one))
+  if (others.some((other) => other !== pin)) return `its pin is ${[pin, ...others].join(' and ')}`
+  const request = { target, files: third, history, supersedes: () => false }
+  const [outcome] = await publish([directoryPublication(fs, request)])
+  const isRefused = outcome !== undefined && 'error' in outcome && outcome.error.reason === 'RolledBack'
+  if (isRefused !== (pin !== undefined))
+    return `its pin is ${pin}, and a publisher ${isRefused ? 'is' : 'is not'} refused`
+  return isRefused && !isBack(disk) ? 'it is pinned, and was not rolled back' : undefined
+}
+
+/** On this boot, and after the next. */
+const pinsOnlyWhatIsBack = async (disk: ModelDisk): Promise<string | undefined> =>
+  (await faultOfPin(disk)) ?? faultOfPin(powerCut(disk, () => 0))
+
 const digestOf = async (fs: FileSystem): Promise<string> => (await readPublication(fs, target))?.digest ?? ''
 
 /** Scenes of earlier contents: publications, reads of them, and lines that a record gets later. */
@@ -48,9 +80,24 @@ export const goingBack: readonly Scene[] = [
   {
     name: 'taking back',
     ends: 'replaced',
+    dies: true,
     meets: true,
     before: thrice(),
-    run: (fs, log, signal) => rollBack(fs, target, { pin, ...by(log, signal) }),
+    run: (fs, log, signal) => rollBack(fs, target, { pin, to: 2, ...by(log, signal) }),
+    promises: isPinned,
+    stopped: pinsOnlyWhatIsBack,
+  },
+  {
+    name: 'taking back what another program has changed',
+    ends: 'replaced',
+    dies: true,
+    before: async (disk, fs) => {
+      await thrice()(disk, fs)
+      disk.append(numberOf(disk, `${target}/tls.crt`), 'more')
+    },
+    run: (fs, log) => rollBack(fs, target, { pin, to: 2, log }),
+    promises: isPinned,
+    stopped: pinsOnlyWhatIsBack,
   },
   {
     name: 'taking back by number, in the symlink form, and publishing then',

@@ -61,6 +61,7 @@ export const publications: readonly Scene[] = [
   {
     name: 'replacement with history',
     ends: 'replaced',
+    dies: true,
     before: async (_, fs) => {
       await directory({ files: first, history })(fs)
       await directory({ files: { a: '1' }, history, objects: [object] })(fs)
@@ -85,6 +86,7 @@ export const publications: readonly Scene[] = [
   {
     name: 'foreign directory, taken over once seven checks have passed',
     ends: 'replaced',
+    dies: true,
     before: foreignDirectory,
     run: directory({ files: second, hooks: ['reload'], adopt: takeOver({ replace: true }) }),
   },

@@ -15,6 +15,8 @@ export interface Scene {
   readonly name: string
   /** Each of its calls fails once, too. */
   readonly fails?: true
+  /** A process dies at each of its changes, and each call that reads, stages, syncs or renames fails: `stopped` holds all the same. */
+  readonly dies?: true
   /** Another publisher comes before each of its calls, and an abort. */
   readonly meets?: true
   /** What another publisher publishes at the same path. Default: a directory that is exchanged. */
@@ -25,6 +27,8 @@ export interface Scene {
   readonly ends?: string
   /** Checks the disk after an answer without an error; answers what is wrong. */
   readonly promises?: (disk: ModelDisk, answer: unknown) => string | undefined | Promise<string | undefined>
+  /** Checks what a death, or a failure, has left; answers what is wrong. */
+  readonly stopped?: (disk: ModelDisk) => Promise<string | undefined>
   /** Rules that do not hold here, each with the reason. */
   readonly exempt?: Partial<Record<RuleName, string>>
   /** The same, of what does not hold only where a call fails. */

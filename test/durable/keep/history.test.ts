@@ -3,7 +3,6 @@ import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, rmSync, statSyn
 import { join } from 'node:path'
 import t from 'tap'
 import { setHold } from '../../../src/durable/operator/hold.js'
-import { inParallel } from '../../../src/parallel.js'
 import { pruneHistory, readHistory } from '../../../src/durable/look/read-history.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
@@ -11,7 +10,7 @@ import { rollBack } from '../../../src/durable/operator/rollback.js'
 import { knownContent, removeTarget } from '../../../src/durable/disk/swap-places.js'
 import type { HistoryLimits } from '../../../src/durable/types.js'
 import { forever, objectOf, scene, secret, textAt } from '../history-scene.js'
-import { beside, failure, intercepted, Killed } from '../intercepted.js'
+import { beside, failure, intercepted } from '../intercepted.js'
 import { contents, kept, modeOf } from '../scratch.js'
 
 // Under load, the disk is slow.
@@ -293,48 +292,3 @@ await t.test(
     t.strictSame(kept(root), ['lock', 'record'])
   },
 )
-
-for (const form of ['exchange', 'symlink'] as const) {
-  const rule = 'killed or failed at any call: target and history are whole, and the next run leaves nothing else'
-  await t.test(`${rule}; form ${form}`, async (t) => {
-    const { fs, replace, replaceBy } = scene(t, form)
-    await replace('1')
-    await replace('2')
-    const calls: string[] = []
-    await replaceBy(intercepted((call) => calls.push(call), fs).fs, '3', { history: forever(1) })
-    const wrong: string[] = []
-    const stopped = async (n: number, kill: boolean): Promise<void> => {
-      const { root, target, fs, replace, replaceBy, past } = scene(t, form)
-      await replace('1')
-      await replace('2')
-      const stop = (call: string, _: unknown, index: number): void => {
-        if (kill && index >= n) throw new Killed()
-        if (!kill && index === n) throw failure('EIO', call)
-      }
-      await replaceBy(intercepted(stop, fs).fs, '3', { history: forever(1) }).catch(() => undefined)
-      const found = textAt(join(target, 'tls.crt'))
-      const [, ...before] = await past()
-      const when = `${kill ? 'killed' : 'failed'} at call ${n}, ${calls[n - 1] ?? ''}`
-      if (found !== '2' && found !== '3') wrong.push(`${when}: it holds ${String(found)}`)
-      if (before.some((one) => !one.endsWith('whole'))) wrong.push(`${when}: ${before.join()}`)
-      if (found === '3' && before[0] !== '2 whole') wrong.push(`${when}: what was there before is not kept`)
-      await replace('4', { history: forever(1) })
-      const left = kept(root).join()
-      if (left !== 'generation,lock,record') wrong.push(`${when}: the next run leaves ${left}`)
-      const after = await past()
-      if (after.length !== 2 || !(after[1] ?? '').endsWith('whole')) wrong.push(`${when}: then ${after.join()}`)
-    }
-    // Before a call that changes nothing, the disk is as after the one before. The test of the core's other calls lets each fail.
-    const [kills, failures] = {
-      exchange: [/^(create|write|copy|set|rename|remove)/, /^(create|copy|startWriteOut|sync|rename)/],
-      symlink: [/^(createDirectory|rename|remove)/, /^(createDirectory|sync|rename)/],
-    }[form] as [RegExp, RegExp]
-    const cases = calls.flatMap((call, index) => [
-      ...(kills.test(call) ? [{ n: index + 1, kill: true }] : []),
-      ...(failures.test(call) ? [{ n: index + 1, kill: false }] : []),
-    ])
-    t.ok(cases.length > (form === 'exchange' ? 40 : 15), `${cases.length} cases`)
-    await inParallel(cases, 4, ({ n, kill }) => stopped(n, kill))
-    t.strictSame(wrong, [])
-  })
-}

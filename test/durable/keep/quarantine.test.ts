@@ -103,42 +103,6 @@ await t.test(
   },
 )
 
-const puts: Record<string, Put> = {
-  'a directory': directory,
-  'an empty directory': (target) => mkdirSync(target),
-  'a file': (target) => writeFileSync(target, 'precious'),
-}
-for (const [what, put] of Object.entries(puts)) {
-  await t.test(`${what}, and a kill at each call from the exchange on`, async (t) => {
-    let dies = 0
-    for (; ; dies++) {
-      const { parent, target, killed } = await intruded(t, dies, put)
-      const theirInode = (path: string): boolean => {
-        if (what === 'a file') return readFileSync(path, 'utf8') === 'precious'
-        return JSON.stringify(contents(path)) === JSON.stringify(what === 'a directory' ? theirs : {})
-      }
-      const places = (): string[] => ['certs', ...beside(parent, staging), ...beside(parent, foreign)]
-      const there = (): boolean => places().some((name) => isReadable(() => theirInode(join(parent, name))))
-      t.ok(there(), `killed at call ${dies}: it is there`)
-      if (!killed) break
-      // Where it has the target's name, the next run's caller decides on it.
-      if (isReadable(() => theirInode(target))) continue
-      await publish([directoryPublication(real, { target, files: { a: 'next' } })])
-      t.same(contents(target), { a: 'next' })
-      t.ok(there(), `killed at call ${dies}, and a successor: it is there`)
-    }
-    t.ok(dies > 3, `${dies} calls`)
-  })
-}
-
-function isReadable(look: () => boolean): boolean {
-  try {
-    return look()
-  } catch {
-    return false
-  }
-}
-
 /** What a run does to names, in order, until it is killed where `dies` says so. */
 async function watched(
   target: string,

@@ -4,12 +4,10 @@ import t from 'tap'
 import * as library from '../../../src/index.js'
 import { readPublication, replaceDirectory, setHold } from '../../../src/durable/index.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
+import { publish } from '../../../src/durable/publish/publish.js'
 import { endRelocation, relocate } from '../../../src/durable/move/relocation.js'
-import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { removePublished } from '../../../src/durable/remove/removal.js'
-import { replay, seed } from '../../seed.js'
-import { failure, intercepted, Killed } from '../intercepted.js'
+import { failure, intercepted } from '../intercepted.js'
 import { keep, Observed, story } from '../relocation-story.js'
 import { contents, kept, modeOf } from '../scratch.js'
 
@@ -223,37 +221,3 @@ await t.test(
     t.ok(waited > 0, `${waited} times`)
   },
 )
-
-await t.test('killed at any call, both paths are whole, and the next run ends it', async (t) => {
-  const step = 13
-  const offset = seed % step
-  t.comment(`every ${step}th call, from ${offset}: ${replay}`)
-  const run = async (kill: number): Promise<boolean> => {
-    const { root, from, to, fs, publishNew } = await story(t)
-    let calls = 0
-    const { fs: mortal } = intercepted((_, __, index) => {
-      calls = index
-      if (index >= kill) throw new Killed()
-    }, fs)
-    const options = { from, keep: 0 }
-    const request = { target: to, files: { a: '2' }, movedFrom: from }
-    const ended = await (async () => {
-      resultsOf(await publish([directoryPublication(mortal, request)]))
-      await relocate(mortal, to, options)
-    })().then(
-      () => true,
-      () => false,
-    )
-    const [old, now] = [from, to].map((path) => (existsSync(path) ? contents(path)['a'] : 'none'))
-    t.ok(now === '2' || (now === 'none' && old === '1'), `call ${kill}: ${old} and ${now}`)
-    await publishNew({ a: '2' })
-    t.match(await relocate(fs, to, options), { state: 'done' }, `call ${kill}`)
-    t.same(contents(to), { a: '2' }, `call ${kill}`)
-    t.same([existsSync(from), kept(join(root, 'was'))], [false, ['lock']], `call ${kill}`)
-    t.ok(calls > 0)
-    return ended
-  }
-  let kill = 1 + offset
-  while (!(await run(kill))) kill += step
-  t.ok(kill > 100, `${kill} calls`)
-})

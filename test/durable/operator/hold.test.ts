@@ -13,8 +13,8 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { codeOf } from '../../../src/errors.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
-import { failure, intercepted, Killed } from '../intercepted.js'
-import { contents, kept, scratch, scratchWith } from '../scratch.js'
+import { failure, intercepted } from '../intercepted.js'
+import { kept, scratch, scratchWith } from '../scratch.js'
 
 const hold = { reason: 'a change window', since: Date.now(), until: null }
 const held = { reason: 'Held', published: false, code: 'EPERM', message: /is held since .*a change window.*release/ }
@@ -110,39 +110,6 @@ await t.test('where nothing was published there is nothing to hold', async (t) =
     await t.rejects(setHold(target, hold), { code: 'ENOENT', reason: 'TargetUnfit', message: /published nothing at/ })
   }
   t.notOk(existsSync(join(parent, 'no')), 'no directory is made for it')
-})
-
-await t.test('killed or failed at any call, it is held or not, and an acknowledged hold holds', async (t) => {
-  const [parent, target] = scratchWith(t, 'certs')
-  await replaceDirectory(target, { files: { a: 'old' } })
-  const calls: string[] = []
-  const counting = intercepted((call) => void calls.push(call))
-  await holdOn(counting.fs, target, hold, {})
-  t.equal(counting.open.size, 0, 'every descriptor is closed')
-  await setHold(target, undefined)
-  // The record and its name are synced, after it is written and before anything else of the target is removed.
-  const steps = calls.filter((call) => ['createFile', 'write', 'sync', 'removeFile'].includes(call))
-  t.same(steps.slice(0, 3), ['createFile', 'write', 'sync'])
-  for (let at = 1; at <= calls.length; at++) {
-    for (const error of [new Killed(), failure('EIO', calls[at - 1] ?? '')]) {
-      const { fs, open } = intercepted((_, __, index) => {
-        if (index === at || (error instanceof Killed && index > at)) throw error
-      })
-      const acknowledged = await holdOn(fs, target, hold, {}).then(
-        () => true,
-        () => false,
-      )
-      t.equal(open.size, 0)
-      const found = await readPublication(target)
-      t.same(contents(target), { a: 'old' })
-      t.equal(found?.durable, true)
-      if (acknowledged) t.match(found?.hold, hold, `acknowledged, with ${String(error)} at ${calls[at - 1]}`)
-      await setHold(target, undefined)
-      t.equal((await readPublication(target))?.hold, undefined)
-      t.match(await replaceDirectory(target, { files: { a: 'old' } }), { outcome: 'unchanged' })
-      t.same(kept(parent), ['lock', 'record'], `nothing is left over, with ${String(error)} at ${calls[at - 1]}`)
-    }
-  }
 })
 
 await t.test(

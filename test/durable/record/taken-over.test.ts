@@ -103,33 +103,6 @@ await t.test('an adoption writes equal content as new files, and runs no hook', 
   t.match(await readPublication(fs, target), { pendingHooks: ['reload'] })
 })
 
-await t.test(
-  'killed at any call, it is all old or all new, and content 0 is whole once the new is there',
-  async (t) => {
-    const { fs: counting } = intercepted(() => calls++, new Alone())
-    let calls = 0
-    const first = scene(t)
-    await first.publishBy(counting)
-    t.ok(calls > 50)
-    for (let at = 1; at <= calls; at += 13) {
-      const { target, take, publishBy, past, root } = scene(t)
-      const { fs } = intercepted((_, __, index) => {
-        if (index >= at) throw new Killed()
-      })
-      await publishBy(fs).catch(() => undefined)
-      const now = contents(target)
-      t.ok(
-        [before, files].some((content) => JSON.stringify(content) === JSON.stringify(now)),
-        `at ${at}: ${JSON.stringify(now)}`,
-      )
-      await take()
-      t.strictSame(contents(target), files)
-      t.match(await past(), [/^\d published present$/, '0 adopted whole'], `at ${at}`)
-      t.strictSame(kept(root), ['generation', 'lock', 'record'])
-    }
-  },
-)
-
 await t.test('killed between the exchange and the mark, it is published again, and content 0 stays', async (t) => {
   const { take, publishBy, past } = scene(t)
   let renames = 0
