@@ -20,7 +20,8 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc mkdir /target && cp package
     case "$TARGETARCH" in amd64) cpu=x64 ;; arm64) cpu=arm64 ;; *) echo "no image for $TARGETARCH" >&2; exit 1 ;; esac && \
     npm ci --omit=dev --ignore-scripts --no-audit --no-fund --os=linux --cpu="$cpu"
 COPY . .
-RUN scripts/bundle.sh /out/opt/holdfast /target/node_modules && \
+# The Node that runs here is the image's, of the same base.
+RUN scripts/bundle.sh /out/opt/holdfast /target/node_modules with-node && \
     mkdir -p /out/usr/local/bin && ln -s ../../../opt/holdfast/bin/holdfast.js /out/usr/local/bin/holdfast && \
     sed -i '1s|.*|#!/usr/local/bin/node|' /out/opt/holdfast/bin/holdfast.js
 

@@ -1,19 +1,19 @@
 #!/bin/sh
-# Puts the program into DIRECTORY as an image carries it: `scripts/bundle.sh DIRECTORY [MODULES]`.
+# Puts the program into DIRECTORY as an image carries it: `scripts/bundle.sh DIRECTORY [MODULES [with-node]]`.
 #
 #   bin/, package.json             as in the package
 #   dist/src/cli/                   all of src/, native/, torture/ and what they import, one file for what is always loaded and for `replace`
 #                                   and `write`, and one for each other part that a command or a thread loads when it runs
 #   node_modules/koffi, @koromix/*  koffi, whose binary cannot be bundled: those of MODULES (default: this project's
 #                                   node_modules), of the one platform that is installed there, for glibc
-#   licenses/                       of everything that is in it, and holdfast.cdx.json, which names it (CycloneDX)
+#   licenses/                       of everything that is in it, and holdfast.cdx.json, which names it (CycloneDX); `with-node`: with the Node that runs here, and its parts
 #   seccomp/                        the profile of deploy/seccomp
 #
 # The sources are what is bundled: nothing has to be built before.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
-out=${1:?usage: scripts/bundle.sh DIRECTORY [MODULES]}
+out=${1:?usage: scripts/bundle.sh DIRECTORY [MODULES [with-node]]}
 modules=$(cd "${2:-$here/node_modules}" && pwd)
 mkdir -p "$out"
 if [ -n "$(ls -A "$out")" ]; then
@@ -29,7 +29,7 @@ chmod 755 "$out/bin/holdfast.js"
 cp package.json "$out/"
 cp -R deploy/seccomp "$out/"
 
-node scripts/program.mjs "$out" "$modules"
+node scripts/program.mjs "$out" "$modules" ${3:+"$3"}
 
 mkdir -p "$out/node_modules/koffi/src/koffi"
 for file in package.json index.cjs src/koffi/index.cjs src/koffi/src/static.cjs; do

@@ -2,8 +2,8 @@
  * The program as few files: the modules of every command in one, the further ones of `replace` and `write` in another, each other part in a
  * separate one; and on request the library. koffi stays outside, since its binary cannot be bundled.
  *
- * `node scripts/program.mjs DIRECTORY MODULES` puts the program into DIRECTORY/dist, and into DIRECTORY/licenses the licences of its parts and
- * what they are (sbom.mjs), with the koffi of MODULES.
+ * `node scripts/program.mjs DIRECTORY MODULES [with-node]` puts the program into DIRECTORY/dist, and into DIRECTORY/licenses the licences of its
+ * parts and what they are (sbom.mjs), with the koffi of MODULES, and with the Node that runs here where that goes along.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -157,10 +157,12 @@ export function keepLicences(metafiles, directory) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const [, , directory, modules] = process.argv
-  if (modules === undefined) throw new Error('usage: node scripts/program.mjs DIRECTORY MODULES')
+  const [, , directory, modules, withNode] = process.argv
+  if (modules === undefined || ![undefined, 'with-node'].includes(withNode))
+    throw new Error('usage: node scripts/program.mjs DIRECTORY MODULES [with-node]')
   const licenses = join(directory, 'licenses')
   const metafiles = await bundleProgram({ dist: join(directory, 'dist'), licenses, library: false })
   const binaries = readdirSync(join(modules, '@koromix')).filter((name) => name.startsWith('koffi-linux-'))
-  writeSbom(metafiles, licenses, { beside: ['koffi', ...binaries.map((name) => `@koromix/${name}`)] })
+  const beside = ['koffi', ...binaries.map((name) => `@koromix/${name}`)]
+  writeSbom(metafiles, licenses, { beside, ...(withNode && { node: process.versions }) })
 }

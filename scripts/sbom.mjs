@@ -39,10 +39,45 @@ function componentOf(place, { version, license, integrity }, scope) {
   }
 }
 
+/** Numbers of interfaces and of a standard: process.versions has them beside what Node is made of. */
+const numbersOnly = ['modules', 'napi', 'unicode']
+
+/** How lists of vulnerabilities name what Node is made of, where they know it. */
+const vendors = {
+  node: 'nodejs:node.js',
+  ares: 'c-ares:c-ares',
+  brotli: 'google:brotli',
+  llhttp: 'llhttp:llhttp',
+  nghttp2: 'nghttp2:nghttp2',
+  openssl: 'openssl:openssl',
+  sqlite: 'sqlite:sqlite',
+  undici: 'nodejs:undici',
+  uv: 'libuv:libuv',
+  zlib: 'zlib:zlib',
+}
+
+/** Node and what it is made of, Node first. @param versions as process.versions has them */
+function nodeComponents(versions) {
+  const names = Object.keys(versions).filter((name) => !numbersOnly.includes(name))
+  const parts = names.filter((name) => name !== 'node').sort()
+  return ['node', ...parts].map((name) => ({
+    ...(name === 'node' ? { type: 'platform', licenses: licensesOf('MIT') } : { type: 'library' }),
+    'bom-ref': name === 'node' ? 'node' : `node/${name}`,
+    name,
+    version: versions[name],
+    ...(vendors[name] && { cpe: `cpe:2.3:a:${vendors[name]}:${cpeOf(versions[name])}:*:*:*:*:*:*:*` }),
+    purl: `pkg:generic/${name}@${encodeURIComponent(versions[name])}`,
+  }))
+}
+
+/** The release, without a build's own suffix, as lists of vulnerabilities have it. */
+const cpeOf = (version) => /^[\d.]+/.exec(version)[0]
+
 /**
  * @param {readonly string[]} bundled places of packages, as `packagesIn` answers them
- * @param {{ beside?: readonly string[], optional?: readonly string[], node?: string }} also `beside`: packages that are not in the bundle, and
- * that it loads; `optional`: those of which a machine needs one; `node`: the version of a Node that is in it, too
+ * @param {{ beside?: readonly string[], optional?: readonly string[], node?: Readonly<Record<string, string>> }} also `beside`: packages that are
+ * not in the bundle, and that it loads; `optional`: those of which a machine needs one; `node`: the versions of a Node that is in it, too, and of its
+ * parts, as process.versions has them
  */
 export function sbomOf(bundled, { beside = [], optional = [], node } = {}) {
   const { name, version, license, description } = read('package.json')
@@ -57,7 +92,7 @@ export function sbomOf(bundled, { beside = [], optional = [], node } = {}) {
   }
   const needed = new Set(places.flatMap(needs))
   const root = purlOf(name, version)
-  const platform = { type: 'platform', 'bom-ref': 'node', name: 'node', version: node, licenses: licensesOf('MIT') }
+  const [platform, ...parts] = node === undefined ? [] : nodeComponents(node)
   const direct = [...refOf.values()].filter((ref) => !needed.has(ref))
   return {
     bomFormat: 'CycloneDX',
@@ -76,11 +111,12 @@ export function sbomOf(bundled, { beside = [], optional = [], node } = {}) {
     },
     components: [
       ...places.map((place) => componentOf(place, packages[place], scopeOf(place))),
-      ...(node === undefined ? [] : [{ ...platform, purl: `pkg:generic/node@${node}` }]),
+      ...(platform ? [platform, ...parts] : []),
     ],
     dependencies: [
-      { ref: root, dependsOn: [...direct, ...(node === undefined ? [] : ['node'])] },
+      { ref: root, dependsOn: [...direct, ...(platform ? ['node'] : [])] },
       ...places.map((place) => ({ ref: refOf.get(nameOf(place)), dependsOn: needs(place) })),
+      ...(platform ? [{ ref: 'node', dependsOn: parts.map((part) => part['bom-ref']) }] : []),
     ],
   }
 }

@@ -68,7 +68,7 @@ const bundles = await Promise.all([
 copyFileSync(koffi, join(out, 'koffi.node'))
 const metafiles = bundles.map(({ metafile }) => metafile)
 keepLicences(metafiles, join(out, 'licenses'))
-writeSbom(metafiles, join(out, 'licenses'), { beside: [`@koromix/${platform}`], node: process.versions.node })
+writeSbom(metafiles, join(out, 'licenses'), { beside: [`@koromix/${platform}`], node: process.versions })
 // Node 20 has no such option; a Node that does not know `execArgv` here passes it over. bin/prepare.js does without both.
 const noInspector = '--disable-sigusr1'
 const execArgv = process.allowedNodeEnvironmentFlags.has(noInspector) ? [noInspector] : []

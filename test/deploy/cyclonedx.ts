@@ -5,6 +5,7 @@ interface Component {
   readonly name: string
   readonly version: string
   readonly purl: string
+  readonly cpe?: string
 }
 
 export interface Sbom {
@@ -46,7 +47,7 @@ const hash = map({
   alg: oneOf('SHA-512'),
   content: (value) => typeof value === 'string' && /^[0-9a-f]{128}$/.test(value),
 })
-const purl: Check = (value) => typeof value === 'string' && /^pkg:(?:npm|generic)\/[\w.%/-]+@[\w.+-]+$/.test(value)
+const purl: Check = (value) => typeof value === 'string' && /^pkg:(?:npm|generic)\/[\w.%/-]+@[\w.%-]+$/.test(value)
 const common = {
   'bom-ref': text,
   name: text,
@@ -55,7 +56,13 @@ const common = {
   purl,
 }
 const library = { ...common, type: oneOf('library'), 'group?': text, scope: oneOf('required', 'optional') }
-const component = either(map({ ...library, hashes: list(hash) }), map({ ...common, type: oneOf('platform') }))
+const cpe: Check = (value) => typeof value === 'string' && /^cpe:2\.3:a:[\w-]+:[\w.-]+:\d[\d.]*(?::\*){7}$/.test(value)
+const { licenses, ...part } = { ...common, 'cpe?': cpe }
+const component = either(
+  map({ ...library, hashes: list(hash) }),
+  map({ ...part, licenses, type: oneOf('platform') }),
+  map({ ...part, type: oneOf('library') }),
+)
 const sbom = map({
   bomFormat: oneOf('CycloneDX'),
   specVersion: oneOf('1.5'),

@@ -93,7 +93,8 @@ await t.test('the build context has the needed files alone', async (t) => {
 
 await t.test('the bundle is the program', (t) => {
   const [directory, bundle] = scratchWith(t, 'bundle')
-  execFileSync(join(project, 'scripts/bundle.sh'), [bundle], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const args = [bundle, join(project, 'node_modules'), 'with-node']
+  execFileSync(join(project, 'scripts/bundle.sh'), args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const program = join(bundle, 'bin/holdfast.js')
   const run = (...args: string[]): string => {
     const options = { encoding: 'utf8', cwd: directory, env: { PATH: process.env.PATH } } as const
@@ -130,6 +131,22 @@ await t.test('the bundle is the program', (t) => {
     t.match(faultOf({ ...sbom, components: rest }), /leads to no component/)
     t.match(faultOf({ ...sbom, components: [{ ...first, hashes: undefined }, ...rest] }), /CycloneDX requires/)
     t.match(faultOf({ ...sbom, serialNumber: '' }), /unknown/)
+  })
+
+  void t.test('its bill of materials names Node and what Node is made of, and the image’s is made so', (t) => {
+    t.match(dockerfile, /^RUN scripts\/bundle\.sh \S+ \S+ with-node /m)
+    const sbom = sbomIn(join(bundle, 'licenses'))
+    const found = new Map(sbom.components.map((one) => [one['bom-ref'].replace('node/', ''), one]))
+    const { modules, napi, unicode, ...parts } = process.versions as Record<string, string | undefined>
+    t.ok(modules && napi && unicode, 'numbers that name no part')
+    for (const [name, version] of Object.entries(parts)) t.equal(found.get(name)?.version, version, name)
+    for (const name of ['modules', 'napi', 'unicode']) t.notOk(found.has(name), name)
+    t.equal(found.get('node')?.purl, `pkg:generic/node@${process.versions.node}`)
+    t.equal(
+      found.get('openssl')?.cpe,
+      `cpe:2.3:a:openssl:openssl:${process.versions.openssl.replace(/[^\d.].*/, '')}:*:*:*:*:*:*:*`,
+    )
+    t.end()
   })
 
   const textOf = (name: string): string => readFileSync(join(bundle, 'dist/src/cli', name), 'utf8')
