@@ -39,9 +39,12 @@ export function isDataKey(text: string): boolean {
 /** Characters of a resourceVersion: a number of 64 bits has 20. */
 export const longestVersion = 64
 
-/** A uid or a resourceVersion: opaque, but a short text without spaces. */
+/**
+ * A uid or a resourceVersion. The API calls both opaque; those of etcd are decimal, and uids are UUIDs, or a Node's name. What a query, a path and
+ * a command line would read as something else is none: `..`, a slash, an escape, a flag.
+ */
 export function isIdentifier(text: string, longest: number): boolean {
-  return text.length <= longest && /^[-\w.:+/=~]+$/.test(text)
+  return text.length <= longest && /^[A-Za-z0-9][-\w.:~]*$/.test(text)
 }
 
 /** The value of a label, which may be empty. */

@@ -8,6 +8,7 @@ import { messageOf } from '../errors.js'
 import { realClock, type EventClock } from '../kubernetes/events/event-recorder.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
 import { field, isAbsent, statusMessage } from '../kubernetes/reads/api-error.js'
+import { uidOf } from '../kubernetes/reads/observed-version.js'
 import { describeTarget, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
@@ -209,8 +210,8 @@ export class NodeReporter {
     const target = nodeTarget(node)
     const answer = await this.#get(pathOf(target))
     if (isAbsent(answer, node)) throw new ReportRefused(`there is no Node ${node} (is the node's name right?)`)
-    const nodeUID = field(field(this.#body(answer, `get ${describeTarget(target)}`), 'metadata'), 'uid')
-    if (typeof nodeUID !== 'string') throw new Unanswered(`Node ${node} has no uid`)
+    const nodeUID = uidOf(this.#body(answer, `get ${describeTarget(target)}`))
+    if (nodeUID === undefined) throw new Unanswered(`Node ${node} has no uid`)
     const identity = { nodeUID, bootID, agentID }
     const found = await this.#get(this.#path)
     if (isAbsent(found, node)) {

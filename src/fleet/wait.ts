@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { field } from '../kubernetes/reads/api-error.js'
+import { resourceVersionOf, uidOf } from '../kubernetes/reads/observed-version.js'
 import type { Log } from '../log.js'
 import type { ObjectKind } from '../objects/types.js'
 import { follow, readPages, type FollowOptions } from './follow.js'
@@ -153,7 +154,13 @@ class Wait {
         path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`,
         query: { fieldSelector: `metadata.name=${name}` },
         accept: metadataOnly,
-        to: { put: (object) => this.#observe(object), remove: () => this.#gone(), complete: complete('object') },
+        to: {
+          put: (object) => this.#observe(object),
+          remove: (removed) => {
+            if (removed === name) this.#gone()
+          },
+          complete: complete('object'),
+        },
       },
       {
         path: '/api/v1/nodes',
@@ -191,9 +198,10 @@ class Wait {
 
   #observe(object: unknown): void {
     const { kind, namespace, name, resourceVersion } = this.options
-    const metadata = field(object, 'metadata')
-    const [uid, version] = [field(metadata, 'uid'), field(metadata, 'resourceVersion')]
-    if (typeof uid !== 'string' || typeof version !== 'string') return
+    // A proxy may drop the fieldSelector.
+    if (field(field(object, 'metadata'), 'name') !== name) return
+    const [uid, version] = [uidOf(object), resourceVersionOf(object)]
+    if (uid === undefined || version === undefined) return
     this.#isObjectSeen = true
     if (this.#wanted === undefined) {
       this.#wanted = { kind, namespace, name, uid, resourceVersion: resourceVersion ?? version }

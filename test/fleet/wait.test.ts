@@ -131,6 +131,23 @@ await t.test('an object that is deleted or replaced before each node has it ends
   }
 })
 
+await t.test(
+  'an object of another name, which a proxy without the fieldSelector lets through, is not the object',
+  async (t) => {
+    const { server, wait, counted } = await scene(t)
+    const other = (version: string) =>
+      server.put(secretsPath, { metadata: { name: 'aa', namespace: 'ns', uid: 'u9', resourceVersion: version } })
+    other('90')
+    server.putReport('n2', { directories: [older] })
+    const waiting = wait()
+    await counted(1, 2)
+    other('1300')
+    server.remove(secretsPath, 'aa')
+    server.putReport('n2')
+    t.match(await waiting, { ended: 'done', wanted })
+  },
+)
+
 await t.test('a newer version of the object changes nothing in the version that wait asks for', async (t) => {
   const { server, wait, counted, stopped } = await scene(t)
   server.putReport('n2', { directories: [older] })

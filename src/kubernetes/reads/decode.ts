@@ -136,7 +136,9 @@ function identifier(value: unknown, field: string, longest: number): string {
     throw new InvalidObjectError(`${field} must be a string that is not empty`)
   }
   if (isIdentifier(value, longest)) return value
-  throw new InvalidObjectError(`${field} must be at most ${longest} letters, digits and '-._:+/=~'`)
+  throw new InvalidObjectError(
+    `${field} must be at most ${longest} letters, digits and '-._:~', the first a letter or digit`,
+  )
 }
 
 function kindOf(value: unknown): string {

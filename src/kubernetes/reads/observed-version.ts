@@ -27,7 +27,6 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
     return { observation: { state: 'present', object }, resourceVersion, uid, labels: labelsOf(json) }
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error
-    const uid = field(metadata, 'uid')
     return {
       observation: {
         state: 'unknown',
@@ -35,7 +34,7 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
         message: `${objectName(reference)}: ${error.message}`,
       },
       resourceVersion: resourceVersionOf(json),
-      uid: typeof uid === 'string' && isIdentifier(uid, longestName) ? uid : '',
+      uid: uidOf(json) ?? '',
       labels: labelsOf(json),
     }
   }
@@ -75,6 +74,12 @@ export function observeList(reference: ObjectReference, json: unknown): Observed
   if (item === undefined) return observeAbsence(resourceVersionOf(json))
   // More than the one: the selector was dropped on the way, and any of them may be meant.
   return observeObject(reference, others.length === 0 ? item : undefined)
+}
+
+/** metadata.uid of an object. */
+export function uidOf(json: unknown): string | undefined {
+  const uid = field(field(json, 'metadata'), 'uid')
+  return typeof uid === 'string' && isIdentifier(uid, longestName) ? uid : undefined
 }
 
 /** metadata.resourceVersion of an object, a list or a bookmark. */

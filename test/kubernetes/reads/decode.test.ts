@@ -109,11 +109,16 @@ void t.test('decodeObject refuses more keys than it reads, and versions and uids
       return (error as Error).message
     }
   }
-  const version = "metadata.resourceVersion must be at most 64 letters, digits and '-._:+/=~'"
-  const uid = "metadata.uid must be at most 253 letters, digits and '-._:+/=~'"
+  const version = "metadata.resourceVersion must be at most 64 letters, digits and '-._:~', the first a letter or digit"
+  const uid = "metadata.uid must be at most 253 letters, digits and '-._:~', the first a letter or digit"
   t.equal(refused({ uid: 'u'.repeat(253), resourceVersion: '9'.repeat(64) }), 'taken')
   t.equal(refused({ uid: 'u', resourceVersion: '9'.repeat(65) }), version)
   t.equal(refused({ uid: 'u', resourceVersion: '7\u001b[2J' }), version)
+  for (const path of ['../1', '..', '.', '/etc', '1/../2', '-1', '~root', '1+1', '1=1', '1%2F', '1&watch', '1?', '1#'])
+    t.equal(refused({ uid: 'u', resourceVersion: path }), version, path)
+  for (const path of ['../u', '..', '-u', 'a/b']) t.equal(refused({ uid: path, resourceVersion: '7' }), uid, path)
+  for (const taken of ['sha256:0aF', 'node-1.example', 'a_b~c', '0'])
+    t.equal(refused({ uid: taken, resourceVersion: taken }), 'taken', taken)
   t.equal(refused({ uid: 'u'.repeat(254), resourceVersion: '7' }), uid)
   t.equal(refused({ uid: 'a b', resourceVersion: '7' }), uid)
   const many = Object.fromEntries(Array.from({ length: 32_769 }, (_, index) => [`k${index}`, '']))
