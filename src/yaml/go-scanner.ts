@@ -29,6 +29,9 @@ const tagCharacters = /^[-\w;/?:@&=+$,.!~*'()[\]%]*$/
 /** Inside of brackets, the library ends unquoted text there, or reads a colon as the end of a name. */
 const splitText = /[?[\]{},]|^:|:$|\s:/
 
+/** What may stand between a key and its colon. */
+const beforeColon = /(?:\s|#.*)*:/y
+
 /** The characters of a field's name that the library searches for its colon. */
 const longestName = 1_024
 
@@ -69,6 +72,16 @@ export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, docum
       }
     },
   })
+  yaml.visit(document, {
+    Pair: (_, pair, path) => {
+      const outer = path.at(-1)
+      if (!yaml.isCollection(outer) || outer.flow !== true) return
+      const [from, colon] = keyIn(text, pair as Yaml.Pair<Yaml.Node | null>) ?? [0, 0]
+      const name = text.slice(from, colon)
+      if (name.includes('\n') || name.length > longestName)
+        refuse(from, 'a field whose colon is on another line, or far away, in brackets: put it behind the name')
+    },
+  })
   const [own, , end] = document.range
   const start = documents[0] === document ? 0 : own
   const indentations = new Map<Yaml.Scalar, number>()
@@ -86,6 +99,16 @@ export function refusePlaces(document: Yaml.Document.Parsed, { text, yaml, docum
     const isContent = isIn && index > (around.range?.[0] ?? 0) && found.search(/[^ ]/) >= (least ?? 0)
     if (!isContent) refuse(offset, 'not valid YAML (a tab)')
   }
+}
+
+/** Where a key without a question mark begins, its anchor and its tag included, and where its colon is. undefined: it is empty, or has none. */
+function keyIn(text: string, { key, srcToken }: Yaml.Pair<Yaml.Node | null>): [number, number] | undefined {
+  const start = srcToken?.start ?? []
+  if (!key?.range || key.range[0] === key.range[1]) return undefined
+  if (start.some(({ type }) => type === 'explicit-key-ind')) return undefined
+  const from = start.find(({ type }) => type === 'anchor' || type === 'tag')?.offset ?? key.range[0]
+  beforeColon.lastIndex = key.range[1]
+  return beforeColon.test(text) ? [from, beforeColon.lastIndex - 1] : undefined
 }
 
 /** Spaces before the text of a block: a tab behind them belongs to the text, unless the first line has to tell how many they are. */

@@ -45,8 +45,10 @@ export async function parseText(text: string, dialect: Dialect): Promise<ParsedT
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
   const isExplicit = questionMark.test(text)
+  // go-scanner.ts asks where a key in brackets begins.
+  const isMarked = dialect === 'manifest' && /[[{]/.test(text) && /[&!?]/.test(text)
   try {
-    const options = { ...common, ...unchecked, ...dialects[dialect], keepSourceTokens: isExplicit }
+    const options = { ...common, ...unchecked, ...dialects[dialect], keepSourceTokens: isExplicit || isMarked }
     const found = yaml.parseAllDocuments(text, options)
     const documents = 'empty' in found ? [] : found
     if (isExplicit) for (const document of documents) reportDropped(document, yaml)

@@ -56,6 +56,26 @@ void t.test('a tag with a character that Go takes for none of a tag is refused i
   t.strictSame((await readManifestText('a: !!str 1')).value, { a: '1' })
 })
 
+void t.test('a key in brackets that Go does not find on the line of its colon is refused in a manifest', async (t) => {
+  const wide = ' '.repeat(1_100)
+  const refused = [
+    ...['a: {c\n : 1}', 'a: {"c"\n :1}', 'a: {c # x\n : 1}', 'a: {c\n d: 1}', 'a: {c: 1,\n\n d # x\n : 2}'],
+    ...['a: {!!str\n c: 1}', 'a: {&x\n c: 1}', 'a: [&x\n c: 1]', 'a: [!!str # x\n c: 1]', 'b: &x c\na: {*x\n : 1}'],
+    ...[`a: {c${wide}: 1}`, `a: {&x${wide}c: 1}`, `a: {"c"${wide}: 1}`],
+  ]
+  for (const text of refused)
+    t.match(
+      await errorOf(() => readManifestText(`${text}\n`)),
+      { problem: /a field whose colon is on another line/ },
+      text,
+    )
+  const taken = [
+    ...['a: {? c\n : 1}', 'a: {? &x\n c: 1}', 'a: {c\n , d: 1}', 'a: { # &x\n c: 1}', 'a: {c: {d: 1\n }, e\n}'],
+    ...['a: {\n &x c: 1,\n !!str d:\n 2}', 'a: {c: 1, # R&D!\n  d: "&\n : x"}'],
+  ]
+  for (const text of taken) t.ok((await readManifestText(`${text}\n`)).value, text)
+})
+
 void t.test('maps as keys of maps as keys are refused beyond ten levels, in little time', async (t) => {
   const before = process.cpuUsage()
   for (const text of ['? '.repeat(250), `${'{'.repeat(200)}a${': 1}'.repeat(200)}`]) {
