@@ -1,4 +1,4 @@
-import { closeSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, writeFileSync } from 'node:fs'
 import { open, readdir, readlink } from 'node:fs/promises'
 import { createMemoryFile } from '../../../native/index.js'
 import { parseStatus, type StatusDocument } from './status-file.js'
@@ -63,10 +63,12 @@ function writtenAt(document: StatusDocument | undefined): string {
 }
 
 async function readTrusted(path: string): Promise<string> {
-  const file = await open(path)
+  // A pipe in its place, or a lease of its owner, would hold open(2) up.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const { uid } = await file.stat()
-    return uid === 0 || uid === process.geteuid?.() ? await file.readFile('utf8') : ''
+    const status = await file.stat()
+    const isTrusted = status.isFile() && (status.uid === 0 || status.uid === process.geteuid?.())
+    return isTrusted ? await file.readFile('utf8') : ''
   } finally {
     await file.close()
   }

@@ -61,6 +61,27 @@ await t.test('root takes no status from a process of another user', { skip: need
   t.equal(await readStatusInMemory(stateDirectory), undefined)
 })
 
+await t.test(
+  'a file of that name with a lease, by another user, holds root up at no descriptor',
+  { skip: needsRoot },
+  async (t) => {
+    const stateDirectory = '/srv/state-in-memory-5'
+    // open(2) waits for the holder of a lease (fcntl(2), F_SETLEASE, F_WRLCK) for 45 s.
+    const script = `
+    $| = 1; $SIG{IO} = "IGNORE"; my $name = "holdfast-status:${stateDirectory}";
+    my $fd = syscall(${process.arch === 'x64' ? 319 : 279}, $name, 0);
+    open(my $leased, "<", "/proc/self/fd/$fd") or die; fcntl($leased, 1024, 1) or die "no lease: $!";
+    print "leased"; sleep 60`
+    const command = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'perl', '-e', script]
+    const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    const began = performance.now()
+    t.equal(await readStatusInMemory(stateDirectory), undefined)
+    t.ok(performance.now() - began < 30_000, `${performance.now() - began} ms`)
+  },
+)
+
 await t.test('root takes no status from root of another container', { skip: needsRoot }, async (t) => {
   const stateDirectory = '/srv/state-in-memory-3'
   await otherKeeps(t, stateDirectory, ['unshare', '--mount'])
