@@ -1,5 +1,5 @@
 import { CommanderError, type Command } from 'commander'
-import { exitCodeOf, exitCodes, UsageError } from './words/exit-codes.js'
+import { exitCodeAfter, exitCodeOf, exitCodes, UsageError } from './words/exit-codes.js'
 import { processIo, type Io } from './output/io.js'
 import { behindDoor } from './output/terminal.js'
 import { normalLine, type NormalLine } from './words/argv.js'
@@ -15,7 +15,13 @@ import { refuseUndecodable } from './content/undecodable.js'
  * not load. Leaves nothing behind in the process, so that several command lines can run in one, also at the same time.
  */
 export async function main(argv: readonly string[], process: Io = processIo): Promise<number> {
-  const io = behindDoor(process)
+  const code = await run(argv, behindDoor(process))
+  // Node, as it ends, puts the terminal's modes back, and aborts where the terminal is gone. The signal's own action does without.
+  if (code === exitCodeAfter('SIGHUP')) process.raise('SIGHUP')
+  return code
+}
+
+async function run(argv: readonly string[], io: Io): Promise<number> {
   const holdfast = await program(io, argv)
   // The options of the command that ran decide how its error is reported.
   let running: Command = holdfast

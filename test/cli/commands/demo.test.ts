@@ -38,10 +38,10 @@ await t.test('the demo publishes, swaps an update in, and ends in order with Ctr
 await t.test('the demo ends when its terminal is closed, and reloads at any other SIGHUP', async (t) => {
   const node = new Node(t, [])
   const directory = node.path('demo')
-  const [pidFile, ...words] = [node.path('pid'), process.execPath, executable, 'demo', '--directory', directory].map(
-    (word) => `'${word}'`,
-  )
-  const command = `echo $$ > ${pidFile}; exec ${words.join(' ')}`
+  const words = [process.execPath, executable, 'demo', '--directory', directory].map((word) => `"${word}"`)
+  const started = `echo $$ > "${node.path('pid')}"; exec ${words.join(' ')}`
+  // The shell around it passes the signal on, as a user's does, and tells how the demo ended.
+  const command = `sh -c '${started}' & trap "kill -HUP $!" HUP; wait $!; wait $!; echo $? > "${node.path('code')}"`
   // script(1) gives it a terminal, which the kernel hangs up when script is killed.
   const terminal = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'] })
   t.teardown(() => {
@@ -60,6 +60,7 @@ await t.test('the demo ends when its terminal is closed, and reloads at any othe
   const left = once(terminal, 'close')
   terminal.kill('SIGKILL')
   await left
-  await until('the demo has ended', () => !existsSync(`/proc/${pid}`) || undefined)
+  const code = await until('the demo has ended', () => node.read('code')?.trim() || undefined)
+  t.equal(code, '129', 'by its signal: Node aborts where it ends by itself without its terminal')
   t.match(JSON.parse(readFileSync(join(directory, 'state/status.json'), 'utf8')), { agent: { stoppedAt: String } })
 })
