@@ -183,12 +183,18 @@ agent 1.0.0, last reported 3m ago
 `,
   )
   t.notMatch(statusText({ ...document, operations }, at(5), plain), /lets|again/, 'what was to be is over')
-  const [narrow = ''] = statusText(document, at(3), plain, {}, 80).split('\n\n')
+  const changed = {
+    ...document,
+    configurationChanged: true,
+    agent: { ...agent, configuration: { file: `/etc/${'a'.repeat(40)}`, digest: 'd' } },
+  }
+  const narrow = statusText(changed, at(3), plain, {}, 80)
   t.strictSame(
     narrow.split('\n').filter((line) => line.length > 80),
     [],
     'it fits the terminal',
   )
+  t.match(narrow, 'has changed since the agent read\n  it: run')
   t.match(statusText(document, at(11), plain), /hangs: it last reported 11m ago/)
   const stopped = { ...document, agent: { ...agent, stoppedAt: time } }
   t.match(statusText(stopped, at(1), plain), /is not running: it ended in order 60s ago/)

@@ -70,6 +70,7 @@ await t.test('flags before the command, with "=" and as kubectl types them, reac
 
 await t.test('- is standard input: of write, of --from, and of --config', async (t) => {
   const file = node.path('file')
+  t.match(await holdfast(['write', '-'], { input: 'x' }), { code: 2, stderr: /FILE is missing: .*\.\/-/ })
   t.match(await holdfast(['write', file, '-'], { input: 'one' }), { code: 0, stdout: /^created/ })
   t.match(await holdfast(['write', file, '--from', '-'], { input: 'two' }), { code: 0, stdout: /^replaced/ })
   t.equal(readFileSync(file, 'utf8'), 'two')

@@ -271,6 +271,11 @@ await t.test('a command whose standard output cannot be written says why on stan
     t.match({ status, stderr }, { status: 1, stderr: new RegExp(`could not write to standard output: ${reason}`) })
   }
   t.equal(readFileSync(join(root, 'file'), 'utf8'), 'text', 'and the work is done')
+  const { stderr } = spawnSync(process.execPath, [executable, 'schema'], {
+    stdio: ['ignore', full, 'pipe'],
+    encoding: 'utf8',
+  })
+  t.notMatch(stderr, /done/, 'of a command that only prints, nothing is')
 })
 
 await t.test('the help of each command fits 80 columns, and lists every command under a heading', async (t) => {

@@ -13,6 +13,7 @@ import { createLogger } from '../output/logger.js'
 import { findOrphans, orphansText, type Orphan } from '../output/orphans.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
+import { wrapLines } from '../output/help-text.js'
 import { age, objectText, shortDigest, shortPath, table, type Cell } from '../output/table.js'
 
 /** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
@@ -230,13 +231,14 @@ export function statusText(
     const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...waits, ...hooks, ...users]
   })
+  const fits = wide || columns === undefined ? (lines: string) => lines : (lines: string) => wrapLines(lines, columns)
   if (!wide && columns !== undefined) narrow(rows, columns)
   const orphans = shown.orphans ? ['\n', orphansText(shown.orphans, now)] : []
   return [
     table(headers ? rows : rows.slice(1)),
-    ...(notes.length > 0 ? ['\n', ...notes] : []),
+    ...(notes.length > 0 ? ['\n', ...notes.map(fits)] : []),
     '\n',
-    agentLine(shown, now, paint),
+    fits(agentLine(shown, now, paint)),
     ...orphans,
   ].join('')
 }

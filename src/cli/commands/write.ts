@@ -101,6 +101,7 @@ Exit codes: 0 published or already so, 1 not published (FILE is as it was), 2 wr
 to be durable, 75 another process holds FILE's lock.`,
     )
     .action(async (file: string, words: string[], options: WriteOptions) => {
+      if (file === '-') throw new UsageError('FILE is missing: - is standard input (a file of this name is ./-)')
       const source = write.source(words, options.from)
       if (options.dryRun && source.command.length > 0)
         throw new UsageError('--dry-run starts no command: pipe what it prints to "holdfast write FILE --dry-run"')

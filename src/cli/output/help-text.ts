@@ -28,6 +28,11 @@ export function wrapWords(text: string, width: number): string[] {
   return lines
 }
 
+/** Lines of which those that are too wide go on in further ones, indented by two. */
+export function wrapLines(text: string, width: number): string {
+  return text.replaceAll(/.+/g, (line) => (line.length <= width ? line : wrapWords(line, width - 2).join('\n  ')))
+}
+
 /** Breaks before a flag where it can, and never inside quotes. */
 function wrapCommand(line: string, width: number): string {
   const indent = /^\s*/.exec(line)?.[0] ?? ''

@@ -128,7 +128,7 @@ function writeToStandardOutput(text: string): void {
       // The reader decides how long this takes.
       if (code !== 'EAGAIN') {
         throw new Error(
-          `the work is done, but holdfast could not write to standard output: ${code ?? messageOf(error)}; run status or verify to see the result`,
+          `could not write to standard output: ${code ?? messageOf(error)}; what the command has changed stays so: status or verify shows it`,
           { cause: error },
         )
       }
