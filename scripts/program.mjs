@@ -1,6 +1,6 @@
 /**
  * The program as few files: the modules of every command in one, the further ones of `replace` and `write` in another, each other part in a
- * separate one; and on request the library. koffi stays outside, since its binary cannot be bundled.
+ * separate one; and on request the library (library.mjs). koffi stays outside, since its binary cannot be bundled.
  *
  * `node scripts/program.mjs DIRECTORY MODULES [with-node]` puts the program into DIRECTORY/dist, and into DIRECTORY/licenses the licences of its
  * parts and what they are (sbom.mjs), with the koffi of MODULES, and with the Node that runs here where that goes along.
@@ -103,22 +103,8 @@ export async function bundleProgram({ dist, licenses, library }) {
   })
   const metafiles = [program.metafile, pino.metafile]
   if (library) {
-    // An ES module, so that a bundler takes no more of it than is used.
-    const { metafile } = await build({
-      ...settings,
-      // Its users read it: an uncaught error prints the line of its throw.
-      minifyWhitespace: false,
-      minifySyntax: false,
-      minifyIdentifiers: false,
-      sourcemap: 'linked',
-      outExtension: {},
-      entryPoints: { index: 'src/index.ts' },
-      outdir: join(dist, 'src'),
-      format: 'esm',
-      plugins: [koffiAtTheFirstCall],
-      external: ['koffi'],
-    })
-    metafiles.push(metafile)
+    const { bundleLibrary } = await import('./library.mjs')
+    metafiles.push(await bundleLibrary(join(dist, 'src/index.js')))
   }
   keepLicences(metafiles, licenses)
   return metafiles
@@ -130,16 +116,6 @@ const koffiByItsBinary = {
   setup(build) {
     build.onResolve({ filter: /^koffi$/ }, ({ importer }) =>
       importer.endsWith('.ts') ? { path: join(project, 'scripts/program/koffi.cjs') } : undefined,
-    )
-  },
-}
-
-/** koffi where the library calls it first (program/late-koffi.mjs). */
-const koffiAtTheFirstCall = {
-  name: 'koffi-at-the-first-call',
-  setup(build) {
-    build.onResolve({ filter: /^koffi$|\/load-koffi\.js$/ }, ({ importer }) =>
-      importer.endsWith('.ts') ? { path: join(project, 'scripts/program/late-koffi.mjs') } : undefined,
     )
   },
 }

@@ -392,6 +392,27 @@ await t.test(
       },
     )
 
+    await t.test('people read its sources in it: each function under its comment', async (t) => {
+      const text = readFileSync(library, 'utf8')
+      const { sources } = JSON.parse(readFileSync(`${library}.map`, 'utf8')) as { sources: readonly string[] }
+      const commented = sources.flatMap((source) => [
+        ...readFileSync(join(project, source.slice(source.search(/(?:src|native|scripts)\//))), 'utf8').matchAll(
+          /^(\/\*\*(?:[^*]|\*(?!\/))*\*\/\n)export ((?:async )?function \w+)(?=\()/gm,
+        ),
+      ])
+      // Of two of one name, one has a number.
+      const all = text.replaceAll(/(function \w+)\$\d+\(/g, '$1(')
+      const kept = commented.filter(([, , head = '']) => all.includes(`\n${head}(`))
+      t.ok(kept.length > 100, `${kept.length} of ${commented.length} functions`)
+      const bare = kept.filter(([, comment = '', head = '']) => !all.includes(`${comment}${head}(`))
+      t.same(
+        bare.map(([, , head]) => head),
+        [],
+        'none without it',
+      )
+      t.notMatch(text, /^import (?!.* from 'node:)/m, 'it begins with modules of Node alone')
+    })
+
     await t.test('an error that its caller does not catch prints lines that people can read', async (t) => {
       symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
       const caller = join(directory, 'caller.mjs')
