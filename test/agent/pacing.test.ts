@@ -2,6 +2,10 @@
 import t from 'tap'
 import { DirectoryState } from '../../src/agent/directory-state.js'
 import { Pacing } from '../../src/agent/pacing.js'
+import { Workqueue } from '../../src/agent/workqueue.js'
+import { debounceFor } from '../../src/config/debounce.js'
+import { randomFrom, replay, seed } from '../seed.js'
+import { SimulatedTime } from '../simulated-time.js'
 import { directoryOf, secret, whole } from '../directories/objects.js'
 
 const news = (first: number, last = first) => ({ first, last })
@@ -93,4 +97,61 @@ await t.test('a hook waits for hookInterval from its last beginning, for whichev
   t.equal(pacing.hooksFrom(state), clock.now + 10_000)
   other.pendingHooks = ['another']
   t.ok(pacing.hooksFrom(other) <= clock.now)
+})
+
+/** A queue paced as the agent's is, for a directory of these Secrets with the default debounce; tells when it runs, and for which of them. */
+function paced(time: SimulatedTime, names: readonly string[]) {
+  const contents = names.map((name) => whole(secret(name)))
+  const state = new DirectoryState(directoryOf(contents, { debounce: debounceFor(contents), minInterval: 0 }))
+  state.digest = 'sha256:1'
+  const pacing = new Pacing()
+  const runs: { at: number; causes: readonly string[] }[] = []
+  const queue = new Workqueue({
+    groups: () => () => 'disk',
+    failed: (error) => {
+      throw error
+    },
+    newsFrom: (_, times) => pacing.publishFrom(state, times),
+    run: (batch) => {
+      for (const { causes } of batch.values()) runs.push({ at: performance.now(), causes })
+      pacing.published(state)
+      return Promise.resolve(new Map())
+    },
+  })
+  /** Milliseconds from the change of these, so far apart, to the one publication of all of them. */
+  const publish = async (changed: readonly string[], apart: number): Promise<number> => {
+    const began = performance.now()
+    const before = runs.length
+    for (const [index, name] of changed.entries()) {
+      if (index > 0) await time.advance(apart)
+      queue.addNews('directory', name)
+    }
+    await time.advance(500)
+    const [run, ...more] = runs.slice(before)
+    if (run === undefined || more.length > 0) throw new Error(`${1 + more.length} publications`)
+    t.strictSame(run.causes, changed)
+    return run.at - began
+  }
+  return { queue, publish }
+}
+
+await t.test(`0 of 100 pairs within 50 ms are mixed, by the default debounce (${replay})`, async (t) => {
+  const time = new SimulatedTime(t)
+  const random = randomFrom(seed)
+  const { queue, publish } = paced(time, ['a', 'b'])
+  let mixed = 0
+  for (let pair = 0; pair < 100; pair++) {
+    await publish(random() < 0.5 ? ['a', 'b'] : ['b', 'a'], Math.floor(random() * 51)).catch(() => mixed++)
+  }
+  t.equal(mixed, 0)
+  await queue.close()
+})
+
+await t.test('a lone change of a directory of several objects waits at most 150 ms longer than of one', async (t) => {
+  const time = new SimulatedTime(t)
+  const [single, several] = [paced(time, ['a']), paced(time, ['a', 'b'])]
+  const more = (await several.publish(['a'], 0)) - (await single.publish(['a'], 0))
+  t.comment(`${more} ms`)
+  t.ok(more <= 150)
+  await Promise.all([single.queue.close(), several.queue.close()])
 })
