@@ -1,11 +1,20 @@
 /** Events that come slowly: what moves is waited for, and what stops halfway is not. */
+import { writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import t from 'tap'
+import { Agent } from '../../../src/agent/agent.js'
+import { noMetrics } from '../../../src/agent/report/report-metrics.js'
+import { loadConfiguration } from '../../../src/config/load.js'
 import { pause } from '../../../src/deadline.js'
+import { silent } from '../../../src/log.js'
+import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
+import { scratch } from '../../cli/holdfast.js'
+import { connectTo } from '../../kubernetes/connection/connected.js'
 import { SimulatedTime } from '../../simulated-time.js'
 import type { Reply } from '../../kubernetes/connection/api-server.js'
 import { contentOf, reference } from '../recorder.js'
-import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
+import { ModelCluster } from './model-cluster.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
@@ -79,27 +88,61 @@ await t.test('an event that stops halfway loses the watch, and the log says so',
   t.equal(contentOf(source.latest(cert)), 'one')
 })
 
-await t.test('a server that sends one byte each ten seconds is reported within three minutes', async (t) => {
-  const time = new SimulatedTime(t)
-  const trickling = new Set<NodeJS.Timeout>()
-  t.teardown(() => trickling.forEach(clearInterval))
-  const { cluster, recorder, source } = await startWatching(t, defaultTiming, (c) => c.put('serving-cert', 'one'))
-  source.follow([{ reference: cert }])
-  await recorder.until('watched', () => contentOf(source.latest(cert)) === 'one' && cluster.watching === 1)
-  cluster.intercept = (_, reply) => {
-    const response = open(reply) as ServerResponse
-    response.write(' ')
-    trickling.add(setInterval(() => response.write(' '), 10_000))
+await t.test('one byte each ten seconds makes a directory not fresh within three minutes', async (t) => {
+  const root = scratch(t)
+  const file = join(root, 'holdfast.yaml')
+  const directories = [{ path: 'certs', contents: [{ secret: cert.name }] }]
+  const source = { namespace: cert.namespace, kubernetes: {} }
+  const document = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', stateDirectory: 'state' }
+  writeFileSync(file, JSON.stringify({ ...document, source, directories }))
+  const cluster = new ModelCluster()
+  const watches: Reply[] = []
+  cluster.intercept = ({ verb }, reply) => {
+    if (verb !== 'watch') return false
+    watches.push(open(reply))
+    ;(reply as ServerResponse).write(large(1001, 'one') + end)
     return true
   }
-  cluster.cut()
-  const started = performance.now()
-  const isTold = () => recorder.losses.some((loss) => loss?.message.includes('the answer stopped after') === true)
-  await time.until('the loss', isTold, 1_000, 180_000)
-  const told = recorder.losses.find((loss) => loss?.message.includes('the answer stopped after') === true)
-  t.match(told, {
-    reason: 'SourceUnavailable',
-    message: /the answer stopped after \d+ bytes: too little came within 15000 ms/,
+  await cluster.start()
+  t.teardown(() => cluster.stop())
+  const client = await connectTo(t, cluster.url)
+  const time = new SimulatedTime(t)
+  const agent = new Agent(await loadConfiguration(file), {
+    log: silent,
+    metrics: noMetrics,
+    openSource: (_, listener) => Promise.resolve(new KubernetesSource(client, listener, { log: silent })),
+    node: 'node',
+    version: '1.2.3',
+    identity: () => 'agent',
+    moved: () => undefined,
+    changed: () => undefined,
   })
-  t.comment(`${Math.round(performance.now() - started)} ms`)
+  t.teardown(() => agent.stop())
+  await agent.start()
+  const fresh = () => [...agent.states][0]?.fresh
+  await time.until('fresh', () => fresh()?.status === 'True', 100)
+  // The running watch and each later answer.
+  const trickling: NodeJS.Timeout[] = []
+  t.teardown(() => trickling.forEach(clearInterval))
+  const trickle = (reply: Reply): void => {
+    const response = reply as ServerResponse
+    response.write('{')
+    trickling.push(setInterval(() => response.write(' '), 10_000))
+  }
+  const [running] = watches
+  if (running === undefined) throw new Error('no watch runs')
+  cluster.intercept = (_, reply) => {
+    trickle(open(reply))
+    return true
+  }
+  trickle(running)
+  const started = performance.now()
+  await time.until('not fresh', () => fresh()?.status === 'False', 1_000, 180_000)
+  t.comment(`${Math.round(performance.now() - started)} ms: ${fresh()?.message ?? ''}`)
+  t.match(fresh(), { reason: 'SourceUnavailable' })
+  const isNamed = () =>
+    /the answer stopped after \d+ bytes: too little came within 15000 ms$/.test(fresh()?.message ?? '')
+  await time.until('the cause', isNamed, 1_000, 180_000 - (performance.now() - started))
+  t.equal(fresh()?.status, 'False')
+  t.comment(`${Math.round(performance.now() - started)} ms: ${fresh()?.message ?? ''}`)
 })
