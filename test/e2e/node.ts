@@ -29,6 +29,8 @@ export interface NodeOptions {
   readonly prefix?: readonly string[]
   /** Where its disk and its state are, if not in the directory of the tests. */
   readonly place?: string
+  /** Another disk for its directories, where the agent and this process do not see it at the same path. */
+  readonly disk?: { readonly path: string; seen(path: string): string }
   /** It reports to the cluster. */
   readonly report?: true
   /** Further environment variables. */
@@ -37,7 +39,8 @@ export interface NodeOptions {
 
 export class Node {
   private constructor(
-    private readonly root: string,
+    private readonly disk: string,
+    private readonly seenAt: (path: string) => string,
     readonly agent: Agent,
     /** Writes the configuration anew; the agent is not told. */
     readonly write: (directories: readonly Directory[]) => void,
@@ -46,6 +49,8 @@ export class Node {
   /** Makes account and configuration, and does not start the agent. `t` gets the end of the log of what fails. */
   static async create(t: Owner, namespace: Namespace, options: NodeOptions): Promise<Node> {
     const root = mkdtempSync(join(options.place ?? workingDirectory, 'node-'))
+    const disk = options.disk?.path ?? join(root, 'disk')
+    const seenAt = (path: string): string => options.disk?.seen(path) ?? path
     const port = await freePort()
     const configuration = join(root, 'holdfast.yaml')
     const kubeconfig = options.kubeconfig ?? (await accountKubeconfig(namespace, options))
@@ -63,11 +68,11 @@ export class Node {
       },
       ...(options.report && { report: true }),
       // Each in a separate parent, so that the tests see all leftovers beside it.
-      directories: directories.map((each) => ({ ...each, path: join(root, 'disk', each.path, each.path) })),
+      directories: directories.map((each) => ({ ...each, path: join(disk, each.path, each.path) })),
       server: { address: `127.0.0.1:${port}` },
     })
     const write = (directories: readonly Directory[]): void => {
-      for (const { path } of directories) mkdirSync(join(root, 'disk', path), { recursive: true })
+      for (const { path } of directories) mkdirSync(seenAt(join(disk, path)), { recursive: true })
       writeFileSync(configuration, JSON.stringify(document(directories), undefined, 2))
     }
     write(options.directories)
@@ -78,7 +83,7 @@ export class Node {
       if (!t.passing() && existsSync(agent.logFile))
         t.comment(readFileSync(agent.logFile, 'utf8').split('\n').slice(-40).join('\n'))
     })
-    return new Node(root, agent, write)
+    return new Node(disk, seenAt, agent, write)
   }
 
   /** As `create`, and starts the agent. */
@@ -98,7 +103,12 @@ export class Node {
 
   /** Absolute path of a directory of the configuration. */
   path(directory: string): string {
-    return join(this.root, 'disk', directory, directory)
+    return join(this.disk, directory, directory)
+  }
+
+  /** The same as this process sees it. */
+  seen(directory: string): string {
+    return this.seenAt(this.path(directory))
   }
 }
 

@@ -17,6 +17,12 @@ export interface LinkOptions {
 
 const run = (command: string): Buffer => execFileSync('/bin/sh', ['-c', command], { stdio: 'pipe' })
 
+/** A bucket holds what a fast link sends within four milliseconds, between two looks of the kernel. */
+function shaped(rate: number): string {
+  const burst = Math.max(4_000, Math.ceil(rate / 2))
+  return `tbf rate ${rate}kbit burst ${burst} limit ${Math.max(64_000, 2 * burst)}`
+}
+
 /** Links that this process has opened. */
 let opened = 0
 
@@ -46,7 +52,7 @@ export class SlowLink {
     run(`ip -n ${name} addr add ${far}/30 dev eth0; ip -n ${name} link set eth0 up`)
     // Without offloads a packet is what a network carries: not 64 KiB, of which a loss would take all.
     run(`ethtool -K ${name} tso off gso off gro off 2>/dev/null || ip link set ${name} gso_max_segs 1`)
-    run(`tc qdisc add dev ${name} root tbf rate ${rate}kbit burst 4000 limit 64000`)
+    run(`tc qdisc add dev ${name} root ${shaped(rate)}`)
     if (loss > 0) {
       const chance = `-m statistic --mode random --probability ${loss}`
       run(`ip netns exec ${name} iptables -A INPUT -i eth0 ${chance} -j DROP`)
@@ -58,6 +64,11 @@ export class SlowLink {
     const { port } = server.address() as { port: number }
     const link = new SlowLink(`https://${near}:${port}`, name)
     return link
+  }
+
+  /** Another rate from now on, in kilobits a second. */
+  slow(rate: number): void {
+    run(`tc qdisc change dev ${this.name} root ${shaped(rate)}`)
   }
 
   /** GETs the path with curl at the slow end; answers how long that took, in milliseconds, and the bytes sent into the link for it. */
@@ -81,7 +92,7 @@ export class SlowLink {
       one.on('data', (chunk: Buffer) => {
         if (other === socket) this.bytes += chunk.length
         void sleep(delay).then(() => {
-          if (!other.destroyed && !other.write(chunk)) {
+          if (!other.destroyed && !other.write(chunk) && !one.isPaused()) {
             one.pause()
             other.once('drain', () => one.resume())
           }

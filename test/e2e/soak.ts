@@ -1,18 +1,24 @@
 /**
- * `npm run soak`: three agents on one namespace for ten minutes (HOLDFAST_SOAK_SECONDS), with all faults mixed. Now and then the faults
- * pause: then every directory must equal what the API has, and all agents hold the same. Between those points, of the second half of the
- * run, the memory and the descriptors of the agents that were not killed must not grow. The faults are drawn from a seed.
+ * `npm run soak`: five agents on one namespace for ten minutes (HOLDFAST_SOAK_SECONDS), with all faults mixed: one agent is killed, one is at
+ * a slow link, one has its directories on a disk that hangs now and then. Now and then the faults pause: then every directory must equal
+ * what the API has, and all agents hold the same. Between those points, of the second half of the run, the memory and the descriptors of
+ * the agents that were not killed must not grow; and of pairs that are written in one moment, no publication holds one half. The faults are
+ * drawn from a seed. Without root there is no slow link and no disk that hangs.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { limitDescriptors, openDescriptors } from '../descriptors.js'
+import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
 import { randomFrom, replay, seed } from '../seed.js'
 import { Cluster } from './cluster.js'
-import { leftovers, readTree } from './disk.js'
+import { leftovers, readPublished, readTree } from './disk.js'
 import { Gate } from './gate.js'
-import { Node } from './node.js'
+import { workingDirectory } from './guard.js'
+import { Node, type NodeOptions } from './node.js'
+import { isMixed, PairWriter } from './pairs.js'
+import { SlowLink } from './slow-link.js'
 import { until } from './until.js'
 
 const seconds = Number(process.env['HOLDFAST_SOAK_SECONDS'] ?? 600)
@@ -32,18 +38,28 @@ const random = randomFrom(seed)
 const below = (limit: number): number => Math.floor(random() * limit)
 const one = <T>(values: readonly T[]): T => values[below(values.length)] as T
 
+/** Kilobits a second: of a link that nobody notices, and of slow ones. */
+const rates = { usual: 200_000, slow: [64, 256, 1_024] }
+/** Pairs that are written one after the other. */
+const pairsInRow = 5
+
 /** Directories of small Secrets, and one whose content is above what an agent keeps in memory. */
 const small = Array.from({ length: 4 }, (_, directory) =>
   Array.from({ length: 6 }, (_, index) => `s-${directory}-${index}`),
 )
 const large = Array.from({ length: 20 }, (_, index) => `large-${index}`)
-const groups = [...small, large]
+/** A key and its trust, in a directory of their own. */
+const pairs = Array.from({ length: 2 }, (_, index) => [`pair-${index}-key`, `pair-${index}-trust`] as const)
+const groups: readonly (readonly string[])[] = [...small, ...pairs, large]
 const names = groups.flat()
 const directories = groups.map((secrets, index) => ({
   path: `d${index}`,
   onMissing: 'remove',
   contents: secrets.map((secret) => ({ secret, into: secret, optional: true })),
 }))
+
+/** The directories of an account's agent: a disk that hangs is too small for the last one. */
+const keptBy = (account: string) => (account === 'hanging' ? directories.slice(0, -1) : directories)
 
 await t.test(`${seconds} s of faults (${replay})`, async (t) => {
   const cluster = await Cluster.start()
@@ -58,16 +74,42 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
 
   const gate = await Gate.before(t, cluster.api.port)
   const all = { secrets: names }
-  const allowed = { killed: all, objects: all, namespaces: { all: true } } as const
+  const missing = await missingForFreezing()
+  if (missing.length > 0) t.comment(`without ${missing.join(', ')}: no slow link, and no disk that hangs`)
+  const edge = missing.length === 0 ? { slow: all, hanging: all } : {}
+  const allowed = { killed: all, objects: all, namespaces: { all: true }, ...edge } as const
+  const link = 'slow' in edge ? await SlowLink.open(t, gate.port, { rate: rates.usual }) : undefined
+  const hanging = join(workingDirectory, 'hanging')
+  const disks = 'hanging' in edge ? await FrozenDisks.create([hanging]) : undefined
+  t.teardown(() => disks?.destroy())
+  const more: Readonly<Record<string, Partial<NodeOptions>>> = {
+    namespaces: { watch: 'namespaces' },
+    ...(link && { slow: { prefix: link.prefix } }),
+    ...(disks && {
+      hanging: {
+        prefix: disks.entering,
+        disk: { path: hanging, seen: (path) => disks.seen(path) },
+      },
+    }),
+  }
   const nodes = new Map<string, Node>()
   for (const [account, rights] of Object.entries(allowed)) {
     await namespace.createAccount(account, rights)
-    const kubeconfig = namespace.kubeconfig({ token: await namespace.token(account) }, { server: gate.url })
-    const watch = account === 'namespaces' ? ({ watch: account } as const) : {}
-    const node = await Node.start(t, namespace, { allowed: {}, directories, kubeconfig, ...watch })
+    const cluster = { 'tls-server-name': 'localhost' }
+    const way = account === 'slow' && link ? { server: link.url, cluster } : { server: gate.url }
+    const kubeconfig = namespace.kubeconfig({ token: await namespace.token(account) }, way)
+    const node = await Node.start(t, namespace, {
+      allowed: {},
+      directories: keptBy(account),
+      kubeconfig,
+      ...more[account],
+    })
     nodes.set(account, node)
-    await node.agent.ready()
+    for (const { path } of keptBy(account))
+      await node.agent.condition(node.path(path), 'Fresh', 'True', undefined, patience)
   }
+  const writer = new PairWriter(t, namespace, random)
+  const found = { pairs: 0, mixed: 0 }
   const killed = nodes.get('killed')
   const steady = [...nodes].filter(([account]) => account !== 'killed')
   const snapshot = { file: await cluster.snapshotEtcd() }
@@ -100,9 +142,52 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
       await sleep(below(8_000))
       await namespace.allow(account, rights)
     },
+    pairs: async () => {
+      const index = small.length + below(pairs.length)
+      const { path } = directories[index] ?? { path: '' }
+      const [key = '', trust = ''] = groups[index] ?? []
+      // The first one proves that each agent watches, whatever fault came before.
+      for (let left = pairsInRow; left >= 0; left--) {
+        const text = `${++version} `
+        const before = new Map([...nodes].map(([account, { agent }]) => [account, agent.logged('Published').length]))
+        const isThere = ([, node]: [string, Node]) =>
+          [key, trust].every((name) => readPublished(node.seen(path), `${name}/data`) === text)
+        const published = () => until(`pair ${text}`, () => [...nodes].every(isThere), { ...patience, every: 50 })
+        const pair = await writer.write([key, trust], { data: text }, published)
+        if (pair === undefined || left === pairsInRow) continue
+        found.pairs++
+        for (const [account, node] of nodes) {
+          const lines = node.agent.logged('Published').slice(before.get(account))
+          found.mixed += lines.filter((line) => line['directory'] === node.path(path) && isMixed(line, pair)).length
+        }
+      }
+    },
+    ...(link && {
+      'slow link': async () => {
+        link.slow(one(rates.slow))
+        await update()
+        await sleep(5_000 + below(15_000))
+        link.slow(rates.usual)
+      },
+    }),
+    ...(disks && {
+      'disk hangs': async () => {
+        const { agent } = nodes.get('hanging') ?? {}
+        if (agent === undefined) return
+        await disks.freeze(hanging)
+        try {
+          await put(one(one(small)))
+          await until('its agent waits for the disk', () => frozenThreads(agent.pid) > 0, patience)
+          t.equal((await agent.get('/livez')).status, 200, 'an agent whose disk hangs is alive')
+          await sleep(below(10_000))
+        } finally {
+          await disks.thaw(hanging)
+        }
+      },
+    }),
     drift: async () => {
       const node = one([...nodes.values()])
-      const target = node.path(one(directories).path)
+      const target = node.seen(one(directories).path)
       const [file] = Object.keys(readTree(target) ?? {})
       if (below(4) === 0) rmSync(target, { recursive: true, force: true })
       else if (file !== undefined && existsSync(join(target, file))) writeFileSync(join(target, file), 'drift')
@@ -143,9 +228,9 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
     const wanted = await current(cluster, namespace.name)
     t.equal(wanted.size, names.length)
     for (const [account, node] of nodes) {
-      for (const [index, secrets] of groups.entries()) {
-        const target = node.path(directories[index]?.path ?? '')
-        const expected = secrets.map((name) => [`${name}/data`, wanted.get(name)] as const)
+      for (const { path, contents } of keptBy(account)) {
+        const target = node.seen(path)
+        const expected = contents.map(({ secret }) => [`${secret}/data`, wanted.get(secret)] as const)
         const isEqual = (): boolean => {
           const found = readTree(target) ?? {}
           return Object.keys(found).length === expected.length && expected.every(([path, text]) => found[path] === text)
@@ -170,11 +255,13 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
   }
   clearInterval(sampling)
   t.comment(`faults: ${JSON.stringify(counts)}`)
+  t.comment(`${found.mixed} mixed publications of ${found.pairs} pairs that were written in one moment`)
+  t.ok(found.pairs > 0, 'pairs were written in one moment')
+  t.equal(found.mixed, 0, 'no publication holds one half of a pair')
   for (const [account, node] of nodes) {
-    for (const { path } of directories) {
-      const target = node.path(path)
-      await until(`${account}: nothing is left over`, () => leftovers(target).length === 0, patience)
-      await node.agent.condition(target, 'Fresh', 'True', undefined, patience)
+    for (const { path } of keptBy(account)) {
+      await until(`${account}: nothing is left over`, () => leftovers(node.seen(path)).length === 0, patience)
+      await node.agent.condition(node.path(path), 'Fresh', 'True', undefined, patience)
     }
     t.pass(`${account}: every directory is fresh, and nothing is left over`)
   }
