@@ -36,6 +36,17 @@ await t.test('replaceFile makes a file for its owner alone, the present user', a
   t.strictSame([readFileSync(path, 'utf8'), modeOf(path)], ['2', '644'])
 })
 
+await t.test('replaceFile sets the mode that a request with an owner leaves out', async (t) => {
+  const path = join(scratch(t), 'pod.yaml')
+  await write(path, '1', { mode: 0o644 })
+  const { uid, gid } = statSync(path)
+  t.equal(await write(path, '2', { owner: { uid, gid } }), 'replaced')
+  t.equal(modeOf(path), '600', 'its default')
+  await write(path, '3', { mode: 0o644 })
+  await write(path, '4', { owner: { uid, gid }, unnamed: 'keep' })
+  t.equal(modeOf(path), '644', 'that of the file, where the request keeps it')
+})
+
 await t.test('replaceFile and a plan of it refuse all but a regular file', async (t) => {
   const root = scratch(t)
   const at = (name: string) => join(root, name)

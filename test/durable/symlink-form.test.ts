@@ -12,13 +12,17 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { readGeneration } from '../../src/durable/path/generation.js'
+import { takeOver } from '../../src/durable/adopt/adoption.js'
 import { replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
+import { letGo } from '../../src/durable/operator/let-go.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 import { contents, kept, modeOf, scratch, scratchWith } from './scratch.js'
 
+const real = new NodeFileSystem()
 const form = { publish: 'symlink' as const }
 const isRoot = process.getuid?.() === 0
 
@@ -237,6 +241,25 @@ await t.test(
     t.match(outcomes, [{ outcome: 'replaced' }])
     t.same(contents(join(target, readlinkSync(join(target, '..data')))), { a: '2' })
     t.same(kept(parent), ['lock', 'record'])
+  },
+)
+
+await t.test(
+  'an agent that takes a changed target over keeps a copy of it; a publication by hand does not',
+  async (t) => {
+    for (const publisher of ['agent', undefined] as const) {
+      const parent = scratch(t)
+      const target = join(parent, 'certs')
+      const request = { target, ...form, agent: 'one', adopt: takeOver({ replace: true }) }
+      await publish([directoryPublication(real, { ...request, publisher: 'agent', files: { a: '1' } })])
+      t.ok(await letGo(real, target, { agent: 'one' }))
+      writeFileSync(join(target, '..data/a'), 'theirs')
+      const taken = directoryPublication(real, { ...request, ...(publisher && { publisher }), files: { a: '2' } })
+      t.match(await publish([taken]), [{ outcome: 'replaced' }])
+      t.same(contents(join(target, '..data')), { a: '2' })
+      const [copy = ''] = readdirSync(parent).filter((name) => name.includes('.0-'))
+      t.same(copy === '' ? {} : contents(join(parent, copy)), publisher ? { 'certs/a': 'theirs' } : {})
+    }
   },
 )
 

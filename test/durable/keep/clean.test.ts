@@ -60,6 +60,24 @@ await t.test('a publication of unchanged content adds its configuration to the r
   t.strictSame(appended(), [], 'a held target stays as it is')
 })
 
+await t.test('a run gives a durable target back the mark of its commit, and leaves a held one without', async (t) => {
+  const { target, replace, recordPath, lines } = scene(t)
+  /** As a power cut does: the content is there, durably, and the record is that of an earlier boot. */
+  const loseMark = () => {
+    const body = JSON.stringify({ ...(JSON.parse(lines()[0] ?? '') as object), boot: 'an earlier one' })
+    writeFileSync(recordPath(), `${hash('sha256', body)} ${body}\n`)
+  }
+  await replace('1')
+  const mark = lines().slice(1)
+  loseMark()
+  t.equal(await replace('1'), 'unchanged')
+  t.strictSame([mark.length, lines().slice(1)], [1, mark])
+  await setHold(real, target, { reason: '', since: 0, until: null }, {})
+  loseMark()
+  t.equal(await replace('1'), 'unchanged')
+  t.strictSame(lines().slice(1), [])
+})
+
 await t.test('a changed ACL is reported before it is recorded', { skip: !hasLists && 'needs setfacl' }, async (t) => {
   const { target, said, replace, appended } = scene(t)
   await replace('1')
