@@ -1,7 +1,6 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
 import { CredentialWatch } from '../../../src/kubernetes/connection/credential-watch.js'
 import { fingerprint } from '../../../src/regular-file.js'
@@ -11,9 +10,22 @@ import { startServer } from './api-server.js'
 import { temporaryDirectory } from './certificates.js'
 import { authority, once, serving } from './connected.js'
 
-/** Milliseconds between looks here, and looks in which a client at rest must make none. */
+/** Milliseconds between looks here, and looks of another client in which a client at rest must make none. */
 const interval = 20
 const looks = 20
+
+/** Looks at a missing file, which cannot be watched: once in each interval. Answers how often it has. */
+function restlessWatch(t: Test): () => number {
+  let seen = 0
+  const watch = new CredentialWatch({
+    files: () => ['/proc/self/no-such-file'],
+    isCurrent: () => Promise.resolve(++seen > 0),
+    interval,
+  })
+  t.teardown(() => watch.close())
+  watch.soon()
+  return () => seen
+}
 
 await t.test('a client at rest does not look at its files until one of them changes', async (t) => {
   const directory = temporaryDirectory()
@@ -39,7 +51,8 @@ await t.test('a client at rest does not look at its files until one of them chan
   await api.get('/', {}, once)
   await until('the first look is made', () => seen > 0)
   const before = seen
-  await sleep(looks * interval)
+  const looksOfAnother = restlessWatch(t)
+  await until('another client has looked often', () => looksOfAnother() >= looks)
   t.ok(seen - before <= 1, `${seen - before} looks in the time of ${looks}`)
   const atRest = seen
   writeFileSync(join(directory.path, 'ca'), `${authority.certificate}\n`)
@@ -103,14 +116,6 @@ for (const [what, replace] of Object.entries(replacements)) {
 }
 
 await t.test('CredentialWatch looks again and again at a file that cannot be watched', async (t) => {
-  let seen = 0
-  // A missing file cannot be watched.
-  const watch = new CredentialWatch({
-    files: () => ['/proc/self/no-such-file'],
-    isCurrent: () => Promise.resolve(++seen > 0),
-    interval,
-  })
-  t.teardown(() => watch.close())
-  watch.soon()
-  t.ok(await until('it looks for the third time', () => seen > 2))
+  const looksOfThis = restlessWatch(t)
+  t.ok(await until('it looks for the third time', () => looksOfThis() > 2))
 })

@@ -1,6 +1,7 @@
 /** A source of files: which object each file holds, as it is written, moved and removed. */
 import {
   appendFileSync,
+  closeSync,
   mkdirSync,
   openSync,
   rmSync,
@@ -12,8 +13,7 @@ import {
 } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { FileSource } from '../../../src/objects/files/source.js'
 import { firstAnswers } from '../../../src/objects/first-answers.js'
 import { contentOf, reference } from '../recorder.js'
@@ -104,19 +104,36 @@ void t.test('the source reads a file again after a failed read, though no progra
   await directory.recorder.untilState(cert, 'present', 'one')
 })
 
+/** Calls back within each look of the source, once it has listed the directory, before it looks at the files. */
+function atEachLook(t: Test, { path }: Directory, act: (names: readonly string[]) => void): void {
+  const { readdir } = promises
+  t.teardown(() => {
+    promises.readdir = readdir
+    syncBuiltinESMExports()
+  })
+  const listed = async (...asked: Parameters<typeof readdir>) => {
+    const names = await readdir(...asked)
+    if (asked[0] === path) act(names.map(String))
+    return names
+  }
+  promises.readdir = listed as typeof readdir
+  syncBuiltinESMExports()
+}
+
 void t.test('the source reads a file written in pieces once it is complete', async (t) => {
   const directory = new Directory(t)
-  const source = directory.source({ settle: 150 })
+  const source = directory.source({ settle: 30 })
   source.follow([{ reference: cert }])
   await directory.recorder.untilState(cert, 'absent')
   const text = `${secret('serving-cert', 'one')}  b: YjEyMzQ1\n`
   // Every beginning of it that ends with a line of data is a valid document.
   const file = openSync(join(directory.path, 'a.yaml'), 'w')
-  for (const line of text.split(/(?<=\n)/)) {
-    writeSync(file, line)
-    await sleep(30)
-  }
+  t.teardown(() => closeSync(file))
+  const [first = '', ...lines] = text.split(/(?<=\n)/)
+  atEachLook(t, directory, () => writeSync(file, lines.shift() ?? ''))
+  writeSync(file, first)
   await directory.recorder.untilState(cert, 'present', 'one')
+  t.equal(lines.length, 0, 'it waited for the last line')
   t.equal(directory.recorder.reported.length, 2, 'nothing between absent and whole')
   const latest = source.latest(cert)
   t.ok(latest?.state === 'present' && latest.object.data.has('b'))
@@ -197,14 +214,18 @@ void t.test('an object that moves from one file to another is never reported as 
 void t.test('a file that is away for a moment is not absent', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
-  const source = directory.source({ settle: 300 })
+  const source = directory.source()
   source.follow([{ reference: cert }])
   await directory.recorder.untilState(cert, 'present', 'one')
+  let missed = 0
+  atEachLook(t, directory, (names) => {
+    if (names.includes('a.yaml')) return
+    missed += 1
+    directory.write('a.yaml', secret('serving-cert', 'two'))
+  })
   directory.remove('a.yaml')
-  // The first look comes after 300 ms, and finds it missing; the second one does not.
-  await sleep(450)
-  directory.write('a.yaml', secret('serving-cert', 'two'))
   await directory.recorder.untilState(cert, 'present', 'two')
+  t.equal(missed, 1, 'one look found it missing')
   t.equal(directory.recorder.reported.length, 2)
 })
 
