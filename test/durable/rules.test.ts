@@ -1,13 +1,11 @@
 /**
- * Rules with little or no use of a disk: when a pin holds, how one content stands to another, taken-over content, and the size of a
- * directory.
+ * Rules with little or no use of a disk: how one content stands to another, taken-over content, and the size of a directory.
  */
 import { contentsOf } from '../../src/durable/adopt/adoption-rules.js'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { refusePinned } from '../../src/durable/target/refusals.js'
 import { usageBy, usageOf } from '../../src/durable/look/fitness.js'
 import {
   isSameContent,
@@ -16,55 +14,8 @@ import {
   takenOverAs,
   withTakenOver,
 } from '../../src/durable/record/taken-over.js'
-import type { Pin } from '../../src/durable/types.js'
 import { intercepted } from './intercepted.js'
 import { scratch } from './scratch.js'
-
-const pin: Pin = { reason: '', since: 1, until: 'newer', from: [], digest: 'old' }
-const always = (): boolean => true
-
-/** What keeps `digest` from being published at time 5, where these records say this. */
-function refused(
-  judgement: object,
-  digest = 'new',
-  options: Parameters<typeof refusePinned>[3] = { supersedes: always },
-) {
-  try {
-    refusePinned('/srv/certs', digest, judgement as never, options, 5)
-  } catch (error) {
-    return (error as { reason: string }).reason
-  }
-  return undefined
-}
-
-await t.test('a pin stops a publisher that acts by itself, until newer content comes', async (t) => {
-  const here = (record: object) => ({ current: record, record })
-  const current = here({ pin })
-  const never = { supersedes: () => false }
-  t.equal(refused(current), undefined, 'it is newer')
-  t.equal(refused(current, 'old'), 'RolledBack', 'the content that was rolled back from is not')
-  t.equal(refused(current, 'new', never), 'RolledBack')
-  t.equal(refused(current, 'new', {}), undefined, 'a call is its own consent')
-  t.equal(refused(current, 'new', { ...never, release: true }), undefined)
-  t.equal(refused(here({}), 'new', never), undefined)
-  const until = (end: Pin['until']) => here({ pin: { ...pin, until: end } })
-  t.equal(refused(until('released')), 'RolledBack', 'however new it is')
-  t.equal(refused(until(6)), 'RolledBack')
-  t.equal(refused(until(5)), undefined, 'its time is over')
-})
-
-await t.test('the pin of the record that speaks counts for drifted content, too', async (t) => {
-  const never = { supersedes: () => false }
-  const drifted = (record: object | undefined) => refused({ current: undefined, record }, 'new', never)
-  t.equal(drifted({ pin, trusted: true }), 'RolledBack')
-  t.equal(
-    drifted({ pin, trusted: false }),
-    'RolledBack',
-    'it was not aborted, whether the mark of its commit is there or not',
-  )
-  t.equal(drifted({ trusted: true }), undefined, 'it was released')
-  t.equal(drifted(undefined), undefined)
-})
 
 await t.test('how an old content stands to a new one', async (t) => {
   const tree = (files: Record<string, string>) =>

@@ -8,8 +8,6 @@ import { Disk } from '../../../src/durable/index.js'
 import { fallbackForRevision } from '../../../src/static-pods/monitor/last-known-good.js'
 import { monitor, type MonitorRequest } from '../../../src/static-pods/monitor/monitor.js'
 import type { Probe, ProbeResult } from '../../../src/static-pods/ready/readiness.js'
-import { intercepted, Killed } from '../../durable/intercepted.js'
-import { removeTree } from '../../remove-tree.js'
 import type { NodeDisk } from '../pods.js'
 import { modeOf, podText } from '../pods.js'
 import { installed, link, live } from './monitored-node.js'
@@ -211,44 +209,6 @@ await t.test('monitor waits for a success in progress, beyond the time', async (
     { disk: new Disk(), log: silent, signal, timing },
   )
   t.match(outcome, { outcome: 'ready' })
-})
-
-await t.test('monitor comes to the same end when killed before each call and started again', async (t) => {
-  const wrong: string[] = []
-  for (const ready of [true, false]) {
-    let last = false
-    for (let n = 1; !last; n++) {
-      const node = installed(t)
-      last = true
-      const { fs } = intercepted((_call, _args, index) => {
-        if (index < n) return
-        last = false
-        throw new Killed()
-      })
-      const request = requestOf(node, () => ready, { timeout: ready ? 60_000 : 0 })
-      const quick = { interval: 1 }
-      await monitor(request, { disk: new Disk(fs), log: silent, signal, timing: quick }).catch(() => undefined)
-      const when = `${ready ? 'ready' : 'not ready'}, killed before call ${n}`
-      try {
-        if (!['6', '7'].includes(live(node).metadata.labels.revision)) wrong.push(`${when}: another revision is live`)
-      } catch (error) {
-        wrong.push(`${when}: the manifest is not whole: ${String(error)}`)
-      }
-      await monitor(request, { disk: new Disk(), log: silent, signal, timing: quick })
-      const target = ready ? 7 : 6
-      if (readlinkSync(link(node)) !== join(node.revision(target), 'web-pod.yaml'))
-        wrong.push(`${when}: the link is wrong`)
-      if (live(node).metadata.labels.revision !== String(target)) wrong.push(`${when}: ${target} is not live`)
-      const left = [...readdirSync(node.resources), ...readdirSync(node.manifests)].filter((name) =>
-        /^\.holdfast-[0-9a-f]{16}-|monitor-pod/.test(name),
-      )
-      if (left.length > 0) wrong.push(`${when}: ${left.join()} is left`)
-      removeTree(node.root)
-      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the interceptor sets it
-      if (last) t.ok(n > 15, `${n - 1} calls`)
-    }
-  }
-  t.same(wrong, [])
 })
 
 await t.test("monitor's time runs on when it is killed and started again", async (t) => {

@@ -2,8 +2,6 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 import t from 'tap'
 import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
-import { intercepted, Killed } from '../../durable/intercepted.js'
-import { removeTree } from '../../remove-tree.js'
 import { modeOf, podText } from '../pods.js'
 import { noSettings, RolledNode, type Answer } from './rolled-node.js'
 
@@ -117,47 +115,6 @@ await t.test('a rollout of the same manifests with a new directory restarts ever
   })
   t.not(readFileSync(node.live('api'), 'utf8'), before)
 })
-
-await t.test(
-  'after a kill before each visible step, the next run or a resume ends a rollout: all is new, or all is old',
-  async (t) => {
-    const wrong: string[] = []
-    const lives = [
-      { what: 'ready', answer: ready, end: { web: '2' }, tree: 'new' },
-      { what: 'not ready', answer: never, end: { web: '1' }, tree: 'old' },
-    ] as const
-    for (const { what, answer, end, tree } of lives) {
-      let last = false
-      for (let n = 1; !last; n++) {
-        const node = new RolledNode(t)
-        last = true
-        let steps = 0
-        const { fs } = intercepted((call) => {
-          if (call === 'rename') steps += 1
-          if (steps < n) return
-          last = false
-          throw new Killed()
-        })
-        const request = await node.request({ tree: true })
-        await node.rollout(request, answer, { fs }).catch(() => undefined)
-        const when = `${what}, killed before step ${n}`
-        const seen = [...Object.values(node.versions()), node.tree()].join()
-        if (!/^[12],(old|new)$/.test(seen)) wrong.push(`${when}: ${seen}`)
-        if (n % 2 === 0) await node.resume(answer)
-        const { outcome } = await node.rollout(request, answer)
-        if (!['ready', 'unchanged', 'taken-back'].includes(outcome)) wrong.push(`${when}: then ${outcome}`)
-        if (JSON.stringify(node.versions()) !== JSON.stringify(end))
-          wrong.push(`${when}: ${JSON.stringify(node.versions())}`)
-        if (node.tree() !== tree) wrong.push(`${when}: ${JSON.stringify(node.tree())}`)
-        if (node.left().length > 0) wrong.push(`${when}: ${node.left().join()} is left`)
-        removeTree(node.root)
-        // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the interceptor sets it
-        if (last) t.ok(n > 5, `${n - 1} steps`)
-      }
-    }
-    t.same(wrong, [])
-  },
-)
 
 await t.test('a signal leaves a rollout as it is; another rollout ends the interrupted one first', async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
