@@ -9,7 +9,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
 import type { DurableWriteError } from '../../src/durable/errors.js'
@@ -74,18 +73,6 @@ await t.test('what cannot be removed is named with what the system says, and ano
   t.match(error, { code: 'EIO', published: true, message: /could not remove .*: unlink.*EIO.*has left its place/ })
   t.notMatch(error.message, 'another program')
   await removed(target)
-})
-
-await t.test('a record that a newer version has written is not removed by this one', async (t) => {
-  const [root, target] = scratchWith(t, 'certs')
-  await replaceDirectory(target, { files: { a: '1' } })
-  const [record = ''] = readdirSync(root).filter((name) => /\.1$/.test(name))
-  const line = JSON.stringify({ version: 1000, name: 'certs' })
-  writeFileSync(join(root, record.replace(/1$/, '2')), `${hash('sha256', line)} ${line}\n`)
-  const before = readdirSync(root).sort()
-  for (const options of [{}, { force: true, release: true }])
-    t.match(await failed(removed(target, options)), { code: 'ENOTSUP', message: /a newer version of holdfast/ })
-  t.same(readdirSync(root).sort(), before)
 })
 
 await t.test(

@@ -1,49 +1,16 @@
 /** The checks before a removal, in their order, and its end after each failure and interruption. */
-import { hash } from 'node:crypto'
 import t from 'tap'
 import { setHold } from '../../src/durable/operator/hold.js'
 import { readPublication } from '../../src/durable/look/inspect.js'
 import { removePublished } from '../../src/durable/remove/removal.js'
-import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
-import { makeEntry } from '../crash/model/scenario.js'
 import { Killed } from './intercepted.js'
-import { Asked, names, published, refusal, target, Unproven } from './model-target.js'
+import { names, published, refusal, target } from './model-target.js'
 
 const hold = { reason: 'INC-7', since: 1, until: null }
 
 const changes = /^(create|write|sync|rename|remove)/
-
-await t.test('a removal refuses an unproven file system only with requireProven', async (t) => {
-  const { fs, calls, beside } = await published(Unproven)
-  const before = beside()
-  t.match(await refusal(removePublished(fs, target, { requireProven: true })), { code: 'ENOTSUP', published: false })
-  t.strictSame(beside(), before)
-  t.notOk(calls.some((call) => changes.test(call)))
-  t.equal(await refusal(removePublished(fs, target, {})), undefined)
-  t.strictSame(beside(), [names.lock])
-})
-
-await t.test("a newer version's record refuses a removal before that reads anything of the target", async (t) => {
-  const { disk, fs, calls } = await published()
-  const line = JSON.stringify({ version: 1000, name: 'certs' })
-  makeEntry(disk, `/etc/${names.record(9)}`, 'file', 0o600, `${hash('sha256', line)} ${line}\n`)
-  t.match(await refusal(removePublished(fs, target, {})), { code: 'ENOTSUP' })
-  t.notOk(calls.includes('openDirectory certs'))
-})
-
-await t.test('a removal of an unpublished path makes no directory', async (t) => {
-  const { fs, beside } = await published()
-  const before = beside()
-  for (const path of ['/etc/none/certs', '/etc/none/there/certs']) {
-    t.match(await refusal(removePublished(fs, path, {})), {
-      code: 'ENOENT',
-      message: /^holdfast has published nothing at /,
-    })
-    t.strictSame(beside(), before)
-  }
-})
 
 await t.test('a removal checks the hold first, then the publisher, then confirm', async (t) => {
   const { fs } = await published(ModelProcess, { publisher: 'install' })
@@ -56,25 +23,6 @@ await t.test('a removal checks the hold first, then the publisher, then confirm'
   const refused = await refusal(removePublished(fs, target, { confirm, release: true }))
   t.match(refused, { code: 'EPERM', message: /^holdfast install published \/etc\/certs; / })
   t.equal(asked, 0)
-})
-
-await t.test("a removal keeps a file that takes its record's name in the last instant, and the target", async (t) => {
-  const { disk, fs, calls } = await published()
-  const theirs = `/etc/${names.record(2)}`
-  fs.before = (call, name) => {
-    calls.push(call)
-    if (call === 'createFile' && name === names.record(2)) makeEntry(disk, theirs, 'file', 0o666, 'precious')
-  }
-  const problem = /^could not remove \/etc\/certs: /
-  t.match(await refusal(removePublished(fs, target, {})), { code: 'EEXIST', published: false, problem })
-  t.equal(find(disk, theirs)?.now.data, 'precious')
-  t.strictSame(
-    calls.filter((call) => changes.test(call)),
-    ['createFile'],
-    'nothing is to be taken back',
-  )
-  const { differences, removing } = (await readPublication(fs, target)) ?? {}
-  t.same([differences, removing], [[], undefined])
 })
 
 await t.test('what goes back to its place is durable there before the record that let it go is removed', async (t) => {
@@ -127,14 +75,6 @@ await t.test('a removal that stopped before its rename has taken nothing: setHol
     else t.equal(refused, undefined)
     t.strictSame((await readPublication(next, target))?.hold, isGone ? undefined : hold)
   }
-})
-
-await t.test('a waiter in this process gets the lock of a removal once that has closed all descriptors', async (t) => {
-  const { fs } = await published(Asked)
-  t.strictSame([await fs.during(() => removePublished(fs, target, {})), fs.descriptors], [undefined, 0])
-  t.strictSame([...new Set(fs.told)], [`another call of this process is publishing ${target} and holds its lock`])
-  t.ok(fs.told.length > 3)
-  t.match(await refusal(setHold(fs, target, undefined, {})), { code: 'ENOENT' }, 'afterwards it is free')
 })
 
 await t.test('a removal that fails says that nothing was changed, and leaves nothing', async (t) => {

@@ -1,5 +1,4 @@
 /** A new record of published content: its fields, and its end after each failure and interruption. */
-import { hash } from 'node:crypto'
 import t from 'tap'
 import { setHold } from '../../src/durable/operator/hold.js'
 import { bodyWithMoves } from '../../src/durable/operator/rewrite-record.js'
@@ -8,7 +7,7 @@ import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'
 import { makeEntry } from '../crash/model/scenario.js'
 import { committed, record } from './judge-rows.js'
-import { Asked, names, published, refusal, target, Unproven } from './model-target.js'
+import { names, published, refusal, target } from './model-target.js'
 
 const hold = { reason: 'INC-7', since: 1, until: null }
 
@@ -23,18 +22,6 @@ await t.test('a rewritten record has the given words on moves, and none of the o
   t.strictSame(saidBy(before, {}), { ...same, from: undefined, movedTo: undefined })
   t.strictSame(saidBy(before, { relocation }), { ...same, from: relocation, movedTo: undefined })
   t.strictSame(saidBy(before, { movedTo: '/there' }), { ...same, from: undefined, movedTo: '/there' })
-})
-
-await t.test('setHold refuses an unproven file system only with requireProven', async (t) => {
-  const { fs, calls, isHeld } = await published(Unproven)
-  const refused = await refusal(setHold(fs, target, hold, { requireProven: true }))
-  t.match(refused, { code: 'ENOTSUP', published: false })
-  t.notOk(
-    calls.some((call) => /^(openLock|create|rename|remove)/.test(call)),
-    'nothing is made for it',
-  )
-  t.equal(await refusal(setHold(fs, target, hold, {})), undefined)
-  t.ok(await isHeld())
 })
 
 await t.test('a lock alone, or a torn record, says of no publication; a record without a lock does', async (t) => {
@@ -52,27 +39,6 @@ await t.test('a lock alone, or a torn record, says of no publication; a record w
   makeEntry(disk, `/etc/${names.record(4)}`, 'file', 0o600, 'torn')
   t.match(await refusal(setHold(fs, target, hold, {})), nothing)
   t.strictSame(beside(), [names.record(4), names.lock], 'and the torn one is left to a publication')
-})
-
-await t.test('setHold of an unpublished path makes no directory', async (t) => {
-  const { fs, beside } = await published()
-  const before = beside()
-  for (const path of ['/etc/none/certs', '/etc/none/there/certs']) {
-    t.match(await refusal(setHold(fs, path, hold, {})), {
-      code: 'ENOENT',
-      message: /^holdfast has published nothing at /,
-    })
-    t.strictSame(beside(), before)
-  }
-})
-
-await t.test('the record of a newer version of this program is no older for being written again', async (t) => {
-  const { disk, fs, beside } = await published()
-  const line = JSON.stringify({ version: 1000, name: 'certs' })
-  makeEntry(disk, `/etc/${names.record(9)}`, 'file', 0o600, `${hash('sha256', line)} ${line}\n`)
-  const before = beside()
-  t.match(await refusal(setHold(fs, target, hold, {})), { code: 'ENOTSUP', message: /^a newer version of holdfast/ })
-  t.strictSame(beside(), before)
 })
 
 await t.test(
@@ -111,22 +77,6 @@ await t.test('an older record that does not go is no failure: the newer one stan
   t.ok(await isHeld())
 })
 
-await t.test("setHold does not remove a file that takes its record's name in the last instant", async (t) => {
-  const { disk, fs, isHeld } = await published()
-  const theirs = `/etc/${names.record(2)}`
-  fs.before = (call, name) => {
-    if (call === 'createFile' && name === names.record(2)) makeEntry(disk, theirs, 'file', 0o666, 'precious')
-  }
-  const problem = `could not hold ${target}`
-  t.match(await refusal(setHold(fs, target, hold, {})), {
-    code: 'EEXIST',
-    published: false,
-    problem: new RegExp(problem),
-  })
-  t.equal(find(disk, theirs)?.now.data, 'precious')
-  t.notOk(await isHeld())
-})
-
 await t.test('setHold takes a durable record back durably, and only removes any other', async (t) => {
   for (const isLate of [false, true]) {
     const { disk, fs, calls, isHeld } = await published()
@@ -154,12 +104,4 @@ await t.test('setHold takes a durable record back durably, and only removes any 
     fs.before = undefined
     t.notOk(await isHeld())
   }
-})
-
-await t.test('a waiter in this process gets the lock of setHold once that has closed all descriptors', async (t) => {
-  const { fs } = await published(Asked)
-  t.strictSame([await fs.during(() => setHold(fs, target, hold, {})), fs.descriptors], [undefined, 0])
-  t.strictSame([...new Set(fs.told)], [`another call of this process is publishing ${target} and holds its lock`])
-  t.ok(fs.told.length > 3)
-  t.same(await setHold(fs, target, undefined, {}), hold)
 })

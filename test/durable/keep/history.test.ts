@@ -1,5 +1,5 @@
 /** `history`: earlier contents stay beside a target, for no flush more; whole by their digest, or reported as damaged. */
-import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { setHold } from '../../../src/durable/operator/hold.js'
@@ -244,18 +244,6 @@ await t.test('beside a held target nothing goes; a hold carries the history on',
   await setHold(fs, target, undefined, {})
   await replace('2', { history: forever(0) })
   t.strictSame(await past(), ['4 present'])
-})
-
-await t.test('a publication removes copies that no record names', async (t) => {
-  const { root, replace, generations, past } = scene(t)
-  await replace('1')
-  await replace('2')
-  const [first = ''] = generations()
-  mkdirSync(first.replace(/-[0-9a-f]+$/, '-0123456789abcdef'))
-  await replace('2')
-  t.strictSame(generations(), [first])
-  t.strictSame(await past(), ['2 present', '1 whole'])
-  t.strictSame(kept(root), ['generation', 'lock', 'record'])
 })
 
 await t.test('a failed publication leaves no copy of the present content', async (t) => {

@@ -10,7 +10,6 @@ import { namesFor } from '../../../src/durable/path/names.js'
 import { pruneHistory, readHistory } from '../../../src/durable/look/read-history.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { replaceDirectory } from '../../../src/durable/publish/replace.js'
-import { messageOf } from '../../../src/errors.js'
 import { forever, objectOf, scene } from '../history-scene.js'
 import { failure, intercepted, Killed } from '../intercepted.js'
 import { kept } from '../scratch.js'
@@ -132,30 +131,6 @@ await t.test('pruneHistory answers how many contents went, and the hold that kee
   t.match(failed, { name: 'DurableWriteError', code: 'EIO', published: true, message })
   t.equal(await pruneHistory(fs, target, forever(0), {}), 0, 'what is gone is not counted')
 })
-
-await t.test(
-  'a waiter in this process gets the lock of a pruneHistory once that has closed all descriptors',
-  async (t) => {
-    const { target, fs, replace } = scene(t)
-    for (const text of ['1', '2']) await replace(text)
-    const meanwhile = new Set<unknown>()
-    let isLocked = false
-    class Watched extends NodeFileSystem {
-      override tryLock(...args: Parameters<NodeFileSystem['tryLock']>): ReturnType<NodeFileSystem['tryLock']> {
-        isLocked = true
-        return super.tryLock(...args)
-      }
-      override async close(descriptor: number): Promise<void> {
-        if (isLocked) meanwhile.add(await setHold(fs, target, undefined, {}).catch(messageOf))
-        return super.close(descriptor)
-      }
-    }
-    t.equal(await pruneHistory(new Watched(), target, forever(0), {}), 1)
-    const [said, ...others] = meanwhile
-    t.match(said, /^another call of this process is publishing/)
-    t.strictSame(others, [])
-  },
-)
 
 await t.test('nothing is removed beside the record of a newer version, nor under a hold in force', async (t) => {
   const { root, target, fs, replace, generations } = scene(t)
