@@ -1,58 +1,47 @@
+import { same } from './listed.js'
+
 /** Those of adoption, and of the files that stay beside a target. */
 export const ofKeeping = [
-  {
-    reason: 'two statements, neither of which reads or writes what the other one writes',
-    mutants: [
-      `clean swapped _.push(_)`,
-      `clean swapped _.warn({ path: _, leftover: _, error: String(_) }, 'could not remove a leftover; the next…`,
-      `examineAdoption swapped await _.close()`,
-      `examineAdoption swapped await _.close() (2)`,
-      `tidy swapped await recordWhose(_, _)`,
-      `copyTree swapped await inParallel(_, writers, async (_) => { const { path: _ } = _ const _ = await _.use(p…`,
-      `copyTree swapped await _.closeAll()`,
-      `byDirectory swapped if (_.type === 'directory') _.set(_.path, [])`,
-      `isPartOf swapped if ((await _.mountsBelow(_)).length > 0) return true`,
-      `removeEntries.removeFiles swapped await makeWritable(_, _)`,
-      `withLockedTarget swapped await _.close()`,
-      `Removal.#finish swapped await probeJournal(_, this.#parent, this.#names)`,
-      `Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
-      `removeKnown swapped if (_.type === 'directory') { const _ = await _.keep(_.openDirectory(_, _)) await refuseM…`,
-      `copyTree swapped for (const { path: _ } of _) { await _.use(parentOf(_), (_) => _.createDirectory(_, nameO…`,
-    ],
-  },
-  {
-    reason:
-      'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
-    mutants: [
+  same('two statements, neither of which reads or writes what the other one writes', [
+    `clean swapped _.push(_)`,
+    `clean swapped _.warn({ path: _, leftover: _, error: String(_) }, 'could not remove a leftover; the next…`,
+    `examineAdoption swapped await _.close()`,
+    `examineAdoption swapped await _.close() (2)`,
+    `tidy swapped await recordWhose(_, _)`,
+    `copyTree swapped await inParallel(_, writers, async (_) => { const { path: _ } = _ const _ = await _.use(p…`,
+    `copyTree swapped await _.closeAll()`,
+    `byDirectory swapped if (_.type === 'directory') _.set(_.path, [])`,
+    `isPartOf swapped if ((await _.mountsBelow(_)).length > 0) return true`,
+    `removeEntries.removeFiles swapped await makeWritable(_, _)`,
+    `withLockedTarget swapped await _.close()`,
+    `Removal.#finish swapped await probeJournal(_, this.#parent, this.#names)`,
+    `Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
+    `removeKnown swapped if (_.type === 'directory') { const _ = await _.keep(_.openDirectory(_, _)) await refuseM…`,
+    `copyTree swapped for (const { path: _ } of _) { await _.use(parentOf(_), (_) => _.createDirectory(_, nameO…`,
+  ]),
+  same(
+    'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
+    [
       `adoptionError shortened _ ?? undefined`,
       `reportAttributes shortened _?.attributes === undefined || _ === undefined`,
       `idOf shortened ownPattern.exec(_)?.[1] ?? ''`,
     ],
-  },
-  {
-    reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
-    mutants: [`writers counted writers = 4`],
-  },
-  {
-    reason: 'one millisecond more of a wait, or of the age at which something is read again',
-    mutants: [
-      `withLockedTarget counted lockTimeout: _ = 0`,
-      `lookUnderLock counted _.lock(0, undefined)`,
-      `inParent counted timeout: 0`,
-    ],
-  },
-  {
-    reason: 'what is computed, or looked at, before a refusal or an answer is dropped with it',
-    mutants: [
-      `rewriteRecord swapped if (_ === undefined) { await syncRecord(_, _, _.record(_.sequence), _) return _ }`,
-    ],
-  },
-  {
-    reason: 'nothing is held on a file system that has no number: it is that of a path without a mount',
-    mutants: [`usesOf shortened _ ?? []`],
-  },
-  {
-    reason: 'what stands for the size of a file that was read from the disk, which always has one',
-    mutants: [`contentsOf counted size: _ = 0`],
-  },
+  ),
+  same('one more of a bound that is a matter of speed and memory: no answer depends on its number', [
+    `writers counted writers = 4`,
+  ]),
+  same('one millisecond more of a wait, or of the age at which something is read again', [
+    `withLockedTarget counted lockTimeout: _ = 0`,
+    `lookUnderLock counted _.lock(0, undefined)`,
+    `inParent counted timeout: 0`,
+  ]),
+  same('what is computed, or looked at, before a refusal or an answer is dropped with it', [
+    `rewriteRecord swapped if (_ === undefined) { await syncRecord(_, _, _.record(_.sequence), _) return _ }`,
+  ]),
+  same('nothing is held on a file system that has no number: it is that of a path without a mount', [
+    `usesOf shortened _ ?? []`,
+  ]),
+  same('what stands for the size of a file that was read from the disk, which always has one', [
+    `contentsOf counted size: _ = 0`,
+  ]),
 ]

@@ -1,28 +1,24 @@
+import { same } from './listed.js'
+
 /** Those of sources that read: files, streams, and open descriptors. */
 export const ofReading = [
-  {
-    reason: 'a generation that is too much is named by a record, so that there is a newest one here, and it has a kind',
-    mutants: [`beyond shortened _?.kind ?? 'exchange'`],
-  },
-  {
-    reason: '`O_RDONLY` is 0: flags are the same without it',
-    mutants: [`NodeFileSystem.openContent unflagged O_RDONLY of O_RDONLY | O_NONBLOCK`],
-  },
-  {
-    reason: 'what stands for what was found, which is always there: each opening finds it, or throws',
-    mutants: [
-      `FileSource.size counted this.#found?.size ?? 0`,
-      `FileSource.size shortened this.#found?.size ?? 0`,
-      `FileSource.read counted this.#found?.size ?? 0`,
-      `FileSource.read counted this.#found?.size ?? 0 (2)`,
-      `FileSource.read shortened this.#found?.size ?? 0`,
-      `FileSource.read shortened this.#found?.size ?? 0 (2)`,
-    ],
-  },
-  {
-    reason:
-      'two statements, neither of which reads or writes what the other one writes, or that is dropped where the other one throws',
-    mutants: [
+  same('a generation that is too much is named by a record, so that there is a newest one here, and it has a kind', [
+    `beyond shortened _?.kind ?? 'exchange'`,
+  ]),
+  same('`O_RDONLY` is 0: flags are the same without it', [
+    `NodeFileSystem.openContent unflagged O_RDONLY of O_RDONLY | O_NONBLOCK`,
+  ]),
+  same('what stands for what was found, which is always there: each opening finds it, or throws', [
+    `FileSource.size counted this.#found?.size ?? 0`,
+    `FileSource.size shortened this.#found?.size ?? 0`,
+    `FileSource.read counted this.#found?.size ?? 0`,
+    `FileSource.read counted this.#found?.size ?? 0 (2)`,
+    `FileSource.read shortened this.#found?.size ?? 0`,
+    `FileSource.read shortened this.#found?.size ?? 0 (2)`,
+  ]),
+  same(
+    'two statements, neither of which reads or writes what the other one writes, or that is dropped where the other one throws',
+    [
       `ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
       `StreamSource.constructor swapped super(_, _)`,
       `presentOnce swapped refuseMissed(_, _, _)`,
@@ -34,79 +30,59 @@ export const ofReading = [
       `StreamSource.#received swapped if (_?.aborted || _ instanceof DurableWriteError) throw _`,
       `showNewName swapped for (const _ of _) showAgain(\`\${_}/\${_}\`, \`\${_}/\${_}\`)`,
     ],
-  },
-  {
-    reason: 'two conditions, of which one value can meet one only',
-    mutants: [`StreamSource.size swapped if (this.#spool === undefined && this.#size > _) throw this.#tooLarge()`],
-  },
-  {
-    reason: 'what has no content has no size either: the digest asks for none',
-    mutants: [
-      `beginDirectory counted _.entry(_, 0)`,
-      `beginOther shortened _?.length ?? 0`,
-      `beginOther counted _?.length ?? 0`,
-      `PlannedTree.#addTo shortened _?.length ?? 0`,
-      `PlannedTree.#addTo counted _?.length ?? 0`,
-    ],
-  },
-  {
-    reason: 'what no record tells of is looked at once: nobody compares its number',
-    mutants: [`presentOnce counted _?.sequence ?? 0`, `presentOnce shortened _?.sequence ?? 0`],
-  },
-  {
-    reason: 'what is read before its turn, and how much: a matter of speed and memory',
-    mutants: [
-      `beginFile compared _.size < readAhead`,
-      `beginFile negated _.size < readAhead`,
-      `readAhead counted 16 * 1024`,
-      `readAhead counted 16 * 1024 (2)`,
-    ],
-  },
-  {
-    reason: 'a target that is a file itself has nothing that is read below it',
-    mutants: [`entriesOf shortened _ === 'file' && _ !== ''`],
-  },
-  {
-    reason: 'two questions, each of which refuses with the same error',
-    mutants: [`FileSource.read swapped if (_ !== this.#found?.size) throw this.changed()`],
-  },
-  {
-    reason: 'a piece gets to where the pieces before it are kept with them, or right behind them',
-    mutants: [
-      `StreamSource.size swapped if (this.#spool === undefined && this.#size > _) { this.#spool = await this.#atTarget(ope…`,
-    ],
-  },
-  {
-    reason: 'every mount point has a character, and `/` is a directory however it is opened',
-    mutants: [`openUnnamed shortened _ === 'ENOENT' && _ !== '/'`],
-  },
-  {
-    reason: 'what was listed just before is a directory however it is opened',
-    mutants: [`showNewName unflagged constants.O_DIRECTORY of constants.O_DIRECTORY | constants.O_RDONLY`],
-  },
-  {
-    reason:
-      'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
-    mutants: [
+  ),
+  same('two conditions, of which one value can meet one only', [
+    `StreamSource.size swapped if (this.#spool === undefined && this.#size > _) throw this.#tooLarge()`,
+  ]),
+  same('what has no content has no size either: the digest asks for none', [
+    `beginDirectory counted _.entry(_, 0)`,
+    `beginOther shortened _?.length ?? 0`,
+    `beginOther counted _?.length ?? 0`,
+    `PlannedTree.#addTo shortened _?.length ?? 0`,
+    `PlannedTree.#addTo counted _?.length ?? 0`,
+  ]),
+  same('what no record tells of is looked at once: nobody compares its number', [
+    `presentOnce counted _?.sequence ?? 0`,
+    `presentOnce shortened _?.sequence ?? 0`,
+  ]),
+  same('what is read before its turn, and how much: a matter of speed and memory', [
+    `beginFile compared _.size < readAhead`,
+    `beginFile negated _.size < readAhead`,
+    `readAhead counted 16 * 1024`,
+    `readAhead counted 16 * 1024 (2)`,
+  ]),
+  same('a target that is a file itself has nothing that is read below it', [
+    `entriesOf shortened _ === 'file' && _ !== ''`,
+  ]),
+  same('two questions, each of which refuses with the same error', [
+    `FileSource.read swapped if (_ !== this.#found?.size) throw this.changed()`,
+  ]),
+  same('a piece gets to where the pieces before it are kept with them, or right behind them', [
+    `StreamSource.size swapped if (this.#spool === undefined && this.#size > _) { this.#spool = await this.#atTarget(ope…`,
+  ]),
+  same('every mount point has a character, and `/` is a directory however it is opened', [
+    `openUnnamed shortened _ === 'ENOENT' && _ !== '/'`,
+  ]),
+  same('what was listed just before is a directory however it is opened', [
+    `showNewName unflagged constants.O_DIRECTORY of constants.O_DIRECTORY | constants.O_RDONLY`,
+  ]),
+  same(
+    'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
+    [
       `entriesOf counted size: _ = 0`,
       `FileSource.#readable shortened _ instanceof DurableWriteError || !isSystemError(_)`,
       `isFilePath shortened typeof _ === 'object' && _ !== null && 'path' in _`,
     ],
-  },
-  {
-    reason: 'what is not used again, and is made anew: a matter of speed and memory',
-    mutants: [`howToOpen dropped ways.set(_, _)`, `piecesOf dropped buffers.giveBack(_)`],
-  },
-  {
-    reason: 'a list of a header alone has no entries, and is treated as none',
-    mutants: [`entriesOf compared _.length < headerSize`],
-  },
-  {
-    reason: 'all that is looked at is on the one file system that is asked about',
-    mutants: [`isOf shortened _ !== undefined && (_.device ?? _) === _`],
-  },
-  {
-    reason: 'what could not be opened fails with the same error where its descriptor is waited for',
-    mutants: [`OpenDirectories.#hold swallowed throw _`],
-  },
+  ),
+  same('what is not used again, and is made anew: a matter of speed and memory', [
+    `howToOpen dropped ways.set(_, _)`,
+    `piecesOf dropped buffers.giveBack(_)`,
+  ]),
+  same('a list of a header alone has no entries, and is treated as none', [`entriesOf compared _.length < headerSize`]),
+  same('all that is looked at is on the one file system that is asked about', [
+    `isOf shortened _ !== undefined && (_.device ?? _) === _`,
+  ]),
+  same('what could not be opened fails with the same error where its descriptor is waited for', [
+    `OpenDirectories.#hold swallowed throw _`,
+  ]),
 ] as const

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { battery } from './battery.js'
-import { equivalents, namesIn } from './equivalents.js'
+import { equivalents } from './equivalents.js'
+import { namesIn } from './listed.js'
 import { byName, mutantsOf, mutated, readSources, type Source } from './mutants.js'
 import { inOrder } from './order.js'
 import { withOtherNames } from './shown.js'

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { project } from '../../project.js'
 import type { Source } from './mutants.js'
-import { equivalents, namesIn } from './equivalents.js'
+import { equivalents } from './equivalents.js'
+import { namesIn } from './listed.js'
 import { inPart, type Result } from './results.js'
 
 interface Counts {
