@@ -1,11 +1,13 @@
 /**
- * Writes deploy/seccomp/holdfast.json, the system calls that holdfast may make in a pod, from a trace of them:
+ * Writes deploy/seccomp/holdfast.json, the system calls that holdfast may make in a pod, from traces of them:
  *
  *   node scripts/seccomp.mjs [--anew] COMMAND...
+ *   node scripts/seccomp.mjs --why
  *
- * runs COMMAND, such as a suite of tests, under strace, and adds each call that a process of holdfast, a program that it starts (a hook, a plugin) or
- * a process of tests makes and the profile lacks. `--anew` begins with an empty profile. What the profile has already runs without a stop, so that a
- * whole suite takes little more than its own time. The tables below say what no trace adds, and what no trace shows.
+ * The first runs COMMAND, such as a suite of tests, under strace, and adds each call that a process of holdfast or a program that it starts (a hook, a
+ * plugin) makes and no trace before has shown. The first rule of the profile names what traces have shown, the second what the tables below add.
+ * `--anew` begins with an empty profile. A call of the first rule runs without a stop, so that a whole suite takes little more than its own time,
+ * and several runs unite what they show. A call that only a test makes is printed, and not added. `--why` prints each call with its reason.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,79 +40,26 @@ const never = [
   ...['settimeofday', 'clock_settime', 'clock_adjtime', 'adjtimex', 'sethostname', 'setdomainname', 'iopl', 'ioperm'],
 ]
 
-/** What no trace shows, with the reason. */
+/** What no trace has shown, with the reason why it is allowed. A call that one shows leaves this table: a test looks for it. */
 const beyondTraces = {
-  'the kernel goes on with a call that a signal or a debugger has stopped': ['restart_syscall', 'rt_sigreturn'],
-  'V8 guards what it compiles, on processors with memory keys': ['pkey_alloc', 'pkey_free', 'pkey_mprotect'],
-  'the container runtime, between the filter and the program': [
-    ...['capget', 'capset', 'fstatfs', 'getppid', 'nanosleep', 'setgid', 'setgroups', 'setuid', 'tgkill'],
-    ...['execve', 'exit', 'exit_group', 'fchdir', 'getegid', 'geteuid', 'getgid', 'getuid', 'sched_yield'],
-  ],
-  'clocks of machines on which the vDSO asks the kernel': [
-    'clock_getres',
-    'clock_gettime',
-    'getcpu',
-    'gettimeofday',
-    'time',
-  ],
-  'the C library asks name servers, and the kernel for addresses': [
-    ...['getpeername', 'recvfrom', 'recvmmsg', 'recvmsg', 'sendmmsg', 'sendmsg', 'sendto'],
-  ],
-  'libuv’s other ways to files': [
-    ...[
-      'chmod',
-      'chown',
-      'fallocate',
-      'fchmodat',
-      'fchmodat2',
-      'fchownat',
-      'futimesat',
-      'lchown',
-      'link',
-      'lstat',
-      'open',
-    ],
-    ...['preadv', 'preadv2', 'pwrite64', 'pwritev', 'pwritev2', 'sendfile', 'stat', 'symlink', 'truncate', 'utimensat'],
-  ],
-  'memory, threads and signals, by the state of the machine': [
-    ...[
-      'membarrier',
-      'mincore',
-      'mremap',
-      'rt_sigpending',
-      'rt_sigsuspend',
-      'rt_sigtimedwait',
-      'sigaltstack',
-      'waitid',
-    ],
-  ],
-  'shells and other programs of exec hooks': [
-    ...[
-      'alarm',
-      'getitimer',
-      'getpgid',
-      'getpgrp',
-      'getpriority',
-      'getresgid',
-      'getresuid',
-      'getsid',
-      'pselect6',
-      'select',
-    ],
-    ...['setitimer', 'setpgid', 'setpriority', 'setresgid', 'setresuid', 'splice', 'tee', 'times', 'timerfd_create'],
-    ...[
-      'timerfd_gettime',
-      'timerfd_settime',
-      'signalfd4',
-      'setregid',
-      'setreuid',
-      'sched_setaffinity',
-      'vfork',
-      'wait4',
-    ],
-  ],
-  'barriers where the kernel takes no asynchronous I/O': ['fdatasync', 'fsync', 'sync_file_range', 'syncfs'],
+  'V8 guards what it compiles, on processors with memory keys': 'pkey_free pkey_mprotect',
+  'the container runtime, between the filter and the program':
+    'capset fchdir fstatfs nanosleep setgid setgroups setuid',
+  'clocks of machines on which the vDSO asks the kernel': 'clock_getres clock_gettime getcpu gettimeofday time',
+  'the C library asks name servers, and the kernel for addresses':
+    'getpeername recvfrom recvmmsg recvmsg sendmmsg sendmsg',
+  'other ways to files: of libuv, of musl and of an older glibc':
+    'chmod chown faccessat2 fchmodat fchmodat2 fchownat futimesat lchown link lstat open preadv preadv2 pselect6 pwrite64 ' +
+    'pwritev pwritev2 select stat truncate utimensat',
+  'memory, threads and signals, by the state of the machine':
+    'membarrier mincore mremap rt_sigpending rt_sigsuspend rt_sigtimedwait waitid',
+  'shells and other programs of exec hooks':
+    'alarm fallocate fdatasync getitimer getpgid getpgrp getpriority pause getresgid getresuid getsid sched_setaffinity setitimer ' +
+    'setpgid setpriority setregid setresgid setresuid setreuid signalfd4 splice syncfs tee timerfd_create timerfd_gettime ' +
+    'timerfd_settime times',
 }
+
+const namesBeyondTraces = Object.values(beyondTraces).flatMap((names) => names.split(' '))
 
 /** What arm64 has in the place of old calls of x64. */
 const onArm64 = {
@@ -159,9 +108,15 @@ const ruled = {
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. */
 const families = [1, 2, 10, 16]
 
-/** The names that a profile allows whatever their arguments are. */
-function allowedBy({ syscalls }) {
-  return syscalls.filter(({ action, args }) => action === 'SCMP_ACT_ALLOW' && !args).flatMap(({ names }) => names)
+/** What rules of their own allow. */
+const special = [...Object.keys(ruled), 'socket']
+
+/** The names that a profile allows whatever their arguments are: those that traces have shown, and the others. */
+export function allowedBy({ syscalls }) {
+  const [shown = [], others = []] = syscalls
+    .filter(({ action, args }) => action === 'SCMP_ACT_ALLOW' && !args)
+    .map(({ names }) => names)
+  return { shown, others }
 }
 
 /** What functions of the C library call that native/ binds, where it is not the call of their name. */
@@ -183,17 +138,38 @@ export function nativeCalls() {
   return [...new Set(calls)].filter((name) => !never.includes(name)).sort()
 }
 
+/**
+ * Why the profile allows each call that no trace has shown; undefined: for no reason.
+ * @returns {Map<string, string | undefined>}
+ */
+export function reasons({ shown, others }) {
+  const inNative = new Set(nativeCalls())
+  const why = (name) => {
+    if (inNative.has(name)) return 'native/ calls it'
+    const reason = Object.keys(beyondTraces).find((reason) => beyondTraces[reason].split(' ').includes(name))
+    const old = Object.keys(onArm64).find((old) => onArm64[old].includes(name) && [...shown, ...others].includes(old))
+    return reason ?? (old && `arm64 has it in the place of ${old}`)
+  }
+  return new Map(others.map((name) => [name, why(name)]))
+}
+
+/** Names of the tables that a trace has shown since. */
+export function shownSince({ shown }) {
+  return namesBeyondTraces.filter((name) => shown.includes(name))
+}
+
 function profileOf(traced) {
-  const special = [...Object.keys(ruled), 'socket']
-  const known = new Set([...traced, ...nativeCalls(), ...Object.values(beyondTraces).flat()])
+  const known = new Set([...traced, ...nativeCalls(), ...namesBeyondTraces])
   const names = new Set([...known, ...[...known].flatMap((name) => onArm64[name] ?? [])])
   const listed = [...names].filter((name) => !never.includes(name) && !special.includes(name)).sort()
+  const shown = new Set(traced)
   return {
     defaultAction: 'SCMP_ACT_ERRNO',
     defaultErrnoRet: 1,
     architectures: ['SCMP_ARCH_X86_64', 'SCMP_ARCH_AARCH64'],
     syscalls: [
-      { names: listed, action: 'SCMP_ACT_ALLOW' },
+      { names: listed.filter((name) => shown.has(name)), action: 'SCMP_ACT_ALLOW' },
+      { names: listed.filter((name) => !shown.has(name)), action: 'SCMP_ACT_ALLOW' },
       ...Object.entries(ruled).map(([name, rule]) => ({ names: [name], ...rule })),
       ...families.map((value) => ({
         names: ['socket'],
@@ -204,6 +180,10 @@ function profileOf(traced) {
   }
 }
 
+/** Node with holdfast behind its flags, or the executable; and no program that starts these for a test, as a shell or strace does. */
+const ofHoldfast =
+  /^"[^"]*\/node", \["[^"]*"(?:, "(?:-|file:)[^"]*")*, "[^"]*\/bin\/holdfast\.js"|^"[^"]*\/holdfast(?:\.js)?",/
+
 /** One program in a process: the process makes its calls from one execve to the next. */
 class Program {
   calls = new Set()
@@ -211,10 +191,14 @@ class Program {
     this.before = before
     this.command = command
   }
+  /** What was executed last, for people. */
+  get started() {
+    return this.command?.slice(0, 300) ?? this.before?.started ?? ''
+  }
   /** undefined: it does not count. What holdfast starts counts as holdfast; of a test, which runs most commands in its process, it alone. */
   get kind() {
     if (this.command === undefined) return this.before?.kind
-    if (/"[^"]*\/bin\/holdfast\.js"|^"[^"]*\/holdfast",/.test(this.command)) return 'holdfast'
+    if (ofHoldfast.test(this.command)) return 'holdfast'
     if (/^"[^"]*\/node", .*"[^"]*\bdist\/test\//.test(this.command)) return 'test'
     return this.before?.kind === 'holdfast' ? 'holdfast' : undefined
   }
@@ -266,8 +250,25 @@ async function trace(known, command) {
   const pipe = join(directory, 'trace')
   try {
     execFileSync('mkfifo', [pipe])
-    const args = ['-f', '-qqq', '-s', '300', '-e', 'signal=none', ...filter, '-o', pipe, '--', ...command]
-    const ended = once(spawn('strace', args, { stdio: 'inherit' }), 'close')
+    const args = [
+      '-f',
+      '-I',
+      'waiting',
+      '-qqq',
+      '-s',
+      '300',
+      '-e',
+      'signal=none',
+      ...filter,
+      '-o',
+      pipe,
+      '--',
+      ...command,
+    ]
+    const strace = spawn('strace', args, { stdio: 'inherit' })
+    const ended = once(strace, 'close')
+    // strace hands it on to the command: what was traced until then counts.
+    process.once('SIGTERM', () => strace.kill())
     const programs = await programsOf(createInterface({ input: createReadStream(pipe) }))
     const [code] = await ended
     return { programs, code }
@@ -276,23 +277,39 @@ async function trace(known, command) {
   }
 }
 
+function printReasons() {
+  const allowed = allowedBy(JSON.parse(readFileSync(profile, 'utf8')))
+  const rows = [...allowed.shown.map((name) => [name, 'a trace has shown it']), ...reasons(allowed)]
+  for (const [name, why] of rows) console.log(`${name.padEnd(20)}${why}`)
+  return 0
+}
+
 async function main(args) {
+  if (args[0] === '--why') return printReasons()
   const anew = args[0] === '--anew'
   const command = anew ? args.slice(1) : args
   if (command.length === 0) {
-    process.stderr.write('usage: node scripts/seccomp.mjs [--anew] COMMAND...\n')
+    process.stderr.write('usage: node scripts/seccomp.mjs [--anew] COMMAND... | --why\n')
     return 2
   }
-  const before = anew || !existsSync(profile) ? [] : allowedBy(JSON.parse(readFileSync(profile, 'utf8')))
-  const { programs, code } = await trace(before, command)
-  const counted = programs.filter(({ kind }) => kind !== undefined)
-  const calls = new Set(counted.flatMap((program) => [...program.calls]))
-  const made = profileOf([...before, ...calls])
+  const none = { shown: [], others: [] }
+  const before = anew || !existsSync(profile) ? none : allowedBy(JSON.parse(readFileSync(profile, 'utf8')))
+  const { programs, code } = await trace(before.shown, command)
+  const counted = programs.filter(({ kind }) => kind === 'holdfast')
+  const calls = new Map(counted.flatMap((program) => [...program.calls].map((name) => [name, program.started])))
+  const made = profileOf([...before.shown, ...calls.keys()])
   const after = allowedBy(made)
   writeFileSync(profile, `${JSON.stringify(made, undefined, 2)}\n`)
   const told = (names) => [...names].sort().join(', ') || 'none'
-  console.log(`${counted.length} programs; added: ${told(after.filter((name) => !before.includes(name)))}`)
-  console.log(`left out: ${told([...calls].filter((name) => never.includes(name)))}; ${after.length} calls are allowed`)
+  for (const name of after.shown.filter((name) => !before.shown.includes(name)))
+    console.log(`${name}: ${calls.get(name)}`)
+  const tests = programs.filter(({ kind }) => kind === 'test').flatMap((program) => [...program.calls])
+  console.log(
+    `${counted.length} programs of holdfast; ${after.shown.length} calls are traced, ${after.others.length} are not`,
+  )
+  console.log(`left out: ${told([...calls.keys()].filter((name) => never.includes(name)))}`)
+  const ofTests = new Set(tests.filter((name) => !after.shown.includes(name) && !special.includes(name)))
+  console.log(`of tests alone: ${told(ofTests)}`)
   return code
 }
 

@@ -27,8 +27,18 @@ const allowed = new Set(
   profile.syscalls.filter(({ action }) => action === 'SCMP_ACT_ALLOW').flatMap(({ names }) => names),
 )
 
-const { nativeCalls } = (await import(pathToFileURL(join(project, 'scripts/seccomp.mjs')).href)) as {
+interface Allowed {
+  readonly shown: readonly string[]
+  readonly others: readonly string[]
+}
+
+const { allowedBy, nativeCalls, reasons, shownSince } = (await import(
+  pathToFileURL(join(project, 'scripts/seccomp.mjs')).href
+)) as {
+  allowedBy: (profile: object) => Allowed
   nativeCalls: () => string[]
+  reasons: (allowed: Allowed) => Map<string, string | undefined>
+  shownSince: (allowed: Allowed) => string[]
 }
 
 await t.test('the profile allows each call that native/ makes', async (t) => {
@@ -40,6 +50,16 @@ await t.test('the profile allows each call that native/ makes', async (t) => {
     [],
     'npm run seccomp -- COMMAND adds them, and what COMMAND calls',
   )
+})
+
+await t.test('a trace has shown each call of the profile, or a reason stands for it', async (t) => {
+  const found = allowedBy(profile)
+  t.ok(found.shown.length > 100, `${found.shown.length} calls are traced, ${found.others.length} are not`)
+  const without = [...reasons(found)].flatMap(([name, reason]) => (reason === undefined ? [name] : []))
+  t.strictSame(without, [], 'have neither')
+  t.strictSame(shownSince(found), [], 'stand in the tables, and a trace has shown them')
+  const one = reasons({ ...found, others: [...found.others, 'vhangup'] })
+  t.ok(one.has('vhangup') && one.get('vhangup') === undefined)
 })
 
 await t.test('the profile refuses what it does not name, and leads to no other rights', async (t) => {
