@@ -5,7 +5,7 @@ import { directoryPublication, filePublication } from '../../src/durable/publish
 import { readPublication } from '../../src/durable/look/inspect.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
-import { failure, intercepted, Killed } from './intercepted.js'
+import { failure, intercepted, Killed, Rebooted } from './intercepted.js'
 import { contents, kept, scratch, scratchWith } from './scratch.js'
 
 const real = new NodeFileSystem()
@@ -93,11 +93,6 @@ await t.test('recovery trusts a record of another boot without its mark: the con
     [{ outcome: 'created' }],
     'only the mark failed',
   )
-  class Rebooted extends NodeFileSystem {
-    override async bootId(): Promise<string> {
-      return Promise.resolve('another boot')
-    }
-  }
   const rebooted = new Rebooted()
   t.match(await readPublication(real, target), { durable: false }, 'the same boot')
   t.match(await publish([directoryPublication(rebooted, { target, files })]), [{ outcome: 'unchanged' }])

@@ -14,7 +14,7 @@ import { directoryPublication, filePublication } from '../../src/durable/publish
 import { rollBack } from '../../src/durable/operator/rollback.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
-import { failing, failure, intercepted, Killed } from './intercepted.js'
+import { failing, failure, intercepted, Killed, Rebooted } from './intercepted.js'
 import { byItself, objectOf } from './rollback-story.js'
 import { contents, kept, scratchWith } from './scratch.js'
 
@@ -22,13 +22,6 @@ type Files = Readonly<Record<string, string>>
 type Form = NonNullable<PublicationOptions['publish']>
 
 const real = new NodeFileSystem()
-
-/** The numbers and births of inodes last, and the kernel is another one. */
-class Rebooted extends NodeFileSystem {
-  override async bootId(): Promise<string> {
-    return Promise.resolve('another boot')
-  }
-}
 
 const answer = (call: Promise<unknown>): Promise<unknown> => call.catch((error: unknown) => error)
 

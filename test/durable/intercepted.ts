@@ -99,3 +99,17 @@ export function failure(code: string, syscall: string): Error {
 
 /** What a process that was killed does: nothing any more. */
 export class Killed extends Error {}
+
+/** The same disk, by another boot. */
+export class Rebooted extends NodeFileSystem {
+  override bootId(): Promise<string> {
+    return Promise.resolve('another boot')
+  }
+}
+
+/** Where no durability is proven. */
+export class Unproven extends NodeFileSystem {
+  override async mount(...args: Parameters<NodeFileSystem['mount']>) {
+    return { ...(await super.mount(...args)), proven: false }
+  }
+}

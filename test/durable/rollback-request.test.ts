@@ -4,22 +4,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { takeOver } from '../../src/durable/adopt/adoption.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
-import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { withRecord } from '../../src/durable/record/record-files.js'
 import { rollBack } from '../../src/durable/operator/rollback.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
 import { scene as adoption } from './adoption-scene.js'
-import { failure, intercepted, Killed } from './intercepted.js'
+import { failure, intercepted, Killed, Rebooted, Unproven } from './intercepted.js'
 import { answer, pin, scene } from './rollback-scene.js'
 import { contents, modeOf } from './scratch.js'
-
-/** The same disk, by another boot. */
-class Rebooted extends NodeFileSystem {
-  override bootId(): Promise<string> {
-    return Promise.resolve('another-boot')
-  }
-}
 
 const isRoot = process.getuid?.() === 0
 
@@ -91,11 +83,6 @@ await t.test('a rollback refuses an unproven file system only with requireProven
   const { target, replace } = scene(t)
   await replace('1')
   await replace('2')
-  class Unproven extends NodeFileSystem {
-    override async mount(...args: Parameters<NodeFileSystem['mount']>) {
-      return { ...(await super.mount(...args)), proven: false }
-    }
-  }
   const back = (requireProven?: true) =>
     rollBack(new Unproven(), target, { pin, ...(requireProven && { requireProven }) })
   t.match(await answer(back(true)), /not proven/)

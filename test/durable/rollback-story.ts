@@ -4,12 +4,10 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { readHistory } from '../../src/durable/look/read-history.js'
-import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { publish } from '../../src/durable/publish/publish.js'
-import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { rollBack, type RollbackOptions } from '../../src/durable/operator/rollback.js'
 import type { Pin, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
-import { contents, scratchWith } from './scratch.js'
+import { forever, scene as history } from './history-scene.js'
+import { contents } from './scratch.js'
 
 export const pin = { reason: 'INC-9', until: 'newer' } as const
 export const objectOf = (version: string, uid = 'u') => [
@@ -17,26 +15,10 @@ export const objectOf = (version: string, uid = 'u') => [
 ]
 
 export function scene(t: Test) {
-  const [root, target] = scratchWith(t, 'certs')
-  const fs = new NodeFileSystem()
-  const replace = async (
-    text: string,
-    options: PublicationOptions = {},
-    by: FileSystem = fs,
-  ): Promise<ReplaceResult> => {
-    const files = { 'tls.crt': text, 'sub/tls.key': { content: text, mode: 0o440 } }
-    const request = {
-      target,
-      files,
-      mode: 0o750,
-      history: { keep: 3, maxAge: null },
-      objects: objectOf(text),
-      ...options,
-    }
-    const [outcome] = await publish([directoryPublication(by, request)])
-    if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome')
-    return outcome
-  }
+  const one = history(t)
+  const { root, target, fs } = one
+  const replace = (text: string, options: PublicationOptions = {}, by: FileSystem = fs): Promise<ReplaceResult> =>
+    one.replaceBy(by, text, { history: forever(3), objects: objectOf(text), ...options })
   const back = (options: Partial<RollbackOptions> = {}, by: FileSystem = fs) =>
     rollBack(by, target, { pin, ...options })
   const holds = () => contents(target)['tls.crt']

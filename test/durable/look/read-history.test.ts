@@ -4,14 +4,14 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 import t from 'tap'
 import { tryLock } from '../../../native/index.js'
-import type { FileSystem, Mount } from '../../../src/durable/file-system.js'
+import type { FileSystem } from '../../../src/durable/file-system.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { pruneHistory, readHistory } from '../../../src/durable/look/read-history.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { replaceDirectory } from '../../../src/durable/publish/replace.js'
 import { forever, objectOf, scene } from '../history-scene.js'
-import { failure, intercepted, Killed } from '../intercepted.js'
+import { failure, intercepted, Killed, Unproven } from '../intercepted.js'
 import { kept } from '../scratch.js'
 
 const names = namesFor('certs')
@@ -104,11 +104,6 @@ await t.test('pruneHistory answers how many contents went, and the hold that kee
   t.equal(await codeOr(pruneHistory(fs, target, forever(0), {})), 'EAGAIN', 'another process publishes')
   closeSync(again)
 
-  class Unproven extends NodeFileSystem {
-    override async mount(at: number): Promise<Mount> {
-      return { ...(await super.mount(at)), proven: false }
-    }
-  }
   t.equal(await codeOr(pruneHistory(new Unproven(), target, forever(0), { requireProven: true })), 'ENOTSUP')
   t.strictSame(await past(), ['3 present', '2 whole', '1 whole'])
   t.equal(await codeOr(pruneHistory(new Unproven(), target, forever(2), {})), 0)

@@ -93,7 +93,7 @@ await t.test('until it is released, for a time, and beside a hold', async (t) =>
   t.equal(holds(), '2')
   t.match(await setHold(fs, target, undefined, {}), { reason: 'INC-9' })
   t.match(await replace('9', byItself('1')), { outcome: 'replaced' })
-  await back({ pin: { reason: '', until: Date.now() - 1 } })
+  await back({ pin: { reason: '', until: fs.now() - 1 } })
   t.match(await replace('9', byItself('1')), { outcome: 'replaced' }, 'its time is over')
 })
 

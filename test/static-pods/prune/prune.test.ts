@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
 import { Disk } from '../../../src/durable/index.js'
-import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { manifestDirectoryOf } from '../../../src/static-pods/prune/revisions-in-use.js'
 import { prune } from '../../../src/static-pods/prune/prune.js'
-import { failure, intercepted } from '../../durable/intercepted.js'
+import { failure, intercepted, Unproven } from '../../durable/intercepted.js'
 import { run } from '../command.js'
 import { NodeDisk, podText } from '../pods.js'
 import { requestOf, visible } from './prune-request.js'
@@ -93,11 +92,6 @@ await t.test('prune --keep keeps the newest revisions, without another flag', as
 await t.test('prune marks a removal without proven durability, or refuses it', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [1, 2]) node.makeRevision(revision)
-  class Unproven extends NodeFileSystem {
-    override async mount(descriptor: number) {
-      return { ...(await super.mount(descriptor)), proven: false }
-    }
-  }
   const warnings: string[] = []
   const log: Log = { ...silent, warn: (_, message) => warnings.push(message) }
   const pruned = (more: Parameters<typeof requestOf>[1]) =>
