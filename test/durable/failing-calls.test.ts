@@ -4,7 +4,7 @@
  * of its changes, and readers of one target find the old content then, or the new one.
  */
 import t from 'tap'
-import { partsOf } from './calls/judge-answers.js'
+import { errorsIn, partsOf } from './calls/judge-answers.js'
 import { faultsOf } from './calls/faults.js'
 import { diskFor, play, type Played } from './calls/play.js'
 import { differencesOf, saidOf, targetsOn, viewOf } from './calls/readers.js'
@@ -117,7 +117,10 @@ async function breachesOfStops(scene: Scene): Promise<{ tried: number; breaches:
   const breaches: string[] = []
   for (const { index } of stops) {
     const failed = await play(scene, { fault: { index, code: 'EIO' }, undisturbed })
-    const left = await faultOfStopped(failed, undisturbed)
+    const isAcknowledged = errorsIn(failed.answer).length === 0
+    const left =
+      (await faultOfStopped(failed, undisturbed)) ??
+      (isAcknowledged ? await scene.promises?.(failed.end, undefined) : undefined)
     if (left !== undefined) breaches.push(shown('what a failure has left', failed, { what: left }))
     const breach = await breachOfNextRun(failed, undisturbed)
     if (breach !== undefined) breaches.push(breach)

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import type { Random } from '../../random.js'
 import { ModelDisk, ModelError } from '../model/model-disk.js'
 import { contentCount, keepsHistory, kindOf } from './contents.js'
-import * as model from './on-model.js'
+import { mkdir, named, remove, rename, write } from './on-model.js'
 import {
   type Kind,
   kinds,
@@ -26,8 +26,8 @@ const attributes = { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' }
 export function initialDisk(): ModelDisk {
   const disk = new ModelDisk()
   disk.mountSecond(otherFileSystem, attributes)
-  for (const path of initialDirectories) model.mkdir(disk, path)
-  for (const path of bystanders) model.write(disk, path, textOfBystander(path))
+  for (const path of initialDirectories) mkdir(disk, path)
+  for (const path of bystanders) write(disk, path, textOfBystander(path))
   disk.syncAll()
   return disk
 }
@@ -42,7 +42,7 @@ class MadeUpWorld implements World {
 
   exists(path: string): boolean {
     try {
-      return model.named(this.#disk, path).found !== undefined
+      return named(this.#disk, path).found !== undefined
     } catch (error) {
       if (error instanceof ModelError) return false
       throw error
@@ -50,7 +50,7 @@ class MadeUpWorld implements World {
   }
 
   isDirectory(path: string): boolean {
-    return path === '.' || (this.exists(path) && model.named(this.#disk, path).found?.type === 'directory')
+    return path === '.' || (this.exists(path) && named(this.#disk, path).found?.type === 'directory')
   }
 
   /** Whether it can be played: on a real disk no link may lead out of the history's own directory. */
@@ -66,10 +66,10 @@ class MadeUpWorld implements World {
     const publication = operation.do === 'killed' ? operation.publication : operation
     if (publication.do === 'publish' && publication.content === 'moved') {
       const [to = '', from = ''] = publication.targets
-      this.#try(() => model.rename(this.#disk, from, to))
+      this.#try(() => rename(this.#disk, from, to))
     } else if (publication.do === 'publish' && publication.content === 'none') {
       for (const target of publication.targets)
-        for (const path of [target, `${ownPrefix(target)}.1`]) this.#try(() => model.remove(this.#disk, path))
+        for (const path of [target, `${ownPrefix(target)}.1`]) this.#try(() => remove(this.#disk, path))
     } else if (publication.do === 'publish') for (const target of publication.targets) this.#publish(target)
     else this.#try(() => onModel(this.#disk, operation))
   }
@@ -77,15 +77,15 @@ class MadeUpWorld implements World {
   #publish(target: string): void {
     const parents: string[] = []
     for (let above = posix.dirname(target); above !== '.'; above = posix.dirname(above)) parents.unshift(above)
-    for (const parent of parents) this.#try(() => model.mkdir(this.#disk, parent))
-    const write = (path: string): void => this.#try(() => model.write(this.#disk, path, ''))
-    for (const ending of ['.lock', '.1']) write(ownPrefix(target) + ending)
+    for (const parent of parents) this.#try(() => mkdir(this.#disk, parent))
+    const make = (path: string): void => this.#try(() => write(this.#disk, path, ''))
+    for (const ending of ['.lock', '.1']) make(ownPrefix(target) + ending)
     if (kindOf(target) === 'file') {
-      write(target)
+      make(target)
       return
     }
-    for (const path of [target, `${target}/sub`]) this.#try(() => model.mkdir(this.#disk, path))
-    write(`${target}/key`)
+    for (const path of [target, `${target}/sub`]) this.#try(() => mkdir(this.#disk, path))
+    make(`${target}/key`)
   }
 
   #try(change: () => void): void {
