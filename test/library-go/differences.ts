@@ -71,10 +71,7 @@ const monitor = [
     libraryGo: 'the last-known-good link is removed, then made',
     holdfast: 'replaced by a rename, synced',
     why: 'it is never missing',
-    tested: [
-      'test/static-pods/monitor/monitor.test.ts',
-      'monitor comes to the same end when killed before each call and started again',
-    ],
+    tested: ['test/durable/failing-calls.test.ts', 'a process dies at each change of'],
   },
   {
     libraryGo: 'the fallback is written in place, 0644, not synced',
