@@ -151,8 +151,14 @@ async function published(target: string, known: string | undefined, signal: Abor
   }
 }
 
+/** How a user of this demo starts holdfast, by the path of the running program. @internal */
+export function asTyped(program = ''): string {
+  if (program.endsWith('holdfast.js')) return 'node bin/holdfast.js'
+  return program.includes('/node_modules/.bin/') ? 'npx holdfast' : 'holdfast'
+}
+
 function commands({ target, secret, configuration }: Paths, { address }: Daemon, paint: Paint): string {
-  const holdfast = process.argv[1]?.endsWith('holdfast.js') ? 'node bin/holdfast.js' : 'holdfast'
+  const holdfast = asTyped(process.argv[1])
   const lines = [
     ['the new content', `cat ${target}/tls/rotation`],
     ['its state', `${holdfast} status --config ${configuration}`],

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { asTyped } from '../../../src/cli/demo/tour.js'
 import { replaceFile } from '../../../src/index.js'
 import { executable } from '../../project.js'
 import { until } from '../../until.js'
@@ -63,4 +64,11 @@ await t.test('the demo ends when its terminal is closed, and reloads at any othe
   const code = await until('the demo has ended', () => node.read('code')?.trim() || undefined)
   t.equal(code, '129', 'by its signal: Node aborts where it ends by itself without its terminal')
   t.match(JSON.parse(readFileSync(join(directory, 'state/status.json'), 'utf8')), { agent: { stoppedAt: String } })
+})
+
+await t.test('the commands of the demo begin as its user began', (t) => {
+  t.equal(asTyped('/srv/holdfast/bin/holdfast.js'), 'node bin/holdfast.js')
+  t.equal(asTyped('/srv/web/node_modules/.bin/holdfast'), 'npx holdfast')
+  t.equal(asTyped('/usr/local/bin/holdfast'), 'holdfast')
+  t.end()
 })
