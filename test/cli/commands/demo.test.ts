@@ -66,9 +66,8 @@ await t.test('the demo ends when its terminal is closed, and reloads at any othe
   t.match(JSON.parse(readFileSync(join(directory, 'state/status.json'), 'utf8')), { agent: { stoppedAt: String } })
 })
 
-await t.test('the commands of the demo begin as its user began', (t) => {
+await t.test('the commands of the demo begin as its user began', async (t) => {
   t.equal(asTyped('/srv/holdfast/bin/holdfast.js'), 'node bin/holdfast.js')
   t.equal(asTyped('/srv/web/node_modules/.bin/holdfast'), 'npx holdfast')
   t.equal(asTyped('/usr/local/bin/holdfast'), 'holdfast')
-  t.end()
 })

@@ -1,8 +1,9 @@
 /** A node whose pod, kubelet and API server are one real TLS server that wants a client certificate, and whose probes' files lie in the directory that a rollout exchanges. */
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { openProbes } from '../../../src/cli/words/readiness-options.js'
@@ -15,22 +16,37 @@ import { RolledNode } from '../rollout/rolled-node.js'
 
 const names = ['ca.crt', 'client.crt', 'client.key', 'server.crt', 'server.key'] as const
 
-/** A directory with an authority, a client's certificate and a server's. */
-export async function pki(directory: string): Promise<void> {
-  const authority = await Authority.create(`${directory}.authority`)
-  const [server, client] = [await authority.server('server'), await authority.client('client', 'admins')]
+/** What openssl made once for all tests of this process: of each authority, the files by their names. */
+const made = new Map<string, Promise<readonly (readonly [name: string, content: Buffer])[]>>()
+
+async function make() {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
+  try {
+    const authority = await Authority.create(directory)
+    const [server, client] = [await authority.server('server'), await authority.client('client', 'admins')]
+    const sources = [authority.certificate, client.certificate, client.key, server.certificate, server.key]
+    return sources.map((source, index) => [names[index] ?? '', readFileSync(source)] as const)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+/** A directory with an authority, a client's certificate and a server's: those of `which`, the same in each test. */
+export async function pki(directory: string, which: 'old' | 'next' | 'other'): Promise<void> {
+  const files = made.get(which) ?? make()
+  made.set(which, files)
   mkdirSync(directory, { recursive: true })
-  const sources = [authority.certificate, client.certificate, client.key, server.certificate, server.key]
-  for (const [index, source] of sources.entries()) copyFileSync(source, join(directory, names[index] ?? ''))
+  for (const [name, content] of await files)
+    writeFileSync(join(directory, name), content, { mode: name.endsWith('.key') ? 0o600 : 0o644 })
 }
 
 /** It serves the content that its directory had at its last start. */
 export async function probedNode(t: Test) {
   const node = new RolledNode(t)
   rmSync(node.pki, { recursive: true })
-  await pki(node.pki)
+  await pki(node.pki, 'old')
   const next = join(node.root, 'pki.next')
-  await pki(next)
+  await pki(next, 'next')
   const answer = { status: 200 }
   const server = createServer({ requestCert: true, rejectUnauthorized: false }, (request, response) => {
     const isKnown = 'authorized' in request.socket && request.socket.authorized === true
@@ -93,7 +109,7 @@ export async function probedNode(t: Test) {
         },
       }))
     },
-    timing: { interval: 5, settle: 0 },
+    timing: { interval: 50, settle: 0 },
   })
   const request = async (settings: ReadinessSettings = readiness) => ({
     ...(await node.request({ readiness: settings, timeout: 2_000 })),

@@ -54,7 +54,8 @@ for (const kind of kinds) {
 
   for (const lost of kind === 'named' ? ['ca.crt', 'client.crt', 'client.key'] : ['admin.conf']) {
     await t.test(`${kind}: a rollout that loses ${lost} with the exchange goes back`, async (t) => {
-      for (const isBroken of [false, true]) {
+      // Each waits for its timeout: at the same time.
+      const tries = [false, true].map(async (isBroken) => {
         const { node, next, means, request, isOld } = await scene(t, kind)
         if (isBroken) writeFileSync(join(next, lost), 'broken')
         else rmSync(join(next, lost))
@@ -63,7 +64,8 @@ for (const kind of kinds) {
           message: new RegExp(`mirror pod: .*${lost.replace('.', '\\.')}`),
         })
         t.ok(isOld())
-      }
+      })
+      await Promise.all(tries)
     })
   }
 
@@ -93,7 +95,7 @@ for (const kind of kinds) {
       }
       answer.status = 200
       const stranger = join(node.root, 'stranger')
-      await pki(stranger)
+      await pki(stranger, 'other')
       start(stranger)
       await refuses(/mirror pod: .*nothing was changed; name in the kubeconfig the authority/)
       // The new directory brings the right files.
@@ -103,7 +105,7 @@ for (const kind of kinds) {
       server.closeAllConnections()
       server.close()
       await once(server, 'close')
-      await pki(next)
+      await pki(next, 'other')
       inline(next)
       const user = { 'client-certificate': 'pki/client.crt', 'client-key': 'pki/client.key' }
       writeFileSync(named, kubeconfig({ server: origin, 'certificate-authority': 'pki/ca.crt' }, user))

@@ -56,7 +56,7 @@ await t.test(
     }
     answer.status = 200
     const stranger = join(node.root, 'stranger')
-    await pki(stranger)
+    await pki(stranger, 'other')
     const unknown = join(stranger, 'ca.crt')
     await refuses(/nothing was changed; name with --ready-ca the authority/, { ...readiness, authority: unknown })
     const kubelet = readiness.kubelet && { ...readiness.kubelet, authority: unknown }
