@@ -33,6 +33,14 @@ async function statOf(path: string): Promise<string[]> {
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
+/** Whether a thread of this process waits in the kernel, and for no signal: as for a disk that does not answer. */
+export async function hasBlockedThread(): Promise<boolean> {
+  const threads = await readdir('/proc/self/task')
+  // One that has ended meanwhile waits for nothing.
+  const stats = await Promise.all(threads.map((thread) => statOf(`self/task/${thread}`).catch(() => [])))
+  return stats.some(([state]) => state === 'D')
+}
+
 /**
  * Whether a process has been killed, and is there only because threads of it wait in the kernel, for a disk perhaps: none of its threads
  * will run its program again. It keeps its locks (flock) and its ports until the last of them has ended. Its main thread is a zombie then.

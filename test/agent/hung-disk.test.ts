@@ -387,7 +387,7 @@ for (const fileSystem of fileSystems) {
   })
 }
 
-await t.test('an agent asks each second after a change, each twenty at rest, and not once it is closed', async (t) => {
+await t.test('an agent asks each second after a change, each 4.4 at rest, and not once it is closed', async (t) => {
   const stateDirectory = scratch(t)
   // A question takes a file of this name away, if there is one.
   const name = join(stateDirectory, '.holdfast-may-write')
@@ -413,7 +413,7 @@ await t.test('an agent asks each second after a change, each twenty at rest, and
   await asksAfter(1_000, 'after a write')
   await time.advance(30_000)
   await state.watch(idle)
-  await asksAfter(20_000, 'at rest')
+  await asksAfter(4_400, 'at rest')
   state.changed()
   await asksAfter(1_000, 'after another change')
   for (const again of ['once more', 'and once more']) {
@@ -426,4 +426,39 @@ await t.test('an agent asks each second after a change, each twenty at rest, and
   await state.watch(() => time.advance(60_000))
   await time.advance(60_000)
   t.ok(existsSync(name), 'not once it is closed')
+})
+
+await t.test('an agent at rest reports a frozen stateDirectory within five seconds', onDisks, async (t) => {
+  const disk = await Disk.create()
+  t.teardown(() => disk.destroy())
+  await disk.format('ext4')
+  await disk.mount()
+  const stateDirectory = join(disk.mountPoint, 'state')
+  mkdirSync(stateDirectory)
+  const time = new SimulatedTime(t)
+  const log = { ...silent, warn: (_: object, message: string) => void said.push(message) }
+  const said: string[] = []
+  const state = new HangingState({ stateDirectory, log, text: () => '', changed: () => undefined })
+  t.teardown(() => state.close())
+  state.changed()
+  await time.advance(30_000)
+  // The file system freezes just after a look.
+  const name = join(stateDirectory, '.holdfast-may-write')
+  writeFileSync(name, '')
+  await until('a look', () => time.advance(100).then(() => !existsSync(name)))
+  await state.watch(() => Promise.resolve())
+  said.length = 0
+  execFileSync('fsfreeze', ['--freeze', disk.mountPoint])
+  try {
+    await time.advance(4_400)
+    await until('a look waits for the disk', () => frozenThreads(process.pid) > 0)
+    await time.advance(500)
+    await until('it is reported', () => said.length > 0)
+    t.match(said[0], /state does not answer: its disk, .*, hangs/)
+    await time.advance(2_000)
+    t.equal(said.length, 1, 'once')
+  } finally {
+    execFileSync('fsfreeze', ['--unfreeze', disk.mountPoint])
+  }
+  await until('it answers again', () => state.problem === undefined)
 })

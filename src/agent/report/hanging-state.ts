@@ -3,19 +3,23 @@ import { join } from 'node:path'
 import type { Log } from '../../log.js'
 import { messageOf } from '../../errors.js'
 import { describeFileSystem } from '../file-systems.js'
+import { hasBlockedThread } from '../process-identity.js'
 import { StatusInMemory } from './status-in-memory.js'
 
 /** Milliseconds after which a write of the status counts as hanging. */
 const patience = 3_000
 
-/** Milliseconds between looks at a disk to which the agent writes nothing. At rest they are rare: each wakes three threads. */
-const lookIntervals = { soon: 1_000, atRest: 20_000 }
+/**
+ * Milliseconds between looks at a disk to which the agent writes nothing. At rest they are as rare as lets a frozen disk be reported within five
+ * seconds: each wakes a thread, and the loop twice.
+ */
+const lookIntervals = { soon: 1_000, atRest: 4_400 }
 
 /** Milliseconds without a change after which the agent is at rest. */
 const restAfter = 15_000
 
-/** Milliseconds after which a look counts as hanging: it waits for no flush. */
-const lookPatience = 2_000
+/** Milliseconds after which a look counts as hanging, which waits for no flush: where a thread waits in the kernel, and in any case. */
+const lookPatience = { blocked: 500, any: 2_000 }
 
 /** Milliseconds after a change: one write serves the changes of a moment. */
 const together = 150
@@ -106,11 +110,25 @@ export class HangingState {
     if (this.#closed || this.#isWriting || this.#look !== undefined) return
     const interval = this.#isAtRest ? lookIntervals.atRest : lookIntervals.soon
     this.#nextLook = setTimeout(() => {
-      this.#look = this.#timed(() => askToWrite(this.#options.stateDirectory), lookPatience).finally(() => {
+      this.#look = this.#timed(() => this.#ask(), lookPatience.any).finally(() => {
         this.#look = undefined
         this.#lookLater()
       })
     }, interval).unref()
+  }
+
+  /** A thread that starves on a busy machine is no disk that hangs; one that waits in the kernel for so long is. */
+  async #ask(): Promise<void> {
+    const blocked = setTimeout(() => {
+      void hasBlockedThread().then((isBlocked) => {
+        if (isBlocked && this.#look !== undefined) this.#hangs()
+      })
+    }, lookPatience.blocked)
+    try {
+      await askToWrite(this.#options.stateDirectory)
+    } finally {
+      clearTimeout(blocked)
+    }
   }
 
   async #timed<Answer>(work: () => Promise<Answer>, limit: number): Promise<Answer> {
@@ -137,6 +155,7 @@ export class HangingState {
   }
 
   #hangs(): void {
+    if (this.#problem !== undefined) return
     const { stateDirectory, log, changed } = this.#options
     this.#problem = `${stateDirectory} does not answer: its disk, ${describeFileSystem(stateDirectory)}, hangs`
     const meanwhile = 'the agent goes on, and keeps in memory what "holdfast status" shows; check the kernel log'

@@ -15,7 +15,10 @@ import type { Obeyed } from '../../trust.js'
 export interface AccessTiming {
   /** The least time between two looks (stat) at the files. */
   readonly look: number
-  /** The time after which each file is read again, even if it seems unchanged (a network file system may not say so). */
+  /**
+   * The time after which each file is read again, even if it seems unchanged (a network file system may not say so). Seldom, since a read and what
+   * precedes it wake the process up some forty times; the first 401 brings another one at once.
+   */
   readonly reread: number
   /** A credential plugin is killed after this. */
   readonly exec: number
@@ -23,7 +26,7 @@ export interface AccessTiming {
   readonly renew: number
 }
 
-const accessTiming: AccessTiming = { look: 1_000, reread: 60_000, exec: 60_000, renew: 10_000 }
+const accessTiming: AccessTiming = { look: 1_000, reread: 600_000, exec: 60_000, renew: 10_000 }
 
 /** Where the settings come from: kubeconfigs, or a service account. */
 export interface SettingsSource {
@@ -141,10 +144,10 @@ class LiveAccess implements ClusterAccess {
   }
 
   async #changed(loaded: Loaded): Promise<boolean> {
-    for (const [path, before] of loaded.fingerprints) {
-      if ((await fingerprint(path)) !== before) return true
-    }
-    return false
+    const files = [...loaded.fingerprints]
+    // Side by side: each answer by itself would wake the loop up.
+    const now = await Promise.all(files.map(([path]) => fingerprint(path)))
+    return files.some(([, before], index) => now[index] !== before)
   }
 
   async #reload(): Promise<Loaded> {
