@@ -286,3 +286,14 @@ function names(root: string): Record<string, string> {
       .map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), 'latin1')]),
   )
 }
+
+await t.test('a dry run of a removal syncs nothing where nothing is left', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replace(target, '1')
+  await removed(target)
+  for (const dryRun of [true, false]) {
+    const { fs: watched, synced } = watchedSyncs(fs)
+    await t.rejects(removePublished(watched, target, { dryRun }))
+    t.equal(synced.size > 0, !dryRun)
+  }
+})
