@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { knownTimes } from '../../runner/schedule.js'
-import { Random } from '../../random.js'
 import type { Verdict } from './answer.js'
-import { battery, type Item } from './battery.js'
+import { battery, hashOf, type Item } from './battery.js'
 import { Bench, busyness, Refused } from './bench.js'
 import { equivalents } from './equivalents.js'
 import { namesIn } from './listed.js'
@@ -15,11 +14,12 @@ import { inOrder } from './order.js'
  * notices it. A mutant that none notices fails the run, unless it is listed as equivalent; so does a test that does
  * not pass without a mutant, and a listed name that no mutant has.
  *
- *   --seed N       the same seed draws the same mutants, in the same order
+ *   --seed N       the same seed draws the same mutants, in the same order, whatever changes elsewhere in the program
  *   --seconds N    no mutant is begun after them
  *   --lanes N      so many at a time
  *   --only TEXT    of the mutants whose name, or whose file's path, holds this
- *   --patience N   seconds for one mutant, on a machine that does nothing else; 120 suffice for all quick tests
+ *   --patience N   seconds for one mutant, on a machine that does nothing else: a mutant that lives longer is put before the rest of its
+ *                  tests at the end, one at a time, so that no verdict depends on the machine's load
  *   --tolerate N   so many survivors fail nothing: for a draw of untried mutants
  *   --names FILE   of the mutants that this file names, one a line
  *   --no-model     before the tests alone
@@ -43,6 +43,9 @@ const secondsOf = ({ name }: Item): number => Math.max(1, times[name] ?? 5)
 
 type Drawn = readonly [Source, Mutant]
 
+/** A mutant that none of its first tests has noticed, and how many those were. */
+type Unfinished = readonly [Drawn, number]
+
 const sources = readSources()
 const named = byName(sources)
 const listed = namesIn(equivalents)
@@ -56,23 +59,28 @@ const items = battery().filter(({ heavy, isTest }) => !heavy && (isTest || !valu
 const refused = new Refused()
 const verdicts: Record<Verdict, number> = { killed: 0, hangs: 0, breaks: 0, survived: 0 }
 
-/** Puts the mutant before one test after the other, and says what came of it. */
-async function judge(bench: Bench, [source, mutant]: Drawn): Promise<Verdict> {
+const unfinished: Unfinished[] = []
+
+/** Puts the mutant before one test after the other, from the nth on, and says what came of it. `patience`: seconds until it waits for the end. */
+async function judge(bench: Bench, drawn: Drawn, patience: number, first = 0): Promise<void> {
+  const [source, mutant] = drawn
   const began = performance.now()
   const candidates = inOrder(items, mutant.file, times)
-  let asked = 0
+  let asked = first
   let verdict: Verdict = 'survived'
   let by = ''
-  for (const item of candidates) {
-    if (verdict !== 'survived' || performance.now() - began > 1000 * Number(values.patience) * busyness()) break
+  for (const item of candidates.slice(first)) {
+    if (verdict !== 'survived' || performance.now() - began > 1000 * patience) break
     verdict = await bench.ask(source, mutant, item, secondsOf(item))
     by = item.name
     asked += 1
   }
+  const waits = verdict === 'survived' && asked < candidates.length
+  if (waits) unfinished.push([drawn, asked])
+  else verdicts[verdict] += 1
   const end = verdict === 'survived' ? `${asked} of ${candidates.length} tests` : `${by}, test ${asked}`
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
-  console.log(`${verdict}: ${mutant.file}:${mutant.line}: ${mutant.id}: ${end}, ${seconds} s`)
-  return verdict
+  console.log(`${waits ? 'lives so far' : verdict}: ${mutant.file}:${mutant.line}: ${mutant.id}: ${end}, ${seconds} s`)
 }
 
 /** What hangs or breaks was noticed, though no test has said so. */
@@ -83,13 +91,14 @@ function score({ killed, hangs, breaks, survived }: Readonly<Record<Verdict, num
 
 console.log(`seed ${values.seed} (replay with --seed ${values.seed})`)
 const end = performance.now() + 1000 * Number(values.seconds)
-const drawn = new Random(Number(values.seed)).shuffled(unlisted).values()
+const place = ([, { id }]: Drawn): string => hashOf(values.seed, id)
+const drawn = unlisted.sort((a, b) => (place(a) < place(b) ? -1 : 1)).values()
 
 async function lane(): Promise<void> {
   const bench = new Bench(refused)
   try {
     for (const one of drawn) {
-      verdicts[await judge(bench, one)] += 1
+      await judge(bench, one, Number(values.patience) * busyness())
       if (performance.now() > end) return
     }
   } finally {
@@ -97,7 +106,17 @@ async function lane(): Promise<void> {
   }
 }
 
+async function rest(): Promise<void> {
+  const bench = new Bench(refused)
+  try {
+    for (const [drawn, asked] of unfinished.splice(0)) await judge(bench, drawn, Infinity, asked)
+  } finally {
+    bench.remove()
+  }
+}
+
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
+if (unfinished.length > 0) await rest()
 for (const name of outdated) console.error(`outdated: a list names a mutant that is gone: ${name}`)
 for (const name of refused.alone) console.error(`outdated: ${name} fails without a mutant`)
 const { killed, hangs, breaks, survived } = verdicts
