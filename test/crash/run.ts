@@ -1,5 +1,14 @@
 import { parseArgs } from 'node:util'
-import { oracleScores, type Report, type Row, runMutations, survivors, table, untried } from './mutation-table.js'
+import {
+  catchersOf,
+  oracleScores,
+  type Report,
+  type Row,
+  runMutations,
+  survivors,
+  table,
+  untried,
+} from './mutation-table.js'
 import { mutations } from './mutations.js'
 import { misfit } from './mutation.js'
 import { makeProgram } from './program.js'
@@ -14,8 +23,8 @@ import { Random } from '../random.js'
  *   --draw-seed N        draws the same order again
  *   --long               the model at full extent; every suite as a whole before every mutation
  *   --matrix             each quick suite before every mutation: what else sees it, beside what must
- *   --oracles            each oracle alone before mutations of what the model disk has: prints how many each catches. All of them take
- *                        hours; with --draw SECONDS a sample
+ *   --oracles            each oracle alone before mutations of what the model disk has, 15 s of processor time for each of its programs:
+ *                        prints how many each catches. All of them take an hour; with --draw SECONDS a sample
  *   --no-mutations       the model alone
  *   --no-model           the mutations alone
  *   --mutation TEXT      only mutations whose name holds this
@@ -67,7 +76,8 @@ const ofOracles: Report = {
     const what = words.length > 0 ? 'catches it' : 'nothing'
     console.log(`  ${name}: ${trial.oracle ?? trial.suite}, ${trial.command[0]}: ${what} (${seconds.toFixed(1)} s)`)
   },
-  row: (_, rows) => console.log(oracleScores(rows)),
+  row: (row, rows) =>
+    console.log(`${row.mutation.name}: ${catchersOf(row).join(', ') || 'none'}\n${oracleScores(rows)}`),
 }
 
 function inOrder<T>(all: readonly T[]): readonly T[] {

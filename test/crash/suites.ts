@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { project } from '../project.js'
-import { ownTest } from '../tested.js'
+import { testsOf } from '../tested.js'
 import { type Catcher, editsOf, type Mutation, type SuiteName, suiteNames, testFile } from './mutation.js'
 import { runGroup } from './process-group.js'
 
@@ -15,6 +15,8 @@ export interface Trial {
   readonly expects: readonly string[]
   /** Which oracle it belongs to, where each is asked alone. */
   readonly oracle?: Oracle
+  /** Seconds of processor time that it has: without a complaint by then it has caught nothing, on a busy machine as on a quiet one. */
+  readonly processorTime?: number
 }
 
 /** What tells a wrong program from a right one: unit tests, rules over played scenes, those with failures and others in them, the model disk. */
@@ -141,25 +143,42 @@ export const isOnTheModel = (mutation: Mutation): boolean =>
 const ofFailures = ['test/durable/failing-calls.test.ts', 'test/durable/interrupted-calls.test.ts']
 const ofRules = ['test/durable/calls.test.ts']
 
-/** Each oracle by itself, none of which must catch it: unit tests are those that the list or the changed files name. */
+/** What one program of an oracle may take, in seconds of processor time: all scenes with their failures take 50, the model disk more. */
+const oracleTime = 15
+
+/**
+ * Each oracle by itself, none of which must catch it. Unit tests are those that the list names, and those of the changed files. What the
+ * list names of the model disk is asked first: a mutation that it catches takes no more.
+ */
 export function oracleTrials(mutation: Mutation): Trial[] {
   const own = mutation.caughtBy.flatMap((by) => (by.suite === 'own test' ? testFile(by, mutation) : []))
-  const byName = editsOf(mutation).map(({ file }) => ownTest(file))
-  const units = [...new Set([...own, ...byName])].filter(
+  // Those of other rooms need more than a copy has.
+  const named = editsOf(mutation)
+    .flatMap(({ file }) => testsOf(file))
+    .filter((file) => file.startsWith('test/durable/'))
+  const units = [...new Set([...own, ...named])].filter(
     (file) => existsSync(join(project, file)) && ![...ofFailures, ...ofRules].includes(file),
   )
+  const of = (oracle: Oracle, trial: Omit<Trial, 'expects'>): Trial => ({
+    ...trial,
+    expects: [],
+    oracle,
+    processorTime: oracleTime,
+  })
   const tests = (oracle: Oracle, files: readonly string[]): Trial[] =>
     files.map((file) => {
       const trial = ownTrial(file, false)
       // Its first failure is enough.
-      return { ...trial, env: { ...trial.env, TAP_BAIL: '1' }, expects: [], oracle }
+      return of(oracle, { ...trial, env: { ...trial.env, TAP_BAIL: '1' } })
     })
   const brief = modelTrial('', '', 'brief')
+  const inList = mutation.caughtBy.flatMap((by) => (by.suite === 'model' ? modelTrial(by.only, by.phase) : []))
+  const rest = { ...brief, command: [...brief.command, '--except', 'batch'] }
   return [
     ...tests('unit', units),
     ...tests('rules', ofRules),
     ...tests('failures', ofFailures),
-    { ...brief, command: [...brief.command, '--except', 'batch'], expects: [], oracle: 'model' },
+    ...[...inList, rest].map((trial) => of('model', trial)),
   ]
 }
 
@@ -175,7 +194,8 @@ function nameOf(file: string): string {
 
 /** Runs it in the copy. Throws where it could not be run, which is not the same as to be caught. */
 export async function run(trial: Trial, directory: string, patience: number): Promise<TrialResult> {
-  const { code, output, errors } = await runProgram(directory, trial.command, trial.env, patience)
+  const { command, env, processorTime } = trial
+  const { code, output, errors } = await runProgram(directory, command, env, patience, processorTime)
   if (code === 0) return { words: [], complaint: '' }
   const failures = [...output.matchAll(/^(?:VIOLATION (\w+)|\s*not ok ).*/gm)]
   const saysInJson = trial.suite === 'model' || trial.suite === 'histories'
@@ -202,19 +222,27 @@ function wordsOf({ suite, command }: Trial, failures: readonly RegExpExecArray[]
   }
 }
 
-/** A program of the copy, which tests the copy. `patience`: milliseconds; a hanging one has code null. */
+/** Ends a program by SIGXCPU, without a core, once its processor time is over. */
+const limited = 'ulimit -c 0 && ulimit -S -t "$0" && exec "$@"'
+
+/**
+ * A program of the copy, which tests the copy. `patience`: milliseconds; a hanging one has code null. `processorTime`: seconds, after which
+ * it ends as one that has no complaint.
+ */
 export async function runProgram(
   directory: string,
   [program = '', ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
   patience: number,
+  processorTime?: number,
 ): Promise<Ended> {
   const environment = { PATH: process.env['PATH'] ?? '', HOLDFAST_DIST: directory, ...env }
   // As the runner of the tests loads it: what a rejected call changes is seen by it alone.
   const watched = program.endsWith('.test.js') ? ['--import', join(directory, 'test/runner/preload.js')] : []
-  const command = [...watched, join(directory, program), ...args]
-  const ended = await runGroup(process.execPath, command, { env: environment }, patience)
-  const { code, signal, hangs, output, errors } = ended
+  const node = [process.execPath, ...watched, join(directory, program), ...args]
+  const [first = '', ...rest] = processorTime === undefined ? node : ['sh', '-c', limited, `${processorTime}`, ...node]
+  const { code, signal, hangs, output, errors } = await runGroup(first, rest, { env: environment }, patience)
+  if (signal === 'SIGXCPU') return { code: 0, output, errors }
   // A kill from outside must not count as caught.
   if (signal !== null && !hangs) throw new Error(`${program} was ended by ${signal}, from outside`)
   return { code, output, errors: hangs ? `hangs\n${errors}` : errors }
