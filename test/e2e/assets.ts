@@ -13,6 +13,7 @@ export type Program =
   | 'kube-controller-manager'
   | 'kube-scheduler'
   | 'kubeadm'
+  | 'kube-state-metrics'
   | 'kubectl'
   | 'kubelet'
   | 'kubelet-decode'
