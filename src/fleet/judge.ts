@@ -91,20 +91,16 @@ function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): Ver
   const { path, state, reason, message, objects, unproven, hooksPending = [] } = directory
   const against = (obstacle: Obstacle, words: string): Verdict => ({ obstacle, message: `${path}: ${words}` })
   const said = `${reason}${message === undefined || message === '' ? '' : `, ${message}`}`
-  const held = state === 'Held' ? against('Held', said) : undefined
+  // An operator may take a held directory back to older content, and after a failed pass the disk may differ from the record.
+  if (state === 'Held' || state === 'Failed') return against(state, said)
   const published = objects.find((object) => isSameObject(object, wanted))
-  if (published === undefined) return held ?? against(state === 'Failed' ? 'Failed' : 'Older', said)
+  if (published === undefined) return against('Older', said)
   if (published.uid !== wanted.uid)
-    return held ?? against('OtherObject', 'it has an earlier object of this name, which was deleted since')
+    return against('OtherObject', 'it has an earlier object of this name, which was deleted since')
   const order = compareResourceVersions(published.resourceVersion, wanted.resourceVersion)
   const isSame = published.resourceVersion === wanted.resourceVersion
-  if (!isSame && (order === undefined || order < 0)) {
-    if (state === 'Failed') return against('Failed', said)
-    return held ?? against('Older', `it has version ${published.resourceVersion}`)
-  }
-  // An operator may take a held directory back to older content, and after a failed pass the disk may differ from the record.
-  if (held) return held
-  if (state === 'Failed') return against('Failed', said)
+  if (!isSame && (order === undefined || order < 0))
+    return against('Older', `it has version ${published.resourceVersion}`)
   if (unproven === true) return against('Unproven', 'its file system proves no durability')
   if (hooksPending.length > 0) return against('HooksPending', `hooks have not run: ${hooksPending.join(', ')}`)
   return done

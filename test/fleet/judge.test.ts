@@ -59,6 +59,8 @@ const against: Record<Obstacle, readonly (FleetReport | undefined)[]> = {
   Failed: [
     with_({ state: 'Failed', reason: 'DurabilityUnknown' }),
     with_({ state: 'Failed', objects: [], pending: [wanted] }),
+    // Another cluster's agent has taken the directory over: its object of that name is another one.
+    with_({ state: 'Failed', reason: 'TargetForeign', objects: [{ ...wanted, uid: 'u0' }], pending: [wanted] }),
   ],
   Unproven: [with_({ unproven: true })],
   Held: [
