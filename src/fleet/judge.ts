@@ -68,7 +68,12 @@ export function judge(
   wanted: WantedObject,
   { now, ignoreSilent }: JudgeOptions,
 ): Verdict {
-  if (report === undefined) return { obstacle: 'NoReport', message: 'the node has no report' }
+  if (report === undefined)
+    return {
+      obstacle: 'NoReport',
+      message:
+        'the node has no report; one that was deleted comes again within the hour, or by "holdfast reload" there',
+    }
   if (report.nodeUID !== node.uid)
     return { obstacle: 'OtherNode', message: 'the report is of an earlier Node of this name' }
   if (report.bootID !== node.bootID)

@@ -1,12 +1,12 @@
 /** One node: a disk for its directories, and an agent with an account that may read its objects, by name. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { Agent } from './agent.js'
 import { type Owner, workingDirectory } from './guard.js'
 import type { Allowed, Namespace } from './namespace.js'
 import { freePort } from './ports.js'
 
-/** A directory's configuration as it stands in the file, its path relative to the node's disk. */
+/** A directory's configuration as it stands in the file; a path that is not absolute is relative to the node's disk. */
 export interface Directory {
   readonly path: string
   readonly contents: readonly object[]
@@ -68,11 +68,11 @@ export class Node {
       },
       ...(options.report && { report: true }),
       // Each in a separate parent, so that the tests see all leftovers beside it.
-      directories: directories.map((each) => ({ ...each, path: join(disk, each.path, each.path) })),
+      directories: directories.map((each) => ({ ...each, path: placeOf(disk, each.path) })),
       server: { address: `127.0.0.1:${port}` },
     })
     const write = (directories: readonly Directory[]): void => {
-      for (const { path } of directories) mkdirSync(seenAt(join(disk, path)), { recursive: true })
+      for (const { path } of directories) mkdirSync(seenAt(dirname(placeOf(disk, path))), { recursive: true })
       writeFileSync(configuration, JSON.stringify(document(directories), undefined, 2))
     }
     write(options.directories)
@@ -103,13 +103,17 @@ export class Node {
 
   /** Absolute path of a directory of the configuration. */
   path(directory: string): string {
-    return join(this.disk, directory, directory)
+    return placeOf(this.disk, directory)
   }
 
   /** The same as this process sees it. */
   seen(directory: string): string {
     return this.seenAt(this.path(directory))
   }
+}
+
+function placeOf(disk: string, path: string): string {
+  return isAbsolute(path) ? path : join(disk, path, path)
 }
 
 async function accountKubeconfig(namespace: Namespace, { allowed, server }: NodeOptions): Promise<string> {
