@@ -1,9 +1,10 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, watch as watchDirectory, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
 import { DirectoryWatch } from '../../src/agent/watch-directories.js'
 import { namesFor } from '../../src/durable/index.js'
 import { scratch } from '../durable/scratch.js'
+import { SimulatedTime } from '../simulated-time.js'
 import { until } from '../until.js'
 
 /** A watch beside a directory, and how often it has reported a change. */
@@ -86,17 +87,36 @@ await t.test('the watch checks a record again that changes during the check, and
   })
   t.teardown(() => watch.close())
   for (const one of paths) watch.follow(one)
+  const time = new SimulatedTime(t)
   let sequence = 0
-  const make = () => writeFileSync(join(parent, namesFor('a').record((sequence += 1))), '')
-  await until('the change is reported', () => {
-    make()
-    return reports.length > 0
-  })
+  const make = () => {
+    const name = namesFor('a').record((sequence += 1))
+    writeFileSync(join(parent, name), '')
+    return name
+  }
+  await time.until(
+    'the change is reported',
+    () => {
+      make()
+      return reports.length > 0
+    },
+    200,
+  )
   // The watch reports earlier changes once more at most, and later ones while no check has answered.
-  make()
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  let last = ''
+  const noticed = new Promise<void>((resolve) => {
+    const beside = watchDirectory(parent, (_, name) => {
+      if (name === last) resolve()
+    })
+    t.teardown(() => beside.close())
+  })
+  last = make()
+  await noticed
+  // Each timer that a change has set ends within this time.
+  await time.advance(60_000)
+  t.strictSame(reports, [path])
   answer()
-  await until('it is looked at again', () => reports.length > 1)
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await time.until('it is looked at again', () => reports.length > 1, 100)
+  await time.advance(60_000)
   t.strictSame(reports, [path, path])
 })

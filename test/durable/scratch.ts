@@ -26,7 +26,7 @@ export function scratchWith<Names extends readonly string[]>(
 }
 
 /** Paths of this process's own descriptors, as the kernel has them. */
-function openBelow(directory: string): string[] {
+export function openBelow(directory: string): string[] {
   return readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
       const path = readlinkSync(`/proc/self/fd/${fd}`)

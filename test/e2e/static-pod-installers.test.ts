@@ -120,9 +120,16 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
     /did not end in time: installer-5-/,
   )
   let done = false
-  const waiting = waitForInstallers(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
+  let looks = 0
+  const counted = Object.assign(Object.create(installers) as ApiReader, {
+    list: (...args: Parameters<ApiReader['list']>) => {
+      looks += 1
+      return installers.list(...args)
+    },
+  })
+  const waiting = waitForInstallers(counted, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
   void waiting.then(() => (done = true))
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  await until('it has looked again, twice', () => looks > 2)
   t.equal(done, false)
   await site.setEnded(`installer-5-${nodeName}`, true)
   t.match(await waiting, { metadata: { name: own } })
@@ -135,7 +142,7 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
     'it ends while it pauses',
   )
   // It has looked once: the newer one comes before it looks again, however long that takes.
-  let looks = 0
+  looks = 0
   const between = Object.assign(Object.create(installers) as ApiReader, {
     list: async (...args: Parameters<ApiReader['list']>) => {
       const found = await installers.list(...args)

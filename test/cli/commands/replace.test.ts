@@ -16,6 +16,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory } from '../../../src/durable/index.js'
+import { openBelow } from '../../durable/scratch.js'
+import { until } from '../../until.js'
 import { holdfastInJson as holdfast, scratch } from '../holdfast.js'
 
 const canary = 'CANARY-4f1d'
@@ -133,7 +135,7 @@ await t.test('another holder of the lock makes replace exit with 75, or wait', a
   t.equal(busy.code, 75)
   t.match(JSON.parse(busy.stderr), { reason: 'Busy', code: 'EAGAIN', syscall: 'flock' })
   const waiting = holdfast(['write', file, '--lock-timeout', '30s'], { input: '3' })
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await until('it waits for the lock', () => openBelow(join(root, lock)).length > 0)
   t.equal(readFileSync(file, 'utf8'), '1')
   holder.stdin.end('\n')
   await gone

@@ -33,7 +33,7 @@ function flagsOf(descriptor: number): number {
 
 /** What opening a FIFO comes to, which without O_NONBLOCK waits for its other end. */
 async function doesNotWait(opening: Promise<number>): Promise<unknown> {
-  const late = new Promise((resolve) => setTimeout(resolve, 1000, 'waits').unref())
+  const late = new Promise((resolve) => setTimeout(resolve, 60_000, 'waits').unref())
   return Promise.race([opening.catch((error: unknown) => error), late])
 }
 
