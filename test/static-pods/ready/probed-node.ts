@@ -12,6 +12,8 @@ import type { ReadinessSettings } from '../../../src/static-pods/ready/readiness
 import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.js'
 import type { RolloutMeans } from '../../../src/static-pods/rollout/rollout.js'
 import { Authority } from '../../e2e/authority.js'
+import { openBelow } from '../../durable/scratch.js'
+import { until } from '../../until.js'
 import { RolledNode } from '../rollout/rolled-node.js'
 
 const names = ['ca.crt', 'client.crt', 'client.key', 'server.crt', 'server.key'] as const
@@ -43,6 +45,8 @@ export async function pki(directory: string, which: 'old' | 'next' | 'other'): P
 /** It serves the content that its directory had at its last start. */
 export async function probedNode(t: Test) {
   const node = new RolledNode(t)
+  // The timeout of a rollout may end a try while it reads its files.
+  t.teardown(() => until('the last try has closed its files', () => openBelow(node.root).length === 0))
   rmSync(node.pki, { recursive: true })
   await pki(node.pki, 'old')
   const next = join(node.root, 'pki.next')
