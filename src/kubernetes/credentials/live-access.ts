@@ -15,10 +15,7 @@ import type { Obeyed } from '../../trust.js'
 export interface AccessTiming {
   /** The least time between two looks (stat) at the files. */
   readonly look: number
-  /**
-   * The time after which each file is read again, even if it seems unchanged (a network file system may not say so). Seldom, since a read and what
-   * precedes it wake the process up some forty times; the first 401 brings another one at once.
-   */
+  /** The time after which each file is read again, even if it seems unchanged (a network file system may not say so). */
   readonly reread: number
   /** A credential plugin is killed after this. */
   readonly exec: number
@@ -26,7 +23,7 @@ export interface AccessTiming {
   readonly renew: number
 }
 
-const accessTiming: AccessTiming = { look: 1_000, reread: 600_000, exec: 60_000, renew: 10_000 }
+const accessTiming: AccessTiming = { look: 1_000, reread: 60_000, exec: 60_000, renew: 10_000 }
 
 /** Where the settings come from: kubeconfigs, or a service account. */
 export interface SettingsSource {
@@ -161,28 +158,33 @@ class LiveAccess implements ClusterAccess {
   }
 
   async #load(): Promise<Loaded> {
-    const fingerprints = new Map<string, string>()
-    for (const path of this.source.paths) fingerprints.set(path, await fingerprint(path))
+    const { paths } = this.source
+    const now = await Promise.all(paths.map(fingerprint))
+    const fingerprints = new Map(paths.map((path, index) => [path, now[index] ?? '']))
     const { settings, warning } = shownTo(await this.source.read())
     this.#warn(warning)
     const { cluster, user } = settings
-    const text = async (material: Material, check: (text: string) => string | undefined): Promise<string> => {
-      if (material.type === 'inline') return material.text
+    const text = async (material: Material | undefined, check: (text: string) => string | undefined) => {
+      if (material?.type !== 'file') return material?.text
       const { path, field } = material
       fingerprints.set(path, await fingerprint(path))
       return this.#files.read(path, check, (problem) => field.error(problem))
     }
-    const authority = cluster.authority && (await text(cluster.authority, certificateProblem))
-    const certificate = user.certificate && {
-      chain: await text(user.certificate.chain, certificateProblem),
-      key: await text(user.certificate.key, privateKeyProblem),
-    }
-    const token = user.token && (await text(user.token, (content) => tokenProblem(content.trim()))).trim()
+    // Side by side, since each wait for the disk wakes threads up; the first of several problems, in this order, is named.
+    const reads = [
+      text(cluster.authority, certificateProblem),
+      text(user.certificate?.chain, certificateProblem),
+      text(user.certificate?.key, privateKeyProblem),
+      text(user.token, (content) => tokenProblem(content.trim())),
+    ] as const
+    await Promise.allSettled(reads)
+    const [authority, chain, key, token] = await Promise.all(reads)
+    const certificate = chain === undefined || key === undefined ? undefined : { chain, key }
     const loaded: Loaded = {
       settings,
       authority,
       certificate: this.#matchingPair(settings, certificate),
-      authorization: token === undefined ? user.basic : `Bearer ${token}`,
+      authorization: token === undefined ? user.basic : `Bearer ${token.trim()}`,
       proxy: cluster.proxy ?? proxyFromEnvironment(cluster.server, this.options.environment),
       fingerprints,
     }
