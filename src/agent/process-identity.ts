@@ -33,10 +33,13 @@ async function statOf(path: string): Promise<string[]> {
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** Whether a thread of this process waits in the kernel, and for no signal: as for a disk that does not answer. */
+/**
+ * Whether a thread of this process waits in the kernel, and for no signal: as for a disk that does not answer. false also where this process
+ * has no descriptor left to look with (EMFILE).
+ */
 export async function hasBlockedThread(): Promise<boolean> {
-  const threads = await readdir('/proc/self/task')
-  // One that has ended meanwhile waits for nothing.
+  const threads = await readdir('/proc/self/task').catch(() => [])
+  // A thread that has ended meanwhile waits for nothing.
   const stats = await Promise.all(threads.map((thread) => statOf(`self/task/${thread}`).catch(() => [])))
   return stats.some(([state]) => state === 'D')
 }

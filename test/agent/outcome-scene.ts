@@ -1,4 +1,4 @@
-/** What an agent's operation came to, and what it was about: for the tests of the table of outcomes, and of each report that it makes. */
+/** An operation's outcome and its context, for the tests of the table of outcomes and of each report that the agent makes. */
 import type { Context, Outcome } from '../../src/agent/outcome.js'
 import type { ObjectReference } from '../../src/objects/types.js'
 

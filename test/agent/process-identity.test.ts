@@ -1,5 +1,5 @@
 /** Which processes count as running. Those that hang in the kernel: test/agent/hung-disk.test.ts. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -52,4 +52,14 @@ await t.test('the holder of a lock counts only if it is dying', async (t) => {
   t.strictSame(await dyingHolders(path), [], 'this process')
   await held.release()
   t.strictSame(await dyingHolders(path), [], 'nobody')
+})
+
+await t.test('a process without a free descriptor knows of no blocked thread, and goes on', async (t) => {
+  const program = `
+    import { openSync } from 'node:fs'
+    import { hasBlockedThread } from ${JSON.stringify(new URL('../../src/agent/process-identity.js', import.meta.url).href)}
+    try { for (;;) openSync('/dev/null') } catch {}
+    console.log(await hasBlockedThread())`
+  const args = ['-c', 'ulimit -n 64; exec "$0" --input-type=module --eval "$1"', process.execPath, program]
+  t.match(spawnSync('sh', args, { encoding: 'utf8' }), { status: 0, stdout: 'false\n' })
 })

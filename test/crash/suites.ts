@@ -147,8 +147,8 @@ const ofRules = ['test/durable/calls.test.ts']
 const oracleTime = 15
 
 /**
- * Each oracle by itself, none of which must catch it. Unit tests are those that the list names, and those of the changed files. What the
- * list names of the model disk is asked first: a mutation that it catches takes no more.
+ * Each oracle by itself, none of which must catch the mutation. The unit oracle runs the tests that the list names, and the tests of the changed
+ * files. The model disk plays the scenarios that the list names first: a mutation that one of them catches costs no further scenario.
  */
 export function oracleTrials(mutation: Mutation): Trial[] {
   const own = mutation.caughtBy.flatMap((by) => (by.suite === 'own test' ? testFile(by, mutation) : []))
@@ -227,7 +227,7 @@ const limited = 'ulimit -c 0 && ulimit -S -t "$0" && exec "$@"'
 
 /**
  * A program of the copy, which tests the copy. `patience`: milliseconds; a hanging one has code null. `processorTime`: seconds, after which
- * it ends as one that has no complaint.
+ * the program ends without a complaint.
  */
 export async function runProgram(
   directory: string,

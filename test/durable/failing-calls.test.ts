@@ -42,7 +42,7 @@ async function breachOfNextRun(failed: Played, undisturbed: Played): Promise<str
   return undefined
 }
 
-/** Earlier contents outlive a failure and a death: each is whole, and the one that was replaced is there with the new one. */
+/** Earlier contents outlive a failure and a death: each content is whole, and the replaced content is there beside the new one. */
 async function faultOfStopped({ end, scene, user }: Played, undisturbed: Played): Promise<string | undefined> {
   for (const path of targetsOn(end)) {
     const [found, wanted] = [await saidOf(end, path, user), await saidOf(undisturbed.end, path, user)].map(

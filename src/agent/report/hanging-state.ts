@@ -117,7 +117,7 @@ export class HangingState {
     }, interval).unref()
   }
 
-  /** A thread that starves on a busy machine is no disk that hangs; one that waits in the kernel for so long is. */
+  /** A thread that starves on a busy machine is no disk that hangs; a thread that waits in the kernel for so long is. */
   async #ask(): Promise<void> {
     const blocked = setTimeout(() => {
       void hasBlockedThread().then((isBlocked) => {

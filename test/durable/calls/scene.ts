@@ -27,7 +27,7 @@ export interface Scene {
   readonly ends?: string
   /** Checks the disk after an answer without an error; answers what is wrong. */
   readonly promises?: (disk: ModelDisk, answer: unknown) => string | undefined | Promise<string | undefined>
-  /** Checks what a death, or a failure, has left; answers what is wrong. */
+  /** Checks the disk after a death or a failure; answers what is wrong. */
   readonly stopped?: (disk: ModelDisk) => Promise<string | undefined>
   /** Rules that do not hold here, each with the reason. */
   readonly exempt?: Partial<Record<RuleName, string>>
