@@ -7,41 +7,14 @@ import { holds } from './property.js'
 
 const matches = (text: string, labels: Labels): boolean => selects(parseSelector(text), labels)
 
-await t.test('each operator, with and without the label', async (t) => {
-  const set = { app: 'web', tier: '', 'k8s.io/a_b.c': 'X' }
-  const cases: [text: string, expected: boolean][] = [
-    ['app=web', true],
-    ['app==web', true],
-    ['app = db', false],
-    ['none=web', false],
-    ['app!=web', false],
-    ['none!=web', true],
-    ['app in (web, db)', true],
-    ['app in(db)', false],
-    ['none in (web)', false],
-    ['app notin (web)', false],
-    ['app notin (db)', true],
-    ['none notin (db)', true],
-    ['app', true],
-    ['none', false],
-    ['!app', false],
-    ['! none', true],
-    ['tier=', true],
-    ['tier in (,x)', true],
-    ['tier in ()', true],
-    ['tier', true],
-    ['none=', false],
-    ['app=web,tier=,!none', true],
-    ['app=web,none', false],
-    ['k8s.io/a_b.c=X', true],
-    // Kubernetes knows these words by their place alone.
-    ['in in (in)', false],
-    ['!notin,in!=in', true],
-  ]
-  for (const [text, expected] of cases) t.equal(matches(text, set), expected, text)
-  t.equal(matches('app', Object.create({ app: 'inherited' }) as Labels), false)
-  t.equal(matches('constructor', {}), false)
-})
+await t.test(
+  'a selector knows the words of its grammar by their place, and none that an object inherits',
+  async (t) => {
+    t.equal(matches('in in (in)', { in: 'in' }), true)
+    t.equal(matches('app', Object.create({ app: 'inherited' }) as Labels), false)
+    t.equal(matches('constructor', {}), false)
+  },
+)
 
 await t.test('a text that is no selector says why', async (t) => {
   const long = 'x'.repeat(64)

@@ -27,6 +27,11 @@ export class Random {
     return Math.floor(this.next() * limit)
   }
 
+  /** True in this part of all cases. */
+  chance(part: number): boolean {
+    return this.next() < part
+  }
+
   pick<Item>(items: readonly Item[]): Item {
     const item = items[this.below(items.length)]
     if (item === undefined) throw new Error('nothing to pick from')

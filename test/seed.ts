@@ -1,5 +1,3 @@
-import { Random } from './random.js'
-
 /**
  * The one seed of all random choices of a test: HOLDFAST_SEED, which replays a run, or a new one for each run. A test that draws from it
  * prints it with `replay`.
@@ -16,9 +14,3 @@ export const seed = given === undefined ? Math.floor(Math.random() * 1e9) : Numb
 
 /** For a test's title or a comment of its output. */
 export const replay = `replay with HOLDFAST_SEED=${seed}`
-
-/** A source of numbers in [0, 1) that the same seed gives again. */
-export function randomFrom(start: number): () => number {
-  const random = new Random(start)
-  return () => random.next()
-}

@@ -12,7 +12,8 @@ import { NodeFileSystem } from '../src/durable/posix/file-system.js'
 import { namesFor } from '../src/durable/path/names.js'
 import { project } from './project.js'
 import { contents, scratch, scratchWith } from './durable/scratch.js'
-import { randomFrom, replay, seed } from './seed.js'
+import { Random } from './random.js'
+import { replay, seed } from './seed.js'
 
 const { replaceDirectory } = holdfast
 
@@ -70,7 +71,7 @@ await t.test(
   `threads that end, or are terminated at any instant, leave nothing in the process (${replay})`,
   async (t) => {
     const root = scratch(t)
-    const random = randomFrom(seed)
+    const random = new Random(seed)
     await replaceDirectory(join(root, 'main'), { files: { a: '1' } })
     const before = contextsOfAio()
     const ending = [0, 1, 2].map((index) => new Thread({ target: join(root, `ends-${index}`), times: 3 }))
@@ -80,7 +81,7 @@ await t.test(
       const target = join(root, `terminated-${round % 3}`)
       const thread = new Thread({ target, times: Infinity })
       await thread.publishes()
-      for (let turns = random() * 200; turns > 0; turns--) await new Promise(setImmediate)
+      for (let turns = random.next() * 200; turns > 0; turns--) await new Promise(setImmediate)
       await thread.terminate()
       t.equal(thread.errors, '')
       t.match(await replaceDirectory(target, { files: { a: '1' } }), { outcome: 'replaced' }, 'its lock ended with it')

@@ -167,7 +167,7 @@ async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded
     const recorded = publication?.objects.find((object) => objectName(object) === objectName(reference))
     if (recorded === undefined) continue
     const paths = [...recorded.paths, ...(recorded.combined ?? [])]
-    const files = await readKeptFiles(configuration.path, paths)
+    const files = await readKeptFiles(configuration, paths)
     kept.set(objectName(reference), { recorded, files })
   }
   return kept
@@ -176,9 +176,12 @@ async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded
 type KeptFiles = Awaited<ReturnType<typeof readPublishedFiles>>
 
 /** The files that are still there. Another program may have removed one, or all of the target: then there is nothing to keep. */
-async function readKeptFiles(target: string, paths: readonly string[]): Promise<KeptFiles> {
+async function readKeptFiles(
+  { path: target, limits }: DirectoryConfiguration,
+  paths: readonly string[],
+): Promise<KeptFiles> {
   try {
-    return await readPublishedFiles(target, paths)
+    return await readPublishedFiles(target, paths, limits.bytes)
   } catch (error) {
     if (!isGone(error)) throw error
   }
@@ -186,7 +189,7 @@ async function readKeptFiles(target: string, paths: readonly string[]): Promise<
   const files: KeptFiles = {}
   for (const path of paths) {
     try {
-      Object.assign(files, await readPublishedFiles(target, [path]))
+      Object.assign(files, await readPublishedFiles(target, [path], limits.bytes))
     } catch (error) {
       if (!isGone(error)) throw error
     }

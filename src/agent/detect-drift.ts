@@ -121,8 +121,12 @@ function otherContent(
     known?.uid === object.uid && (compareResourceVersions(object.resourceVersion, known.resourceVersion) ?? 0) > 0
   if (others.some(isNewer)) return 'newer'
   const versions = others.map(({ object, known }) => {
-    const instead = known === undefined ? '' : ` instead of ${known.resourceVersion}`
-    return `${objectName(object)} ${object.resourceVersion}${instead}`
+    if (known === undefined) return `${objectName(object)} ${object.resourceVersion}`
+    // Two clusters may have the same names and versions.
+    const [is, wants] = [object, known].map(({ uid, resourceVersion }) =>
+      object.uid === known.uid ? resourceVersion : `${resourceVersion} (uid ${uid})`,
+    )
+    return `${objectName(object)} ${is} instead of ${wants}`
   })
   const from = objects.length === 0 ? 'no object' : versions.length === 0 ? 'the same objects' : listed(versions, shown)
   return `its content was published at ${publishedAt.toISOString()}, from ${from}`

@@ -229,6 +229,7 @@ export class Operations {
    * called for each that is, unless it was dropped meanwhile.
    */
   async start(states: readonly DirectoryState[], compared: (state: DirectoryState) => void): Promise<void> {
+    this.#mounts.note()
     const fileSystemOf = fileSystemsNow()
     const groups = new Map<string, DirectoryState[]>()
     for (const state of states) {
@@ -248,7 +249,7 @@ export class Operations {
     await endsWithin(Promise.all(comparisons), startGrace)
   }
 
-  /** Starts to notice a mount over a directory at once. */
+  /** Notices a mount over a directory at once, from the moment on at which the directory was first compared. */
   watchMounts(): void {
     this.#mounts.start()
   }

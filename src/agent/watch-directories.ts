@@ -60,15 +60,13 @@ export class DirectoryWatch {
 
   async #armParent(parent: string): Promise<void> {
     const isNeeded = (): boolean => this.#paths.has(parent)
-    const wasThere = this.#watched.has(parent)
     const began = await this.#arm(parent, isNeeded, (event, name) => {
       this.#noticeBeside(parent, event, name)
       // Its own name: it was moved or removed, and another one may have its path.
       if (name === basename(parent)) void this.#armParent(parent)
     })
-    // Its entries are gone.
-    if (wasThere && began !== 'as before')
-      for (const path of this.#paths.get(parent)?.values() ?? []) this.#notice(path)
+    // Its entries may have gone before it was watched.
+    if (began !== 'as before') for (const path of this.#paths.get(parent)?.values() ?? []) this.#notice(path)
   }
 
   async #armTarget(path: string): Promise<void> {

@@ -21,13 +21,23 @@ export class MountWatch {
     private readonly log: Log,
   ) {}
 
-  /** Where the kernel does not let it, the regular comparison sees the same. */
+  /** Notes what covers the directories that were not configured before, so that a mount after it is news. */
+  note(): void {
+    this.#look(
+      (path) => !this.#covers.has(path),
+      () => undefined,
+    )
+  }
+
+  /**
+   * Reports each directory that another mount covers than when it was noted, now and from then on. Where the kernel does not report mounts,
+   * the regular comparison sees the same.
+   */
   start(): void {
-    this.#look(() => undefined)
     try {
       this.#events = mountTable.watchMounts(async () => {
         await sleep(quiet, undefined, { ref: false })
-        if (this.#events) this.#look(this.changed)
+        if (this.#events) this.#lookAll()
       })
     } catch (error) {
       this.log.warn(
@@ -35,6 +45,7 @@ export class MountWatch {
         `a disk that is mounted over a directory is noticed with the next comparison only: ${messageOf(error)}`,
       )
     }
+    this.#lookAll()
   }
 
   close(): void {
@@ -43,7 +54,11 @@ export class MountWatch {
     events?.close()
   }
 
-  #look(changed: (path: string) => void): void {
+  #lookAll(): void {
+    this.#look(() => true, this.changed)
+  }
+
+  #look(isLookedAt: (path: string) => boolean, changed: (path: string) => void): void {
     let table: ReturnType<typeof mountTable.mounts>
     try {
       table = mountTable.mounts()
@@ -52,7 +67,7 @@ export class MountWatch {
       return
     }
     const paths = this.paths()
-    for (const path of paths) {
+    for (const path of paths.filter(isLookedAt)) {
       const mount = mountTable.mountAbove(path, table)
       const cover = mount === undefined ? '' : `${mount.id} ${mount.device} ${mount.root} ${mount.mountPoint}`
       if (this.#covers.get(path) !== cover) changed(path)

@@ -76,12 +76,16 @@ export async function isGone(target: string): Promise<boolean> {
   return readable(target, goneFrom(system, target))
 }
 
+/** Bytes: another program may have put a file of any size in the place of a published one. */
+const mostRead = 64 * 1024 * 1024
+
 /** The named files of a published directory, as they are on the disk. */
 export async function readPublishedFiles(
   target: string,
   paths: readonly string[],
+  largest = mostRead,
 ): Promise<Record<string, { content: Uint8Array; mode: number }>> {
-  return readable(target, publishedFiles(system, target, paths))
+  return readable(target, publishedFiles(system, target, paths, largest))
 }
 
 /** Records that a hook has run for the publication with this digest. */

@@ -9,6 +9,7 @@ import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
 import { field, statusMessage } from '../kubernetes/reads/api-error.js'
 import { listPages } from '../kubernetes/reads/list-pages.js'
 import { resourceVersionOf } from '../kubernetes/reads/observed-version.js'
+import type { metadataOnly } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 
 /** Objects of a page: of reports of 10 directories, some 1 MiB. */
@@ -26,13 +27,15 @@ export interface Followed {
   readonly remove: (name: string) => void
   /** All objects of the collection have been put; `date`: the server's clock, in milliseconds since the epoch. */
   readonly complete: (date: number | undefined) => void
+  /** Takes the problem of an API server that does not answer, so that what was put may be old; undefined once the server answers again. */
+  readonly unanswered?: (problem: string | undefined) => void
 }
 
 export interface FollowOptions {
   readonly path: string
   readonly query?: Readonly<Record<string, string>> | undefined
-  /** The media type of an answer; default whole objects. */
-  readonly accept?: { readonly list: string; readonly watch: string }
+  /** The media types of answers; default whole objects. */
+  readonly accept?: typeof metadataOnly
   readonly signal: AbortSignal
   readonly log: Log
 }
@@ -108,7 +111,10 @@ export async function follow(
       // A server that has just started denies every request, until it has read its roles.
       if (error instanceof FollowRefused && !isListed) throw error
       if (error instanceof Expired) position.version = undefined
-      else log[isTroubled ? 'debug' : 'warn']({}, `${path} is read again: ${messageOf(error)}`)
+      else {
+        followed.unanswered?.(messageOf(error))
+        log[isTroubled ? 'debug' : 'warn']({}, `${path} is read again: ${messageOf(error)}`)
+      }
       isTroubled = true
     }
     await sleep(delays.next('away'), undefined, { signal }).catch(() => signal.throwIfAborted())
@@ -140,7 +146,7 @@ async function relist(
 /** Moves the position with each event, since a stream may break at any. @returns whether it was worth while */
 async function watch(
   api: Pick<ApiClient, 'stream'>,
-  { put, remove }: Followed,
+  { put, remove, unanswered }: Followed,
   position: Position,
   { path, query = {}, accept, signal }: FollowOptions,
 ): Promise<boolean> {
@@ -155,9 +161,10 @@ async function watch(
     const stream = await api.stream(
       path,
       { ...query, watch: '1', allowWatchBookmarks: 'true', ...from },
-      { timeout: requestTimeout, attempt, accept: accept?.watch },
+      { timeout: requestTimeout, attempt, accept: accept?.object },
     )
     refuse(stream, `watch ${path}`)
+    unanswered?.(undefined)
     await stream.takeLines((line) => {
       events += 1
       const event: unknown = JSON.parse(line.take())

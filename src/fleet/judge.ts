@@ -20,7 +20,7 @@ export interface FleetReport {
   readonly name: string
   readonly nodeUID: string
   readonly bootID: string
-  /** When the API server took it, by the server's clock, in milliseconds since the epoch. */
+  /** When the API server took it, by the server's clock, in milliseconds since the epoch; 0: it does not say. */
   readonly takenAt: number
   /** Those that name the wanted object, or may do so. */
   readonly directories: readonly ReportedDirectory[]
@@ -79,8 +79,13 @@ export function judge(
   if (report.bootID !== node.bootID)
     return { obstacle: 'OtherBoot', message: 'the node has started anew, and has not reported since' }
   const age = now - report.takenAt
-  if (age > longestQuiet && !ignoreSilent)
-    return { obstacle: 'Silent', message: `the last report is ${Math.round(age / 60_000)} minutes old` }
+  if (age > longestQuiet && !ignoreSilent) {
+    const message =
+      report.takenAt > 0
+        ? `the last report is ${Math.round(age / 60_000)} minutes old`
+        : 'its metadata.managedFields, which a proxy or another program may have dropped, do not say when its agent last reported'
+    return { obstacle: 'Silent', message }
+  }
   const naming = report.directories.filter((each) => namesObject(each, wanted))
   const cut = report.directories.find((each) => each.truncated === true && !naming.includes(each))
   if (cut) return { obstacle: 'Truncated', message: `${cut.path}: its report is too large to name each object` }

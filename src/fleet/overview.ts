@@ -62,6 +62,14 @@ export interface Overview {
   readonly configurations: readonly Group[]
   /** With `object`: the versions that directories have. */
   readonly versions?: readonly Group[]
+  /** While it is watched: the API server has not answered since then, so that all of this may be old. */
+  readonly unanswered?: Unanswered
+}
+
+interface Unanswered {
+  /** RFC 3339. */
+  readonly since: string
+  readonly message: string
 }
 
 /** The part of one report that the overview keeps. */
@@ -110,6 +118,8 @@ class Fleet {
   readonly #facts = new Map<string, NodeFacts>()
   /** Collections of which no whole list has come yet. */
   readonly #missing = new Set(['nodes', 'reports'])
+  /** Of the collections that the API server does not answer for now. */
+  readonly #unanswered = new Map<string, Unanswered>()
   /** From performance.now() to the server's clock, in milliseconds. */
   #offset = performance.timeOrigin
 
@@ -144,6 +154,12 @@ class Fleet {
         this.#missing.delete(which)
         changed()
       },
+      unanswered: (message) => {
+        const { since = new Date().toISOString() } = this.#unanswered.get(which) ?? {}
+        if (message === undefined) this.#unanswered.delete(which)
+        else this.#unanswered.set(which, { since, message })
+        changed()
+      },
     })
     return [
       { path: '/api/v1/nodes', query: { labelSelector: this.options.nodes }, to: into('nodes', this.#nodes, nodeOf) },
@@ -163,6 +179,7 @@ class Fleet {
     const [first] = known
       .flatMap(({ node, facts: { expires } }) => (expires === undefined ? [] : [{ node: node.name, at: expires }]))
       .sort((a, b) => compare(a.at, b.at))
+    const [unanswered] = [...this.#unanswered.values()].sort((a, b) => compare(a.since, b.since))
     return {
       nodes: this.#nodes.size,
       reports: known.length,
@@ -174,6 +191,7 @@ class Fleet {
       agentVersions: groups(known.map(({ facts }) => facts.agentVersion)),
       configurations: groups(known.map(({ facts }) => facts.configuration)),
       ...(this.options.object && { versions: groups(known.flatMap(({ facts }) => facts.versions)) }),
+      ...(unanswered && { unanswered }),
     }
   }
 }

@@ -9,7 +9,7 @@ import { realClock, type EventClock } from '../kubernetes/events/event-recorder.
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
 import { field, isAbsent, statusMessage } from '../kubernetes/reads/api-error.js'
 import { uidOf } from '../kubernetes/reads/observed-version.js'
-import { describeTarget, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
+import { describeTarget, metadataOnly, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { objectName } from '../object-name.js'
@@ -275,7 +275,12 @@ export class NodeReporter {
       'PATCH',
       `${this.#path}/status`,
       { apiVersion, kind, metadata: { name: node }, status },
-      { ...this.#request(), apply: { manager: managerOf(status.agentID), force: takesOver } },
+      // The API server need not encode a report for the agent that has just sent it.
+      {
+        ...this.#request(),
+        accept: metadataOnly.object,
+        apply: { manager: managerOf(status.agentID), force: takesOver },
+      },
     )
     const what = `patch ${reportApi.resource}/status ${node}`
     if (answer.status === 409) throw new Unanswered(`${what}: ${statusMessage(answer.body)}`)
@@ -308,13 +313,16 @@ export class NodeReporter {
     if (!isOlder && (status === 401 || status === 409 || status === 429 || status >= 500)) {
       throw new Unanswered(said, Math.min(retryAfter, backoff.longestDelay))
     }
-    throw new ReportRefused(`${said} (${adviceFor(status, isOlder)})`)
+    throw new ReportRefused(`${said} (${isOlder ? newDefinition : adviceFor(status, message)})`)
   }
 }
 
-function adviceFor(status: number, isOlder: boolean): string {
-  if (isOlder || status === 404 || status === 400)
-    return 'the cluster needs the CustomResourceDefinition of this version: kubectl apply -k deploy/fleet'
+const newDefinition = 'the cluster needs the CustomResourceDefinition of this version: kubectl apply -k deploy/fleet'
+
+function adviceFor(status: number, message: string): string {
+  if (status === 404 || status === 400) return newDefinition
+  if (message.includes('ValidatingAdmissionPolicy'))
+    return 'RBAC grants it, but a policy denies it: docs/fleet.md, "Set up", says which user may report which node'
   if (status === 403) return '"holdfast rbac --config FILE | kubectl apply -f -" grants what report: true needs'
   return 'deploy/fleet has the definition and the policy of this version'
 }

@@ -1,8 +1,10 @@
 /** Waits until each selected node has an object on its disk, by the nodes' reports. See judge.ts for what counts. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../errors.js'
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { field } from '../kubernetes/reads/api-error.js'
 import { resourceVersionOf, uidOf } from '../kubernetes/reads/observed-version.js'
+import { metadataOnly } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import type { ObjectKind } from '../objects/types.js'
 import { follow, readPages, type FollowOptions } from './follow.js'
@@ -43,11 +45,6 @@ const silenceLook = 10_000
 /** Milliseconds from a list that was no end of the wait to the next one. */
 const confirmPause = 2_000
 
-const metadataOnly = {
-  list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
-  watch: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
-}
-
 /** @throws FollowRefused where the API server refuses a read */
 export async function waitForObject(api: Pick<ApiClient, 'get' | 'stream'>, options: WaitOptions): Promise<WaitResult> {
   const wait = new Wait(options)
@@ -61,14 +58,23 @@ export async function waitForObject(api: Pick<ApiClient, 'get' | 'stream'>, opti
     .map(({ path, query, accept, to }) =>
       follow(api, to, { path, query, ...(accept && { accept }), signal, log: options.log }),
     )
+  let isTroubled = false
+  /** undefined: the API server was away, had forgotten the list's version, or had just started and denied it. */
+  const confirmed = (): Promise<WaitResult | undefined> =>
+    confirm(api, wait, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      options.log[isTroubled ? 'debug' : 'warn']({}, `the last reads fail, and are made again: ${messageOf(error)}`)
+      isTroubled = true
+      return undefined
+    })
   try {
     const aborted = whenAborted(options.signal)
     for (;;) {
       await Promise.race([wait.seemsOver(), aborted, ...followed])
       if (options.signal.aborted) return { ...wait.result(), ended: wait.isGone ? 'gone' : 'aborted' }
-      const result = await Promise.race([confirm(api, wait, signal), ...followed])
-      if (result.ended !== 'aborted') return result
-      // A stream lags: each further list would cost the API server as much as this one.
+      const result = await Promise.race([confirmed(), ...followed])
+      if (result !== undefined && result.ended !== 'aborted') return result
+      // A stream lags, or the API server is away: each further list would cost it as much as this one.
       await Promise.race([sleep(confirmPause, undefined, { signal }), aborted, ...followed])
     }
   } catch (error) {

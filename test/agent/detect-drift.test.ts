@@ -1,6 +1,5 @@
 /** What a directory is found to be when the agent takes it on, and what differs on its disk later. */
-import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { compareWithRecord, detectDrift, startDirectory } from '../../src/agent/detect-drift.js'
@@ -9,12 +8,12 @@ import { noMetrics, type Metrics } from '../../src/agent/report/report-metrics.j
 import { replaceDirectory } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { directoryOf } from '../directories/objects.js'
+import { scratch } from '../durable/scratch.js'
 
 const earlier = '2026-01-01T00:00:00.000Z'
 
 function scene(t: Test) {
-  const root = mkdtempSync(join(tmpdir(), 'holdfast-detect-drift-'))
-  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  const root = scratch(t)
   const state = new DirectoryState(directoryOf([], { path: join(root, 'target') }))
   const counted: unknown[][] = []
   const lines: string[] = []
@@ -123,9 +122,9 @@ await t.test('the record of other content is drift as soon as the source reports
 
   const another = await published('11', { uid: 'another' })
   another.state.desired = wanted
-  t.match(await compareWithRecord(another.state), /from Secret n\/a 11 instead of 10$/)
+  t.match(await compareWithRecord(another.state), /from Secret n\/a 11 \(uid another\) instead of 10 \(uid u\)$/)
   appendFileSync(join(another.state.path, 'a'), 'x')
-  t.match(await compareWithRecord(another.state), /instead of 10; a /, 'and what else differs')
+  t.match(await compareWithRecord(another.state), /instead of 10 \(uid u\); a /, 'and what else differs')
 
   const same = await published('10')
   same.state.desired = wanted

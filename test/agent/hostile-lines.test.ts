@@ -1,16 +1,12 @@
 /** An agent whose API server sends lines that no API server sends: it stays within its memory, and answers its probes. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { type Agent, Node } from '../cli/holdfast.js'
 import { authority } from '../kubernetes/connection/connected.js'
 import { startRawServer } from '../kubernetes/connection/raw-http2.js'
 import { base64, kubeconfig } from '../kubernetes/credentials/kubeconfig-text.js'
 import { ModelCluster } from '../objects/kubernetes/model-cluster.js'
 import { readProc } from '../processes.js'
-import { executable } from '../project.js'
 import { until } from '../until.js'
 
 const mebibyte = 1024 * 1024
@@ -30,14 +26,15 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
   for (const name of ['a', 'b']) cluster.put(name, 'one')
   await cluster.start()
   t.teardown(() => cluster.stop())
-  const { child, port, directory, take } = await startAgent(t, cluster.url)
-  const has = (name: string, text: string) => () => published(join(directory, name, 'a')) === text
+  const { node, agent } = startAgent(t, cluster.url)
+  const has = (name: string, text: string) => () => node.read(`disk/${name}/a`) === text
   await until('both are published', () => has('a', 'one')() && has('b', 'one')())
   for (const [name, make] of Object.entries(lines)) {
     const line = make()
     await until(`the watch is open: ${name}`, () => cluster.watching === 2)
-    const refused = await refusals(port)
-    const watch = watched(child.pid ?? 0, port)
+    const refused = await refusals(agent)
+    const before = agent.log().length
+    const watch = watched(agent, await agent.address())
     t.teardown(watch.end)
     cluster.sendLine('a', line)
     const text = `after ${name}`
@@ -45,7 +42,8 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
     await until(`the neighbour is published: ${name}`, has('b', text), { every: 20 })
     // The log tells the first refusal of several in a row, the metric each.
     await until(`the line is answered: ${name}`, async () => {
-      return take().includes('keys; holdfast reads') || (await refusals(port)) > refused
+      const said = agent.log().slice(before)
+      return said.some(({ msg }) => msg.includes('keys; holdfast reads')) || (await refusals(agent)) > refused
     })
     const { peak, latest, busy, busiest } = await watch.end()
     const figures = `/livez after at most ${latest.toFixed(0)} ms (${busiest} ms of the processor), ${busy} ms of the processor in all`
@@ -55,18 +53,16 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
     t.ok(latest < 10_000, `${name}: ${latest} ms`)
     t.ok(busy < 1_500, `${name}: ${busy} ms of the processor`)
     cluster.cut()
-    take()
   }
-  t.equal(child.exitCode, null)
+  t.ok(agent.running)
   t.ok(has('a', 'one')())
 })
 
 await t.test('lines in HTTP/2 frames of one byte hold up no probe of an agent', async (t) => {
-  const { child, port } = await startAgent(t, await startRawServer(t, { length: 100_000, size: 1, pause: 0 }))
-  await until('it serves', async () => (await refusals(port)) >= 0)
-  const watch = watched(child.pid ?? 0, port)
+  const { agent } = startAgent(t, await startRawServer(t, { length: 100_000, size: 1, pause: 0 }))
+  const watch = watched(agent, await agent.address())
   t.teardown(watch.end)
-  await until('both lines are answered', async () => (await refusals(port)) >= 2)
+  await until('both lines are answered', async () => (await refusals(agent)) >= 2)
   const { latest, answered, busiest } = await watch.end()
   t.comment(`${answered} answers of /livez, each after at most ${latest.toFixed(0)} ms, ${busiest} of the processor`)
   t.ok(answered > 10)
@@ -74,54 +70,14 @@ await t.test('lines in HTTP/2 frames of one byte hold up no probe of an agent', 
   t.ok(busiest < 1_000, `${busiest} ms of the processor`)
 })
 
-interface Started {
-  readonly child: ChildProcess
-  /** Of its health server. */
-  readonly port: number
-  /** Where its directories are. */
-  readonly directory: string
-  /** The log since the last call. */
-  readonly take: () => string
-}
-
 /** Starts an agent of Secrets `a` and `b` with this API server. */
-async function startAgent(t: Test, server: string): Promise<Started> {
-  const root = mkdtempSync(join(tmpdir(), 'holdfast-lines-'))
-  t.teardown(() => rmSync(root, { recursive: true }))
+function startAgent(t: Test, server: string): { node: Node; agent: Agent } {
+  const directories = ['a', 'b'].map((secret) => ({ path: `disk/${secret}`, contents: [{ secret }] }))
+  const source = { namespace: 'kube-system', kubernetes: { kubeconfig: 'kubeconfig' } }
+  const node = new Node(t, directories, { source })
   const trusted = { server, 'certificate-authority-data': base64(authority.certificate) }
-  writeFileSync(join(root, 'kubeconfig'), kubeconfig(trusted, { token: 'x' }, 'kube-system'), { mode: 0o600 })
-  mkdirSync(join(root, 'disk'))
-  const port = await freePort()
-  const configuration = {
-    apiVersion: 'holdfast.dev/v1alpha1',
-    kind: 'AgentConfiguration',
-    stateDirectory: join(root, 'state'),
-    source: { namespace: 'kube-system', kubernetes: { kubeconfig: join(root, 'kubeconfig') } },
-    directories: ['a', 'b'].map((secret) => ({ path: join(root, 'disk', secret), contents: [{ secret }] })),
-    server: { address: `127.0.0.1:${port}` },
-  }
-  writeFileSync(join(root, 'holdfast.yaml'), JSON.stringify(configuration))
-  const child = spawn(process.execPath, [executable, 'agent', '--config', join(root, 'holdfast.yaml')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: root },
-  })
-  let log = ''
-  child.stderr.on('data', (bytes: Buffer) => (log += bytes.toString()))
-  t.teardown(() => child.kill('SIGKILL'))
-  const take = (): string => {
-    const text = log
-    log = ''
-    return text
-  }
-  return { child, port, directory: join(root, 'disk'), take }
-}
-
-function published(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
+  writeFileSync(node.path('kubeconfig'), kubeconfig(trusted, { token: 'x' }, 'kube-system'), { mode: 0o600 })
+  return { node, agent: node.agent() }
 }
 
 interface Watched {
@@ -138,17 +94,17 @@ interface Watched {
 }
 
 /** Looks at a process until `end`. */
-function watched(pid: number, port: number): { end: () => Promise<Watched> } {
+function watched({ pid }: Agent, address: string): { end: () => Promise<Watched> } {
   const before = processorTime(pid)
   let [peak, latest, answered, busiest, isOver] = [0, 0, 0, 0, false]
   const sampling = setInterval(() => {
-    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(published(`/proc/${pid}/status`) ?? '')?.[1] ?? 0
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(`/proc/${pid}/status`))?.[1] ?? 0
     peak = Math.max(peak, Number(kilobytes) / 1024)
   }, 10)
   const probing = (async () => {
     while (!isOver) {
       const [began, used] = [performance.now(), processorTime(pid)]
-      await fetch(`http://127.0.0.1:${port}/livez`).then(
+      await fetch(`${address}/livez`).then(
         (answer) => answer.text().then(() => void (answered += 1)),
         () => undefined,
       )
@@ -167,9 +123,9 @@ function watched(pid: number, port: number): { end: () => Promise<Watched> } {
 }
 
 /** Streams that ended with a line that the agent does not read. */
-async function refusals(port: number): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${port}/metrics`)
-  return Number(/^holdfast_watch_restarts_total\{reason="protocol"\} (\d+)/m.exec(await answer.text())?.[1])
+async function refusals(agent: Agent): Promise<number> {
+  const { text } = await agent.get('/metrics')
+  return Number(/^holdfast_watch_restarts_total\{reason="protocol"\} (\d+)/m.exec(text)?.[1])
 }
 
 /** Milliseconds of the processor that a process's first thread has used: proc_pid_stat(5), in ticks of 10 ms. */
@@ -178,13 +134,4 @@ function processorTime(pid: number): number {
     .replace(/^.*\) /s, '')
     .split(' ')
   return 10 * (Number(fields[11]) + Number(fields[12]))
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }

@@ -1,8 +1,6 @@
 /** The agent beside disks that hang: real file systems, frozen under its targets. */
 import { execFile, execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -10,6 +8,7 @@ import { Node, scratch } from '../cli/holdfast.js'
 import { askToWrite, HangingState } from '../../src/agent/report/hanging-state.js'
 import { Disk, missingForDisk, type FileSystem } from '../disk/disk.js'
 import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
+import { freePort } from '../e2e/ports.js'
 import { silent } from '../../src/log.js'
 import { stateOf } from '../processes.js'
 import { executable } from '../project.js'
@@ -172,15 +171,6 @@ await t.test('SIGTERM gives up all else at once, and says what hangs', options, 
   await until('the next one publishes it', () => scene.read('a/4/key') === '2')
   t.equal(await next.end('SIGTERM'), 0)
 })
-
-/** A port of 127.0.0.1 that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 await t.test(
   'after SIGKILL beside a hung disk the next agent starts, and serves as soon as it can',

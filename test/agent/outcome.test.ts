@@ -1,7 +1,6 @@
 /** The table from outcome to condition, log lines, events, metric and retry: every member of the union has its rows. */
 import t from 'tap'
 import { isSourceAway, meaningOf, type Context, type EventNote, type Outcome } from '../../src/agent/outcome.js'
-import { movingRows } from './moving-rows.js'
 import { context, known, published, secret } from './outcome-scene.js'
 
 type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>
@@ -29,9 +28,10 @@ interface Row<Kind extends Outcome['kind']> {
   readonly condition: string | undefined
   /** `info Published: message`, each line of the log. */
   readonly lines: readonly string[]
-  /** `Node Published: message`, each event. */
-  readonly events: readonly string[]
-  readonly result: string | undefined
+  /** `Node Published: message`, each event; none where the row has none. */
+  readonly events?: readonly string[]
+  /** Of the metric; undefined: it is not counted. */
+  readonly result?: string
   readonly queue: string
 }
 
@@ -45,8 +45,6 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       outcome: { kind: 'waiting', message: 'not yet' },
       condition: intact,
       lines: ['debug : /srv/a: not yet'],
-      events: [],
-      result: undefined,
       queue: 'wait',
     },
     {
@@ -55,8 +53,6 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       context: { intact: false },
       condition: 'False SourceUnavailable: m',
       lines: ['debug : /srv/a: m'],
-      events: [],
-      result: undefined,
       queue: 'wait',
     },
   ],
@@ -156,6 +152,7 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
         ...published,
         change: 'unchanged',
         unproven: true,
+        objects: [...published.objects, { ...known, name: 'b', paths: ['other'] }],
         warnings: [{ reason: 'CertificateExpired', message: 'old' }],
         certificates: [{ file: 'tls.crt', notBefore: new Date(0), notAfter: new Date(0) }],
       },
@@ -208,15 +205,56 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       queue: 'retry',
     },
   ],
-  moving: movingRows,
+  // An old path of a directory that moves.
+  moving: [
+    {
+      name: 'both paths are kept from now on',
+      outcome: {
+        kind: 'moving',
+        to: '/srv/b',
+        state: 'both',
+        entered: 'both',
+        change: 'replaced',
+        waits: 'it is in use',
+      },
+      condition: 'True Relocating: /srv/a moves to /srv/b (both): it is in use',
+      lines: ['info Relocating: /srv/a moves, and is kept up to date until nobody uses it (to /srv/b); it is in use'],
+      events: ['Node Relocating: /srv/a moves, and is kept up to date until nobody uses it (to /srv/b)'],
+      result: 'replaced',
+      queue: 'done',
+    },
+    {
+      name: 'the old path has got what the new one holds',
+      outcome: { kind: 'moving', to: '/srv/b', state: 'both', change: 'replaced', waits: 'it is in use' },
+      condition: 'True Relocating: /srv/a moves to /srv/b (both): it is in use',
+      lines: ['info Published: /srv/a holds what /srv/b holds; it is in use'],
+      result: 'replaced',
+      queue: 'done',
+    },
+    {
+      name: 'nothing is published at the new path yet',
+      outcome: { kind: 'moving', to: '/srv/b', waits: 'not yet' },
+      context: { intact: false },
+      condition: 'False Relocating: /srv/a moves to /srv/b: not yet',
+      lines: ['debug : /srv/a moves to /srv/b; not yet'],
+      queue: 'done',
+    },
+    {
+      name: 'it is gone',
+      outcome: { kind: 'moving', to: '/srv/b', state: 'done', entered: 'done' },
+      context: { intact: false },
+      condition: 'True Relocated: /srv/a has moved to /srv/b, and is not there',
+      lines: ['info Relocated: /srv/a has moved, and is not there (to /srv/b)'],
+      events: ['Node Relocated: /srv/a has moved, and is not there (to /srv/b)'],
+      queue: 'done',
+    },
+  ],
   aborted: [
     {
       name: 'nothing was visible',
       outcome: { kind: 'aborted' },
       condition: undefined,
       lines: ['info : publish /srv/a: the agent aborted it before anything was visible'],
-      events: [],
-      result: undefined,
       queue: 'wait',
     },
   ],
@@ -237,7 +275,7 @@ for (const [kind, rows] of Object.entries(table)) {
         meaning.lines.map(({ level, reason = '', message }) => `${level} ${reason}: ${message}`),
         row.lines,
       )
-      t.strictSame(meaning.events.map(describe), row.events)
+      t.strictSame(meaning.events.map(describe), row.events ?? [])
       t.equal(meaning.result, row.result)
       t.equal(meaning.queue, row.queue)
     })

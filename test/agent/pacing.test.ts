@@ -4,7 +4,8 @@ import { DirectoryState } from '../../src/agent/directory-state.js'
 import { Pacing } from '../../src/agent/pacing.js'
 import { Workqueue } from '../../src/agent/workqueue.js'
 import { debounceFor } from '../../src/config/debounce.js'
-import { randomFrom, replay, seed } from '../seed.js'
+import { Random } from '../random.js'
+import { replay, seed } from '../seed.js'
 import { SimulatedTime } from '../simulated-time.js'
 import { directoryOf, secret, whole } from '../directories/objects.js'
 
@@ -137,11 +138,11 @@ function paced(time: SimulatedTime, names: readonly string[]) {
 
 await t.test(`0 of 100 pairs within 50 ms are mixed, by the default debounce (${replay})`, async (t) => {
   const time = new SimulatedTime(t)
-  const random = randomFrom(seed)
+  const random = new Random(seed)
   const { queue, publish } = paced(time, ['a', 'b'])
   let mixed = 0
   for (let pair = 0; pair < 100; pair++) {
-    await publish(random() < 0.5 ? ['a', 'b'] : ['b', 'a'], Math.floor(random() * 51)).catch(() => mixed++)
+    await publish(random.chance(0.5) ? ['a', 'b'] : ['b', 'a'], random.below(51)).catch(() => mixed++)
   }
   t.equal(mixed, 0)
   await queue.close()

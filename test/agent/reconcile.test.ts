@@ -1,6 +1,5 @@
 /** One pass over several directories of a batch, on a real disk. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
@@ -11,15 +10,10 @@ import { silent } from '../../src/log.js'
 import type { ObjectReference } from '../../src/objects/types.js'
 import { makeCertificate, makeKey } from '../directories/make-certificates.js'
 import { directoryOf, present, secret, whole } from '../directories/objects.js'
+import { scratch } from '../durable/scratch.js'
 import { json } from '../kubernetes/connection/api-server.js'
 import { start } from '../kubernetes/connection/connected.js'
 import { until } from '../until.js'
-
-function directory(t: Test): string {
-  const root = mkdtempSync(join(tmpdir(), 'holdfast-reconcile-'))
-  t.teardown(() => rmSync(root, { recursive: true, force: true }))
-  return root
-}
 
 /** Directories on a real disk, each with a Secret of its name, and all that passes over them report. */
 class Scene {
@@ -34,9 +28,13 @@ class Scene {
   data: (name: string) => Readonly<Record<string, string>> = (name) => ({ key: name })
   /** Called when a pass reads an object. */
   asked: (name: string) => void = () => {}
+  /** Called when a barrier has ended. */
+  afterBarrier: () => void = () => {}
+  /** Called with the path of a directory that has an outcome. */
+  applied: (path: string) => void = () => {}
 
   constructor(t: Test, names: readonly string[]) {
-    this.root = directory(t)
+    this.root = scratch(t)
     for (const name of names) this.states.add(directoryOf([whole(secret(name))], { path: join(this.root, name) }))
   }
 
@@ -50,9 +48,13 @@ class Scene {
       (name: keyof Metrics) =>
       (...values: unknown[]) =>
         void this.counted.push([name, ...values])
+    const barrier = (...values: unknown[]) => {
+      count('barrier')(...values)
+      this.afterBarrier()
+    }
     const results = await reconcile(new Map(batch), {
       log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
-      metrics: { ...noMetrics, barrier: count('barrier'), drift: count('drift'), publish: count('publish') },
+      metrics: { ...noMetrics, barrier, drift: count('drift'), publish: count('publish') },
       events: noEvents,
       signal: this.abort.signal,
       lockTimeout: 0,
@@ -66,8 +68,10 @@ class Scene {
         published: ({ name }) => void this.floors.push(name),
       },
       state: (operation) => this.states.byOperation(operation),
-      applied: (_, outcome) => {
-        this.outcomes.push(outcome.kind === 'published' ? outcome.change : outcome.kind)
+      applied: ({ path }, outcome) => {
+        if (outcome.kind === 'failed') this.outcomes.push(outcome.error.message)
+        else this.outcomes.push(outcome.kind === 'published' ? outcome.change : outcome.kind)
+        this.applied(path)
       },
     })
     return [...results.values()]
@@ -168,78 +172,40 @@ await t.test('a pass publishes no directory that the configuration drops meanwhi
 })
 
 await t.test('an error of one directory does not keep the others of the batch from being reported', async (t) => {
-  const root = directory(t)
-  const states = ['one', 'two'].map(
-    (name) => new DirectoryState(directoryOf([whole(secret(name))], { path: join(root, name) })),
-  )
-  const [one, two] = states
-  const latest = ({ name }: ObjectReference) => present(secret(name), { key: name })[1]
+  const scene = new Scene(t, ['one', 'two'])
+  const [, two] = scene.states
   const reported: string[] = []
-  const batch = new Map(['one', 'two'].map((name) => [name, { causes: [name], since: 0 }]))
-  const results = await reconcile(batch, {
-    log: silent,
-    metrics: noMetrics,
-    events: noEvents,
-    signal: new AbortController().signal,
-    lockTimeout: 0,
-    requireProven: () => false,
-    source: { latest, load: (reference) => Promise.resolve(latest(reference)), published() {} },
-    state: (operation) => (operation === 'one' ? one : two),
-    applied: ({ path }) => {
-      if (path.endsWith('one')) throw new Error('EIO')
-      reported.push(path)
-    },
-  })
-  t.strictSame(
-    [...results],
-    [
-      ['one', 'retry'],
-      ['two', 'done'],
-    ],
-  )
-  t.strictSame(reported, [join(root, 'two')])
+  scene.applied = (path) => {
+    if (path.endsWith('one')) throw new Error('EIO')
+    reported.push(path)
+  }
+  t.strictSame(await scene.pass(causes.start), ['retry', 'done'])
+  t.strictSame(reported, [join(scene.root, 'two')])
   t.equal(two?.intact, true)
 })
 
 await t.test('a pass after which the disk cannot be compared has an outcome, which says why', async (t) => {
-  const root = directory(t)
-  const parent = join(root, 'parent')
-  const path = join(parent, 'one')
-  mkdirSync(parent)
-  const state = new DirectoryState(directoryOf([whole(secret('one'))], { path }))
-  const latest = ({ name }: ObjectReference) => present(secret(name), { key: name })[1]
-  const ended: string[] = []
-  const pass = (barrier: () => void) =>
-    reconcile(new Map([['one', { causes: ['one'], since: 0 }]]), {
-      log: silent,
-      metrics: { ...noMetrics, barrier },
-      events: noEvents,
-      lockTimeout: 0,
-      signal: new AbortController().signal,
-      requireProven: () => false,
-      source: { latest, load: (reference) => Promise.resolve(latest(reference)), published() {} },
-      state: () => state,
-      applied: (_, outcome) => void ended.push(outcome.kind === 'failed' ? outcome.error.message : outcome.kind),
-    })
-  await pass(() => {})
+  const scene = new Scene(t, ['one'])
+  const [one] = scene.states
+  await scene.pass(causes.start)
   // As if another process had published the same.
-  state.digest = undefined
-  const results = await pass(() => {
-    rmSync(parent, { recursive: true })
-    writeFileSync(parent, '')
-  })
-  t.strictSame([...results.values()], ['retry'])
-  t.match(ended, ['published', /parent is not a directory; .* as it was/])
-  t.equal(ended.length, 2)
-  t.match(state, {
+  if (one) one.digest = undefined
+  scene.afterBarrier = () => {
+    rmSync(scene.root, { recursive: true })
+    writeFileSync(scene.root, '')
+  }
+  t.strictSame(await scene.pass('news'), ['retry'])
+  t.match(scene.outcomes, ['created', /is not a directory; .* as it was/])
+  t.equal(scene.outcomes.length, 2)
+  t.match(one, {
     intact: false,
-    published: { status: 'Unknown', message: /could not be compared .*parent is not a/ },
+    published: { status: 'Unknown', message: /could not be compared .* is not a/ },
   })
 })
 
 await t.test('a publication reaches the API server as events, without a cluster', async (t) => {
   const { api, running } = await start(t, { handler: (_, reply) => json(reply, 201, {}) })
-  const path = join(directory(t), 'target')
+  const path = join(scratch(t), 'target')
   const state = new DirectoryState(directoryOf([whole(secret('web'))], { path }))
   const canary = 'CANARY-41d7'
   const source = {

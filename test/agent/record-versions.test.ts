@@ -1,8 +1,7 @@
 /** The lines that a record gets where only versions have changed. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { applyOutcome } from '../../src/agent/apply-outcome.js'
 import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
@@ -13,12 +12,8 @@ import { readPublication, replaceDirectory } from '../../src/durable/index.js'
 import type { RecordedObject } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
 import { directoryOf } from '../directories/objects.js'
-
-function directory(t: Test): string {
-  const root = mkdtempSync(join(tmpdir(), 'holdfast-record-versions-'))
-  t.teardown(() => rmSync(root, { recursive: true, force: true }))
-  return root
-}
+import { scratch } from '../durable/scratch.js'
+import { isKind } from '../crash/judge/names.js'
 
 const objects = (...versions: number[]): RecordedObject[] =>
   versions.map((version, index) => ({
@@ -31,7 +26,7 @@ const objects = (...versions: number[]): RecordedObject[] =>
   }))
 
 function recordIn(root: string): string {
-  const [name, ...others] = readdirSync(root).filter((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry))
+  const [name, ...others] = readdirSync(root).filter(isKind('record'))
   if (name === undefined || others.length > 0) throw new Error('not one record')
   return readFileSync(join(root, name), 'utf8')
 }
@@ -52,7 +47,7 @@ function published(path: string) {
 }
 
 await t.test('only what changed is appended, and not again for ten minutes', async (t) => {
-  const root = directory(t)
+  const root = scratch(t)
   const path = join(root, 'target')
   const { state, publish } = published(path)
   await publish(objects(1, 1, 1))
@@ -83,7 +78,7 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
 })
 
 await t.test('the agent records held-back versions as soon as ten minutes are over', async (t) => {
-  const { state, publish } = published(join(directory(t), 'target'))
+  const { state, publish } = published(join(scratch(t), 'target'))
   await publish(objects(1))
   t.equal(state.nextEnd, undefined)
   await publish(objects(2))
@@ -98,7 +93,7 @@ await t.test('the agent records held-back versions as soon as ten minutes are ov
 })
 
 await t.test('a restart reports no older versions than before, also after SIGKILL', async (t) => {
-  const path = join(directory(t), 'target')
+  const path = join(scratch(t), 'target')
   const { state, publish } = published(path)
   for (const version of [7, 8, 10]) await publish(objects(version, 1))
   const restarted = async (more: object = {}) => {
@@ -120,7 +115,7 @@ await t.test('a restart reports no older versions than before, also after SIGKIL
 })
 
 await t.test('that the content is another object’s is recorded at once', async (t) => {
-  const path = join(directory(t), 'target')
+  const path = join(scratch(t), 'target')
   const { publish } = published(path)
   await publish(objects(1, 1))
   await publish(objects(2, 1))
@@ -132,7 +127,7 @@ await t.test('that the content is another object’s is recorded at once', async
 })
 
 await t.test('a record that cannot be appended to is reported, and no more', async (t) => {
-  const root = directory(t)
+  const root = scratch(t)
   const parent = join(root, 'parent')
   const path = join(parent, 'target')
   const { digest, sequence } = await replaceDirectory(path, { files: { a: '1' }, objects: objects(1) })

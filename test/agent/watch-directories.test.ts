@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, watch as watchDirectory, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync, watch as watchDirectory, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
 import { DirectoryWatch } from '../../src/agent/watch-directories.js'
@@ -59,6 +59,33 @@ await t.test('the watch reports an exchange of the directory once', async (t) =>
   t.pass()
 })
 
+const goings: Readonly<Record<string, (paths: { parent: string; path: string }) => void>> = {
+  'a target': ({ path }) => rmSync(path, { recursive: true }),
+  'a parent': ({ parent }) => rmSync(parent, { recursive: true }),
+  'a parent, with another one in its place,': ({ parent }) => {
+    rmSync(parent, { recursive: true })
+    mkdirSync(parent)
+  },
+}
+
+for (const [name, go] of Object.entries(goings)) {
+  for (const form of ['directory', 'symbolic link']) {
+    await t.test(`the watch reports ${name} that goes before the watch has begun (${form})`, async (t) => {
+      const { parent, path, other, watch, reports } = scene(t)
+      if (form === 'directory') mkdirSync(path)
+      else {
+        mkdirSync(other)
+        symlinkSync(basename(other), path)
+      }
+      // The watch begins once the thread pool has looked at both, which is after this turn.
+      watch.follow(path)
+      go({ parent, path })
+      await until('it is reported', () => reports.includes(path), { within: 5_000 })
+      t.strictSame([...new Set(reports)], [path])
+    })
+  }
+}
+
 await t.test('the watch does not report a directory that the agent no longer follows', async (t) => {
   const { path, other, watch, make, reported, reports } = scene(t)
   watch.follow(path)
@@ -78,7 +105,7 @@ await t.test('the watch checks a record again that changes during the check, and
   const [path = ''] = paths
   const reports: string[] = []
   let answer = (): void => undefined
-  let first = true
+  let first = false
   const watch = new DirectoryWatch(async (changed) => {
     reports.push(changed)
     if (!first) return
@@ -87,6 +114,9 @@ await t.test('the watch checks a record again that changes during the check, and
   })
   t.teardown(() => watch.close())
   for (const one of paths) watch.follow(one)
+  await until('the watch has begun', () => new Set(reports).size === paths.length)
+  reports.length = 0
+  first = true
   const time = new SimulatedTime(t)
   let sequence = 0
   const make = () => {

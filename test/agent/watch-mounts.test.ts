@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { MountWatch } from '../../src/agent/watch-mounts.js'
 import { silent } from '../../src/log.js'
 import { scratch } from '../durable/scratch.js'
@@ -11,23 +11,30 @@ import { until } from '../until.js'
 
 const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
+/** Directories on two places, and what a watch of them reports. */
+function scene(t: Test) {
+  const root = scratch(t)
+  const [disk, other] = [join(root, 'disk'), join(root, 'other')]
+  for (const path of [disk, other]) mkdirSync(path)
+  const paths = [join(disk, 'certs'), join(other, 'certs')]
+  const reports: string[] = []
+  const watch = new MountWatch(
+    () => paths,
+    (path) => void reports.push(path),
+    silent,
+  )
+  t.teardown(() => watch.close())
+  return { disk, paths, watch, reports }
+}
+
 await t.test(
   'the watch reports a mount over a directory, and its end; and none for other directories',
   { skip: !mayMount && 'needs root to mount' },
   async (t) => {
-    const root = scratch(t)
-    const [disk, other] = [join(root, 'disk'), join(root, 'other')]
-    for (const path of [disk, other]) mkdirSync(path)
+    const { disk, paths, watch, reports } = scene(t)
     const umount = () => spawnSync('umount', [disk]).status
     t.teardown(umount)
-    const reports: string[] = []
-    const paths = [join(disk, 'certs'), join(other, 'certs')]
-    const watch = new MountWatch(
-      () => paths,
-      (path) => void reports.push(path),
-      silent,
-    )
-    t.teardown(() => watch.close())
+    watch.note()
     watch.start()
     t.strictSame(reports, [], 'what is mounted already is no news')
     execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', disk])
@@ -35,6 +42,22 @@ await t.test(
     t.equal(umount(), 0)
     await until('its end is reported', () => reports.length === 2)
     t.strictSame(reports, [paths[0], paths[0]])
+  },
+)
+
+await t.test(
+  'the watch reports a mount that comes after the first comparison and before the watch has begun',
+  { skip: !mayMount && 'needs root to mount' },
+  (t) => {
+    const { disk, paths, watch, reports } = scene(t)
+    watch.note()
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', disk])
+    t.teardown(() => spawnSync('umount', ['--lazy', disk]))
+    paths.push(join(disk, 'added'))
+    watch.note()
+    watch.start()
+    t.strictSame(reports, [paths[0]])
+    t.end()
   },
 )
 

@@ -122,21 +122,6 @@ await t.test('check warns of tmpfs: in memory, small, with few inodes', { skip: 
   t.equal(checked.one('exchange').status, 'OK')
 })
 
-const fill = (kilobytes: number) => (scene: Scene) =>
-  `mkdir '${scene.target}' && head -c ${kilobytes * 1024} /dev/zero > '${scene.target}/tls.crt'`
-
-for (const [what, kilobytes, status, found] of [
-  ['less free than the target takes', 40 * 1024, 'FAULT', /and the next publication needs as much again beside it$/],
-  ['less than twice as much', 24 * 1024, 'WARN', /keep twice that free$/],
-  ['room', 8 * 1024, 'OK', /^56 MiB free; the target takes 8\.0 MiB$/],
-] as const) {
-  await t.test(`check judges the free space: ${what}`, { skip: needsRoot }, async (t) => {
-    const scene = new Scene(t)
-    const under = mounted(scene, '-t tmpfs -o size=64m tmpfs', fill(kilobytes)(scene))
-    t.match((await scene.check(t, { under })).one('space'), { status, found })
-  })
-}
-
 await t.test('check finds that a full file system takes no directory', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   const under = mounted(scene, '-t tmpfs -o nr_inodes=2 tmpfs', `mkdir '${scene.target}'`)

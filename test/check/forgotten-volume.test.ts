@@ -3,14 +3,15 @@ import { mkdirSync } from 'node:fs'
 import t from 'tap'
 import { needsRoot, Scene } from './scene.js'
 
-/** The words that run the program in a container's root over the root of this machine. */
+/** The words that run the program in a container's root over the root of this machine. Its coverage would be lost with the container. */
 function container(scene: Scene, options: 'ro' | 'rw', also = 'true'): string[] {
   const box = scene.path('box')
   mkdirSync(box, { recursive: true })
   const script = `
     mount -t tmpfs tmpfs '${box}' && mkdir '${box}/upper' '${box}/work' '${box}/root' &&
     mount -t overlay overlay -o '${options},lowerdir=/,upperdir=${box}/upper,workdir=${box}/work' '${box}/root' &&
-    mount --rbind /proc '${box}/root/proc' && mount --rbind /dev '${box}/root/dev' && ${also} && exec chroot '${box}/root' "$@"`
+    mount --rbind /proc '${box}/root/proc' && mount --rbind /dev '${box}/root/dev' && ${also} &&
+    unset NODE_V8_COVERAGE && exec chroot '${box}/root' "$@"`
   return ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec', script, 'sh']
 }
 

@@ -26,21 +26,6 @@ await t.test('checkKernel warns of affected kernels for a target on btrfs', asyn
 const line = (text: string) => parseMount(text)
 const ext4 = line('36 35 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro')
 
-await t.test('parseMount reads the lines of mountinfo', async (t) => {
-  t.same(line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'), {
-    id: 41,
-    root: '/',
-    mountPoint: '/a b\\',
-    device: '0:37',
-    type: 'nfs4',
-    source: 'host:/x\ty',
-    receives: true,
-    options: ['ro', 'relatime', 'rw', 'vers=4.2'],
-  })
-  t.equal(line('36 35 8:1 / /mnt rw - ext4 /dev/sda1 rw').receives, false)
-  t.equal(line('36 35 8:1 / /mnt rw unbindable - ext4 /dev/sda1 rw').receives, false)
-})
-
 await t.test('checkFlushes judges disks and mount options', async (t) => {
   const disk = (cache: string | undefined) => ({ name: 'sda', cache, backingFile: undefined })
   t.match(checkFlushes(ext4, disk('write back')), {

@@ -23,7 +23,7 @@ function site(t: Test, more: object = {}) {
   const directories = [
     {
       path: 'disk/checked',
-      contents: [{ configMap: 'checked' }],
+      contents: [{ configMap: 'checked', items: [{ key: 'v', path: 'v' }] }],
       beforePublish: [{ exec: ['sh', '-c', script, 'sh', '{dir}'] }],
     },
     { path: 'disk/other', contents: [{ configMap: 'other' }] },
@@ -68,12 +68,15 @@ await t.test('beforePublish keeps refused content out, checks it once, and holds
   await until('it is not fresh', () => condition('Fresh')?.status === 'False')
   t.equal(node.read('disk/checked/v'), 'good')
   const seen = looks()
-  again.signal('SIGHUP')
+  node.put('ConfigMap', 'checked', { v: 'bad', 'not-published': '1' })
   await again.logged('ContentRejected', 2)
+  t.equal(looks(), seen, 'another version of the same content is refused without another look')
+  again.signal('SIGHUP')
+  await again.logged('ContentRejected', 3)
   t.equal(looks(), seen + 1, 'an operator has it looked at again')
   put('checked', 'better')
   await until('what is good is published', () => node.read('disk/checked/v') === 'better')
-  t.match(await again.get('/metrics'), { text: /holdfast_publishes_total\{[^}]*checked"[^}]*result="refused"\} 2/ })
+  t.match(await again.get('/metrics'), { text: /holdfast_publishes_total\{[^}]*checked"[^}]*result="refused"\} 3/ })
   t.equal(await again.end('SIGTERM'), 0)
 })
 

@@ -1,10 +1,12 @@
 /** The disk goes back to older or other content that has a valid record: an agent and `sync` go by what the source says, not by that record. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { chmodSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import t, { type Test } from 'tap'
 import { replaceDirectory, setHold } from '../../src/durable/index.js'
 import { until } from '../until.js'
-import { type Agent, holdfast, Node } from './holdfast.js'
+import { executable } from '../project.js'
+import { type Agent, ended, holdfast, Node } from './holdfast.js'
 
 interface Shown {
   readonly directories?: readonly {
@@ -167,3 +169,41 @@ await t.test('at a boot without an API server the record decides readiness, and 
   rmSync(node.path('disk/web'), { recursive: true })
   await until('it is not ready', async () => (await agent.get('/readyz')).status === 503)
 })
+
+await t.test(
+  'a kept file that was replaced goes alone, and one that cannot be read holds the publication up',
+  async (t) => {
+    const left = { secret: 'left', into: 'left', optional: true }
+    for (const how of ['replaced by a link', 'replaced by its parent', 'unreadable', 'too large'] as const) {
+      const limits = { bytes: '64Ki' }
+      const node = new Node(t, [{ path: 'disk/web', contents: [left, { secret: 'web' }], limits }])
+      node.put('Secret', 'left', { first: '1', second: '2' })
+      node.put('Secret', 'web', { password: 'one' })
+      t.match(await node.run('sync', ...quiet), { code: 0 })
+      node.remove('left')
+      node.put('Secret', 'web', { password: 'two' })
+      const file = node.path('disk/web/left/first')
+      if (how === 'too large') truncateSync(file, 1 << 20)
+      else if (how === 'unreadable') chmodSync(file, 0)
+      else rmSync(how === 'replaced by a link' ? file : dirname(file), { recursive: true })
+      if (how === 'replaced by a link') symlinkSync('second', file)
+      if (how === 'replaced by its parent') writeFileSync(dirname(file), '')
+      // Root keeps none of its capabilities: with CAP_DAC_OVERRIDE no mode denies anything.
+      const bare = process.geteuid?.() === 0 ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : []
+      const command = [...bare, process.execPath, executable, 'sync', '--config', node.configuration, ...quiet]
+      const { code, stdout } = await ended(spawn('env', command, { stdio: 'pipe' }))
+      if (how === 'unreadable') chmodSync(file, 0o600)
+      const read = ['password', 'left/first', 'left/second'].map((name) =>
+        node.read(`disk/web/${name}`)?.replaceAll('\0', ''),
+      )
+      const expected = {
+        'replaced by a link': [0, 'two', undefined, '2'],
+        'replaced by its parent': [0, 'two', undefined, undefined],
+        unreadable: [1, 'one', '1', '2'],
+        'too large': [1, 'one', '1', '2'],
+      }
+      t.strictSame([code, ...read], expected[how], how)
+      if (how === 'too large') t.match(stdout, /left\/first is larger than what may be kept of it, 65536 bytes/)
+    }
+  },
+)

@@ -1,7 +1,17 @@
 /** The program, built by `npm run build`: in this process, or in a separate one, as its users run it. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, fstatSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -204,14 +214,21 @@ export class Node {
       directories,
       ...more,
     }
-    writeFileSync(this.configuration, JSON.stringify(document, undefined, 2))
+    this.#write(this.configuration, JSON.stringify(document, undefined, 2))
   }
 
   /** Writes one object; JSON is YAML. */
   put(kind: 'Secret' | 'ConfigMap', name: string, data: Record<string, string>, labels?: object): void {
     const content = kind === 'Secret' ? { stringData: data } : { data }
     const object = { apiVersion: 'v1', kind, metadata: { name, labels }, ...content }
-    writeFileSync(join(this.objects, `${name}.yaml`), JSON.stringify(object))
+    this.#write(join(this.objects, `${name}.yaml`), JSON.stringify(object))
+  }
+
+  /** As kubelet and editors write: on a busy machine, an agent could read the half of a file that is written in place. */
+  #write(file: string, text: string): void {
+    const aside = join(this.root, '.aside')
+    writeFileSync(aside, text)
+    renameSync(aside, file)
   }
 
   remove(name: string): void {

@@ -1,9 +1,10 @@
 /** A directory that leaves the configuration and comes back: what another program did to it meanwhile is not lost. */
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { tryLock } from '../../native/index.js'
 import { namesFor } from '../../src/durable/path/names.js'
+import { nameBeside } from '../crash/judge/names.js'
 import { until } from '../until.js'
 import { holdfast, Node, type Agent } from './holdfast.js'
 
@@ -29,11 +30,14 @@ function edit(path: string): void {
 
 const namesIn = (path: string): string[] => readdirSync(path).sort()
 
-/** The files of the contents kept beside it, by name of file. */
+/** The files of the contents kept beside it, by name of file. What an agent has staged there may go meanwhile. */
 const keptIn = (path: string): Record<string, string> =>
   Object.fromEntries(
-    readdirSync(join(path, '..'), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /\/\.holdfast-[0-9a-f]{16}\.0-/.test(entry.parentPath))
+    readdirSync(dirname(path))
+      .map(nameBeside)
+      .filter(({ kind, sequence }) => kind === 'generation' && sequence === 0)
+      .flatMap(({ name }) => readdirSync(join(dirname(path), name), { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
       .map((entry) => [entry.name, readFileSync(join(entry.parentPath, entry.name), 'utf8')]),
   )
 

@@ -5,6 +5,7 @@ import t from 'tap'
 import { holder } from '../check/holders.js'
 import { until } from '../until.js'
 import { Node } from './holdfast.js'
+import { isKind } from '../crash/judge/names.js'
 
 await t.test(
   'a process that works in the directory keeps its content until retireTimeout; then the log names the process',
@@ -18,7 +19,7 @@ await t.test(
     node.put('Secret', 'web', { key: '2' })
     await agent.logged('Published', 2)
     t.equal(readFileSync(`/proc/${pid}/cwd/key`, 'utf8'), '1')
-    const staging = () => readdirSync(node.path('disk')).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+    const staging = () => readdirSync(node.path('disk')).filter(isKind('staging', 'foreign'))
     const [old = ''] = staging()
     t.equal(readFileSync(join(node.path('disk'), old, 'key'), 'utf8'), '1')
     t.match((await node.run('status')).stdout, `process ${pid} (sh) works in old content`)

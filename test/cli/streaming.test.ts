@@ -134,6 +134,9 @@ await t.test('write shows progress on a terminal, and nothing elsewhere', async 
   t.strictSame(shown.slice(0, 3), ['publishing: 12 % ...', clear, 'publishing: 50 % ...'])
   t.equal(shown.at(-1), clear)
   t.equal(new Reading().describe(), undefined)
+  shown.length = 0
+  await new Progress({ ...output(true), columns: 15 }, 1).during(reading.describe, () => once(lines, 'line'))
+  t.equal(shown[0], 'publishing: 50', 'a narrow terminal does not wrap the line')
 
   const { io } = testIo()
   const stderr = output(true)

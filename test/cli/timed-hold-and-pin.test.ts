@@ -18,15 +18,6 @@ async function published(t: Test, directory: object = web) {
   return { node, agent, path: node.path('disk/web') }
 }
 
-await t.test('the agent publishes newer content once a timed hold is over', async (t) => {
-  const { node, agent, path } = await published(t)
-  t.match(await holdfast(['hold', path, '--for', '6s', ...quiet]), { code: 0 })
-  node.put('Secret', 'web', { password: 'three' })
-  await agent.logged('Held')
-  t.equal(node.read('disk/web/password'), 'two')
-  await until('the hold is over', () => node.read('disk/web/password') === 'three')
-})
-
 await t.test('the agent publishes the newer content again once a timed pin is over', async (t) => {
   const { node, path } = await published(t)
   const args = ['--pin', '6s', '--state-directory', node.path('state'), '--no-check', ...quiet]

@@ -6,6 +6,7 @@ import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
 import { endAbsences, namedIn } from './absences.js'
 import { holdfast, Node } from './holdfast.js'
+import { isKind } from '../crash/judge/names.js'
 
 const web = { path: 'disk/web', onDrop: 'remove', contents: [{ secret: 'web' }] }
 const other = { path: 'disk/other', contents: [{ secret: 'other' }] }
@@ -108,7 +109,7 @@ await t.test(
     t.equal(statSync(join(node.path('state-one'), 'agent.id')).mode & 0o777, 0o600)
     const recorded = () =>
       readdirSync(node.path('disk'))
-        .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(name))
+        .filter(isKind('record'))
         .map((name) => readFileSync(join(node.path('disk'), name), 'utf8'))
         .find((text) => text.includes('"version":1,"name":"web"'))
     t.match(recorded(), `"agent":{"id":"${identity}"`)
@@ -166,5 +167,32 @@ await t.test(
     t.equal(east.read('disk/web/key'), 'east again')
     t.equal(publications(second), 2)
     await Promise.all([first.end('SIGTERM'), second.end('SIGTERM')])
+  },
+)
+
+await t.test(
+  'two agents that start together on one source and one directory: one publishes, one says whose it is',
+  async (t) => {
+    const { node, configure, start } = two(t)
+    const quick = { ...other, minInterval: '1ms', debounce: { quiet: '1ms', atMost: '1ms' } }
+    for (const name of ['one', 'two']) configure(name, [quick])
+    // They write to one log.
+    const agents = [start('one'), start('two')]
+    await agents[0]?.logged('Unchanged')
+    for (const version of ['2', '3', '4', '5']) {
+      node.put('Secret', 'other', { a: version })
+      await until(`version ${version} is published`, () => node.read('disk/other/a') === version)
+    }
+    await agents[0]?.logged('TargetForeign')
+    const told = new Set(agents[0]?.log().flatMap(({ reason, msg }) => (reason === 'TargetForeign' ? [msg] : [])))
+    t.equal(told.size, 1, 'one of the two lets it be')
+    t.match([...told][0], /another agent \([0-9a-f]{32}\) publishes .*disk\/other now; holdfast left .* as it was/)
+    for (const agent of agents) t.equal(await agent.end('SIGTERM'), 0)
+    t.match(
+      readdirSync(node.path('disk')).sort(),
+      [/\.\d+$/, /\.lock$/, /^other$/],
+      'neither lost content of the other',
+    )
+    t.equal(node.read('disk/other/a'), '5')
   },
 )

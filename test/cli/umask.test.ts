@@ -32,12 +32,12 @@ for (const umask of ['0777', '0700', '0377']) {
         '0640',
       )
       t.equal(replaced.code, 0, `${round}: ${replaced.stderr}`)
-      const written = await run('write', join(root, 'file'), '--from', join(source, 'tls.crt'), '--mode', '0600')
+      const written = await run('write', join(root, 'file'), '--from', join(source, 'tls.crt'), '--mode', '0644')
       t.equal(written.code, 0, `${round}: ${written.stderr}`)
     }
     t.equal(readFileSync(join(root, 'directory/tls.crt'), 'utf8'), 'content')
     t.equal(statSync(join(root, 'directory/tls.crt')).mode & 0o7777, 0o640)
-    t.equal(statSync(join(root, 'file')).mode & 0o7777, 0o600)
+    t.equal(statSync(join(root, 'file')).mode & 0o7777, 0o644)
     const staged = readdirSync(root).filter((name) => /^\.holdfast-[0-9a-f]+-/.test(name))
     t.strictSame(staged, [], 'no staged content lies beside the targets')
   })

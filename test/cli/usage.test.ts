@@ -41,6 +41,8 @@ const broken: [string, string[], RegExp][] = [
     /is inside --from .*good: name a target outside/,
   ],
   ['a target in --from, by a link', ['replace', join(at('link'), 'x'), '--from', good], /link\/x is inside --from/],
+  ['.. behind a link', ['replace', `${at('link')}/../x`, '--from', good], /link\/\.\./],
+  ['.. behind a link, of write', ['write', `${at('link')}/../x`], /link\/\.\./],
   ['an unknown flag', replace('--file-mod', '0600'), /unknown option '--file-mod'[\s\S]*Did you mean --file-mode\?/],
   ['an unknown flag of agent', ['agent', '--conf', 'x'], /unknown option '--conf'[\s\S]*--config/],
   ['no target', ['replace', '--from', good], /missing required argument 'target'/],
@@ -85,6 +87,7 @@ const broken: [string, string[], RegExp][] = [
   ['sync without a configuration', ['sync'], /--config FILE is missing/],
   ['sync with a bad time', ['sync', '--config', 'x', '--timeout', 'soon'], /duration with units/],
   ['verify without a configuration', ['verify'], /--config FILE is missing/],
+  ['check without a configuration', ['check'], /--config FILE is missing/],
   ['verify with a directory', ['verify', '--config', root], /regular file/],
   ['install without anything', ['install'], /--revision, --namespace, .* are missing; to install from files, name/],
   ['install with an unknown flag', ['install', '--revison=6'], /'--revison=6'[\s\S]*Did you mean --revision/],
@@ -133,6 +136,7 @@ await t.test('help explains every command, with examples, and lists none that do
   t.equal((await holdfast(['help', 'rbac', 'install'])).stdout, rbac.stdout)
   t.match(rbac.stdout, /Example:\n {2}/)
   t.match(stdout, /static pods/)
+  t.match((await holdfast(['check', '--help'])).stdout, /Beside each target, holdfast creates two empty directories/)
   t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
 })
 

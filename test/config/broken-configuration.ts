@@ -34,6 +34,22 @@ export function broken(mistake: string, was: string, is: string, ...lines: strin
   return { mistake, replace: [[was, is]], lines }
 }
 
+/**
+ * Mistakes in one place: texts that stand there instead of `was`, each with its message, which begins with `place`. The message points at
+ * the start of the text, or at the `^` in it, which is no part of it.
+ */
+export function brokenAt(
+  was: string,
+  place: string,
+  mistakes: Readonly<Record<string, readonly [is: string, message: string]>>,
+): BrokenConfiguration[] {
+  return Object.entries(mistakes).map(([mistake, [marked, message]]) => {
+    const pointed = sound.slice(0, sound.indexOf(was)) + marked.slice(0, Math.max(marked.indexOf('^'), 0))
+    const [line, column] = [pointed.split('\n').length, pointed.length - pointed.lastIndexOf('\n')]
+    return broken(mistake, was, marked.replace('^', ''), `${line}:${column}: ${place}${message}`)
+  })
+}
+
 export function apply({ replace }: BrokenConfiguration): string {
   return replace.reduce((text, [was, is]) => {
     const at = text.indexOf(was)

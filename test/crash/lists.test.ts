@@ -1,6 +1,6 @@
 /** What names a place of the program finds it: the list of mutations, and the modules that a suite loads from a build. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { project } from '../project.js'
 import { type Edit, edited } from './changes.js'
@@ -76,9 +76,24 @@ await t.test('each module that a suite loads from a build is there', async (t) =
     ...[...text.matchAll(/\bmodule(?:<\w+>)?\('([\w/-]+)'\)/g)].map(([, name = '']) => `src/${name}.ts`),
     ...[...text.matchAll(/'(src\/[\w/-]+)\.js'/g)].map(([, name = '']) => `${name}.ts`),
   ])
-  t.ok(named.length > 10, `${named.length} names`)
+  t.ok(named.length > 5, `${named.length} names`)
   t.same(
     [...new Set(named)].filter((path) => !existsSync(join(project, path))),
+    [],
+  )
+})
+
+await t.test('each program that a test starts by the name of its file is there', async (t) => {
+  const named = readdirSync(join(project, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => {
+      const path = join(project, 'test', name)
+      const names = readFileSync(path, 'utf8').matchAll(/\b(?:new URL|here)\('([./\w-]+)\.js'/g)
+      return [...names].map(([, program = '']) => join(dirname(path), `${program}.ts`))
+    })
+  t.ok(named.length > 20, `${named.length} names`)
+  t.same(
+    named.filter((path) => !existsSync(path)),
     [],
   )
 })

@@ -79,7 +79,7 @@ const memory: readonly Mutation[] = [
   ...caught([ownTest('one-inode')], {
     'target and staging may be one directory': drop('readBeside', 'refuseOneInode'),
   }),
-  ...caught([ownTest(), model(), syscalls()], {
+  ...caught([ownTest(), ownTest('interrupted-calls'), syscalls()], {
     'no lock': becomes(true, 'lockOnce', 'tryLock'),
   }),
   ...caught([ownTest()], {

@@ -1,5 +1,5 @@
 import { drop, without, becomes, keep, quoted } from './changes.js'
-import { caught, model, ownTest, type Mutation } from './mutation.js'
+import { caught, ownTest, type Mutation } from './mutation.js'
 
 /** A directory that moves to another path. */
 export const relocations: readonly Mutation[] = [
@@ -25,8 +25,9 @@ export const relocations: readonly Mutation[] = [
     'an old path that was taken back goes': keep('Move.#whereItWent', 'undefined 2/2'),
     'a disk that is not mounted counts as an old path that is gone': becomes(true, 'Move.#whereItWent', 3, 0),
     "somebody else's directory counts as one that is not there": drop('Move.claim', 'isThere'),
+    'a move is over while the new path is empty': drop('Move.#end', '#contentOfNew'),
   }),
-  ...caught([ownTest(), model('relocation', 'power cut')], {
+  ...caught([ownTest(), ownTest('durable/calls')], {
     'the old path follows no more': drop('Move.follow', '#result'),
   }),
   ...caught([ownTest('relocation-guards')], {

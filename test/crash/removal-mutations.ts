@@ -19,8 +19,14 @@ export const removals: readonly Mutation[] = [
   }),
   ...caught([ownTest()], {
     'what a removal has renamed counts as durably gone': without('isKnown', '||', 1),
+  }),
+  ...caught([ownTest('removal-checks')], {
     'nobody looks again whether somebody uses it': drop('Removal.#confirm', '#refuseUsed'),
+  }),
+  ...caught([ownTest('removal-and-others')], {
     'what is changed in the last instant goes, too': without('Removal.#confirm', '#isAsRead'),
+  }),
+  ...caught([ownTest('removal-steps')], {
     'whoever goes on with a removal syncs nothing above': drop('Removal.#goOn', '#above'),
     'whoever finds nothing left of a removal syncs nothing above': drop('Removal.#removeLeftovers', '#above'),
   }),

@@ -23,8 +23,8 @@ import { Random } from '../random.js'
  *   --draw-seed N        draws the same order again
  *   --long               the model at full extent; every suite as a whole before every mutation
  *   --matrix             each quick suite before every mutation: what else sees it, beside what must
- *   --oracles            each oracle alone before mutations of what the model disk has, 15 s of processor time for each of its programs:
- *                        prints how many each catches. All of them take an hour; with --draw SECONDS a sample
+ *   --oracles            each oracle alone before mutations of what the model disk has, for a limited processor time: prints how many each catches.
+ *                        All of them take hours; with --draw SECONDS a sample
  *   --no-mutations       the model alone
  *   --no-model           the mutations alone
  *   --mutation TEXT      only mutations whose name holds this

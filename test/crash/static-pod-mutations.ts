@@ -81,8 +81,6 @@ export const staticPods: readonly Mutation[] = [
   }),
   ...caught([ownTest('rollout-probes')], {
     'rollout: no probe is tried before anything changes': becomes([], 'tryBefore', 'tryProbes'),
-  }),
-  ...caught([ownTest('rollout-mirror-pod')], {
     'rollout: what the old directory holds does not count beside the new one': without(
       'filesAfter',
       'ProbeFiles',

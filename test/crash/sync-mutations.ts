@@ -81,10 +81,10 @@ export const syncs: readonly Mutation[] = [
   ...caught([ownTest(), ownTest('syscalls/aio')], {
     'AIO: what io_submit did not take is forgotten': quoted('AioContext.sync', 'next += submitted', 'next += batch'),
   }),
-  ...caught([model('own file', 'power cut')], {
+  ...caught([ownTest('durable/calls')], {
     'no fsync of a file of its own': without('OwnFile.replace', '[] 1/2', 0),
   }),
-  ...caught([model('own file', 'power cut'), ownTest()], {
+  ...caught([ownTest('durable/calls'), ownTest()], {
     'no fsync above a file of its own': without('OwnFile.replace', '[] 1/2', 1),
     'above a file of its own, only the first write syncs': quoted(
       'OwnFile.replace',
@@ -94,11 +94,12 @@ export const syncs: readonly Mutation[] = [
     'no fsync of the name of a file of its own': drop('OwnFile.replace', 'fsyncAll 2/2'),
     'no fsync of what is added to a file of its own': drop('OwnFile.append', 'fsyncAll'),
   }),
-  ...caught([model('hold', 'power cut')], {
+  ...caught([ownTest('durable/calls')], {
     'no fsync of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 0),
     'no fsync of the name of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 1),
   }),
-  ...caught([model('release', 'power cut')], {
+  ...caught([ownTest('durable/failing-calls')], {
     'what a killed release wrote is taken for durable': drop('rewriteRecord', 'syncRecord'),
+    'what a killed removal unlinked at the old path is taken for durable': drop('Move.#end', 'fsyncAll'),
   }),
 ]

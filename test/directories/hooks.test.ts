@@ -1,7 +1,7 @@
 /** Hooks that run a command or send a signal: how they end, how holdfast ends them, and their log. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdtemp, open, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, open, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -187,31 +187,6 @@ await t.test('a signal hook signals the process of its pid file', async (t) => {
   await symlink(at('loop'), at('loop'))
   t.match(await messageOf(named(at('loop'))), /loop: holdfast does not follow the symbolic link .*\/loop: /)
 })
-
-await t.test(
-  "a user's pid file signals processes of that user only",
-  { skip: process.getuid?.() !== 0 && 'needs root' },
-  async (t) => {
-    const pidFile = at('user.pid')
-    const hook: Hook = { type: 'signal', name: 'signal', signal: 'SIGHUP', pidFile, ...policy }
-    const point = async (child: ChildProcess) => {
-      await writeFile(pidFile, String(child.pid))
-      await chown(pidFile, 12_345, 12_345)
-    }
-    const foreign = spawn('/bin/sleep', ['300'])
-    t.teardown(() => foreign.kill('SIGKILL'))
-    await point(foreign)
-    t.match(await messageOf(hook), /belongs to user 12345, but process \d+ to user 0: holdfast does not signal it$/)
-    t.equal(foreign.exitCode ?? foreign.signalCode, null)
-    const own = spawn('/bin/sleep', ['300'], { uid: 12_345 })
-    t.teardown(() => own.kill('SIGKILL'))
-    const ended: Promise<unknown[]> = once(own, 'exit')
-    await point(own)
-    t.equal(await messageOf(hook), undefined)
-    t.same(await ended, [null, 'SIGHUP'])
-    t.match(await messageOf(hook), /no such process/)
-  },
-)
 
 await t.test('a hook runs without a log', (t) =>
   t.resolves(runHook(exec(['/bin/true']), { signal: new AbortController().signal, log: silent })),

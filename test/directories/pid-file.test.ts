@@ -144,25 +144,36 @@ await t.test('a pid file may not name a thread, nor holdfast itself', { skip }, 
   await refuses(t, await pidFile(directory, process.pid, 0), /: names holdfast itself$/)
 })
 
-await t.test("a pid file below another user's directory signals processes of that user only", { skip }, async (t) => {
-  const root = await sleeper(t)
-  const directory = await directoryOf(t, user)
-  const path = await pidFile(directory, root.pid, 0)
-  await refuses(t, path, /own belongs to user 12345, but process \d+ to user 0: holdfast does not signal it$/, root)
-  const below = join(directory, 'below')
-  await mkdir(below)
-  const deep = await pidFile(below, root.pid, 0)
-  await refuses(t, deep, /own belongs to user 12345, but process \d+ to user 0/, root)
-  const others = await sleeper(t, other)
-  await refuses(
-    t,
-    await pidFile(directory, others.pid, user),
-    /belongs to user 12345, but process \d+ to user 12346/,
-    others,
-  )
-  const own = await sleeper(t, user)
-  await signals(t, await pidFile(directory, own.pid, user), own)
-})
+await t.test(
+  "a pid file of a user, or below that user's directory, signals processes of that user only",
+  { skip },
+  async (t) => {
+    const root = await sleeper(t)
+    const theirs = await pidFile(await rootDirectory(t), root.pid, user)
+    await refuses(
+      t,
+      theirs,
+      /x\.pid: belongs to user 12345, but process \d+ to user 0: holdfast does not signal it$/,
+      root,
+    )
+    const directory = await directoryOf(t, user)
+    const path = await pidFile(directory, root.pid, 0)
+    await refuses(t, path, /own belongs to user 12345, but process \d+ to user 0: holdfast does not signal it$/, root)
+    const below = join(directory, 'below')
+    await mkdir(below)
+    const deep = await pidFile(below, root.pid, 0)
+    await refuses(t, deep, /own belongs to user 12345, but process \d+ to user 0/, root)
+    const others = await sleeper(t, other)
+    await refuses(
+      t,
+      await pidFile(directory, others.pid, user),
+      /belongs to user 12345, but process \d+ to user 12346/,
+      others,
+    )
+    const own = await sleeper(t, user)
+    await signals(t, await pidFile(directory, own.pid, user), own)
+  },
+)
 
 await t.test('a set-user-ID process does not belong to the user who runs it', { skip }, async (t) => {
   const directory = await directoryOf(t, user)

@@ -5,20 +5,14 @@ import { render } from '../../src/directories/render.js'
 import type { KeptObject } from '../../src/directories/types.js'
 import type { LoadedState, ObjectReference } from '../../src/objects/types.js'
 import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
-import { randomFrom, replay, seed } from '../seed.js'
+import { Random } from '../random.js'
+import { replay, seed } from '../seed.js'
 
 const rounds = 5000
 const canary = 'canary-5b1f'
 
-const random = randomFrom(seed)
-const below = (limit: number) => Math.floor(random() * limit)
-const chance = (likely: number) => random() < likely
-function pick<One>(from: readonly One[]): One {
-  const one = from[below(from.length)]
-  if (one === undefined) throw new RangeError('nothing to pick from')
-  return one
-}
-const several = <One>(most: number, make: () => One) => Array.from({ length: 1 + below(most) }, make)
+const random = new Random(seed)
+const several = <One>(most: number, make: () => One) => Array.from({ length: 1 + random.below(most) }, make)
 
 const references = [secret('a'), secret('b'), configMap('a')]
 const keys = ['k', 'l', 'x', 'tls.crt', '__proto__', 'toString']
@@ -29,33 +23,36 @@ const evilPaths = [...paths, ...paths, ...paths, '../k', '/k', 'x//k', 'x/', '.'
 const intos = ['', '', 'x', 'x/y', 'k', '..', 'x/..']
 
 function anyContent(): Content {
-  const optional = chance(0.6)
-  const mode = chance(0.3) ? 0o644 : undefined
-  if (chance(0.3)) {
-    const parts = several(3, () => [pick(references), pick(keys)] as const)
-    return combine(pick(evilPaths), parts, { optional, mode })
+  const optional = random.chance(0.6)
+  const mode = random.chance(0.3) ? 0o644 : undefined
+  if (random.chance(0.3)) {
+    const parts = several(3, () => [random.pick(references), random.pick(keys)] as const)
+    return combine(random.pick(evilPaths), parts, { optional, mode })
   }
-  const items = chance(0.5) ? several(3, () => ({ key: pick(keys), path: pick(evilPaths), mode })) : undefined
-  return whole(pick(references), {
-    into: chance(0.9) ? pick(intos.slice(0, 5)) : pick(intos),
+  const items = random.chance(0.5)
+    ? several(3, () => ({ key: random.pick(keys), path: random.pick(evilPaths), mode }))
+    : undefined
+  return whole(random.pick(references), {
+    into: random.chance(0.9) ? random.pick(intos.slice(0, 5)) : random.pick(intos),
     optional,
     items,
   })
 }
 
-const text = () => `${canary}-${below(1000)}`
+const text = () => `${canary}-${random.below(1000)}`
 
 function anyObservation(reference: ObjectReference): readonly [ObjectReference, LoadedState] {
-  const chosen = random()
+  const chosen = random.next()
   if (chosen < 0.2) return absent(reference)
   if (chosen < 0.3) return unknown(reference)
-  const data = new Map(several(4, () => [pick(evilKeys), Buffer.from(text())] as const))
-  return present(reference, {}, { data, terminating: chance(0.2) })
+  const data = new Map(several(4, () => [random.pick(evilKeys), Buffer.from(text())] as const))
+  return present(reference, {}, { data, terminating: random.chance(0.2) })
 }
 
 function anyKept(reference: ObjectReference): readonly [ObjectReference, KeptObject] {
-  const files = () => Object.fromEntries(several(4, () => [pick(chance(0.9) ? paths : evilPaths), text()]))
-  return keptOf(reference, files(), chance(0.4) ? files() : undefined)
+  const files = () =>
+    Object.fromEntries(several(4, () => [random.pick(random.chance(0.9) ? paths : evilPaths), text()]))
+  return keptOf(reference, files(), random.chance(0.4) ? files() : undefined)
 }
 
 interface Case {
@@ -66,13 +63,13 @@ interface Case {
 
 function anyCase(): Case {
   const directory = directoryOf(several(4, anyContent), {
-    onMissing: pick(['keep', 'remove'] as const),
-    validate: chance(0.2) ? ['certificates'] : [],
+    onMissing: random.pick(['keep', 'remove'] as const),
+    validate: random.chance(0.2) ? ['certificates'] : [],
   })
   return {
     directory,
-    latest: references.filter(() => chance(0.95)).map(anyObservation),
-    kept: references.filter(() => chance(0.6)).map(anyKept),
+    latest: references.filter(() => random.chance(0.95)).map(anyObservation),
+    kept: references.filter(() => random.chance(0.6)).map(anyKept),
   }
 }
 

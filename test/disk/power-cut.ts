@@ -5,14 +5,15 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { LogRecord } from './write-log.js'
+import type { Random } from '../random.js'
 
 export type Cache = 'honest' | 'lying' | 'lying and reordering'
 
 /** Writes that a lying disk is behind, at least, and how many more may be drawn. */
 const lag = { least: 60, more: 100 }
 
-/** Turns the image from before the log into the content of the disk afterwards. `random`: numbers in [0, 1). */
-export function cutPower(image: string, records: readonly LogRecord[], cache: Cache, random: () => number): void {
+/** Turns the image from before the log into the content of the disk afterwards. */
+export function cutPower(image: string, records: readonly LogRecord[], cache: Cache, random: Random): void {
   const bytes = readFileSync(image)
   for (const { kind, offset, length, data } of survivors(records, cache, random)) {
     if (kind === 'write') data.copy(bytes, offset)
@@ -21,17 +22,17 @@ export function cutPower(image: string, records: readonly LogRecord[], cache: Ca
   writeFileSync(image, bytes)
 }
 
-function survivors(records: readonly LogRecord[], cache: Cache, random: () => number): LogRecord[] {
+function survivors(records: readonly LogRecord[], cache: Cache, random: Random): LogRecord[] {
   const changes = (record: LogRecord) => record.kind === 'write' || record.kind === 'discard'
   if (cache !== 'honest') {
     const written = records.filter(changes)
-    const reached = Math.max(0, written.length - lag.least - Math.floor(random() * lag.more))
-    const isLucky = () => cache === 'lying and reordering' && random() < 0.5
+    const reached = Math.max(0, written.length - lag.least - random.below(lag.more))
+    const isLucky = () => cache === 'lying and reordering' && random.chance(0.5)
     return written.filter((_, index) => index < reached || isLucky())
   }
   const certain = flushedBefore(records)
-  const share = random()
-  return records.filter((record, index) => changes(record) && (index < certain || random() < share))
+  const share = random.next()
+  return records.filter((record, index) => changes(record) && (index < certain || random.chance(share)))
 }
 
 /** Index of the record up to which everything is certain to be on the disk. */

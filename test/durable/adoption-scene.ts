@@ -91,4 +91,4 @@ export class Alone extends NodeFileSystem {
   }
 }
 
-export const order = ['exists', 'noOtherWriter', 'realDirectory', 'fileSystem', 'safeOwner', 'space', 'content']
+const order = ['exists', 'noOtherWriter', 'realDirectory', 'fileSystem', 'safeOwner', 'space', 'content']

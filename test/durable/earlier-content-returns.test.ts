@@ -17,6 +17,7 @@ import type { PublicationOptions } from '../../src/durable/types.js'
 import { failing, failure, intercepted, Killed, Rebooted } from './intercepted.js'
 import { byItself, objectOf } from './rollback-story.js'
 import { contents, kept, scratchWith } from './scratch.js'
+import { isKind } from '../crash/judge/names.js'
 
 type Files = Readonly<Record<string, string>>
 type Form = NonNullable<PublicationOptions['publish']>
@@ -51,7 +52,7 @@ function scene(t: Test, form: Form = 'exchange') {
   }
   const records = (): string[] =>
     readdirSync(root)
-      .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(name))
+      .filter(isKind('record'))
       .map((name) => join(root, name))
   /** The answers of all readers. */
   const answers = async () => ({

@@ -8,10 +8,9 @@ import { tryLock } from '../../native/index.js'
 import { examineAdoption } from '../../src/durable/adopt/adoption.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
-import { setHold } from '../../src/durable/operator/hold.js'
 import { namesFor } from '../../src/durable/path/names.js'
 import { Alone, scene } from './adoption-scene.js'
-import { codeOf, messageOf } from '../../src/errors.js'
+import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 
 await t.test(
@@ -124,31 +123,3 @@ await t.test(
     t.match(await examine().catch(codeOf), { own: true }, 'what has taken its place')
   },
 )
-
-await t.test('who waits for a look in this process has the lock once nothing of it is open', async (t) => {
-  const { target, take, requestFor } = scene(t)
-  await take()
-  const meanwhile = new Set<unknown>()
-  class Watched extends Alone {
-    override async close(descriptor: number): Promise<void> {
-      if (looking) meanwhile.add(await setHold(this.other, target, undefined, {}).catch(messageOf))
-      return super.close(descriptor)
-    }
-    readonly other = new Alone()
-  }
-  let looking = false
-  const fs = new Watched()
-  const { files } = requestFor({})
-  // Before it has read its content, the publication may not have the lock yet.
-  async function* content(): AsyncIterable<string> {
-    looking = true
-    yield Promise.resolve('key')
-  }
-  const request = { ...requestFor({}), files: { ...files, 'tls.key': content() } }
-  t.match(await examineAdoption(fs, request, { replace: false }), { own: true })
-  looking = false
-  const [said, ...others] = meanwhile
-  t.match(said, /^another call of this process is publishing/)
-  t.strictSame(others, [])
-  t.equal(await setHold(fs, target, undefined, {}).catch(messageOf), undefined)
-})

@@ -8,6 +8,7 @@ import { ModelDisk } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 import { powerCut } from '../crash/model/power-cut.js'
 import { makeDirectory, makeEntry } from '../crash/model/scenario.js'
+import { isKind } from '../crash/judge/names.js'
 
 /*
  * Another program puts its own directory under the target's name in the last instant before the exchange, and makes it durable.
@@ -80,7 +81,7 @@ await t.test('where that cannot be made durable, holdfast deletes nothing, and s
   t.equal(find(disk, `${target}/theirs`)?.now.data, 'theirs')
   t.same(instants, [])
   const names = [...(find(disk, '/etc')?.now.entries.keys() ?? [])]
-  const staging = names.find((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+  const staging = names.find(isKind('staging', 'foreign'))
   t.equal(find(disk, `/etc/${staging ?? ''}/b`)?.now.data, 'new', 'what was staged is still there')
   t.equal(names.filter((name) => /\.\d+$/.test(name)).length, 2, 'and its record')
 })

@@ -21,6 +21,7 @@ import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { Scope } from '../../src/durable/path/scope.js'
 import { readTree } from '../../src/durable/path/tree.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
+import { isKind } from '../crash/judge/names.js'
 import { forever } from './history-scene.js'
 import { failing, intercepted } from './intercepted.js'
 import { contents, kept, modeOf, scratch, scratchWith } from './scratch.js'
@@ -39,7 +40,7 @@ const replace = async (target: string, text: string, fs: FileSystem = real) => {
 
 const copiesIn = (root: string) =>
   readdirSync(root)
-    .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+-/.test(name))
+    .filter(isKind('generation'))
     .map((name) => join(root, name))
 
 /** Path, mode and owner of each entry. */

@@ -8,6 +8,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import type { HistoryLimits, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
+import { isKind } from '../crash/judge/names.js'
 import { scratchWith } from './scratch.js'
 
 /** undefined where there is no such file. */
@@ -63,7 +64,7 @@ export function scene(t: Test, form: PublicationOptions['publish'] = 'exchange')
   const replace = (text: string, options?: PublicationOptions) => replaceBy(fs, text, options)
   const generations = (): string[] =>
     readdirSync(root)
-      .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+-/.test(name))
+      .filter(isKind('generation'))
       .map((name) => join(root, name))
       .sort()
   const past = async () => ((await readHistory(fs, target)) ?? []).map(({ sequence, state }) => `${sequence} ${state}`)

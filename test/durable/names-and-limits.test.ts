@@ -4,10 +4,17 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readPublication, replaceDirectory, replaceFile } from '../../src/durable/index.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
+import { pruneHistory } from '../../src/durable/look/read-history.js'
+import { endRelocation } from '../../src/durable/move/relocation.js'
+import { setHold } from '../../src/durable/operator/hold.js'
+import { letGo } from '../../src/durable/operator/let-go.js'
+import { rollBack } from '../../src/durable/operator/rollback.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
+import { removePublished } from '../../src/durable/remove/removal.js'
 import { intercepted } from './intercepted.js'
 import { contents, scratch, scratchWith } from './scratch.js'
+import { isKind } from '../crash/judge/names.js'
 
 await t.test('a label that is equal already is not set again: that would need the right to relabel', async (t) => {
   const target = join(scratch(t), 'certs')
@@ -28,34 +35,47 @@ await t.test('a label that is equal already is not set again: that would need th
   t.equal(set, 0)
 })
 
-await t.test('a publication keeps a record of a newer version, and refuses to publish over it', async (t) => {
+/** Each call that changes a published target, or what is kept beside the target. */
+const changes: Readonly<Record<string, (fs: NodeFileSystem, target: string) => Promise<unknown>>> = {
+  publication: (_, target) => replaceDirectory(target, { files: { a: 'new' } }),
+  rollback: (fs, target) => rollBack(fs, target, { pin: { reason: '', until: 'released' } }),
+  hold: (fs, target) => setHold(fs, target, { reason: '', since: 0, until: null }, {}),
+  release: (fs, target) => setHold(fs, target, undefined, {}),
+  'end of a move': (fs, target) => endRelocation(fs, target, {}),
+  'letting go': (fs, target) => letGo(fs, target, { agent: undefined }),
+  'pruning of the history': (fs, target) => pruneHistory(fs, target, { keep: 0, maxAge: null }, {}),
+  removal: (fs, target) => removePublished(fs, target, {}),
+}
+
+await t.test('no change of a target goes past a record of a newer version, and all stays as it was', async (t) => {
   const [parent, target] = scratchWith(t, 'certs')
-  await replaceDirectory(target, { files: { a: 'old' } })
-  const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
-  const path = join(parent, name)
-  const [line = ''] = readFileSync(path, 'utf8').split('\n')
+  const history = { keep: 1, maxAge: null }
+  for (const a of ['older', 'old']) await replaceDirectory(target, { files: { a }, history, publisher: 'agent' })
+  const name = readdirSync(parent).find(isKind('record')) ?? ''
+  const [line = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
   const bodies: [string, object][] = [
     ['version 2', { ...(JSON.parse(line.slice(65)) as object), version: 2 }],
     ['something that is required', { ...(JSON.parse(line.slice(65)) as object), requires: ['time-travel'] }],
   ]
   for (const [what, body] of bodies) {
     const json = JSON.stringify(body)
-    writeFileSync(path, `${hash('sha256', json)} ${json}\n`, { mode: 0o600 })
-    await t.rejects(
-      replaceDirectory(target, { files: { a: 'new' } }),
-      { code: 'ENOTSUP', published: false, reason: 'TargetUnfit', message: /newer version of holdfast/ },
-      what,
-    )
-    t.ok(existsSync(path), 'the record is kept')
-    t.same(contents(target), { a: 'old' })
+    writeFileSync(join(parent, name.replace(/\d+$/, '9')), `${hash('sha256', json)} ${json}\n`, { mode: 0o600 })
+    const before = contents(parent)
+    for (const [change, make] of Object.entries(changes)) {
+      await t.rejects(
+        make(new NodeFileSystem(), target),
+        { code: 'ENOTSUP', published: false, reason: 'TargetUnfit', message: /newer version of holdfast/ },
+        `${change}, ${what}`,
+      )
+      t.same(contents(parent), before, `${change}, ${what}`)
+    }
   }
 })
 
 await t.test('a field of the record that this version does not know is carried into the next record', async (t) => {
   const [parent, target] = scratchWith(t, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })
-  const recordIn = (): string =>
-    join(parent, readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? '')
+  const recordIn = (): string => join(parent, readdirSync(parent).find(isKind('record')) ?? '')
   const [line = '', ...rest] = readFileSync(recordIn(), 'utf8').split('\n')
   const json = JSON.stringify({ ...(JSON.parse(line.slice(65)) as object), later: { path: '/new' } })
   writeFileSync(recordIn(), [`${hash('sha256', json)} ${json}`, ...rest].join('\n'), { mode: 0o600 })
@@ -91,7 +111,7 @@ await t.test('a record whose place is none is damaged, and keeps nothing from be
   for (const place of [null, {}, { within: '/x', parent: {}, target: null }]) {
     const [parent, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files: { a: 'old' } })
-    const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
+    const name = readdirSync(parent).find(isKind('record')) ?? ''
     const [line = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
     const json = JSON.stringify({ ...(JSON.parse(line.slice(65)) as object), place })
     writeFileSync(join(parent, name), `${hash('sha256', json)} ${json}\n`, { mode: 0o600 })

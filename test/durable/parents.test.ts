@@ -1,14 +1,14 @@
 /** The parent of a target: when a publication refuses it, how often it looks it up, and whether it is still there at the end. */
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { FileSystem, Mount } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
-import { directoryPublication, planDirectory } from '../../src/durable/publish/replace.js'
+import { directoryPublication, planDirectory, planOf } from '../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
 import { codeOf } from '../../src/errors.js'
-import { failure, intercepted } from './intercepted.js'
+import { failing, failure, intercepted } from './intercepted.js'
 import { sameTarget } from '../../src/durable/target/site.js'
 import { ModelDisk, rootInode } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
@@ -79,13 +79,31 @@ await t.test('a directory is listed once, however many targets of a batch it hol
   t.equal(listed, 1)
 })
 
+await t.test('a directory above that this user may not look at is no target; another failure is one', async (t) => {
+  for (const [code, answer] of [
+    ['EACCES', { outcome: 'created' }],
+    ['ENOTDIR', { outcome: 'created' }],
+    ['EIO', { code: 'EIO' }],
+  ] as const) {
+    const root = scratch(t)
+    const { fs } = intercepted((call, [path]) => {
+      if (call === 'lookPath') throw failure(code, 'lstat')
+      if (call === 'openPath' && path === dirname(root)) throw failure('EACCES', 'openat2')
+    })
+    t.match(await failed(fs, join(root, 'certs'), {}), answer, code)
+  }
+})
+
 await t.test('a preview of a target whose parent is missing makes none', async (t) => {
   const root = scratch(t)
+  const { fs } = failing('accessPath', 'EACCES', 'access')
   for (const below of ['one/certs', 'one/two/certs']) {
     const request = { target: join(root, below), files: { a: '1' } }
     t.match(await planDirectory(request), { outcome: 'created', changes: [{ path: 'a', change: 'add' }] })
     t.strictSame(readdirSync(root), [])
     await t.rejects(planDirectory({ ...request, parents: false }), { code: 'ENOENT', path: join(root, 'one') })
+    t.match(await planOf(directoryPublication(fs, request)), { outcome: 'created' })
+    await t.rejects(planOf(directoryPublication(fs, request), true), { code: 'EACCES' }, 'as this user, who may not')
   }
 })
 

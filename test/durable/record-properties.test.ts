@@ -8,6 +8,7 @@ import t from 'tap'
 import { completeHook, readPublication, recordObjects, replaceDirectory } from '../../src/durable/index.js'
 import { holds } from '../property.js'
 import { contents, scratch } from './scratch.js'
+import { isKind } from '../crash/judge/names.js'
 
 const parent = scratch(t)
 const target = join(parent, 'certs')
@@ -26,7 +27,7 @@ await recordObjects(target, digest, [{ ...objects[0], resourceVersion: '8' } as 
 await recordObjects(target, digest, [{ ...objects[1], resourceVersion: '9' } as (typeof objects)[0]])
 await completeHook(target, digest, 'two')
 
-const [name = ''] = readdirSync(parent).filter((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry))
+const [name = ''] = readdirSync(parent).filter(isKind('record'))
 const file = join(parent, name)
 const whole = readFileSync(file)
 const lines = whole.toString().trimEnd().split('\n')
@@ -123,7 +124,7 @@ await t.test('the next publication succeeds beside any record', async (t) => {
     fc.uint8Array({ maxLength: 200 }),
     fc.nat({ max: whole.length }),
     async (garbage, at) => {
-      const [current = ''] = readdirSync(parent).filter((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry))
+      const [current = ''] = readdirSync(parent).filter(isKind('record'))
       const path = join(parent, current)
       writeFileSync(path, Buffer.concat([readFileSync(path).subarray(0, at), garbage]))
       const content = `version ${++count}`

@@ -9,6 +9,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { scratch, scratchWith } from './scratch.js'
+import { isKind } from '../crash/judge/names.js'
 
 interface Directory {
   readonly device?: number
@@ -135,7 +136,7 @@ await t.test('who uses the old content of the old path uses that path, too', asy
   await replaceDirectory(from, { files: { a: '1' }, retire: 'whenUnused' }, fs)
   t.equal(await userOf(fs, from), undefined)
   await replaceDirectory(from, { files: { a: '2' }, retire: 'whenUnused' }, fs)
-  const [retired = ''] = readdirSync(root).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+  const [retired = ''] = readdirSync(root).filter(isKind('staging', 'foreign'))
   t.equal(await userOf(fs, from), `its old content ${retired} is still in use`)
   fs.here = 'process 8'
   t.equal(await userOf(fs, from), 'process 8', 'who uses what is there is named first')

@@ -10,12 +10,13 @@ import {
   requestFor,
   wordOn,
 } from '../../src/durable/move/relocation-source.js'
+import { claimed } from '../../src/durable/publish/claim.js'
 import type { StoredRecord } from '../../src/durable/record/record.js'
 import type { Pin, PublicationOptions, Relocation } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
 import { failure } from './intercepted.js'
 import { committed, record } from './judge-rows.js'
-import { valueOf } from './judgements.js'
+import { treeOf, valueOf } from './judgements.js'
 
 const [from, to] = ['/srv/was/certs', '/srv/is/tls']
 const asked: RelocationOptions = { from, keep: 0 }
@@ -46,6 +47,28 @@ await t.test('what another program publishes, or an operator holds, says nowhere
   t.equal(claim({ hold: held, publisher: 'install' }, 'agent'), 'TargetForeign', 'whose it is comes first')
   t.equal(claim({ movedTo: '/elsewhere', relocation: coming('both') }), 'goes on', 'a configuration decides')
 })
+
+await t.test(
+  'an agent moves what no other agent keeps, and what was let go only as long as it is unchanged',
+  async (t) => {
+    const claim = (marks: Partial<StoredRecord>, digest?: string) => {
+      const tree = digest === undefined ? undefined : treeOf(digest)
+      return answer(() => {
+        t.match(claimed(from, old(marks), tree, to, 'two'), { agent: { id: 'two' }, letGo: undefined })
+      })
+    }
+    const [agent, letGo] = [
+      { id: 'one', publishedAt: 0 },
+      { since: 1, publishedAt: 0 },
+    ]
+    t.equal(claim({ agent }), 'TargetForeign')
+    t.equal(claim({ agent, movedTo: to }), 'goes on', 'it says already where it goes')
+    t.equal(claim({ agent: { ...agent, id: 'two' } }, 'b'), 'goes on')
+    t.equal(claim({ letGo }), 'goes on', 'it is gone')
+    t.equal(claim({ letGo }, 'a'), 'goes on')
+    t.equal(claim({ letGo }, 'b'), 'TargetForeign')
+  },
+)
 
 await t.test('a hold keeps it as it is before a rollback does, each as long as it is in force', async (t) => {
   t.match(wordOn(from, { hold: held, pin: pinned }, 5), /is held since .*INC-1/)

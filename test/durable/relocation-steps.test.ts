@@ -199,6 +199,8 @@ await t.test(
     t.strictSame(await again((from) => replaceFile(from, 'x', { publisher: 'agent' }), { publication }), done)
     t.strictSame(await again((from) => replaceDirectory(from, { files })), done)
     t.strictSame(await again((from) => replaceDirectory(from, { files, publisher: 'install' }), { publication }), done)
+    const byOther = (from: string) => replaceDirectory(from, { files, publisher: 'agent', agent: 'one' })
+    t.strictSame(await again(byOther, { publication: { ...publication, agent: 'two' } }), done)
     const both = ['both', 'both', undefined]
     t.strictSame(await again((from) => replaceDirectory(from, { files, publisher: 'agent' }), { publication }), both)
     t.strictSame(await again((from, to) => replaceDirectory(from, { files, movedTo: to })), both)

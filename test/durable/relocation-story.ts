@@ -9,6 +9,7 @@ import { relocate, type RelocationProgress } from '../../src/durable/move/reloca
 import { directoryPublication } from '../../src/durable/publish/replace.js'
 import type { DirectoryRequest, PublicationOptions } from '../../src/durable/types.js'
 import { scratch } from './scratch.js'
+import { isKind } from '../crash/judge/names.js'
 
 /** A file system whose clock and users the test sets. */
 export class Observed extends NodeFileSystem {
@@ -23,7 +24,7 @@ export class Observed extends NodeFileSystem {
 }
 
 export function stagingIn(directory: string): string {
-  return readdirSync(directory).find((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name)) ?? ''
+  return readdirSync(directory).find(isKind('staging', 'foreign')) ?? ''
 }
 
 export const keep = 60_000

@@ -89,6 +89,14 @@ await t.test('killed after the rename, and in use: a whole target goes back to i
   t.strictSame(beside(), [names.record(1), names.record(2), names.lock, 'certs'])
 })
 
+await t.test('killed after the rename, users unknown: a whole target counts as in its place, dry or not', async (t) => {
+  for (const dryRun of [true, false]) {
+    const { fs } = await interrupted(6)
+    const usedBy = () => Promise.reject(new ModelError('EIO', 'scandir', '/proc'))
+    t.match(await refusal(removePublished(fs, target, { dryRun, usedBy })), { code: 'EIO', published: false })
+  }
+})
+
 await t.test('killed behind the first file, and in use: it has left its place, and nothing more goes', async (t) => {
   const { fs, beside } = await interrupted(11)
   const before = beside()

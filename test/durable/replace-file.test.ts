@@ -1,15 +1,17 @@
 /** Requests for a file and a directory: refusals before any write, and the defaults. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { tryLock } from '../../native/index.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
-import { desiredEntries, filePublication, planFile } from '../../src/durable/publish/replace.js'
+import { namesFor } from '../../src/durable/path/names.js'
+import { desiredEntries, filePublication, planFile, replaceFile } from '../../src/durable/publish/replace.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import type { PublicationOptions, ReplaceFileOptions } from '../../src/durable/types.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { failure, intercepted } from './intercepted.js'
-import { kept, modeOf, scratch, scratchWith } from './scratch.js'
+import { contents, kept, modeOf, scratch, scratchWith } from './scratch.js'
 
 const real = new NodeFileSystem()
 
@@ -65,6 +67,31 @@ await t.test('replaceFile and a plan of it refuse all but a regular file', async
   }
   await t.resolves(planFile(at('new'), undefined, {}))
   t.strictSame(kept(root), [], 'and no lock is made')
+  const lock = openSync(at(namesFor('new').lock), 'w')
+  t.ok(tryLock(lock))
+  await t.rejects(
+    planFile(at('new'), 'x', { lockTimeout: 0 }),
+    { code: 'EAGAIN', reason: 'Busy' },
+    'as the call would now',
+  )
+  await t.resolves(planFile(at('new'), undefined, { lockTimeout: 0 }), 'the lock may be free once the content is there')
+  closeSync(lock)
+})
+
+await t.test('a request refuses its content by digests, or by size, before anything is made', async (t) => {
+  const [root, source, old] = scratchWith(t, 'source', 'old')
+  writeFileSync(source, 'x')
+  await write(old, 'old')
+  const before = contents(root)
+  const refuse = () => {
+    throw new Error('not this')
+  }
+  for (const checks of [{ accept: refuse }, { accept: () => undefined, acceptSize: refuse }]) {
+    for (const path of [old, join(root, 'new')]) {
+      await t.rejects(replaceFile(path, { path: source }, checks), { cause: { message: 'not this' }, published: false })
+    }
+  }
+  t.same(contents(root), before)
 })
 
 await t.test('what takes the place of the file once it is locked is refused in the same words', async (t) => {

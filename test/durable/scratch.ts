@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, sta
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { type Kind, nameBeside } from '../crash/judge/names.js'
 import { removeTree } from '../remove-tree.js'
 
 /** A directory for one test, removed at its end. By then this process may hold nothing in it open. */
@@ -53,15 +54,10 @@ export function modeOf(path: string): string {
   return (statSync(path).mode & 0o7777).toString(8)
 }
 
-/** What holdfast keeps in a directory beside its targets: `generation`, `lock`, `record`, `staging`. */
-export function kept(directory: string): string[] {
-  const kindOf = (name: string): string => {
-    if (name.endsWith('.lock')) return 'lock'
-    if (/^\.holdfast-[0-9a-f]{16}\.[0-9]+-/.test(name)) return 'generation'
-    return /^\.holdfast-[0-9a-f]{16}\./.test(name) ? 'record' : 'staging'
-  }
+/** The kinds of names that holdfast keeps in a directory beside its targets. */
+export function kept(directory: string): Kind[] {
   return readdirSync(directory)
     .filter((name) => name.startsWith('.holdfast-'))
-    .map(kindOf)
+    .map((name) => nameBeside(name).kind)
     .sort()
 }

@@ -14,6 +14,7 @@ import t from 'tap'
 import { readGeneration } from '../../src/durable/path/generation.js'
 import { takeOver } from '../../src/durable/adopt/adoption.js'
 import { replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
+import { namesFor } from '../../src/durable/path/names.js'
 import { letGo } from '../../src/durable/operator/let-go.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
@@ -245,20 +246,26 @@ await t.test(
 )
 
 await t.test(
-  'an agent that takes a changed target over keeps a copy of it; a publication by hand does not',
+  'an agent that takes a changed target over keeps a copy of it; one that finds no record, or a publication by hand, does not',
   async (t) => {
-    for (const publisher of ['agent', undefined] as const) {
+    for (const [publisher, wasLetGo] of [
+      ['agent', true],
+      [undefined, true],
+      ['agent', false],
+    ] as const) {
       const parent = scratch(t)
       const target = join(parent, 'certs')
-      const request = { target, ...form, agent: 'one', adopt: takeOver({ replace: true }) }
+      const request = { target, ...form, agent: 'one', ...(wasLetGo && { adopt: takeOver({ replace: true }) }) }
       await publish([directoryPublication(real, { ...request, publisher: 'agent', files: { a: '1' } })])
-      t.ok(await letGo(real, target, { agent: 'one' }))
-      writeFileSync(join(target, '..data/a'), 'theirs')
+      if (wasLetGo) t.ok(await letGo(real, target, { agent: 'one' }))
+      else rmSync(join(parent, namesFor('certs').record(1)))
+      for (const name of ['a', 'b']) writeFileSync(join(target, '..data', name), 'theirs')
       const taken = directoryPublication(real, { ...request, ...(publisher && { publisher }), files: { a: '2' } })
       t.match(await publish([taken]), [{ outcome: 'replaced' }])
       t.same(contents(join(target, '..data')), { a: '2' })
       const [copy = ''] = readdirSync(parent).filter((name) => name.includes('.0-'))
-      t.same(copy === '' ? {} : contents(join(parent, copy)), publisher ? { 'certs/a': 'theirs' } : {})
+      const theirs = { 'certs/a': 'theirs', 'certs/b': 'theirs' }
+      t.same(copy === '' ? {} : contents(join(parent, copy)), publisher && wasLetGo ? theirs : {})
     }
   },
 )

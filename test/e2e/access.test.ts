@@ -1,13 +1,11 @@
 /** The agent's identity for the API server, and its work after a refusal. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { run } from '../static-pods/command.js'
 import { ApiClient } from './api-client.js'
 import { Cluster } from './cluster.js'
 import { ConnectProxy } from './connect-proxy.js'
 import { readPublished, readTree } from './disk.js'
-import { FailingServer } from './failing-server.js'
 import { Gate } from './gate.js'
 import { workingDirectory } from './guard.js'
 import { Node } from './node.js'
@@ -153,113 +151,23 @@ await t.test('the agent reports the end of its client certificate', async (t) =>
   t.ok(days > 1.9 && days < 2.1, `${days} days`)
 })
 
-await t.test('the agent asks an exec plugin again when its token is refused', async (t) => {
-  const namespace = await cluster.namespace()
-  await namespace.putSecret('a', { key: '1' })
-  await namespace.createAccount('plugin', oneSecret.allowed)
-  const answer = join(workingDirectory, 'credential.json')
-  const credential = (token: string): string =>
-    JSON.stringify({
-      apiVersion: 'client.authentication.k8s.io/v1',
-      kind: 'ExecCredential',
-      status: { token },
-    })
-  writeFileSync(answer, credential('no-token-of-this-cluster'))
-  const exec = {
-    apiVersion: 'client.authentication.k8s.io/v1',
-    command: 'cat',
-    args: [answer],
-    interactiveMode: 'Never',
-    provideClusterInfo: false,
-  }
-  const node = await Node.start(t, namespace, { ...oneSecret, kubeconfig: namespace.kubeconfig({ exec }) })
-  await node.agent.condition(node.path('certs'), 'Published', 'False', 'AccessDenied')
-  writeFileSync(answer, credential(await namespace.token('plugin')))
-  await node.agent.ready()
-  t.strictSame(readTree(node.path('certs')), { key: '1' })
-  rmSync(answer)
-  await namespace.putSecret('a', { key: '2' })
-  await until('the plugin is not asked for each event', () => readPublished(node.path('certs'), 'key') === '2')
-  t.notOk(readFileSync(node.agent.logFile, 'utf8').includes('no-token-of-this-cluster'))
-})
-
 // Only the proxy can find this name, and the certificate is for another.
 const behindProxy = 'api.e2e.example'
 
-for (const by of ['proxy-url', 'HTTPS_PROXY'] as const) {
-  await t.test(`the agent works through an HTTP CONNECT proxy, named by ${by}`, async (t) => {
-    const namespace = await cluster.namespace()
-    await namespace.putSecret('a', { key: '1' })
-    await namespace.createAccount('proxied', oneSecret.allowed)
-    const proxy = await ConnectProxy.start(t)
-    const user = { token: await namespace.token('proxied') }
-    const entry = { 'tls-server-name': 'localhost', ...(by === 'proxy-url' && { 'proxy-url': proxy.url }) }
-    const server = `https://${behindProxy}:${cluster.api.port}`
-    const node = await Node.start(t, namespace, {
-      ...oneSecret,
-      kubeconfig: namespace.kubeconfig(user, { server, cluster: entry }),
-      environment: by === 'HTTPS_PROXY' ? { HTTPS_PROXY: proxy.url } : {},
-    })
-    await node.agent.ready()
-    await namespace.putSecret('a', { key: '2' })
-    await until('the update arrives', () => readPublished(node.path('certs'), 'key') === '2')
-    t.strictSame(proxy.asked, [`${behindProxy}:${cluster.api.port}`], 'one tunnel')
-  })
-}
-
-await t.test('sync does not take an object for absent while the server answers 500 for it', async (t) => {
+await t.test('the agent works through an HTTP CONNECT proxy, named by HTTPS_PROXY', async (t) => {
   const namespace = await cluster.namespace()
-  const server = await FailingServer.before(t, cluster.api)
-  const names = { required: 'object-a', optional: 'object-b', other: 'object-c' }
-  const put = async (value: string) => {
-    for (const name of Object.values(names)) await namespace.putSecret(name, { key: value })
-  }
-  await put('1')
-  await namespace.createAccount('syncer', { secrets: Object.values(names) })
-  const root = mkdtempSync(join(workingDirectory, 'synced-'))
-  const configuration = join(root, 'holdfast.json')
-  const token = await namespace.token('syncer')
-  const certs = [
-    { secret: names.required, into: 'required' },
-    { secret: names.optional, into: 'optional', optional: true },
-  ]
-  const directories = [
-    { path: 'certs', contents: certs, onMissing: 'remove' },
-    { path: 'other', contents: [{ secret: names.other }] },
-  ]
-  const kubernetes = { kubeconfig: namespace.kubeconfig({ token }, { server: server.url }) }
-  const source = { namespace: namespace.name, kubernetes }
-  const document = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', source, directories }
-  writeFileSync(configuration, JSON.stringify({ ...document, stateDirectory: join(root, 'state') }))
-  const sync = (...more: string[]) => run(['sync', '--config', configuration, '-o', 'json', ...more])
-  const pass = await sync()
-  t.equal(pass.code, 0, pass.stderr)
-  const whole = (value: string) => ({ 'required/key': value, 'optional/key': value })
-  t.strictSame(readTree(join(root, 'certs')), whole('1'))
-
-  await put('2')
-  const others = { path: join(root, 'other') }
-  server.failing = [names.required]
-  const failed = await sync('--timeout', '2s')
-  t.equal(failed.code, 1, failed.stderr)
-  const about = { outcome: 'failed', reason: 'SourceUnavailable', message: /HTTP 500/ }
-  t.match(JSON.parse(failed.stdout), { directories: [{ path: join(root, 'certs'), ...about }, others] })
-  t.ok(server.failures > 1, 'it was asked again')
-  t.strictSame(readTree(join(root, 'certs')), whole('1'), 'nothing is published, and nothing removed')
-  t.strictSame(readTree(join(root, 'other')), { key: '2' }, 'the other directory goes on')
-  t.equal((await sync('--timeout', '2s', '--allow-stale')).code, 0)
-  t.strictSame(readTree(join(root, 'certs')), whole('1'))
-
-  server.failing = [names.optional]
-  const kept = await sync('--timeout', '2s')
-  t.equal(kept.code, 0, kept.stderr)
-  t.match(kept.stderr, /object-b: watch failed with HTTP 500/)
-  t.strictSame(
-    readTree(join(root, 'certs')),
-    { 'required/key': '2', 'optional/key': '1' },
-    'it is not taken for absent',
-  )
-  server.failing = []
-  t.equal((await sync()).code, 0)
-  t.strictSame(readTree(join(root, 'certs')), whole('2'))
+  await namespace.putSecret('a', { key: '1' })
+  await namespace.createAccount('proxied', oneSecret.allowed)
+  const proxy = await ConnectProxy.start(t)
+  const user = { token: await namespace.token('proxied') }
+  const server = `https://${behindProxy}:${cluster.api.port}`
+  const node = await Node.start(t, namespace, {
+    ...oneSecret,
+    kubeconfig: namespace.kubeconfig(user, { server, cluster: { 'tls-server-name': 'localhost' } }),
+    environment: { HTTPS_PROXY: proxy.url },
+  })
+  await node.agent.ready()
+  await namespace.putSecret('a', { key: '2' })
+  await until('the update arrives', () => readPublished(node.path('certs'), 'key') === '2')
+  t.strictSame(proxy.asked, [`${behindProxy}:${cluster.api.port}`], 'one tunnel')
 })

@@ -10,6 +10,7 @@ import { seeingAll } from '../seeing-all.js'
 import { findProgram } from './assets.js'
 import { Authority } from './authority.js'
 import { endProcess, startProcess, workingDirectory } from './guard.js'
+import { isKind } from '../crash/judge/names.js'
 
 t.setTimeout(240_000)
 
@@ -57,7 +58,7 @@ await t.test("client-go's dynamic certificates load each rotation, and never a m
   t.ok(longest < 30_000, 'a watch saw it, and not the look that it takes each minute')
   const kept = (await past.read(target))?.map(({ state }) => state)
   t.strictSame(kept, ['present', ...Array<string>(looking ? 5 : 3).fill('whole')])
-  const old = readdirSync(dirname(target)).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+  const old = readdirSync(dirname(target)).filter(isKind('staging', 'foreign'))
   t.strictSame(old, [], 'whoever only watches the files does not use them')
 })
 

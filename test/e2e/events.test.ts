@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Cluster } from './cluster.js'
 import { readPublished } from './disk.js'
-import { Gate } from './gate.js'
 import type { Namespace } from './namespace.js'
 import { Node, type Directory } from './node.js'
 import { connections } from './process-figures.js'
@@ -63,13 +62,13 @@ async function site(
   t: Test,
   namespace: Namespace,
   directories: readonly Directory[],
-  { server = cluster.api.url, named = true, rights = true } = {},
+  { rights = true } = {},
 ): Promise<Site> {
   const name = `node-${++nodes}.example`
   await cluster.api.admin.demand('POST', '/api/v1/nodes', { metadata: { name } })
   await namespace.createAccount('node-agent', {})
-  const kubeconfig = namespace.kubeconfig({ token: await namespace.token('node-agent') }, { server })
-  const environment = named ? { NODE_NAME: name } : {}
+  const kubeconfig = namespace.kubeconfig({ token: await namespace.token('node-agent') })
+  const environment = { NODE_NAME: name }
   const node = await Node.create(t, namespace, { directories, allowed: {}, kubeconfig, environment })
   const roles = await node.agent.run('rbac', '--service-account', `${namespace.name}/node-agent`)
   t.equal(roles.code, 0, roles.stderr)
@@ -195,26 +194,6 @@ await t.test(
   },
 )
 
-await t.test('the agent reports events from an outage of the API server once that is back', async (t) => {
-  const namespace = await cluster.namespace()
-  await namespace.putSecret('a', { key: '1' })
-  const gate = await Gate.before(t, cluster.api.port)
-  const directories = [{ path: 'certs', contents: [{ secret: 'a' }] }]
-  const { node, name } = await site(t, namespace, directories, { server: gate.url })
-  const { agent } = node
-  agent.start()
-  await event('Published', name)
-  gate.shut()
-  writeFileSync(join(node.path('certs'), 'key'), 'somebody else')
-  process.kill(agent.pid, 'SIGHUP')
-  await until('it is repaired, server or not', () => readPublished(node.path('certs'), 'key') === '1')
-  await until('the log reports it', () => agent.logged('DriftRepaired').length > 0)
-  t.notOk((await events('default')).some((each) => each.reason === 'DriftRepaired' && each.regarding.name === name))
-  gate.open()
-  t.equal(await agent.stop(), 0, 'what waits is sent at the end')
-  await event('DriftRepaired', name)
-})
-
 await t.test('the agent goes on without the right to make events', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
@@ -232,17 +211,4 @@ await t.test('the agent goes on without the right to make events', async (t) => 
   t.equal(denied().length, 2)
   t.strictSame(await events(namespace.name), [])
   t.equal(connections(agent.pid, cluster.api.port), 1)
-})
-
-await t.test('an agent without a node name makes events for objects alone', async (t) => {
-  const namespace = await cluster.namespace()
-  await namespace.putSecret('unnamed', { key: '1' })
-  const directories = [{ path: 'certs', contents: [{ secret: 'unnamed' }] }]
-  const { node, name } = await site(t, namespace, directories, { named: false })
-  node.agent.start()
-  t.match(await event('Published', 'unnamed'), { note: / on host / })
-  t.strictSame(
-    (await events('default')).filter(({ regarding }) => regarding.name === name),
-    [],
-  )
 })

@@ -7,8 +7,10 @@ import { Cluster } from './cluster.js'
 import { leftovers, readTree } from './disk.js'
 import type { Namespace } from './namespace.js'
 import { Node } from './node.js'
-import { randomFrom, replay, seed } from '../seed.js'
+import { Random } from '../random.js'
+import { replay, seed } from '../seed.js'
 import { until } from './until.js'
+import { isKind } from '../crash/judge/names.js'
 
 t.setTimeout(600_000)
 
@@ -46,7 +48,7 @@ function versionOf(path: string): number {
 }
 
 await t.test(`the target stays intact through ${lives} kills of the agent; ${replay}`, async (t) => {
-  const random = randomFrom(seed)
+  const random = new Random(seed)
   const namespace = await cluster.namespace()
   const node = await Node.create(t, namespace, {
     allowed: { secrets: ['stream'] },
@@ -76,7 +78,7 @@ await t.test(`the target stays intact through ${lives} kills of the agent; ${rep
   for (let life = 0; life < lives; life++) {
     const before = newest
     const started = performance.now()
-    const end = started + random() * longestLife * startTime
+    const end = started + random.next() * longestLife * startTime
     agent.start()
     let first: number | undefined
     while (performance.now() < end) {
@@ -87,7 +89,7 @@ await t.test(`the target stays intact through ${lives} kills of the agent; ${rep
     if (look() > before) fruitful++
     // A machine that has become quicker, or slower: most lives publish something, and none waits for seconds without need.
     startTime = first === undefined ? startTime * 1.25 : Math.max(first, startTime * 0.85)
-    if (readdirSync(dirname(target)).some((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))) interrupted++
+    if (readdirSync(dirname(target)).some(isKind('staging', 'foreign'))) interrupted++
   }
   t.comment(`a first version takes about ${Math.round(startTime)} ms`)
   t.comment(

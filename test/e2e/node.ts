@@ -42,8 +42,6 @@ export class Node {
     private readonly disk: string,
     private readonly seenAt: (path: string) => string,
     readonly agent: Agent,
-    /** Writes the configuration anew; the agent is not told. */
-    readonly write: (directories: readonly Directory[]) => void,
   ) {}
 
   /** Makes account and configuration, and does not start the agent. `t` gets the end of the log of what fails. */
@@ -54,7 +52,10 @@ export class Node {
     const port = await freePort()
     const configuration = join(root, 'holdfast.yaml')
     const kubeconfig = options.kubeconfig ?? (await accountKubeconfig(namespace, options))
-    const document = (directories: readonly Directory[]): object => ({
+    // Each in a separate parent, so that the tests see all leftovers beside it.
+    const directories = options.directories.map((each) => ({ ...each, path: placeOf(disk, each.path) }))
+    for (const { path } of directories) mkdirSync(seenAt(dirname(path)), { recursive: true })
+    const document = {
       apiVersion: 'holdfast.dev/v1alpha1',
       kind: 'AgentConfiguration',
       stateDirectory: join(root, 'state'),
@@ -67,15 +68,10 @@ export class Node {
         },
       },
       ...(options.report && { report: true }),
-      // Each in a separate parent, so that the tests see all leftovers beside it.
-      directories: directories.map((each) => ({ ...each, path: placeOf(disk, each.path) })),
+      directories,
       server: { address: `127.0.0.1:${port}` },
-    })
-    const write = (directories: readonly Directory[]): void => {
-      for (const { path } of directories) mkdirSync(seenAt(dirname(placeOf(disk, path))), { recursive: true })
-      writeFileSync(configuration, JSON.stringify(document(directories), undefined, 2))
     }
-    write(options.directories)
+    writeFileSync(configuration, JSON.stringify(document, undefined, 2))
     const environment = { PATH: process.env['PATH'] ?? '', HOME: root, ...options.environment }
     const agent = new Agent(configuration, port, join(root, 'agent.log'), environment, options.prefix)
     t.teardown(async () => {
@@ -83,7 +79,7 @@ export class Node {
       if (!t.passing() && existsSync(agent.logFile))
         t.comment(readFileSync(agent.logFile, 'utf8').split('\n').slice(-40).join('\n'))
     })
-    return new Node(disk, seenAt, agent, write)
+    return new Node(disk, seenAt, agent)
   }
 
   /** As `create`, and starts the agent. */
@@ -91,14 +87,6 @@ export class Node {
     const node = await Node.create(t, namespace, options)
     node.agent.start()
     return node
-  }
-
-  /** Other directories from now on; returns what `holdfast reload` printed once they are in force. */
-  async configure(directories: readonly Directory[]): Promise<string> {
-    this.write(directories)
-    const { code, stdout, stderr } = await this.agent.run('reload')
-    if (code !== 0) throw new Error(`reload: ${code}, ${stderr}`)
-    return stdout
   }
 
   /** Absolute path of a directory of the configuration. */

@@ -1,6 +1,4 @@
 /** One object from its creation to its end, as the disk, status, metrics and log show it. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { Cluster } from './cluster.js'
 import { leftovers, readPublished, readTree } from './disk.js'
@@ -108,83 +106,4 @@ await t.test('the agent keeps a terminating object, and does not publish it agai
 
   await namespace.patchSecret('a', { metadata: { finalizers: null } })
   await until('it is gone from the disk', () => readPublished(target, 'key') === undefined)
-})
-
-await t.test('the agent removes a key from the disk that was removed from the object', async (t) => {
-  const namespace = await cluster.namespace()
-  await namespace.putSecret('a', { stays: '1', goes: '1' })
-  const node = await Node.start(t, namespace, {
-    allowed: { secrets: ['a'] },
-    directories: [{ path: 'certs', contents: [{ secret: 'a' }] }],
-  })
-  const target = node.path('certs')
-  await node.agent.ready()
-  t.strictSame(readTree(target), { stays: '1', goes: '1' })
-  await namespace.patchSecret('a', { data: { goes: null } })
-  await until('the file is gone', () => readPublished(target, 'goes') === undefined)
-  t.strictSame(readTree(target), { stays: '1' })
-})
-
-await t.test('the agent removes or keeps an optional object that vanishes, as onMissing says', async (t) => {
-  const namespace = await cluster.namespace()
-  await namespace.putSecret('required', { r: '1' })
-  const contents = [{ secret: 'required' }, { configMap: 'sometimes', into: 'extra', optional: true }]
-  const node = await Node.start(t, namespace, {
-    allowed: { secrets: ['required'], configMaps: ['sometimes'] },
-    directories: [
-      { path: 'removes', contents, onMissing: 'remove' },
-      { path: 'keeps', contents },
-    ],
-  })
-  const [removes, keeps] = [node.path('removes'), node.path('keeps')]
-  await node.agent.ready()
-  t.strictSame(readTree(removes), { r: '1' })
-
-  await namespace.putConfigMap('sometimes', { text: 'here' }, { bytes: Buffer.from('bytes').toString('base64') })
-  const both = { r: '1', 'extra/text': 'here', 'extra/bytes': 'bytes' }
-  await until('it appears', () => [removes, keeps].every((path) => readPublished(path, 'extra/text') === 'here'))
-  t.strictSame(readTree(removes), both)
-  t.strictSame(readTree(keeps), both)
-
-  await cluster.kubectl(['delete', 'configmap', 'sometimes', '-n', namespace.name])
-  await until('it vanishes', () => readPublished(removes, 'extra/text') === undefined)
-  t.strictSame(readTree(removes), { r: '1' })
-  await until('the log reports it', () => node.agent.logged('Removed').length > 0)
-
-  await namespace.putSecret('required', { r: '2' })
-  await until('the required object is updated', () => readPublished(keeps, 'r') === '2')
-  t.strictSame(readTree(keeps), { ...both, r: '2' }, 'what vanished is kept through later publications')
-})
-
-await t.test('beforePublish keeps refused content out, and runs once for one content', async (t) => {
-  const namespace = await cluster.namespace()
-  await namespace.putSecret('a', { v: 'good' })
-  // The content is found at the path that it will have, even the first time.
-  const script = 'echo >> "$1/../../looks"; grep -q good "$1/v"'
-  const node = await Node.start(t, namespace, {
-    allowed: { secrets: ['a'] },
-    directories: [
-      { path: 'certs', contents: [{ secret: 'a' }], beforePublish: [{ exec: ['sh', '-c', script, 'sh', '{dir}'] }] },
-    ],
-  })
-  const { agent } = node
-  const target = node.path('certs')
-  await agent.ready()
-  t.strictSame(readTree(target), { v: 'good' })
-  const looks = () => readFileSync(join(target, '../../looks'), 'utf8').length
-  await namespace.patchSecret('a', { stringData: { v: 'bad' } })
-  await agent.condition(target, 'Published', 'False', 'ContentRejected')
-  await agent.condition(target, 'Fresh', 'False')
-  t.strictSame(readTree(target), { v: 'good' })
-  t.equal(looks(), 2)
-  await namespace.patchSecret('a', { metadata: { labels: { another: 'version' } } })
-  await until('it is refused again', () => agent.logged('ContentRejected').length === 2)
-  t.equal(looks(), 2, 'without another look')
-  t.match(
-    agent.logged('ContentRejected')[0]?.msg,
-    /certs: its new content is rejected \(directories\[0\]\.beforePublish/,
-  )
-  const better = await namespace.patchSecret('a', { stringData: { v: 'good again' } })
-  await until('better content is published', () => readPublished(target, 'v') === 'good again')
-  await agent.condition(target, 'Published', 'True', undefined, { objects: [better] })
 })

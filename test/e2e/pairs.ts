@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogLine } from './agent.js'
 import type { Owner } from './guard.js'
 import type { Namespace } from './namespace.js'
+import type { Random } from '../random.js'
 
 /** Milliseconds. */
-export const oneMoment = 50
+const oneMoment = 50
 
 /** The Secrets' versions in the API. */
 export type Pair = readonly [first: string, second: string]
@@ -16,7 +17,7 @@ export class PairWriter {
   constructor(
     t: Owner,
     private readonly namespace: Namespace,
-    private readonly random: () => number,
+    private readonly random: Random,
   ) {
     // A machine that keeps this process from its processor for as long keeps the server from sending, and the agent from reading.
     let last = performance.now()
@@ -37,7 +38,7 @@ export class PairWriter {
     this.#stalls.length = 0
     const began = performance.now()
     const putFirst = this.namespace.putSecret(first, content)
-    await sleep(this.random() * 20)
+    await sleep(this.random.next() * 20)
     const written = [await this.namespace.putSecret(second, content), await putFirst] as const
     // A server that takes longer has not written them in one moment.
     const inOneMoment = performance.now() - began <= oneMoment

@@ -11,7 +11,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { limitDescriptors, openDescriptors } from '../descriptors.js'
 import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
-import { randomFrom, replay, seed } from '../seed.js'
+import { Random } from '../random.js'
+import { replay, seed } from '../seed.js'
 import { Cluster } from './cluster.js'
 import { leftovers, readPublished, readTree } from './disk.js'
 import { Gate } from './gate.js'
@@ -34,9 +35,7 @@ const patience = { within: 600_000, every: 500 }
 // Each wait has its limit.
 t.setTimeout(0)
 
-const random = randomFrom(seed)
-const below = (limit: number): number => Math.floor(random() * limit)
-const one = <T>(values: readonly T[]): T => values[below(values.length)] as T
+const random = new Random(seed)
 
 /** Kilobits a second: of a link that nobody notices, and of slow ones. */
 const rates = { usual: 200_000, slow: [64, 256, 1_024] }
@@ -116,34 +115,35 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
   const counts: Record<string, number> = {}
 
   const update = async (): Promise<void> => {
-    for (let left = 1 + below(4); left > 0; left--) await put(one(names))
+    for (let left = 1 + random.below(4); left > 0; left--) await put(random.pick(names))
   }
   const faults: Readonly<Record<string, () => Promise<unknown> | undefined>> = {
     update,
     'update again': update,
-    delete: () => cluster.api.admin.call('DELETE', `/api/v1/namespaces/${namespace.name}/secrets/${one(names)}`),
+    delete: () =>
+      cluster.api.admin.call('DELETE', `/api/v1/namespaces/${namespace.name}/secrets/${random.pick(names)}`),
     'API server killed': async () => {
       await cluster.api.kill()
-      await sleep(below(8_000))
+      await sleep(random.below(8_000))
       await cluster.api.start()
     },
     'etcd restored': async () => {
       await cluster.restoreEtcd(snapshot.file)
-      if (below(2) === 0) snapshot.file = await cluster.snapshotEtcd()
+      if (random.below(2) === 0) snapshot.file = await cluster.snapshotEtcd()
     },
     'network cut': async () => {
       gate.shut()
-      await sleep(below(6_000))
+      await sleep(random.below(6_000))
       gate.open()
     },
     'rights revoked': async () => {
-      const [account, rights] = one(Object.entries(allowed))
+      const [account, rights] = random.pick(Object.entries(allowed))
       await namespace.allow(account, {})
-      await sleep(below(8_000))
+      await sleep(random.below(8_000))
       await namespace.allow(account, rights)
     },
     pairs: async () => {
-      const index = small.length + below(pairs.length)
+      const index = small.length + random.below(pairs.length)
       const { path } = directories[index] ?? { path: '' }
       const [key = '', trust = ''] = groups[index] ?? []
       // The first one proves that each agent watches, whatever fault came before.
@@ -164,9 +164,9 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
     },
     ...(link && {
       'slow link': async () => {
-        link.slow(one(rates.slow))
+        link.slow(random.pick(rates.slow))
         await update()
-        await sleep(5_000 + below(15_000))
+        await sleep(5_000 + random.below(15_000))
         link.slow(rates.usual)
       },
     }),
@@ -176,35 +176,35 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
         if (agent === undefined) return
         await disks.freeze(hanging)
         try {
-          await put(one(one(small)))
+          await put(random.pick(random.pick(small)))
           await until('its agent waits for the disk', () => frozenThreads(agent.pid) > 0, patience)
           t.equal((await agent.get('/livez')).status, 200, 'an agent whose disk hangs is alive')
-          await sleep(below(10_000))
+          await sleep(random.below(10_000))
         } finally {
           await disks.thaw(hanging)
         }
       },
     }),
     drift: async () => {
-      const node = one([...nodes.values()])
-      const target = node.seen(one(directories).path)
+      const node = random.pick([...nodes.values()])
+      const target = node.seen(random.pick(directories).path)
       const [file] = Object.keys(readTree(target) ?? {})
-      if (below(4) === 0) rmSync(target, { recursive: true, force: true })
+      if (random.below(4) === 0) rmSync(target, { recursive: true, force: true })
       else if (file !== undefined && existsSync(join(target, file))) writeFileSync(join(target, file), 'drift')
       process.kill(node.agent.pid, 'SIGHUP')
       await sleep(0)
     },
     'descriptors used up': async () => {
-      const [, { agent }] = one(steady)
-      limitDescriptors(agent.pid, below(40))
+      const [, { agent }] = random.pick(steady)
+      limitDescriptors(agent.pid, random.below(40))
       await update()
       process.kill(agent.pid, 'SIGHUP')
-      await sleep(below(6_000))
+      await sleep(random.below(6_000))
       limitDescriptors(agent.pid, 'as before')
     },
     'agent killed': async () => {
       await killed?.agent.kill()
-      await sleep(below(2_000))
+      await sleep(random.below(2_000))
       killed?.agent.start()
     },
   }
@@ -244,10 +244,10 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
   for (let index = 1; index <= pauses; index++) {
     const started = performance.now()
     while (performance.now() - started < (seconds * 1000) / pauses) {
-      const [name, fault] = one(Object.entries(faults))
+      const [name, fault] = random.pick(Object.entries(faults))
       counts[name] = (counts[name] ?? 0) + 1
       await fault()
-      await sleep(below(2 * pace))
+      await sleep(random.below(2 * pace))
     }
     const paused = performance.now()
     await pause()

@@ -1,6 +1,5 @@
-/** An installer beside others, against a real API server: its rights, its turn, its waits, its lock, and what its events regard. */
-import { mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+/** An installer beside others, against a real API server: its rights, its waits, and what its events regard. */
+import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { silent } from '../../src/log.js'
 import { loadClusterAccess } from '../../src/kubernetes/credentials/cluster-access.js'
@@ -89,19 +88,6 @@ await t.test('install works with just the rights that "rbac install" prints', as
   )
 })
 
-await t.test('an installer gives way to a newer one, and writes nothing', async (t) => {
-  const site = await Site.create(cluster)
-  await site.putPod(`installer-6-${nodeName}`, false)
-  await site.putPod(`installer-7-retry-1-${nodeName}`, false)
-  const { code, stderr } = await site.install(6, [], { POD_NAME: `installer-6-${nodeName}` })
-  t.equal(code, 1)
-  t.match(stderr, /installer-7-retry-1-node-1\.example installs revision 7: revision 6 gives way/)
-  t.same(readdirSync(site.root), [])
-  t.same(await site.events(), [], 'that is no failure to alert of')
-  const alone = await site.install(6, [], { POD_NAME: 'x' })
-  t.equal(alone.code, 1)
-})
-
 await t.test('an installer waits for older ones to end, up to its limit', async (t) => {
   const site = await Site.create(cluster)
   const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
@@ -184,19 +170,4 @@ await t.test('an installer waits for a server that is away, until SIGTERM or the
   gate.open()
   t.equal((await end).code, 0)
   t.equal(site.live().metadata.labels.revision, '6')
-})
-
-await t.test('install exits with 75 at the deadline while another process holds the manifest lock', async (t) => {
-  const site = await Site.create(cluster)
-  const { Disk } = await import('../../src/durable/index.js')
-  mkdirSync(site.manifests)
-  const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
-  // Callers in one process wait for one another: the installer needs a separate process.
-  const flags = [...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--timeout-duration=4s']
-  const { code, stderr } = await ended(begin(flags, { NODE_NAME: nodeName }))
-  t.equal(code, 75, stderr)
-  t.match(stderr, /another process holds the lock/)
-  t.same(readdirSync(site.manifests), [])
-  await held.release()
-  t.equal((await site.install()).code, 0)
 })

@@ -16,17 +16,13 @@ export async function clusterWithNode(t: Test): Promise<Cluster> {
   const cluster = await Cluster.start()
   t.teardown(() => cluster.stop())
   await cluster.api.admin.demand('POST', '/api/v1/nodes', { metadata: { name: nodeName } })
-  await setKubeletVersion(cluster, 'v1.35.4')
-  return cluster
-}
-
-export async function setKubeletVersion(cluster: Cluster, version: string): Promise<void> {
   await cluster.api.admin.demand(
     'PATCH',
     `/api/v1/nodes/${nodeName}/status`,
-    { status: { nodeInfo: { kubeletVersion: version } } },
+    { status: { nodeInfo: { kubeletVersion: 'v1.35.4' } } },
     { 'content-type': 'application/merge-patch+json' },
   )
+  return cluster
 }
 
 /** A namespace with one revision, the flags that install it, and where they put it. */

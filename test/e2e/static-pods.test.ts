@@ -7,10 +7,9 @@ import { connect } from '../../src/kubernetes/connection/connection.js'
 import { parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { mirrorPodProbe } from '../../src/static-pods/ready/probe-mirror-pod.js'
 import { brokenPods, soundPods } from '../static-pods/pod/broken-pods.js'
-import { randomFrom, replay, seed } from '../seed.js'
-import { begin, ended, run } from '../static-pods/command.js'
+import { run } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
-import { canary, clusterWithNode, nodeName, setKubeletVersion, Site, tellsNothing } from './static-pod-site.js'
+import { canary, clusterWithNode, nodeName, Site, tellsNothing } from './static-pod-site.js'
 
 t.setTimeout(400_000)
 
@@ -97,44 +96,6 @@ await t.test(
   },
 )
 
-await t.test('install ends before its first write at a missing or wrong object, with an event', async (t) => {
-  const site = await Site.create(cluster)
-  const missing = await site.install(6, ['--secrets=none'])
-  t.equal(missing.code, 1)
-  t.match(missing.stderr, /none-6 does not exist, but is required/)
-  await site.namespace.putConfigMap('web-pod-7', { 'other.yaml': 'x' })
-  const bare = [
-    ...site.flags(7).filter((flag) => !/secrets|configmaps/.test(flag)),
-    '--configmaps=web-pod',
-    `--kubeconfig=${cluster.adminKubeconfig}`,
-  ]
-  const none = await run(bare, { NODE_NAME: nodeName })
-  t.equal(none.code, 2)
-  t.match(none.stderr, /has no key pod\.yaml/)
-  await site.namespace.putConfigMap('web-pod-7', { 'pod.yaml': podText({}, { serviceAccountName: 'x' }) })
-  const refused = await run(bare, { NODE_NAME: nodeName })
-  t.match(refused.stderr, /web-pod-7, key pod\.yaml: spec\.serviceAccountName/)
-  t.same(readdirSync(site.root), [], 'nothing was written')
-  const events = await site.events()
-  t.equal(events.length, 3)
-  t.ok(events.every(({ type, reason }) => type === 'Warning' && reason === 'StaticPodInstallerFailed'))
-  tellsNothing(t, missing, none, refused)
-})
-
-await t.test(
-  'install gives a uid to a pod for a kubelet before 1.23, and keeps it for the same revision',
-  async (t) => {
-    await setKubeletVersion(cluster, 'v1.22.9')
-    t.teardown(() => setKubeletVersion(cluster, 'v1.35.4'))
-    const site = await Site.create(cluster)
-    t.equal((await site.install()).code, 0)
-    const { uid } = site.live().metadata
-    t.match(uid, /^[0-9a-f-]{36}$/)
-    t.equal((await site.install()).code, 0)
-    t.equal(site.live().metadata.uid, uid)
-  },
-)
-
 await t.test('install keeps vanished optional objects in cert-dir, and goes on for an unknown node', async (t) => {
   const site = await Site.create(cluster)
   await site.namespace.putSecret('absent', { key: 'still in use' })
@@ -145,44 +106,6 @@ await t.test('install keeps vanished optional objects in cert-dir, and goes on f
   t.match(unknown.stderr, /does not report its kubelet version; holdfast assumes a current one/)
   t.equal((await site.install()).code, 0)
   t.equal(readFileSync(join(site.certificates, 'secrets/absent/key'), 'utf8'), 'still in use')
-})
-
-await t.test('an installer killed at random instants leaves a whole manifest, and all that it names', async (t) => {
-  const site = await Site.create(cluster, 1)
-  const random = randomFrom(seed)
-  t.comment(replay)
-  const began = performance.now()
-  t.equal((await site.install(1)).code, 0)
-  const usual = performance.now() - began
-  let killed = 0
-  let before = '1'
-  for (let revision = 2; revision <= 9; revision++) {
-    await site.putRevision(revision)
-    const child = begin([...site.flags(revision), `--kubeconfig=${cluster.adminKubeconfig}`], {
-      NODE_NAME: nodeName,
-    })
-    const timer = setTimeout(() => child.kill('SIGKILL'), usual * (0.4 + random() * 0.7))
-    const { signal } = await ended(child)
-    clearTimeout(timer)
-    if (signal) killed++
-    const live = site.live().metadata.labels.revision
-    const named = join(site.resources, `web-pod-${live}`)
-    t.ok([before, String(revision)].includes(live), `revision ${live} is live, after ${before}`)
-    before = live
-    t.equal(readFileSync(join(named, 'secrets/client/tls.key'), 'utf8'), canary)
-    t.equal(readFileSync(join(named, 'configmaps/config/config.yaml'), 'utf8'), `${live} node-1.example node_1_example`)
-    t.same(
-      readdirSync(site.manifests).filter((name) => !name.startsWith('.')),
-      ['watch-pod.yaml', 'web-pod.yaml'],
-    )
-  }
-  t.comment(`${killed} of 8 were killed`)
-  t.equal((await site.install(9)).code, 0)
-  t.same(
-    readdirSync(site.resources).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name)),
-    [],
-    'nothing is left',
-  )
 })
 
 await t.test('monitor asks for the mirror pod', async (t) => {

@@ -197,7 +197,8 @@ function reportOf(name: string, change: ReportChange = {}): Item {
   const own = { manager: managerOf(agentID), subresource: 'status', time: at.toISOString() }
   const sums = { current: count('Current'), waiting: count('Waiting'), held: count('Held'), failed: count('Failed') }
   const status: ReportStatus = {
-    observedAt: at.toISOString(),
+    // A node's clock may be wrong by years.
+    observedAt: '2020-01-01T00:00:00Z',
     nodeUID: `uid-${name}`,
     bootID: `boot-${name}`,
     agentID,

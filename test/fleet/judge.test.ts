@@ -84,6 +84,12 @@ for (const obstacle of obstacles) {
   })
 }
 
+await t.test('a silent node is told from one whose report does not say when it was taken', async (t) => {
+  const message = (takenAt: number): string => judge(node, { ...report, takenAt }, wanted, options).message
+  t.equal(message(now - 2 * longestQuiet), 'the last report is 144 minutes old')
+  t.match(message(0), /managedFields/)
+})
+
 await t.test('a silent node has the object where silence is to be ignored', async (t) => {
   const silent = { ...report, takenAt: 0 }
   t.equal(judge(node, silent, wanted, { now, ignoreSilent: true }).obstacle, undefined)

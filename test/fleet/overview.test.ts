@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { longestQuiet } from '../../src/fleet/judge.js'
 import { overviewOf, watchFleet, type Overview, type OverviewOptions } from '../../src/fleet/overview.js'
 import type { ReportedDirectory } from '../../src/fleet/types.js'
+import { refuse } from '../kubernetes/connection/api-server.js'
 import { until } from '../until.js'
 import { directory, FleetServer, nodesPath, reportsPath, wanted } from './fleet-server.js'
 
@@ -97,6 +98,7 @@ await t.test('the earliest end of a certificate is of the directories that were 
 await t.test('a watched fleet is shown anew as its nodes come, report and go', async (t) => {
   const { server } = await scene(t)
   const abort = new AbortController()
+  t.teardown(() => abort.abort())
   let latest: (() => Overview) | undefined
   const watching = watchFleet(server.api, { nodes: '', signal: abort.signal, log: server.log }, (now) => (latest = now))
   watching.catch(() => undefined)
@@ -109,6 +111,16 @@ await t.test('a watched fleet is shown anew as its nodes come, report and go', a
   server.remove(nodesPath, 'n3')
   await until('it is gone', () => latest?.().nodes === 2)
   t.strictSame(latest && states(latest()), [])
+  t.equal(latest?.().unanswered, undefined)
+  server.answer = (_, reply) => {
+    refuse(reply, 503, 'away')
+    return true
+  }
+  server.cut()
+  await until('it says that this may be old', () => latest?.().unanswered)
+  t.match(latest?.().unanswered, { since: /^\d{4}-/, message: /cut off|closed|HTTP 503: away/ })
+  server.answer = () => false
+  await until('both streams go on', () => latest?.().unanswered === undefined)
   abort.abort(new Error('over'))
   await t.rejects(watching, { message: 'over' })
 })

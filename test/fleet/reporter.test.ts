@@ -126,7 +126,10 @@ await t.test('a change is reported within half a minute, and many changes are re
   t.teardown(() => scene.reporter.close())
   await scene.pass(spread)
   t.equal(scene.writes.length, 1)
-  t.match(scene.writes[0]?.options, { apply: { manager: 'holdfast-agent-1', force: false } })
+  t.match(scene.writes[0]?.options, {
+    accept: /as=PartialObjectMetadata/,
+    apply: { manager: 'holdfast-agent-1', force: false },
+  })
   for (let version = 2; version < 12; version++) await scene.change(String(version))
   await scene.pass(spread)
   t.equal(scene.writes.length, 2)
@@ -167,6 +170,11 @@ await t.test(
 
 const refusals: readonly [string, ApiResponse, RegExp][] = [
   ['no right', answer(403, { message: 'forbidden' }), /HTTP 403: forbidden.*holdfast rbac/],
+  [
+    'the policy',
+    answer(403, { message: "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: bound to no node" }),
+    /bound to no node \(RBAC grants it, but a policy denies it: docs\/fleet.md, "Set up",/,
+  ],
   ['no definition', answer(404, { message: '404 page not found' }), /kubectl apply -k deploy\/fleet/],
   [
     'an older definition',

@@ -233,6 +233,18 @@ await t.test(
   },
 )
 
+await t.test('an API server that denies or is away during the last reads is asked again', async (t) => {
+  const { server, wait, counted } = await scene(t)
+  server.putReport('n2', { directories: [older] })
+  const waiting = wait()
+  await counted(1, 2)
+  server.refuseOnce(secretsPath, 'list', 403)
+  server.refuseOnce(reportsPath, 'list', 503)
+  server.putReport('n2')
+  t.match(await waiting, { ended: 'done' })
+  t.match(server.warnings, [/^the last reads fail, and are made again: list .*secrets: HTTP 403/], 'wait warns once')
+})
+
 await t.test('the end of the time ends wait with what is missing, also before any answer', async (t) => {
   const { server, wait } = await scene(t)
   server.answer = () => true

@@ -71,7 +71,7 @@ const monitor = [
     libraryGo: 'the last-known-good link is removed, then made',
     holdfast: 'replaced by a rename, synced',
     why: 'it is never missing',
-    tested: ['test/durable/failing-calls.test.ts', 'a process dies at each change of'],
+    tested: ['test/durable/failing-calls.test.ts', 'a process dies, or the power is cut, at each change of'],
   },
   {
     libraryGo: 'the fallback is written in place, 0644, not synced',

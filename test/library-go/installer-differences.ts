@@ -5,10 +5,7 @@ export const installerDifferences = [
     libraryGo: 'removes the live manifest, then writes it in place',
     holdfast: 'renames over it',
     why: 'a crash in between leaves no manifest: on a single node, no API server to reinstall it',
-    tested: [
-      'test/e2e/static-pods.test.ts',
-      'an installer killed at random instants leaves a whole manifest, and all that it names',
-    ],
+    tested: ['test/crash/install/install.test.ts', 'a revision after another'],
   },
   {
     libraryGo: 'manifests in random order',

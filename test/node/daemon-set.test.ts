@@ -17,6 +17,7 @@ import { addressOf, documented, eventsOfRotation, questionsOfOperator } from './
 import { health, healthPortFree, parent, Reader, Rotation, target } from './reading.js'
 import { unfit } from './requirements.js'
 import { conditionOf, type Condition } from './status.js'
+import { isKind } from '../crash/judge/names.js'
 
 /** `minInterval` lets one a second through, after a burst. */
 const rotations = Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 60)
@@ -108,7 +109,7 @@ async function suite(): Promise<void> {
     t.comment(`${findings?.reads} reads, of which ${findings?.stale} began again in the next directory`)
     const [agent] = await pods.list(label)
     t.equal(agent?.status.containerStatuses?.[0]?.restartCount, 0)
-    const staging = () => readdirSync(space.onDisk(parent)).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+    const staging = () => readdirSync(space.onDisk(parent)).filter(isKind('staging', 'foreign'))
     // Readers see the last rotation before the agent has removed the directory that it replaced.
     await until('the last of the old directories is removed', () => staging().length === 0, { within: 30_000 })
     t.strictSame(staging(), [], 'no staging is left')

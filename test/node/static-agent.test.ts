@@ -24,6 +24,7 @@ import { staticPodText } from './static-pod.js'
 import { conditionOf } from './status.js'
 import { askWorkload, makePairs } from './workload.js'
 import { project } from '../project.js'
+import { isKind } from '../crash/judge/names.js'
 
 /** In each of the four parts; `minInterval` lets one a second through, after a burst. */
 const rotations = Math.ceil(Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 60) / 4)
@@ -179,6 +180,6 @@ async function suite(): Promise<void> {
   })
 
   function leftovers(): string[] {
-    return readdirSync(space.onDisk(parent)).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+    return readdirSync(space.onDisk(parent)).filter(isKind('staging', 'foreign'))
   }
 }

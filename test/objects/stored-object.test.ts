@@ -2,7 +2,8 @@ import t from 'tap'
 import { compareResourceVersions } from '../../src/objects/resource-version.js'
 import { StoredObject, type ObservedVersion } from '../../src/objects/stored-object.js'
 import type { KubernetesObject } from '../../src/objects/types.js'
-import { randomFrom, replay, seed } from '../seed.js'
+import { Random } from '../random.js'
+import { replay, seed } from '../seed.js'
 import { Recorder, reference } from './recorder.js'
 
 const cert = reference('serving-cert')
@@ -100,26 +101,25 @@ void t.test('a confirmation as new as the known version is no rewind', async (t)
 })
 
 void t.test('any order of observed versions, out of any number of lagging caches, ends with the newest', async (t) => {
-  const random = randomFrom(seed)
+  const random = new Random(seed)
   t.comment(replay)
-  const pick = (below: number) => Math.floor(random() * below)
   for (let run = 0; run < 300; run++) {
     // One true history: at each revision, the object is there, as last written, or it is not.
     const history: ObservedVersion[] = [absent(1)]
     let uid = 0
     for (let revision = 2; revision < 60; revision++) {
       const before = history.at(-1)?.observation
-      if (random() < 0.2) history.push(absent(revision))
-      else if (random() < 0.3 && before) history.push(reread(before, revision))
+      if (random.chance(0.2)) history.push(absent(revision))
+      else if (random.chance(0.3) && before) history.push(reread(before, revision))
       else history.push(present(revision, `u${before?.state === 'present' ? uid : (uid += 1)}`))
     }
     const recorder = new Recorder()
     const stored = new StoredObject(cert, recorder)
     let now = 0
     for (let step = 0; step < 200; step++) {
-      if (random() < 0.3) now = Math.min(now + pick(5), history.length - 1)
+      if (random.chance(0.3)) now = Math.min(now + random.below(5), history.length - 1)
       // A cache that lags by anything.
-      const seen = history[pick(now + 1)] ?? t.fail('no such revision')
+      const seen = history[random.below(now + 1)] ?? t.fail('no such revision')
       if (stored.offer(seen as ObservedVersion) === 'stale') stored.confirm(history[now] as ObservedVersion)
     }
     let highest = 0

@@ -38,6 +38,23 @@ await t.test('ci adds suites up; a stage without totals counts as one', async (t
   t.equal(all.code, 0)
 })
 
+await t.test('ci says how much CPU a suite took', async (t) => {
+  const busy = 'for ((i = 0; i < 500000; i++)); do :; done'
+  const stages = [
+    `stage busy 60 bash -c '${busy}'`,
+    `begin behind 60 bash -c '${busy}; ${busy}'`,
+    // It ends while another one runs.
+    'stage idle 60 bash -c "until [ -s \\"$logs/behind.log.status\\" ]; do sleep 0.5; done; sleep 0.5"',
+    'finish behind',
+  ]
+  const { code, lines } = await run(stages.join('\n'))
+  t.equal(code, 0)
+  const seconds = (name: string) =>
+    Number(new RegExp(`^== ${name}: .* s, ([0-9.]+) s of CPU$`, 'm').exec(lines.join('\n'))?.[1])
+  t.ok(seconds('busy') > 0 && seconds('behind') > 0, lines.join('\n'))
+  t.ok(seconds('idle') < seconds('busy'))
+})
+
 await t.test('a failure counts with any exit code, and ci shows the log', async (t) => {
   const quiet = await run(suite('quiet', ['the reason of it', '5 passed, 2 failed, 0 skipped']))
   t.equal(last(quiet), '5 passed, 2 failed, 0 skipped')

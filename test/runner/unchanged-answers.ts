@@ -51,10 +51,11 @@ export function watch(name: string, real: Call): Call {
   return watched
 }
 
-/** Of publications, or of a target by its path. */
+/** Of publications, or of a target by its path. The rules of the scenes judge what happens on a model disk. */
 function pathsOf([first, second]: readonly unknown[]): string[] {
-  if (Array.isArray(first)) return first.map(({ path }: { path: string }) => path)
-  return typeof second === 'string' && second.startsWith('/') ? [second] : []
+  const targets = (Array.isArray(first) ? first : [{ fs: first, path: second }]) as { fs: unknown; path: unknown }[]
+  if (!targets.every(({ fs }) => fs instanceof NodeFileSystem)) return []
+  return targets.map(({ path }) => path).filter((path) => typeof path === 'string' && path.startsWith('/')) as string[]
 }
 
 async function begin(path: string) {

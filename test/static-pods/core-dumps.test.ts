@@ -1,50 +1,40 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { begin, Node } from '../cli/holdfast.js'
+import { kubeconfig } from '../kubernetes/credentials/kubeconfig-text.js'
 import { executable } from '../project.js'
-import { scratch } from '../durable/scratch.js'
 import { until } from '../until.js'
+import { NodeDisk, podText } from './pods.js'
 
 /** Soft and hard limit, in bytes. */
 function coreLimit(limits: string): string | undefined {
   return /Max core file size\s+(\S+)\s+(\S+)/.exec(readFileSync(limits, 'utf8'))?.slice(1).join(' ')
 }
 
-await t.test('commands that read secrets from the disk end with core files turned off', async (t) => {
-  const directory = scratch(t)
-  const at = (name: string): string => join(directory, name)
-  for (const name of ['manifests', 'objects']) mkdirSync(at(name))
-  writeFileSync(
-    at('web.yaml'),
-    '{ apiVersion: v1, kind: Pod, metadata: { name: web }, spec: { containers: [{ name: web, image: web }] } }',
-  )
-  writeFileSync(
-    at('holdfast.yaml'),
-    JSON.stringify({
-      apiVersion: 'holdfast.dev/v1alpha1',
-      kind: 'AgentConfiguration',
-      source: { files: { path: 'objects' } },
-      directories: [{ path: at('target'), contents: [{ secret: 'tls' }] }],
-    }),
-  )
+await t.test('commands that read secrets from the disk end with core files turned off', (t) => {
+  const node = new Node(t, [{ path: 'target', contents: [{ secret: 'tls' }] }])
+  writeFileSync(node.path('web.yaml'), podText())
   // The process's own view of its limits at its end.
-  const keep = `fs.writeFileSync(${JSON.stringify(at('limits'))}, fs.readFileSync("/proc/self/limits"))`
-  writeFileSync(at('at-exit.cjs'), `const fs = require("node:fs"); process.on("exit", () => ${keep})`)
+  const limits = node.path('limits')
+  const keep = `fs.writeFileSync(${JSON.stringify(limits)}, fs.readFileSync("/proc/self/limits"))`
+  writeFileSync(node.path('at-exit.cjs'), `const fs = require("node:fs"); process.on("exit", () => ${keep})`)
   for (const args of [
-    ['install', at('web.yaml'), '--pod-manifest-dir', at('manifests')],
-    ['verify', '--config', at('holdfast.yaml')],
+    ['install', node.path('web.yaml'), '--pod-manifest-dir', node.root],
+    ['verify', '--config', node.configuration],
   ]) {
-    spawnSync(process.execPath, ['--require', at('at-exit.cjs'), executable, ...args], { stdio: 'ignore' })
-    t.equal(coreLimit(at('limits')), '1 1', args.join(' '))
-    rmSync(at('limits'))
+    spawnSync(process.execPath, ['--require', node.path('at-exit.cjs'), executable, ...args], { stdio: 'ignore' })
+    t.equal(coreLimit(limits), '1 1', args.join(' '))
+    rmSync(limits)
   }
+  t.end()
 })
 
 await t.test('an installation turns core files off before it reads a secret from the API', async (t) => {
-  const directory = scratch(t)
+  const node = new NodeDisk(t)
   let asked = false
   // The server accepts a request and never answers: all that precedes the first secret has happened by then.
   const server = createServer((socket) => {
@@ -52,36 +42,13 @@ await t.test('an installation turns core files off before it reads a secret from
     asked = true
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const access = join(node.root, 'kubeconfig')
   const { port } = server.address() as AddressInfo
-  const kubeconfig = join(directory, 'kubeconfig')
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'c',
-      contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-      clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}` } }],
-      users: [{ name: 'u', user: { token: 'none' } }],
-    }),
-  )
-  for (const name of ['resources', 'manifests']) mkdirSync(join(directory, name))
-  const child = spawn(
-    process.execPath,
-    [
-      executable,
-      'install',
-      '--revision=1',
-      '--namespace=demo',
-      '--pod=web-pod',
-      '--configmaps=web-pod',
-      '--node-name=n1',
-      `--resource-dir=${join(directory, 'resources')}`,
-      `--pod-manifest-dir=${join(directory, 'manifests')}`,
-      `--kubeconfig=${kubeconfig}`,
-    ],
-    { stdio: 'ignore' },
-  )
+  writeFileSync(access, kubeconfig({ server: `http://127.0.0.1:${port}` }, { token: 'none' }))
+  const child = begin([
+    ...['install', '--revision=1', '--namespace=demo', '--pod=web-pod', '--configmaps=web-pod', '--node-name=n1'],
+    ...[`--resource-dir=${node.resources}`, `--pod-manifest-dir=${node.manifests}`, `--kubeconfig=${access}`],
+  ])
   t.teardown(() => {
     child.kill('SIGKILL')
     server.close()

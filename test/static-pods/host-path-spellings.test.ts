@@ -7,7 +7,8 @@ import { silent } from '../../src/log.js'
 import { hostPathFaults } from '../../src/static-pods/host-paths.js'
 import { prune } from '../../src/static-pods/prune/prune.js'
 import { planRollout } from '../../src/static-pods/rollout/rollout-plan.js'
-import { randomFrom, replay, seed } from '../seed.js'
+import { Random } from '../random.js'
+import { replay, seed } from '../seed.js'
 import { NodeDisk, podText } from './pods.js'
 import { requestOf } from './prune/prune-request.js'
 import { RolledNode } from './rollout/rolled-node.js'
@@ -54,20 +55,18 @@ function links(root: string, target: string): string[] {
   ]
 }
 
-const pick = <T>(random: () => number, values: readonly T[]): T => values[Math.floor(random() * values.length)] as T
-
 /** A random way to a path, and sometimes a look-alike of one. */
-function spelled(random: () => number, root: string, ways: readonly string[], inside: readonly string[]): string {
-  const parts = join(root, pick(random, ways), pick(random, ['', ...inside]))
+function spelled(random: Random, root: string, ways: readonly string[], inside: readonly string[]): string {
+  const parts = join(root, random.pick(ways), random.pick(['', ...inside]))
     .split('/')
     .slice(1)
   const text = parts
     .map((part) => {
-      const detour = random() < 0.15 ? pick(random, [`${part}/..`, `${part}/./..`]) : ''
-      return `${pick(random, ['/', '/', '//', '/./', '/.//'])}${detour}${detour && '/'}${part}`
+      const detour = random.chance(0.15) ? random.pick([`${part}/..`, `${part}/./..`]) : ''
+      return `${random.pick(['/', '/', '//', '/./', '/.//'])}${detour}${detour && '/'}${part}`
     })
     .join('')
-  return `${text}${pick(random, ['', '', '/', '/.', '//', '/./'])}`
+  return `${text}${random.pick(['', '', '/', '/.', '//', '/./'])}`
 }
 
 const withVolume = (path: string, type?: string, mounts: object = {}): string =>
@@ -99,7 +98,7 @@ await t.test(
     const node = new RolledNode(t)
     const ways = links(node.root, node.pki)
     const plan = await planner(node)
-    const random = randomFrom(seed)
+    const random = new Random(seed)
     const wrong: string[] = []
     let inIt = 0
     for (let n = 0; n < 150; n++) {
@@ -117,24 +116,14 @@ await t.test(
   },
 )
 
-await t.test('a rollout refuses each spelling by name that people write', async (t) => {
+await t.test('a rollout refuses a missing path in the directory, and no other beside it', async (t) => {
   const node = new RolledNode(t)
   links(node.root, node.pki)
   symlinkSync(join(node.root, 'loop'), join(node.root, 'loop'))
   const plan = await planner(node)
   const { root } = node
   for (const path of [
-    `${root}/pki`,
-    `${root}//pki`,
-    `${root}/./pki`,
-    `${root}/pki/.`,
-    `${root}/pki/`,
-    `${root}/far/../pki`,
-    `/${root}/pki`,
-    `${root}/absolute`,
-    `${root}/absolute/ca.crt`,
-    `${root}/chained/etcd`,
-    // A missing path: kubelet makes it (DirectoryOrCreate), in the directory that is exchanged.
+    // kubelet makes it (DirectoryOrCreate), in the directory that is exchanged.
     `${root}/relative/new/deeper`,
     `${root}/new/../pki/new`,
     `${root}/new/../chained/new/./x/`,
@@ -168,7 +157,7 @@ await t.test(`prune keeps a revision that a manifest names by any spelling (${re
   const node = new NodeDisk(t)
   for (const revision of [1, 2, 3]) node.makeRevision(revision)
   const ways = links(node.resources, node.revision(2))
-  const random = randomFrom(seed)
+  const random = new Random(seed)
   const paths = new Set([join(node.resources, 'absolute'), join(node.resources, 'chained', 'secrets/')])
   while (paths.size < 30) paths.add(spelled(random, node.resources, ways, ['secrets', 'secrets/tls', 'web-pod.yaml']))
   // A link beside the revisions counts by itself, so this one lies elsewhere.

@@ -1,15 +1,5 @@
 /** A static pod is restarted by one annotation in its manifest: once for one content, and nothing else of it changes. */
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Disk } from '../../src/durable/index.js'
@@ -18,6 +8,7 @@ import { contentAnnotation, contentMark, renewStaticPod } from '../../src/static
 import { parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { rolloutLockPath, writeState } from '../../src/static-pods/rollout/rollout-state.js'
 import { until } from '../until.js'
+import { scratch } from './pods.js'
 import { RolledNode } from './rollout/rolled-node.js'
 
 /** As kubeadm writes it, with a user's comment. */
@@ -42,8 +33,7 @@ spec:
 `
 
 function site(t: Test, manifests: Record<string, string> = { 'etcd.yaml': etcd }) {
-  const root = mkdtempSync(join(tmpdir(), 'holdfast-renew-'))
-  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  const root = scratch(t)
   const directory = join(root, 'manifests')
   mkdirSync(directory)
   for (const [name, text] of Object.entries(manifests)) writeFileSync(join(directory, name), text, { mode: 0o640 })

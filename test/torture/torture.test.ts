@@ -2,10 +2,23 @@
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { begin, holdfast } from '../cli/holdfast.js'
 import { until } from '../until.js'
 import { Pair, Running } from './pair.js'
+
+/** Once torture has left its mark, the machine is restarted in good order, of which the witness has heard nothing: it is in another boot. */
+async function restarted(t: Test, pair: Pair): Promise<void> {
+  const own = join(pair.disk, `holdfast-torture-${pair.ledger.run?.id ?? ''}`)
+  const mark = await until('its mark', () => readdirSync(own).find((name) => name.startsWith('ended-')))
+  await pair.witness?.end()
+  const [, boot = '', generation] = /^ended-([0-9a-f-]{36})-(\d+)$/.exec(mark) ?? []
+  t.ok(Number(generation) >= pair.ledger.announced, mark)
+  const earlier = `${boot.startsWith('0') ? '1' : '0'}${boot.slice(1)}`
+  renameSync(join(own, mark), join(own, mark.replace(boot, earlier)))
+  writeFileSync(pair.state, JSON.stringify({ ...pair.ledger, session: { boot: earlier, ended: false } }))
+  await pair.startWitness()
+}
 
 await t.test('a witness that goes away ends torture, which names the last published generation', async (t) => {
   const pair = new Pair(t)
@@ -16,16 +29,8 @@ await t.test('a witness that goes away ends torture, which names the last publis
   t.equal(await running.ended, 1)
   t.match(running.written.stderr, /does not answer.*nothing is published after generation \d+: start it again/)
 
-  // The witness heard no end, as where the network fails; then the machine is restarted in good order.
-  const { run } = pair.ledger
-  const own = join(pair.disk, `holdfast-torture-${run?.id ?? ''}`)
-  const mark = readdirSync(own).find((name) => name.startsWith('ended-')) ?? ''
-  const [, boot = '', generation] = /^ended-([0-9a-f-]{36})-(\d+)$/.exec(mark) ?? []
-  t.ok(Number(generation) >= pair.ledger.announced, `it leaves a mark: ${mark}`)
-  const earlier = `${boot.startsWith('0') ? '1' : '0'}${boot.slice(1)}`
-  if (mark !== '') renameSync(join(own, mark), join(own, mark.replace(boot, earlier)))
-  writeFileSync(pair.state, JSON.stringify({ ...pair.ledger, session: { boot: earlier, ended: false } }))
-  await pair.startWitness()
+  // The witness heard no end, as where the network fails.
+  await restarted(t, pair)
   const verified = await holdfast(pair.torture('--verify'))
   t.match(verified, { code: 1, stdout: /1 after an orderly end not counted/, stderr: /an outage \(orderly\): kept/ })
 })
@@ -39,16 +44,7 @@ await t.test('a program killed without a network leaves a mark all the same', as
   await until('a generation', () => said.includes('is durable'))
   child.kill('SIGKILL')
   await once(child, 'close')
-  const own = join(pair.disk, `holdfast-torture-${pair.ledger.run?.id ?? ''}`)
-  const mark = await until('its mark', () => readdirSync(own).find((name) => name.startsWith('ended-')))
-  const [, boot = '', generation] = /^ended-([0-9a-f-]{36})-(\d+)$/.exec(mark) ?? []
-  await pair.witness?.end()
-  t.ok(Number(generation) >= pair.ledger.announced, mark)
-  // The witness has heard of no end, and the machine comes back in another boot.
-  const earlier = `${boot.startsWith('0') ? '1' : '0'}${boot.slice(1)}`
-  renameSync(join(own, mark), join(own, mark.replace(boot, earlier)))
-  writeFileSync(pair.state, JSON.stringify({ ...pair.ledger, session: { boot: earlier, ended: false } }))
-  await pair.startWitness()
+  await restarted(t, pair)
   t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /an outage \(orderly\): kept/ })
 })
 

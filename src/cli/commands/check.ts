@@ -149,7 +149,7 @@ const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow',
 /** A subject that is longer is shortened where the terminal is narrower than the table. */
 const subjectWidth = 28
 
-/** The table, with each advice on a separate line, and the verdict below it. @internal */
+/** The table, with each advice on a separate line, and the verdict below it. */
 export function checkText(findings: readonly Finding[], paint: Paint, columns?: number, headers = true): string {
   const shown = (subject: string) => (columns === undefined ? subject : shortPath(subject, subjectWidth))
   const rows: (string | Cell)[][] = headers ? [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']] : []

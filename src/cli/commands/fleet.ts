@@ -1,5 +1,6 @@
 import type { Exception, Group, Overview, OverviewOptions } from '../../fleet/overview.js'
 import type { WaitResult } from '../../fleet/wait.js'
+import { absolutePath } from '../../absolute-path.js'
 import { Deadline } from '../../deadline.js'
 import { linuxNodes } from '../../fleet/types.js'
 import { toError } from '../../errors.js'
@@ -89,7 +90,7 @@ of the agent and of its configuration run. With --secret or --configmap, only di
 in which versions, and the nodes that have no such directory.`,
     )
     .addOptions(apiOptions())
-    .option('--directory <path>', 'only this directory of each node')
+    .addOption(new Option('--directory <path>', 'only this directory of each node').argParser(parseDirectory))
     .option('-w, --watch', 'show it again whenever a node reports something new, until SIGINT')
     .addOption(headersOption())
     .addOptions(reportOptions())
@@ -149,6 +150,12 @@ function parseNodes(text: string): string {
     if (error instanceof SelectorError) throw new UsageError(`--nodes ${text}: ${error.message}: ${error.suggestion}`)
     throw error
   }
+}
+
+/** As reports name it. */
+export function parseDirectory(text: string): string {
+  if (!text.startsWith('/')) throw new UsageError(`--directory ${text} is no absolute path: reports name no other ones`)
+  return absolutePath(text)
 }
 
 function parseVersion(text: string): string {
@@ -271,7 +278,7 @@ async function runWait(io: Io, options: WaitFlags, interrupted: AbortSignal): Pr
   }
 }
 
-/** @internal */
+/** The answer for people: one sentence, and the nodes that are missing. */
 export function waitText({ wanted, ended, isAnswered, nodes }: WaitResult, options: WaitFlags): string {
   const object = objectOf(options)
   const name = `${object?.kind} ${object?.namespace}/${object?.name}`
@@ -291,22 +298,32 @@ export function waitText({ wanted, ended, isAnswered, nodes }: WaitResult, optio
   if (!isAnswered) return `${name}: the API server has not answered for the object, all nodes and all reports in time\n`
   const left = nodes.filter(({ obstacle }) => obstacle !== undefined)
   const rows = left.map(({ node, obstacle = '', message }) => [node, obstacle, message])
-  const head = `${nodes.length - left.length} of ${nodes.length} nodes have ${version} (${which}); missing:\n`
-  return head + table([['NODE', 'REASON', 'MESSAGE'], ...rows])
+  const head = `${nodes.length - left.length} of ${nodes.length} nodes have ${version} (${which})`
+  if (left.length === 0) return `${head} by their reports, but the API server has not confirmed it in time\n`
+  return `${head}; missing:\n${table([['NODE', 'REASON', 'MESSAGE'], ...rows])}`
 }
 
-/** @internal */
+/** Sums first, then what stands out: nodes with their reasons, and versions of agent and configuration. */
 export function overviewText(
   overview: Overview,
   now: Date,
   paint: Paint,
   { wide = false, headers = true } = {},
 ): string {
-  const { nodes, reports, directories, expires, exceptions, versions } = overview
+  const { nodes, reports, directories, expires, exceptions, versions, unanswered } = overview
   const { current, waiting, held, failed } = directories
   const all = current + waiting + held + failed
+  const old = (['OtherNode', 'OtherBoot', 'Silent'] as const).flatMap((state) => {
+    const count = exceptions.filter((each) => each.state === state).length
+    return count > 0 ? [`${count} ${state}`] : []
+  })
   const lines = [
-    `${nodes} nodes, ${reports} report`,
+    ...(unanswered
+      ? [
+          `the API server has not answered for ${age(new Date(unanswered.since), now)} (${unanswered.message}); before that:`,
+        ]
+      : []),
+    `${nodes} nodes, ${reports} report${old.length > 0 ? ` (${old.join(', ')})` : ''}`,
     `${all} directories: ${current} current, ${waiting} waiting, ${held} held, ${failed} failed`,
     ...(expires ? [`the first certificate ends ${expires.at}, on ${expires.node}`] : []),
   ]
@@ -314,11 +331,11 @@ export function overviewText(
   const columns = ['NODE', 'DIRECTORY', 'STATE', 'REASON', 'SINCE', ...(wide ? ['MESSAGE'] : [])]
   const configurations = overview.configurations.map((each) => ({ ...each, value: shortDigest(each.value) }))
   const tables = [
-    ...(shown.length > 0 ? [[columns, ...shown]] : []),
-    ...(versions ? [groupRows('VERSION', versions, 'DIRECTORIES')] : []),
+    [columns, ...shown],
+    groupRows('VERSION', versions ?? [], 'DIRECTORIES'),
     groupRows('AGENT', overview.agentVersions),
     groupRows('CONFIGURATION', configurations),
-  ]
+  ].filter((rows) => rows.length > 1)
   const texts = tables.map((rows) => `\n${table(headers ? rows : rows.slice(1))}`)
   return [...lines.map((line) => `${line}\n`), ...texts].join('')
 }

@@ -187,7 +187,7 @@ async function consumersOf({ directories }: StatusDocument): Promise<readonly Co
   return (await findConsumers(paths, { followLinks: false })).consumers
 }
 
-/** The table, and the notes below it. @internal */
+/** The table, and the notes below it. */
 export function statusText(
   shown: ShownStatus,
   now: Date,

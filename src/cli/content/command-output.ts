@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { basename } from 'node:path'
 import { codeOf, describeCode } from '../../errors.js'
+import { startErrorCode } from '../../program-path.js'
 import { NotPublished } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 
@@ -27,8 +28,16 @@ export async function* outputOf(
   const forward = (signal: NodeJS.Signals) => child.kill(signal)
   for (const signal of signals) events.on(signal, forward)
   const ending = new Promise<string | undefined>((resolve) => {
-    child.on('error', (error) => resolve(`could not be started (${describeCode(codeOf(error) ?? error.message)})`))
-    child.on('close', (code, signal) => resolve(endingOf(code, signal)))
+    let hasStarted = true
+    child.on('error', (error) => {
+      hasStarted = false
+      void startErrorCode(codeOf(error), program, env['PATH']).then((code) => {
+        resolve(`could not be started (${describeCode(code ?? error.message)})`)
+      })
+    })
+    child.on('close', (code, signal) => {
+      if (hasStarted) resolve(endingOf(code, signal))
+    })
   })
   let size = 0
   let done = false

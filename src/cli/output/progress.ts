@@ -30,7 +30,8 @@ export class Progress {
       const line = describe()
       if (line === undefined) return
       this.clear()
-      this.stream.write(`${line} ...`)
+      // A line that the terminal wraps stays there, once a second: an erasure takes the last row of it alone.
+      this.stream.write(`${line} ...`.slice(0, (this.stream.columns ?? Infinity) - 1))
       this.#shown = true
       standing.set(this.stream.write, this)
     }, this.patience)

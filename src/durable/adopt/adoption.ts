@@ -142,7 +142,7 @@ export async function examineAdoption(
     await planned.close()
     await parents.close()
     await scope.closeAll()
-    // Last, since a waiter in this process would find the flock still held.
+    // Last: a waiter in this process would find the flock still held, and ask again only after a pause (lockOnce).
     if (typeof lease === 'function') lease()
   }
 }

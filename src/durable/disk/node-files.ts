@@ -1,7 +1,7 @@
 /* What another program wrote on the node's disk, read through the FileSystem interface: a test's disk shows it, too. */
 import { join } from 'node:path'
 import { codeOf } from '../../errors.js'
-import { DurableWriteError } from '../errors.js'
+import { DurableWriteError, leftAsItWas, wrapError } from '../errors.js'
 import type { Entry, FileSystem } from '../file-system.js'
 import { checkTarget, readWhole, resolve, resolveLinks, Scope } from '../path/index.js'
 
@@ -16,7 +16,7 @@ export interface ReadingOptions {
 
 /**
  * A small regular file; undefined where there is none.
- * @throws Error naming the path, where it is no regular file, too large, or unreadable
+ * @throws DurableWriteError where it is unreadable, Error naming the path where it is no regular file, or too large
  */
 export async function read(
   fs: FileSystem,
@@ -29,7 +29,13 @@ export async function read(
     if (place === undefined || found === undefined) return undefined
     if (found.type === 'symlink') {
       if (!follow) throw new Error(`${path} is a symbolic link: name the file itself`)
-      throw new Error(`${path} cannot be read: ELOOP`)
+      throw new DurableWriteError(`could not read ${path}: it leads through too many symbolic links`, {
+        code: 'ELOOP',
+        syscall: 'readlink',
+        path,
+        state: leftAsItWas(path),
+        advice: 'name the file itself',
+      })
     }
     if (found.type !== 'file') throw new Error(`${path} is not a regular file`)
     if (found.size > largest) throw new Error(`${path} is larger than ${largest} bytes`)
@@ -37,7 +43,7 @@ export async function read(
   })
 }
 
-/** The text of a symbolic link; undefined where there is none, or something else. @throws Error naming the path */
+/** The text of a symbolic link; undefined where there is none, or something else. @throws DurableWriteError */
 export async function readLink(fs: FileSystem, path: string): Promise<string | undefined> {
   return reading(fs, path, async (scope) => {
     const { anchor, name, missing } = await resolve(scope, checkTarget(path))
@@ -46,7 +52,7 @@ export async function readLink(fs: FileSystem, path: string): Promise<string | u
   })
 }
 
-/** The entries of a directory, by name. Empty where there is no such directory. @throws Error naming the path */
+/** The entries of a directory, by name. Empty where there is no such directory. @throws DurableWriteError */
 export async function entriesOf(fs: FileSystem, directory: string): Promise<readonly Entry[]> {
   const entries = await reading(fs, directory, async (scope) => {
     const { anchor, missing } = await resolve(scope, join(checkTarget(directory), 'x'))
@@ -60,12 +66,11 @@ async function reading<T>(fs: FileSystem, path: string, use: (scope: Scope) => P
   try {
     return await use(scope)
   } catch (error) {
-    const code = codeOf(error)
-    if (code === 'ENOENT') return undefined
-    // The message of a link that is not followed says which link, and why.
-    if (code === 'ELOOP' && error instanceof DurableWriteError) throw error
-    if (code !== undefined) throw new Error(`${path} cannot be read: ${code}`, { cause: error })
-    throw error
+    if (codeOf(error) === 'ENOENT') return undefined
+    const { problem, code, syscall, reason, advice } = wrapError(path, error, false, `could not read ${path}`)
+    // Of the path that the caller knows: a directory is resolved as the parent of a name.
+    const state = leftAsItWas(path)
+    throw new DurableWriteError(problem, { code, syscall, path, reason, state, advice, cause: error })
   } finally {
     await scope.closeAll()
   }

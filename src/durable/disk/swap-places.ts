@@ -6,6 +6,7 @@ import { basename, dirname } from 'node:path'
 import {
   probeJournal,
   fsyncAll,
+  placeKey,
   lock,
   namesFor,
   type TargetNames,
@@ -160,15 +161,14 @@ async function inParent<T>(
   try {
     const place = await resolve(scope, checkTarget(path))
     const { directory, attributes } = await openParent(scope, place)
-    const { device, inode } = attributes
     const name = namesFor(place.name).lock
-    const identity = `${device}:${inode}:${name}`
+    const identity = placeKey(attributes, name)
     leave = await lock(scope, { parent: directory, name, identity, target: path, timeout: 0, signal: undefined })
     const ancestors = await openAncestors(scope, place, directory)
     return await work({
       scope,
       parent: directory,
-      device,
+      device: attributes.device,
       name: place.name,
       ancestors,
       visible: () => (published = true),

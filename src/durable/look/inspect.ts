@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
+import { type DurableWriteError, unfit } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
   currentGeneration,
@@ -268,11 +270,12 @@ export async function readRecord(fs: FileSystem, target: string): Promise<Record
   return { form: kind, keeper: agentOf(found), hold: isInForce(hold, fs.now()) ? hold : pinned }
 }
 
-/** The named files of a published directory, from the disk; leaves out those that have gone. */
+/** The named files of a published directory, from the disk; leaves out those that have gone. `largest`: bytes of one of them. */
 export async function readPublishedFiles(
   fs: FileSystem,
   target: string,
   paths: readonly string[],
+  largest = Infinity,
 ): Promise<Record<string, { content: Uint8Array; mode: number }>> {
   const files: Record<string, { content: Uint8Array; mode: number }> = {}
   await withRecord(fs, target, async (parent, name, [newest]) => {
@@ -285,7 +288,9 @@ export async function readPublishedFiles(
       const content = generation === undefined ? root : await scope.keep(fs.openDirectory(root, generation))
       directories = new OpenDirectories(fs, content)
       for (const path of paths) {
-        const file = await readInside(directories, path)
+        const file = await readInside(directories, path, (size) => {
+          if (size > largest) throw tooLarge(join(target, path), largest)
+        })
         if (file) files[path] = file
       }
     } finally {
@@ -297,9 +302,20 @@ export async function readPublishedFiles(
   return files
 }
 
+function tooLarge(path: string, largest: number): DurableWriteError {
+  return unfit(`${path} is larger than what may be kept of it, ${largest} bytes`, {
+    code: 'EFBIG',
+    syscall: 'read',
+    path,
+    advice: 'another program has written there: remove the file, or raise limits.bytes of the directory',
+  })
+}
+
+/** `admit`: refuses a file of this size by throwing. */
 async function readInside(
   directories: OpenDirectories,
   path: string,
+  admit: (size: number) => void,
 ): Promise<{ content: Uint8Array; mode: number } | undefined> {
   const { fs } = directories
   let file: Descriptor
@@ -311,6 +327,7 @@ async function readInside(
   }
   try {
     const { size, mode } = await metadataOf(fs, file)
+    admit(size)
     return { content: await readWhole(fs, file, size), mode }
   } finally {
     await fs.close(file)

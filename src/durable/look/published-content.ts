@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FileSystem } from '../file-system.js'
-import { publicationIn, readPublishedFiles } from './inspect.js'
+import { lookUntilQuiet, publicationIn, readPublishedFiles, refuseMissed } from './inspect.js'
 import { describes, type StoredRecord, withRecord } from '../record/index.js'
 
 /* The published content of a target, with its bytes, for a publisher of another path, too. */
@@ -16,11 +16,16 @@ export interface PublishedContent {
  * publishes it. Takes no lock.
  */
 export async function readPublishedContent(fs: FileSystem, target: string): Promise<PublishedContent | undefined> {
-  const record = await withRecord(fs, target, async (parent, name, records) => {
-    const seen = await publicationIn(fs, target, parent, name, records)
-    // A record in a copy of the directory vouches for files that no fsync has reached.
-    return seen?.state.durable === true && describes(seen.record, seen.tree) ? seen.record : undefined
-  })
+  const record = await lookUntilQuiet(() =>
+    withRecord(fs, target, async (parent, name, records, missed) => {
+      refuseMissed(target, records, missed)
+      const seen = await publicationIn(fs, target, parent, name, records)
+      if (seen === undefined) return undefined
+      // A record in a copy of the directory vouches for files that no fsync has reached.
+      const isWhole = seen.state.durable && describes(seen.record, seen.tree)
+      return { state: isWhole ? seen.record : undefined, sequence: seen.record.sequence, quiet: true }
+    }),
+  )
   if (record === undefined) return undefined
   const expected = record.entries.filter(({ type }) => type === 'file')
   const paths = expected.map(({ path }) => path)

@@ -2,6 +2,7 @@ import { nameOf, parentOf } from '../../relative-path.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import {
   dataLink,
+  placeKey,
   lock,
   namesFor,
   type Place,
@@ -41,12 +42,12 @@ export interface Standing {
 export async function lockAt(
   scope: Scope,
   { anchor, name, target }: Place,
-  { device, inode }: Attributes,
+  parent: Attributes,
   limits: { readonly timeout: number; readonly signal: AbortSignal },
 ): Promise<(() => void) | undefined> {
   const file = namesFor(name).lock
   if ((await scope.fs.look(anchor, file)) === undefined) return undefined
-  return lock(scope, { parent: anchor, name: file, identity: `${device}:${inode}:${file}`, target, ...limits })
+  return lock(scope, { parent: anchor, name: file, identity: placeKey(parent, file), target, ...limits })
 }
 
 /** What stands at a place whose parent exists. Writes nothing. @throws what the file system throws */

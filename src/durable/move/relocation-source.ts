@@ -3,7 +3,7 @@ import type { Reason } from '../../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { lookUntilQuiet, readTarget, refuseMissed, type PublishedContent } from '../look/index.js'
-import { namesFor, pathWithin, atPlace } from '../path/index.js'
+import { placeKey, namesFor, pathWithin, atPlace } from '../path/index.js'
 import { requestAsRecorded } from '../publish/index.js'
 import type { HoldOptions } from '../types.js'
 import { isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
@@ -124,8 +124,14 @@ export function refuseChain(from: string, { relocation }: StoredRecord, to: stri
     code: 'EBUSY',
     syscall: 'none',
     path: from,
+    state: leftBehind(from, to),
     advice: `configure ${from} with movedFrom: ${first} until that move is done, or without movedFrom, which leaves ${first} as it is`,
   })
+}
+
+/** A move begins once the new path is published: its refusal leaves that there. */
+function leftBehind(from: string, to: string): string {
+  return `${leftAsItWas(from)}, and ${to} is published already`
 }
 
 export function notWhole(to: string): string {
@@ -144,11 +150,12 @@ export function notOurs(from: string, to: string): DurableWriteError {
   })
 }
 
-export function notDirectory(from: string): DurableWriteError {
+export function notDirectory(from: string, to: string): DurableWriteError {
   return unfit(`${from} is a file, and only directories can move`, {
     code: 'ENOTDIR',
     syscall: 'lstat',
     path: from,
+    state: leftBehind(from, to),
     advice: 'leave out movedFrom',
   })
 }
@@ -201,8 +208,8 @@ interface FoundPath {
 async function placeOf(fs: FileSystem, target: string): Promise<FoundPath> {
   return atPlace(fs, target, async ({ realParent, anchor, missing, name }) => {
     const path = `${realParent === '/' ? '' : realParent}/${name}`
-    const [{ device, inode }, mount] = [await fs.attributes(anchor), await fs.mount(anchor)]
-    const identity = missing.length > 0 ? undefined : `${device}:${inode}:${name}`
+    const [parent, mount] = [await fs.attributes(anchor), await fs.mount(anchor)]
+    const identity = missing.length > 0 ? undefined : placeKey(parent, name)
     return { path, within: pathWithin(mount, path), device: mount.device, identity }
   })
 }

@@ -4,7 +4,7 @@ import { DurableWriteError, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { isOtherAgents, type RecordBody, type StoredRecord } from '../record/index.js'
 import { claimed, publish, resultsOf, directoryPublication } from '../publish/index.js'
-import { namesFor, attempt, checkTarget, type Tree } from '../path/index.js'
+import { atPlace, attempt, checkTarget, fsyncAll, namesFor, type Tree } from '../path/index.js'
 import {
   isInPlace,
   isThere,
@@ -158,9 +158,9 @@ class Move {
       if (await isThere(fs, from, basename(from))) throw notOurs(from, to)
       // Its disk may come later.
       const end = since + options.keep
-      return fs.now() < end ? { waits: `${from} is not there, which may change until ${shown(end)}` } : { next: 'done' }
+      return fs.now() < end ? { waits: `${from} is not there, which may change until ${shown(end)}` } : this.#end()
     }
-    if (record.kind === 'file') throw notDirectory(from)
+    if (record.kind === 'file') throw notDirectory(from, to)
     const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
       refuseClaim(found, options, fs.now())
       refuseChain(from, found, to)
@@ -234,6 +234,17 @@ class Move {
     return isOwn || record.movedTo === this.to ? { next: 'staged' } : {}
   }
 
+  /**
+   * The old path is gone: the move is over once the new one holds the content, which a power cut may have kept from it, and once no power
+   * cut brings back a record that a killed removal has unlinked.
+   */
+  async #end(): Promise<Next> {
+    const { fs, from, to } = this
+    if ((await this.#contentOfNew()) === undefined) return { waits: notWhole(to) }
+    await atPlace(fs, from, ({ anchor }) => fsyncAll(fs, [anchor]))
+    return { next: 'done' }
+  }
+
   #contentOfNew(): Promise<PublishedContent | undefined> {
     return this.#atNew(() => readPublishedContent(this.fs, this.to))
   }
@@ -246,7 +257,7 @@ class Move {
     // The lock of a target stays for ever: without it, this is not the directory that it was in.
     const isKnown = await isThere(fs, from, namesFor(basename(from)).lock)
     return isKnown
-      ? { next: 'done' }
+      ? this.#end()
       : { waits: `the directory of ${from} is not there, or empty: its disk may not be mounted` }
   }
 

@@ -54,6 +54,7 @@ export {
   isStanding,
   isTrustedHere,
   pathWithin,
+  placeKey,
   tellBirths,
   type FoundPlace,
   type Identity,

@@ -38,6 +38,11 @@ export function identityOf({ inode, birth }: Pick<Attributes, 'inode' | 'birth'>
   return { inode: inode.toString(), birth: birth.toString() }
 }
 
+/** Equal for two paths that are one name in one directory, as by a bind mount. */
+export function placeKey(parent: Pick<Attributes, 'device' | 'inode'>, name: string): string {
+  return `${parent.device}:${parent.inode}:${name}`
+}
+
 /** Whether both say when their inode was made: else a later inode of the same number cannot be told from it. */
 export function tellBirths(recorded: Identity, found: Identity): boolean {
   return recorded.birth !== '0' && found.birth !== '0'

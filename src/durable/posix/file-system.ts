@@ -87,11 +87,11 @@ export class NodeFileSystem implements FileSystem {
   }
 
   openLock(parent: Descriptor, name: string): Promise<Descriptor> {
-    const flags = O_NOFOLLOW | O_NONBLOCK
-    return this.#open(parent, name, O_RDWR | flags).catch((error: unknown) => {
+    const open = (access: number) => this.#open(parent, name, access | O_NOFOLLOW | O_NONBLOCK)
+    return open(O_RDWR).catch((error: unknown) => {
       // flock needs no right to write: a read-only mount may show what other programs write.
-      if (codeOf(error) === 'EROFS') return this.#open(parent, name, O_RDONLY | flags)
-      if (codeOf(error) === 'ENOENT') return this.#open(parent, name, O_RDWR | O_CREAT | flags)
+      if (codeOf(error) === 'EROFS') return open(O_RDONLY)
+      if (codeOf(error) === 'ENOENT') return open(O_RDWR | O_CREAT)
       throw error
     })
   }

@@ -63,8 +63,10 @@ const silentPids = new Set<number>()
 
 const firstPidNamespace = 'pid:[4026531836]'
 
-/** A process that ends during the scan answers so. */
-const gone = new Set(['ENOENT', 'ESRCH'])
+/** A process that ends during the scan answers so, and so does a descriptor that it closes. */
+export function hasGone(error: unknown): boolean {
+  return ['ENOENT', 'ESRCH'].includes(codeOf(error) ?? '')
+}
 
 const deletedSuffix = ' (deleted)'
 const deletedRoot = '//deleted'
@@ -188,7 +190,7 @@ class Scan {
     } catch (error) {
       const code = codeOf(error)
       if (code === undefined) throw error
-      if (!gone.has(code)) this.denied.push({ pid, code })
+      if (!hasGone(error)) this.denied.push({ pid, code })
       return undefined
     }
   }
@@ -210,7 +212,7 @@ class Scan {
         const writes = /^flags:\s*\d*[12]$/m.test(information)
         this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device, descriptor: name, writes })
       } catch (error) {
-        if (!gone.has(codeOf(error) ?? '')) throw error
+        if (!hasGone(error)) throw error
       }
     }
   }

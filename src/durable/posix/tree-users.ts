@@ -4,7 +4,7 @@ import { failureOf } from '../../errors.js'
 import { nameOf, parentOf } from '../../relative-path.js'
 import type { Descriptor, FileSystem, Writers } from '../file-system.js'
 import { entriesBelow, OpenDirectories, pathWithin } from '../path/index.js'
-import { commandOf, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
+import { commandOf, hasGone, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
 import { mountDetails } from '../../mountinfo.js'
 import { pathOf } from './open-path.js'
@@ -66,14 +66,19 @@ const identityPatience = 2_000
 /** Descriptors for which a thread of libuv still waits: no second thread asks for one of them. */
 const silent = new Set<string>()
 
-/** Whether a file on a mount in no table is certainly on another file system: a number alone could be that of one of ours. */
+/**
+ * Whether a file on a mount in no table is certainly on another file system: a number alone could be that of one of ours. A descriptor that
+ * was closed meanwhile, as at the process's end, keeps nothing.
+ */
 async function isElsewhere({ pid, descriptor, device }: Holding, inodes: Inodes): Promise<boolean> {
   const path = `/proc/${pid}/fd/${descriptor}`
   if (descriptor === undefined || device !== undefined || silent.size > 0) return false
   const asking = native.identityAt(path)
   silent.add(path)
   const answered = failureOf(asking).finally(() => silent.delete(path))
-  if (!(await endsWithin(answered, identityPatience)) || (await answered) !== undefined) return false
+  if (!(await endsWithin(answered, identityPatience))) return false
+  const failure = await answered
+  if (failure !== undefined) return hasGone(failure)
   const { device: where, inode } = await asking
   const own = inodes.get(inode.toString())
   return own !== undefined && own !== where

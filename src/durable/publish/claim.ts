@@ -33,14 +33,13 @@ function keptBy({ letGo: _, ...record }: StoredRecord, agent: string | undefined
  */
 export async function takeIn(
   site: Site,
-  found: Judgement | undefined,
+  { current, nextSequence }: Judgement,
   { publisher, agent }: Pick<PublicationOptions, 'publisher' | 'agent'>,
   log: Log,
 ): Promise<StoredRecord | undefined> {
-  const { current, nextSequence = 0 } = found ?? {}
   const { names, path, within } = site
   const { fs } = site.scope
-  if (publisher !== 'agent' || current === undefined) return undefined
+  if (current === undefined || publisher !== 'agent') return undefined
   if (letGoSince(current) === undefined && !isOtherAgents(current, agent)) return undefined
   const parents = new Parents(fs)
   const { hold, pin, removing } = current

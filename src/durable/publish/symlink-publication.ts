@@ -166,12 +166,13 @@ export class SymlinkPublication extends TargetPublication {
   async #stagePast(target: Descriptor, staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { fs, scope, names, found, limits } = this
     const nameOf = (sequence: number) => names.generation(sequence, this.random)
-    const isOthers = this.options.publisher === 'agent' && found?.tree !== undefined && isChangedSince(found)
+    if (!found?.tree) return []
+    const isOthers = this.options.publisher === 'agent' && isChangedSince(found)
     const past = isOthers
       ? takenOverAs(nameOf, found.tree, fs.now())
       : generationFor(found, this.desired, limits, nameOf, fs.now())
     const current = past && (await currentGeneration(fs, target))
-    if (past === undefined || current === undefined || !found?.tree) return []
+    if (past === undefined || current === undefined) return []
     this.#past = past
     const root = await scope.keep(fs.openDirectory(target, current))
     return stageGeneration(scope, this.directory, past.name, { root, tree: found.tree, name: this.name }, staged, this)

@@ -4,6 +4,7 @@ import { clock } from '../../clock.js'
 import { adviceFor, codeOf, failureOf, isSystemError, type SystemError } from '../../errors.js'
 import {
   type StagedEntries,
+  placeKey,
   lock,
   recordPattern,
   type TargetNames,
@@ -268,7 +269,10 @@ async function appendTo(fs: FileSystem, target: string, digest: string, appendix
   return locked ?? false
 }
 
-/** Has a line added to the record of this digest; undefined where there is none, or a newer publication has just removed it. */
+/**
+ * Has a line added to each record of this digest: the newest may be of a publication that was aborted, and an older one speaks to readers.
+ * undefined where there is none, or a newer publication has just removed it; false where one of them needs the target's lock.
+ */
 async function appendBy(
   fs: FileSystem,
   target: string,
@@ -276,15 +280,17 @@ async function appendBy(
   add: (area: RecordArea, name: string) => Promise<boolean>,
 ): Promise<boolean | undefined> {
   return withRecord(fs, target, async (parent, name, records) => {
-    const record = records.find(({ after }) => after === digest)
-    if (record === undefined) return undefined
     const names = namesFor(name)
-    try {
-      return await add({ fs, parent, names }, names.record(record.sequence))
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined
-      throw error
+    let added: true | undefined
+    for (const { sequence } of records.filter(({ after }) => after === digest)) {
+      const isAdded = await add({ fs, parent, names }, names.record(sequence)).catch((error: unknown) => {
+        if (codeOf(error) !== 'ENOENT') throw error
+        return undefined
+      })
+      if (isAdded === false) return false
+      added ??= isAdded
     }
+    return added
   })
 }
 
@@ -296,8 +302,7 @@ async function underLock<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const scope = new Scope(fs)
-  const { device, inode } = await fs.attributes(parent)
-  const identity = `${device}:${inode}:${name}`
+  const identity = placeKey(await fs.attributes(parent), name)
   let leave: (() => void) | undefined
   try {
     leave = await lock(scope, { parent, name, identity, target, timeout: appendPatience, signal: undefined })
@@ -451,18 +456,18 @@ const lastCounts: Readonly<Record<Exclude<keyof Added, 'objects'>, boolean>> = {
 
 /** The first line and those that still say something, in their order. Lines of a later version stay, each once. */
 function compact(first: Line, added: readonly Line[]): string[] {
-  const kept = new Map<string, string>()
+  const kept = new Map<unknown, string>()
   let objects: RecordedObject[] = []
   for (const { text, value } of added) {
     if (isBody(value)) continue
-    const fields = Object.entries(value)
-    const [field, said] = fields.length === 1 ? (fields[0] ?? []) : []
+    const fields: [string, unknown][] = Object.entries(value)
+    const [field, said] = fields.length === 1 ? fields.flat() : []
     if (field === 'objects' && knownFields.objects(said)) {
       objects = newerObjects(objects, said as RecordedObject[])
       continue
     }
     const isLast = Object.entries(lastCounts).some(([name, counts]) => counts && name === field)
-    const key = isLast && field !== undefined ? field : text
+    const key = isLast ? field : text
     kept.delete(key)
     kept.set(key, text)
   }

@@ -5,6 +5,7 @@ import {
   type TargetNames,
   lock,
   namesFor,
+  placeKey,
   pathWithin,
   unprovenRefused,
   openAncestors,
@@ -111,8 +112,7 @@ export class Site {
   async open(options: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
     await this.admit(options)
     this.#parent = await openParent(this.scope, this.place)
-    const { device, inode } = this.#parent.attributes
-    this.#identity = `${device}:${inode}:${this.names.lock}`
+    this.#identity = placeKey(this.#parent.attributes, this.names.lock)
   }
 
   #refuseMissing(): void {

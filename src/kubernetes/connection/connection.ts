@@ -116,13 +116,15 @@ class Connection implements ApiClient {
 
   async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: SendOptions): Promise<ApiResponse> {
     const verb = method === 'POST' ? 'create' : 'patch'
-    const { apply } = options
-    // JSON is YAML.
+    const { apply, accept } = options
     const applied = apply && {
-      query: { fieldManager: apply.manager, ...(apply.force && { force: 'true' }) },
+      // Where the API server is to warn of doubled keys, its default, it decodes the YAML twice (applyPatchToCurrentObject in apiserver's
+      // handlers/patch.go); JSON.stringify doubles none. A field that the schema lacks is refused by the apply itself.
+      query: { fieldManager: apply.manager, fieldValidation: 'Ignore', ...(apply.force && { force: 'true' }) },
+      // JSON is YAML.
       type: 'application/apply-patch+yaml',
     }
-    return this.#send({ method, verb, path, query: {}, body: JSON.stringify(body), ...applied }, options)
+    return this.#send({ method, verb, path, query: {}, body: JSON.stringify(body), accept, ...applied }, options)
   }
 
   async stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream> {

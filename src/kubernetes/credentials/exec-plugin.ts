@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { describeCode } from '../../errors.js'
 import { tokenProblem, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
 import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
+import { startErrorCode } from '../../program-path.js'
 import type { Environment } from '../connection/proxy.js'
 
 export interface ExecOptions {
@@ -29,10 +30,11 @@ export async function runExecPlugin(settings: ExecSettings, options: ExecOptions
 
 function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
   return new Promise((resolve, reject) => {
+    const environment = { ...options.environment, ...settings.env }
     const fail = (problem: string): void => reject(new Error(describe(settings, problem)))
     // Where no file descriptor is free, Node answers a child without streams, and reports the failure in an event.
     const child: ChildProcess = spawn(settings.command, settings.args, {
-      env: { ...options.environment, ...settings.env, KUBERNETES_EXEC_INFO: execInfo(settings, options) },
+      env: { ...environment, KUBERNETES_EXEC_INFO: execInfo(settings, options) },
       stdio: ['ignore', 'pipe', 'ignore'],
       // A new process group, so that a plugin which hangs is killed with its children.
       detached: true,
@@ -44,6 +46,7 @@ function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
     }, options.timeout)
     const chunks: Buffer[] = []
     let size = 0
+    let hasStarted = true
     child.stdout?.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= MAX_OUTPUT) chunks.push(chunk)
@@ -51,10 +54,14 @@ function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
     })
     child.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer)
-      fail(startProblem(settings, error))
+      hasStarted = false
+      void startErrorCode(error.code, settings.command, environment['PATH']).then((code) => {
+        fail(startProblem(settings, code))
+      })
     })
     child.on('close', (code, signal) => {
       clearTimeout(timer)
+      if (!hasStarted) return
       if (size > MAX_OUTPUT) fail(`printed more than ${MAX_OUTPUT} bytes`)
       else if (signal !== null) fail(`was ended by ${signal}`)
       else if (code !== 0) fail(`exited with ${String(code)}; run it by hand to see why`)
@@ -79,8 +86,8 @@ function describe(settings: ExecSettings, problem: string): string {
   return `${settings.field.file}: ${settings.field.place}: credential plugin ${settings.command}: ${problem}`
 }
 
-function startProblem(settings: ExecSettings, error: NodeJS.ErrnoException): string {
-  if (error.code !== 'ENOENT') return `could not be started (${describeCode(error.code ?? 'unknown')})`
+function startProblem(settings: ExecSettings, code: string | undefined): string {
+  if (code !== 'ENOENT') return `could not be started (${describeCode(code ?? 'unknown')})`
   const hint = settings.installHint
   return hint === undefined ? 'not found; install it, or correct command' : `not found. ${hint.trim()}`
 }

@@ -203,7 +203,7 @@ export class EventRecorder {
     if (this.#lost === 0) return
     this.options.log.warn(
       { lost: this.#lost },
-      `the agent dropped ${this.#lost} events while the API server was unreachable`,
+      `the agent dropped ${this.#lost} events: the API server was away, or took them more slowly than they came`,
     )
     this.#lost = 0
   }

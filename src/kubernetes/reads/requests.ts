@@ -3,6 +3,11 @@ import { type ObjectReference } from '../../objects/types.js'
 
 export type Query = Readonly<Record<string, string>>
 
+const metadata = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`
+
+/** Media types of answers that have each object's metadata alone; a watch sends objects. */
+export const metadataOnly = { object: metadata('PartialObjectMetadata'), list: metadata('PartialObjectMetadataList') }
+
 /** One object, or without `name` a collection, of the core group. */
 export interface ApiTarget {
   readonly resource: 'secrets' | 'configmaps' | 'pods' | 'nodes'

@@ -15,7 +15,7 @@ import { listPages } from '../../kubernetes/reads/list-pages.js'
 import { itemsOf, observeAbsence, observeObject, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { readSelected, type ReadContext } from './read-selected.js'
 import { readFresh } from './reads.js'
-import { objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
+import { metadataOnly, objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
 import { labelsOf, Selections } from '../../kubernetes/reads/selections.js'
 import { isBelow, isKnown, takeFresh, type Ask, type EventType } from './watch-subject.js'
 import type { WatchEvents, WatchSubject } from './watch-subject.js'
@@ -33,12 +33,10 @@ const manyReads = 16
 const readAgainAfter = 30_000
 
 /** The media type that kubectl asks for where it shows names only. */
-const metadata = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`
-
 export class CollectionSubject implements WatchSubject {
   readonly target: ApiTarget
   readonly path: string
-  readonly accept = metadata('PartialObjectMetadata')
+  readonly accept = metadataOnly.object
   /** A list has pages, and a stream has none: the initial events of 5,000 objects come at once. */
   readonly streams = false
   /** Objects whose read is refused, each for itself, and since when, by performance.now(). */
@@ -87,7 +85,7 @@ export class CollectionSubject implements WatchSubject {
     let version: string | undefined
     this.#isListed = false
     this.#selections.clear()
-    const accept = metadata('PartialObjectMetadataList')
+    const accept = metadataOnly.list
     const get = (page: Query) => this.context.client.get(this.path, page, { ...ask(), verb: 'list', accept })
     for await (const answer of listPages(get, { limit: pageSize })) {
       if (answer.status !== 200) throw refusedRequest(this.target, 'list', answer)

@@ -53,17 +53,17 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   if (resourceDirectory === '/')
     throw new InvalidInput('--resource-dir is /: name the directory that holds the revisions')
   // In plain words where it is no directory, or cannot be read.
-  await nodeFiles.entriesOf(disk.fs, resourceDirectory)
+  await nodeFiles.entriesOf(disk.fs, resourceDirectory).catch(nothingRemoved)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve('there'))
   // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
   if (present === undefined) throw absent(resourceDirectory)
-  if (dryRun) return verdicts(request, disk.fs, log)
+  if (dryRun) return verdicts(request, disk.fs, log).catch(nothingRemoved)
   // Before any removal: a failure here has changed nothing.
   const unproven = await unprovenPlaces([{ path: resourceDirectory }], { disk, requireProven })
   const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {
-    const lines = await verdicts(request, disk.fs, log)
-    if (lines.some(({ outcome }) => outcome === 'removed')) await syncVerdicts(request, disk)
+    const lines = await verdicts(request, disk.fs, log).catch(nothingRemoved)
+    if (lines.some(({ outcome }) => outcome === 'removed')) await syncVerdicts(request, disk).catch(nothingRemoved)
     signal.throwIfAborted()
     const removed = await disk.inDirectory(resourceDirectory, (directory) =>
       removeAll(disk, directory, request, lines, log),
@@ -76,6 +76,11 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   } finally {
     await held.release()
   }
+}
+
+/** A read or a sync before the first removal has failed. */
+function nothingRemoved(error: unknown): never {
+  throw withState(error, ['nothing was removed'])
 }
 
 function absent(resourceDirectory: string): StaticPodError {
@@ -113,16 +118,12 @@ async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promis
 
 /** A power cut may bring back a manifest that another program replaced without a sync, and that may name a revision to go: sync first. */
 async function syncVerdicts({ resourceDirectory, manifestDirectory }: PruneRequest, disk: Disk): Promise<void> {
-  try {
-    const manifests = await listManifests(disk.fs, manifestDirectory)
-    await disk.syncNames(
-      manifestDirectory,
-      manifests.map((path) => basename(path)),
-    )
-    await disk.syncNames(resourceDirectory)
-  } catch (error) {
-    throw withState(error, ['nothing was removed'])
-  }
+  const manifests = await listManifests(disk.fs, manifestDirectory)
+  await disk.syncNames(
+    manifestDirectory,
+    manifests.map((path) => basename(path)),
+  )
+  await disk.syncNames(resourceDirectory)
 }
 
 async function removeAll(

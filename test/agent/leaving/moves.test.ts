@@ -1,6 +1,5 @@
 /** Old paths of directories that move, where the configuration changes during a pass. */
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { noEvents } from '../../../src/agent/report/agent-events.js'
@@ -13,11 +12,11 @@ import { readPublication, replaceDirectory } from '../../../src/durable/index.js
 import { silent } from '../../../src/log.js'
 import type { ObjectReference } from '../../../src/objects/types.js'
 import { directoryOf, present, secret, whole } from '../../directories/objects.js'
+import { scratch } from '../../durable/scratch.js'
 
 /** A directory that is published at its old path, and a pass that takes it to its new one. */
 async function moving(t: Test) {
-  const root = mkdtempSync(join(tmpdir(), 'holdfast-moves-'))
-  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  const root = scratch(t)
   const [from, to] = [join(root, 'was'), join(root, 'is')]
   await replaceDirectory(from, { files: { key: 'old' }, publisher: 'agent' })
   const states = new DirectoryStates()

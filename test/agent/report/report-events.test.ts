@@ -37,31 +37,6 @@ await t.test('a publication is reported on the Node, and on each object in anoth
   t.notOk(JSON.stringify(drafts).includes('sha256'), 'no digest of content')
 })
 
-await t.test('a repair is an event on the Node alone', async (t) => {
-  const drafts = eventsOf(published, { ...context, drift: 'tls.crt has other content' }, reporter)
-  t.strictSame(lines(drafts), [
-    'Normal DriftRepaired Node n1: /srv/a is repaired; on the disk these differed: tls.crt has other content',
-  ])
-})
-
-await t.test('an unchanged, waiting or aborted directory gets no event', async (t) => {
-  const outcomes: Outcome[] = [
-    { ...published, change: 'unchanged' },
-    { kind: 'waiting', message: 'x' },
-    { kind: 'aborted' },
-    failed('Busy', 'another process'),
-  ]
-  for (const outcome of outcomes) t.strictSame(eventsOf(outcome, context, reporter), [])
-})
-
-await t.test('the end of a publication is an event on both', async (t) => {
-  const drafts = eventsOf(published, { ...context, removedObjects: [known] }, reporter)
-  t.match(lines(drafts).slice(1), [
-    'Normal Removed Secret a: it is no longer published in /srv/a on node n1',
-    'Normal Removed Node n1: /srv/a: Secret ns/a is no longer published',
-  ])
-})
-
 await t.test('a failure is reported on the Node, in the same words at each try', async (t) => {
   const message = (random: string, sequence: number) =>
     `/srv/a: write /srv/.holdfast-0123456789abcdef-${random}/f: ENOSPC; see /srv/.holdfast-0123456789abcdef.${sequence} and ..${sequence}-${random}`
@@ -89,31 +64,6 @@ await t.test('an object at fault is reported on itself, and on the Node once for
     'Warning ObjectMissing ConfigMap b: ConfigMap ns/b does not exist (/srv/a on node n1)',
   ])
   t.equal(drafts[2]?.subject.uid, undefined)
-})
-
-await t.test('a source that is away is nothing about its objects', async (t) => {
-  const findings = [{ reason: 'SourceUnavailable', message: 'refused', reference: secret }] as const
-  const drafts = eventsOf({ kind: 'incomplete', findings }, context, reporter)
-  t.strictSame(lines(drafts), ['Warning SourceUnavailable Node n1: /srv/a: refused'])
-})
-
-await t.test('an expired certificate is reported on the Node, and on the object that it came from', async (t) => {
-  const past = new Date(Date.UTC(2000, 0, 1))
-  const outcome: Outcome = {
-    ...published,
-    change: 'unchanged',
-    objects: [
-      { ...known, paths: ['tls.crt'] },
-      { ...known, name: 'b', paths: ['other'] },
-    ],
-    warnings: [{ reason: 'CertificateExpired', message: 'tls.crt: a certificate expired' }],
-    certificates: [{ file: 'tls.crt', notBefore: past, notAfter: past }],
-  }
-  t.match(lines(eventsOf(outcome, context, reporter)), [
-    'Warning CertificateExpired Node n1: /srv/a: tls.crt: a certificate expired',
-    /^Warning CertificateExpired Secret a: tls.crt: a certificate expired at 2000-01-01.* on node n1/,
-  ])
-  t.equal(eventsOf(outcome, context, reporter).length, 2)
 })
 
 await t.test('a node without a name has no events', async (t) => {

@@ -6,18 +6,6 @@ import { context } from '../outcome-scene.js'
 
 const report = (log: Log, outcome: Outcome) => reportLog(log, meaningOf(outcome, context), context)
 
-await t.test('another process that publishes is no error', async (t) => {
-  const levels: string[] = []
-  const log = { ...silent, info: () => levels.push('info'), error: () => levels.push('error') }
-  const failed = { kind: 'failed', terminal: false, published: false, error: new Error('x') } as const
-  const outcomes: Outcome[] = [
-    { ...failed, reason: 'Busy' },
-    { ...failed, reason: 'NoSpace' },
-  ]
-  for (const outcome of outcomes) report(log, outcome)
-  t.strictSame(levels, ['info', 'error'])
-})
-
 await t.test('log lines say durably only on a proven file system', async (t) => {
   const lines: string[] = []
   const log = { ...silent, info: (_: object, message: string) => void lines.push(message) }

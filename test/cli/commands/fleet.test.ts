@@ -1,6 +1,6 @@
 /** What `holdfast fleet` prints, and which arguments it refuses; test/e2e/fleet.test.ts asks real API servers. */
 import t from 'tap'
-import { overviewText, waitText } from '../../../src/cli/commands/fleet.js'
+import { overviewText, parseDirectory, waitText } from '../../../src/cli/commands/fleet.js'
 import type { WaitResult } from '../../../src/fleet/wait.js'
 import { holdfast } from '../holdfast.js'
 
@@ -45,6 +45,23 @@ sha256:aaaaaaaaaaaa  2
 `,
   )
   t.match(overviewText(overview, now, plain, { wide: true }), /MESSAGE\n.*\n.*full/)
+  const old = (['Silent', 'OtherBoot', 'Silent'] as const).map((state, index) => ({ node: `n${index}`, state }))
+  t.match(overviewText({ ...overview, exceptions: old }, now, plain), /^3 nodes, 2 report \(1 OtherBoot, 2 Silent\)\n/)
+  const unanswered = { since: '2026-01-01T11:58:00Z', message: 'ECONNREFUSED' }
+  t.match(
+    overviewText({ ...overview, unanswered }, now, plain),
+    /^the API server has not answered for 2m \(ECONNREFUSED\); before that:\n3 nodes, /,
+  )
+  const none = { current: 0, waiting: 0, held: 0, failed: 0 }
+  t.equal(
+    overviewText(
+      { nodes: 0, reports: 0, directories: none, exceptions: [], versions: [], agentVersions: [], configurations: [] },
+      now,
+      plain,
+    ),
+    '0 nodes, 0 report\n0 directories: 0 current, 0 waiting, 0 held, 0 failed\n',
+    'a table without rows is left out',
+  )
   t.equal(
     overviewText(overview, now, plain, { headers: false }),
     `3 nodes, 2 report
@@ -87,6 +104,10 @@ await t.test('wait says what is proven, and what is missing', async (t) => {
       },
       /^0 of 1 nodes .*missing:\n.*\nn1 +Older +\/a: it has version 6\n$/,
     ],
+    [
+      { wanted, ended: 'aborted', isAnswered: true, nodes: [{ node: 'n1', obstacle: undefined, message: '' }] },
+      /^1 of 1 nodes .* by their reports, but the API server has not confirmed it in time\n$/,
+    ],
     [{ wanted, ended: 'no-nodes', isAnswered: true, nodes: [] }, /^no node to wait for/],
     [{ wanted, ended: 'gone', isAnswered: true, nodes: [] }, /was deleted or replaced/],
     [{ wanted: undefined, ended: 'gone', isAnswered: true, nodes: [] }, /^Secret ns\/ca does not exist\n$/],
@@ -100,9 +121,11 @@ await t.test('wrong arguments are refused before the cluster is asked', async (t
     [['wait', '--secret', 'ca'], /ca is not NAMESPACE\/NAME/],
     [['wait', '--secret', 'ns/ca', '--configmap', 'ns/ca'], /cannot be used with/],
     [['status', '--nodes', 'a in'], /--nodes a in/],
+    [['status', '--directory', 'certs'], /--directory certs is no absolute path/],
     [['wait', '--secret', 'ns/ca', '--resource-version', 'abc'], /abc is no resourceVersion/],
   ]
   for (const [args, message] of wrong) {
     t.match(await holdfast(['fleet', ...args]), { code: 2, stderr: message }, args.join(' '))
   }
+  t.equal(parseDirectory('/etc//certs/'), '/etc/certs', 'a path is taken in the form that reports have')
 })

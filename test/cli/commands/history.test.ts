@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../../until.js'
 import { holdfast, Node, scratch } from '../holdfast.js'
+import { isKind } from '../../crash/judge/names.js'
 
 interface Shown {
   readonly contents: readonly { sequence: number; why: string; state: string; objects: { name: string }[] }[]
@@ -14,8 +15,7 @@ async function past(path: string): Promise<string[]> {
   return (JSON.parse(stdout) as Shown).contents.map(({ sequence, why, state }) => `${sequence} ${why} ${state}`)
 }
 
-const kept = (directory: string): string[] =>
-  readdirSync(directory).filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+-[0-9a-f]{16}$/.test(name))
+const kept = (directory: string): string[] => readdirSync(directory).filter(isKind('generation'))
 
 await t.test(
   'the agent keeps replaced contents, tells of repairs, and drops contents when the configuration keeps fewer',

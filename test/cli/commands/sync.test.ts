@@ -84,17 +84,6 @@ await t.test('sync reports one missing object once, however often the configurat
   t.equal(stderr.match(/ObjectMissing/g)?.length, 1)
 })
 
-await t.test('sync reports a missing object also where the target was removed', async (t) => {
-  const node = new Node(t, [web])
-  node.put('Secret', 'web', { password: canary })
-  t.equal((await node.run('sync')).code, 0)
-  rmSync(node.path('disk/web'), { recursive: true })
-  node.remove('web')
-  const { code, stdout } = await node.run('sync', '-o', 'json')
-  t.equal(code, 1)
-  t.match(JSON.parse(stdout), { directories: [{ outcome: 'failed', reason: 'ObjectMissing' }] })
-})
-
 await t.test('status without an agent tells what the disk shows; an unreadable status file is an error', async (t) => {
   const node = new Node(t, [web, { path: 'disk/never', contents: [{ secret: 'absent' }] }])
   node.put('Secret', 'web', { password: canary })
@@ -129,51 +118,42 @@ await t.test('status without an agent tells what the disk shows; an unreadable s
   })
 })
 
-await t.test("verify tells a missing file from another program's file in its place", async (t) => {
-  const node = new Node(t, [web])
-  node.put('Secret', 'web', { password: canary })
-  t.match(await node.run('sync'), { code: 0 })
-  const path = node.path('disk/web')
-  const said = async () => {
-    const { code, stdout } = await node.run('verify', '-o', 'json')
-    t.equal(code, 4)
-    return (JSON.parse(stdout) as { directories: [{ details: string[] }] }).directories[0].details
-  }
-  rmSync(path, { recursive: true })
-  t.strictSame(await said(), [`${path} does not exist`])
-  const other = [`${path} is not of the kind that was published (file, directory or link)`]
-  writeFileSync(path, 'a file')
-  t.strictSame(await said(), other)
-  rmSync(path)
-  symlinkSync('elsewhere', path)
-  t.strictSame(await said(), other)
-})
+await t.test(
+  "verify lists what differs by paths, and tells a missing target from another program's file in its place",
+  async (t) => {
+    const node = new Node(t, [web])
+    node.put('Secret', 'web', { password: canary })
+    t.match(await node.run('sync'), { code: 0 })
+    const path = node.path('disk/web')
+    const verified = async () => {
+      const { code, stdout } = await node.run('verify', '-o', 'json')
+      t.equal(code, 4)
+      return (JSON.parse(stdout) as { directories: [{ details: string[]; differences: object[] }] }).directories[0]
+    }
+    const said = async () => (await verified()).details
+    for (const name of ['z', 'a']) writeFileSync(join(path, name), '')
+    rmSync(join(path, 'password'))
+    t.match(await verified(), {
+      details: ['a was not published', 'password is missing', 'z was not published'],
+      differences: [{ path: 'a' }, { path: 'password' }, { path: 'z' }],
+    })
+    rmSync(path, { recursive: true })
+    t.strictSame(await said(), [`${path} does not exist`])
+    const other = [`${path} is not of the kind that was published (file, directory or link)`]
+    writeFileSync(path, 'a file')
+    t.strictSame(await said(), other)
+    rmSync(path)
+    symlinkSync('elsewhere', path)
+    t.strictSame(await said(), other)
+  },
+)
 
-await t.test('verify lists differences and details in one order', async (t) => {
-  const node = new Node(t, [web])
-  node.put('Secret', 'web', { a: canary, b: canary, c: canary })
-  t.equal((await node.run('sync')).code, 0)
-  rmSync(node.path('disk/web/c'))
-  writeFileSync(node.path('disk/web/aa'), '')
-  writeFileSync(node.path('disk/web/b'), 'x')
-  const { code, stdout } = await node.run('verify', '-o', 'json')
-  t.equal(code, 4)
-  t.match(JSON.parse(stdout), {
-    directories: [
-      {
-        differences: [{ path: 'aa' }, { path: 'b' }, { path: 'c' }],
-        details: ['aa was not published', 'b has other content', 'c is missing'],
-      },
-    ],
-  })
-})
-
-await t.test('sync and agent refuse --kubeconfig and --context for the source files', async (t) => {
+await t.test('sync, agent and check refuse --kubeconfig and --context for the source files', async (t) => {
   const node = new Node(t, [web])
   for (const flag of ['--kubeconfig', '--context']) {
     const message = new RegExp(`${flag} \\(or HOLDFAST_\\w+\\) has no effect: the configured source is files`)
-    t.match(await node.run('sync', flag, 'x'), { code: 2, stderr: message })
-    t.match(await node.run('agent', flag, 'x'), { code: 2, stderr: message })
+    for (const command of ['sync', 'agent', 'check'])
+      t.match(await node.run(command, flag, 'x'), { code: 2, stderr: message }, command)
   }
 })
 

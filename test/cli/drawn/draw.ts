@@ -2,7 +2,7 @@
  * Drawn lives of configurations: what an operator writes into the files of one or two agents, what their objects come to be meanwhile, and
  * what else happens on the node. Each configuration is valid by itself and with that of the other agent: a path has one publisher.
  */
-import { randomFrom } from '../../seed.js'
+import { Random } from '../../random.js'
 
 export const secrets = ['s0', 's1', 's2', 's3'] as const
 export type Secret = (typeof secrets)[number]
@@ -77,29 +77,21 @@ function isValid(steps: readonly Step[]): boolean {
   })
 }
 
-type Draw = ReturnType<typeof drawing>
-
-function drawing(seed: number) {
-  const random = randomFrom(seed)
-  const below = (limit: number): number => Math.floor(random() * limit)
-  const one = <T>(values: readonly T[]): T | undefined => values[below(values.length)]
-  return { below, one, chance: (part: number): boolean => random() < part }
-}
+const oneOf = <T>(random: Random, values: readonly T[]): T | undefined => values[random.below(values.length)]
 
 export function drawSteps(seed: number): Step[] {
-  const draw = drawing(seed)
-  const { below, one, chance } = draw
-  const agents = chance(0.4) ? 2 : 1
+  const random = new Random(seed)
+  const agents = random.chance(0.4) ? 2 : 1
   const now: Directory[][] = [[], []]
   const steps: Step[] = []
-  const length = 6 + below(12)
+  const length = 6 + random.below(12)
   while (steps.length < length) {
-    const agent = below(agents)
+    const agent = random.below(agents)
     const all = now.flatMap(claimed)
-    const what = below(23)
+    const what = random.below(23)
     if (what < 9 || steps.length === 0) {
       const next = change(
-        draw,
+        random,
         now[agent] ?? [],
         paths.filter((path) => !all.includes(path)),
       )
@@ -107,16 +99,19 @@ export function drawSteps(seed: number): Step[] {
       if (!isValid([...steps, step])) continue
       now[agent] = next
       steps.push(step)
-    } else if (what < 12) steps.push({ step: 'wait', milliseconds: one([50, 300, 1500]) ?? 0 })
-    else if (what < 15) steps.push({ step: 'put', secret: one(secrets) ?? 's0' })
-    else if (what < 16) steps.push({ step: 'delete', secret: one(secrets) ?? 's0' })
+    } else if (what < 12) steps.push({ step: 'wait', milliseconds: oneOf(random, [50, 300, 1500]) ?? 0 })
+    else if (what < 15) steps.push({ step: 'put', secret: oneOf(random, secrets) ?? 's0' })
+    else if (what < 16) steps.push({ step: 'delete', secret: oneOf(random, secrets) ?? 's0' })
     else if (what < 17) steps.push({ step: 'kill', agent })
-    else if (what < 18) steps.push({ step: 'lose', path: one(paths) ?? 'a' })
-    else if (what < 19) steps.push({ step: 'hold', path: one(paths) ?? 'a' })
-    else if (what < 21) steps.push({ step: 'mount', path: one(now.flat())?.path ?? 'a' })
+    else if (what < 18) steps.push({ step: 'lose', path: oneOf(random, paths) ?? 'a' })
+    else if (what < 19) steps.push({ step: 'hold', path: oneOf(random, paths) ?? 'a' })
+    else if (what < 21) steps.push({ step: 'mount', path: oneOf(random, now.flat())?.path ?? 'a' })
     else if (what < 22) steps.push({ step: 'unmount', path: mounted(steps) ?? 'a' })
     else {
-      const path = one(paths.filter((each) => !all.includes(each)))
+      const path = oneOf(
+        random,
+        paths.filter((each) => !all.includes(each)),
+      )
       if (path !== undefined) steps.push({ step: 'own', path })
     }
   }
@@ -133,36 +128,35 @@ function mounted(steps: readonly Step[]): Path | undefined {
 }
 
 /** The next configuration of an agent: a directory comes, goes, is changed, or moves, and sometimes two things at once. */
-function change(draw: Draw, before: readonly Directory[], free: readonly Path[]): Directory[] {
-  const { below, one, chance } = draw
-  const directory = one(before)
+function change(random: Random, before: readonly Directory[], free: readonly Path[]): Directory[] {
+  const directory = oneOf(random, before)
   const others = before.filter((other) => other !== directory)
-  const fresh = one(free)
-  const what = below(6)
+  const fresh = oneOf(random, free)
+  const what = random.below(6)
   const next = ((): Directory[] => {
-    if (directory === undefined || what === 0) return fresh ? [...before, drawn(draw, fresh)] : [...before]
+    if (directory === undefined || what === 0) return fresh ? [...before, drawn(random, fresh)] : [...before]
     const { movedFrom, ...rest } = directory
     if (what === 1) return others
-    if (what === 2) return [...others, { ...drawn(draw, directory.path), ...(movedFrom && { movedFrom }) }]
+    if (what === 2) return [...others, { ...drawn(random, directory.path), ...(movedFrom && { movedFrom }) }]
     // Back to where it came from, or where it is for good.
-    if (what === 3) return [...others, movedFrom && chance(0.5) ? { ...rest, path: movedFrom } : rest]
+    if (what === 3) return [...others, movedFrom && random.chance(0.5) ? { ...rest, path: movedFrom } : rest]
     return fresh ? [...others, { ...rest, path: fresh, movedFrom: directory.path }] : others
   })()
   const left = free.filter((path) => !claimed(next).includes(path))
-  return chance(0.3) ? change(draw, next, left) : next
+  return random.chance(0.3) ? change(random, next, left) : next
 }
 
-function drawn({ below, chance }: Draw, path: Path): Directory {
-  const [first, second] = [secrets[below(4)] ?? 's0', secrets[below(4)] ?? 's1']
+function drawn(random: Random, path: Path): Directory {
+  const [first, second] = [secrets[random.below(4)] ?? 's0', secrets[random.below(4)] ?? 's1']
   const several = first === second ? [first] : [first, second]
   return {
     path,
-    contents: chance(0.25) ? (chance(0.5) ? 'x' : 'y') : several.slice(0, 1 + below(2)),
-    onDrop: chance(0.5) ? 'remove' : 'keep',
-    ...(chance(0.5) ? { history: 0 } : { history: 2, ...(chance(0.5) && { ages: true }) }),
-    ...(chance(0.4) && { adopt: chance(0.8) ? 'replace' : true }),
-    ...(chance(0.3) && { hook: true }),
-    ...(chance(0.15) && { check: true }),
+    contents: random.chance(0.25) ? (random.chance(0.5) ? 'x' : 'y') : several.slice(0, 1 + random.below(2)),
+    onDrop: random.chance(0.5) ? 'remove' : 'keep',
+    ...(random.chance(0.5) ? { history: 0 } : { history: 2, ...(random.chance(0.5) && { ages: true }) }),
+    ...(random.chance(0.4) && { adopt: random.chance(0.8) ? 'replace' : true }),
+    ...(random.chance(0.3) && { hook: true }),
+    ...(random.chance(0.15) && { check: true }),
   }
 }
 

@@ -1,95 +1,69 @@
 /** Mistakes in targets, their modes and owners. */
-import { broken, type BrokenConfiguration, sound } from '../broken-configuration.js'
-
-const path = 'path: /srv/certs'
-const mode = 'mode: "0755"'
+import { broken, brokenAt, type BrokenConfiguration, sound } from '../broken-configuration.js'
 
 export const brokenTargets: readonly BrokenConfiguration[] = [
-  // Targets.
   broken(
     'no directories',
     sound.slice(sound.indexOf('directories'), sound.indexOf('server: ')),
     'directories: []\n',
     '6:14: directories: is an empty list',
   ),
-  broken('no path', `${path}\n    `, '', '7:5: directories[0].path: is required: write path: /etc/kubernetes/certs'),
   broken(
-    'a path that is a number',
-    path,
-    'path: 12',
-    '7:11: directories[0].path: must be a string, not a number: quote it, "12"',
+    'no path',
+    'path: /srv/certs\n    ',
+    '',
+    '7:5: directories[0].path: is required: write path: /etc/kubernetes/certs',
   ),
-  broken(
-    'attributes that are neither',
-    path,
-    `${path}\n    attributes: kept`,
-    '8:17: directories[0].attributes: "kept" is not one of set, keep',
-  ),
-  broken(
-    'the root',
-    path,
-    'path: /',
-    '7:11: directories[0].path: "/" is a system directory: name a directory of its own below it',
-  ),
-  broken(
-    'the root by detours',
-    path,
-    'path: /srv/../.',
-    '7:11: directories[0].path: "/" is a system directory: name a directory of its own below it',
-  ),
-  broken(
-    '/etc',
-    path,
-    'path: /etc/',
-    '7:11: directories[0].path: "/etc" is a system directory: name a directory of its own below it',
-  ),
-  broken(
-    '/var/lib',
-    path,
-    'path: /var/lib',
-    '7:11: directories[0].path: "/var/lib" is a system directory: name a directory of its own below it',
-  ),
-  broken(
-    'below /proc',
-    path,
-    'path: /proc/1/x',
-    '7:11: directories[0].path: "/proc/1/x" is in /proc, which keeps nothing: name a directory on a disk',
-  ),
-  broken(
-    "kubelet's manifests",
-    path,
-    'path: /etc/kubernetes/manifests',
-    '7:11: directories[0].path: "/etc/kubernetes/manifests" is watched by kubelet, which would not notice that the directory was replaced: publish beside it',
-  ),
-  broken(
-    "a name as holdfast's own",
-    path,
-    'path: /srv/.holdfast-0011',
-    '7:11: directories[0].path: "/srv/.holdfast-0011" has a name that holdfast reserves for its own files: choose another name',
-  ),
-  broken(
-    'the same target twice',
-    './second',
-    '/srv//certs/',
-    '18:11: directories[1].path: "/srv/certs" is the target of directories[0] already: put all the contents into one directory',
-  ),
+  ...brokenAt('/srv/certs', 'directories[0].path: ', {
+    'a path that is a number': ['12', 'must be a string, not a number: quote it, "12"'],
+    'the root': ['/', '"/" is a system directory: name a directory of its own below it'],
+    'the root by detours': ['/srv/../.', '"/" is a system directory: name a directory of its own below it'],
+    '/etc': ['/etc/', '"/etc" is a system directory: name a directory of its own below it'],
+    '/var/lib': ['/var/lib', '"/var/lib" is a system directory: name a directory of its own below it'],
+    'below /proc': ['/proc/1/x', '"/proc/1/x" is in /proc, which keeps nothing: name a directory on a disk'],
+    "kubelet's manifests": [
+      '/etc/kubernetes/manifests',
+      '"/etc/kubernetes/manifests" is watched by kubelet, which would not notice that the directory was replaced: publish beside it',
+    ],
+    "a name as holdfast's own": [
+      '/srv/.holdfast-0011',
+      '"/srv/.holdfast-0011" has a name that holdfast reserves for its own files: choose another name',
+    ],
+    'a name too long': [`/srv/${'x'.repeat(256)}`, 'has a part longer than 255 bytes'],
+    'a path that only a shell understands': [
+      '~/certs',
+      `"~/certs" starts with '~', which only a shell expands: write the path itself`,
+    ],
+    'a path with a variable': [
+      '/srv/${NODE}/certs',
+      '"/srv/${NODE}/certs" contains a variable, which only a shell expands: write the path itself',
+    ],
+    'a path with the field of a template': [
+      '"/srv/{{ .Values.name }}/certs"',
+      '"/srv/{{ .Values.name }}/certs" is a template ({{ }}): render the file first',
+    ],
+    'a path as a URL': ['file:///srv/certs', '"file:///srv/certs" is a URL: write the path itself'],
+  }),
+  ...brokenAt('./second', 'directories[1].path: ', {
+    'the same target twice': [
+      '/srv//certs/',
+      '"/srv/certs" is the target of directories[0] already: put all the contents into one directory',
+    ],
+    'a target in a target': [
+      '/srv/certs/inner',
+      '"/srv/certs/inner" is inside the target of directories[0]: put all the contents into one directory, with into',
+    ],
+    'a target around a target': ['/srv', '"/srv" is a system directory: name a directory of its own below it'],
+    'the configuration inside a target': [
+      '.',
+      '"/configurations" holds this configuration file, "/configurations/holdfast.yaml": it would be replaced too',
+    ],
+  }),
   broken(
     'the same target by a relative path',
-    path,
-    'path: /configurations/../configurations/second',
+    '/srv/certs',
+    '/configurations/../configurations/second',
     '18:11: directories[1].path: "/configurations/second" is the target of directories[0] already: put all the contents into one directory',
-  ),
-  broken(
-    'a target in a target',
-    './second',
-    '/srv/certs/inner',
-    '18:11: directories[1].path: "/srv/certs/inner" is inside the target of directories[0]: put all the contents into one directory, with into',
-  ),
-  broken(
-    'a target around a target',
-    './second',
-    '/srv',
-    '18:11: directories[1].path: "/srv" is a system directory: name a directory of its own below it',
   ),
   broken(
     'stateDirectory inside a target',
@@ -97,241 +71,104 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     'stateDirectory: /srv/certs/state\nsource:\n',
     '8:11: directories[0].path: "/srv/certs" holds stateDirectory, "/srv/certs/state": it would be replaced too',
   ),
-  broken(
-    'the configuration inside a target',
-    './second',
-    '.',
-    '18:11: directories[1].path: "/configurations" holds this configuration file, "/configurations/holdfast.yaml": it would be replaced too',
-  ),
-  broken(
-    'a name too long',
-    path,
-    `path: /srv/${'x'.repeat(256)}`,
-    '7:11: directories[0].path: has a part longer than 255 bytes',
-  ),
-  broken(
-    'publish misspelt',
-    mode,
-    'publish: exchagne',
-    '8:14: directories[0].publish: "exchagne" is not one of exchange, symlink: did you mean "exchange"?',
-  ),
-  broken(
-    'onMissing of no sense',
-    mode,
-    'onMissing: ignore',
-    '8:16: directories[0].onMissing: "ignore" is not one of keep, remove',
-  ),
-  broken(
-    'adopt as a word',
-    mode,
-    'adopt: "yes"',
-    '8:12: directories[0].adopt: must be true, false or replace, not a string: write true, without quotes',
-  ),
-  broken(
-    'retire misspelt',
-    mode,
-    'retire: whenunused',
-    '8:13: directories[0].retire: "whenunused" is not one of immediately, whenUnused: did you mean "whenUnused"?',
-  ),
-  broken(
-    'retire for the form that keeps its directory',
-    mode,
-    'publish: symlink\n    retire: whenUnused',
-    '9:13: directories[0].retire: whenUnused is only for publish: exchange: leave out retire, or publish',
-  ),
-  broken('onDrop misspelt', mode, 'onDrop: delete', '8:13: directories[0].onDrop: "delete" is not one of keep, remove'),
-  broken(
-    'a time limit for nothing',
-    mode,
-    'retireTimeout: 10m',
-    '8:20: directories[0].retireTimeout: retireTimeout has no effect without retire: whenUnused: add retire: whenUnused, or leave it out',
-  ),
-  broken(
-    'a wait for silence that ends before it',
-    mode,
-    'debounce: { quiet: 6s }',
-    '8:24: directories[0].debounce.quiet: quiet (6000ms) is longer than atMost (5000ms): write a longer atMost, or a shorter quiet',
-  ),
-  broken(
-    'a wait that is shorter than the silence',
-    mode,
-    'debounce: { atMost: 50ms }',
-    '8:25: directories[0].debounce.atMost: quiet (100ms) is longer than atMost (50ms): write a longer atMost, or a shorter quiet',
-  ),
-  broken('a wait as a word', mode, 'debounce: 100ms', '8:15: directories[0].debounce: must be a mapping, not a string'),
-  broken(
-    'a time below nothing',
-    mode,
-    'minInterval: -1s',
-    '8:18: directories[0].minInterval: "-1s" is not a duration: write as in "10s", "1m30s", "500ms"',
-  ),
-  broken(
-    'an interval without end',
-    mode,
-    'hookInterval: 25h',
-    '8:19: directories[0].hookInterval: "25h" is out of range: write 0s to 24h',
-  ),
-  broken(
-    'a limit without a unit',
-    mode,
-    'limits: { bytes: 64 }',
-    '8:22: directories[0].limits.bytes: 64 has no unit: write as in "64Mi"',
-  ),
-  broken(
-    'a limit with another unit',
-    mode,
-    'limits: { bytes: 64MB }',
-    '8:22: directories[0].limits.bytes: "64MB" is not a size: write as in "64Mi", "512Ki", "1Gi"',
-  ),
-  broken(
-    'a limit of more keys than are read',
-    mode,
-    'limits: { keys: 40000 }',
-    '8:21: directories[0].limits.keys: 40000 is out of range: write 1 to 32768',
-  ),
-  broken(
-    'validate misspelt',
-    mode,
-    'validate: [certificate]',
-    '8:16: directories[0].validate[0]: "certificate" is not one of certificates: did you mean "certificates"?',
-  ),
-  broken(
-    'validate: a bundle without a key',
-    mode,
-    'validate: [bundle]',
-    '8:16: directories[0].validate[0]: bundle needs a key: write bundle: ca.crt',
-  ),
-  broken(
-    'validate: a bundle of no key',
-    mode,
-    'validate: [bundle: a/b]',
-    `8:24: directories[0].validate[0].bundle: "a/b" is not a key: it is letters, digits, '-', '_' and '.', at most 253, and does not start with '..'`,
-  ),
-  broken(
-    'validate: a bundle whose key is missing',
-    mode,
-    'validate: [{ bundle: }]',
-    '8:18: directories[0].validate[0].bundle: has no value: give the field a value, or remove it',
-  ),
-  broken(
-    'validate as a word',
-    mode,
-    'validate: certificates',
-    '8:15: directories[0].validate: must be a list, not a string: write it in brackets: [ ]',
-  ),
-  broken(
-    'a path that only a shell understands',
-    path,
-    'path: ~/certs',
-    `7:11: directories[0].path: "~/certs" starts with '~', which only a shell expands: write the path itself`,
-  ),
-  broken(
-    'a path with a variable',
-    path,
-    'path: /srv/${NODE}/certs',
-    '7:11: directories[0].path: "/srv/${NODE}/certs" contains a variable, which only a shell expands: write the path itself',
-  ),
-  broken(
-    'a path with the field of a template',
-    path,
-    'path: "/srv/{{ .Values.name }}/certs"',
-    '7:11: directories[0].path: "/srv/{{ .Values.name }}/certs" is a template ({{ }}): render the file first',
-  ),
-  broken(
-    'a path as a URL',
-    path,
-    'path: file:///srv/certs',
-    '7:11: directories[0].path: "file:///srv/certs" is a URL: write the path itself',
-  ),
-  broken(
-    'a choice of words, answered with another kind of value',
-    path,
-    `${path}\n    publish: true`,
-    '8:14: directories[0].publish: must be one of exchange, symlink, not a boolean',
-  ),
-  broken(
-    'no, as YAML 1.1 had it',
-    path,
-    `${path}\n    adopt: no`,
-    '8:12: directories[0].adopt: must be true, false or replace, not a string: write false, without quotes',
-  ),
-  broken(
-    'a negative owner',
-    path,
-    `${path}\n    owner: "-1:0"`,
-    '8:12: directories[0].owner: "-1:0" is not UID:GID: write numbers, as in "0:0"',
-  ),
-  // Modes and owners.
-  broken(
-    'a mode without quotes',
-    '"0755"',
-    '0755',
-    '8:11: directories[0].mode: 0755 is a number (755 in YAML 1.2): write it as a string, "0755"',
-  ),
-  broken(
-    'a mode without quotes and zero',
-    '"0755"',
-    '755',
-    '8:11: directories[0].mode: 755 is a number: write it as a string, "0755"',
-  ),
-  broken(
-    'an octal number',
-    '"0755"',
-    '0o755',
-    '8:11: directories[0].mode: 0o755 is a number (493 in YAML 1.2): write it as a string, "0755"',
-  ),
-  broken(
-    'a decimal mode',
-    '"0755"',
-    '493',
-    '8:11: directories[0].mode: 493 is a number: write octal digits as a string, as in "0755"',
-  ),
-  broken(
-    'a mode of letters',
-    '"0755"',
-    'rwxr-xr-x',
-    '8:11: directories[0].mode: "rwxr-xr-x" is not a mode: write octal digits, as in "0755"',
-  ),
-  broken(
-    'a mode of too many digits',
-    '"0755"',
-    '"007555"',
-    '8:11: directories[0].mode: "007555" is not a mode: write octal digits, as in "0755"',
-  ),
-  broken(
-    'a set-user-ID directory',
-    '"0755"',
-    '"4755"',
-    '8:11: directories[0].mode: "4755" has bits that are not allowed here: at most "3777"',
-  ),
-  broken(
-    'a file with more than permissions',
-    mode,
-    'fileMode: "1644"',
-    '8:15: directories[0].fileMode: "1644" has bits that are not allowed here: at most "0777"',
-  ),
-  broken(
-    'an owner by name',
-    mode,
-    'owner: root:root',
-    '8:12: directories[0].owner: "root:root" has a name: write numbers, as in "0:0": the names of a container are not the host\'s',
-  ),
-  broken(
-    'an owner without a group',
-    mode,
-    'owner: 0',
-    '8:12: directories[0].owner: 0 is a number: write a string of user and group, "0:0"',
-  ),
-  broken(
-    'an owner of three',
-    mode,
-    'owner: "0:0:0"',
-    '8:12: directories[0].owner: "0:0:0" is not UID:GID: write numbers, as in "0:0"',
-  ),
-  broken(
-    'an owner that is no owner',
-    mode,
-    'owner: "4294967295:0"',
-    '8:12: directories[0].owner: "4294967295:0" is out of range: at most 4294967294',
-  ),
+  ...brokenAt('mode: "0755"', 'directories[0].', {
+    'attributes that are neither': ['attributes: ^kept', 'attributes: "kept" is not one of set, keep'],
+    'publish misspelt': [
+      'publish: ^exchagne',
+      'publish: "exchagne" is not one of exchange, symlink: did you mean "exchange"?',
+    ],
+    'a choice of words, answered with another kind of value': [
+      'publish: ^true',
+      'publish: must be one of exchange, symlink, not a boolean',
+    ],
+    'onMissing of no sense': ['onMissing: ^ignore', 'onMissing: "ignore" is not one of keep, remove'],
+    'adopt as a word': [
+      'adopt: ^"yes"',
+      'adopt: must be true, false or replace, not a string: write true, without quotes',
+    ],
+    'no, as YAML 1.1 had it': [
+      'adopt: ^no',
+      'adopt: must be true, false or replace, not a string: write false, without quotes',
+    ],
+    'retire misspelt': [
+      'retire: ^whenunused',
+      'retire: "whenunused" is not one of immediately, whenUnused: did you mean "whenUnused"?',
+    ],
+    'retire for the form that keeps its directory': [
+      'publish: symlink\n    retire: ^whenUnused',
+      'retire: whenUnused is only for publish: exchange: leave out retire, or publish',
+    ],
+    'onDrop misspelt': ['onDrop: ^delete', 'onDrop: "delete" is not one of keep, remove'],
+    'a time limit for nothing': [
+      'retireTimeout: ^10m',
+      'retireTimeout: retireTimeout has no effect without retire: whenUnused: add retire: whenUnused, or leave it out',
+    ],
+    'a wait for silence that ends before it': [
+      'debounce: { quiet: ^6s }',
+      'debounce.quiet: quiet (6000ms) is longer than atMost (5000ms): write a longer atMost, or a shorter quiet',
+    ],
+    'a wait that is shorter than the silence': [
+      'debounce: { atMost: ^50ms }',
+      'debounce.atMost: quiet (100ms) is longer than atMost (50ms): write a longer atMost, or a shorter quiet',
+    ],
+    'a wait as a word': ['debounce: ^100ms', 'debounce: must be a mapping, not a string'],
+    'a time below nothing': [
+      'minInterval: ^-1s',
+      'minInterval: "-1s" is not a duration: write as in "10s", "1m30s", "500ms"',
+    ],
+    'an interval without end': ['hookInterval: ^25h', 'hookInterval: "25h" is out of range: write 0s to 24h'],
+    'a limit without a unit': ['limits: { bytes: ^64 }', 'limits.bytes: 64 has no unit: write as in "64Mi"'],
+    'a limit with another unit': [
+      'limits: { bytes: ^64MB }',
+      'limits.bytes: "64MB" is not a size: write as in "64Mi", "512Ki", "1Gi"',
+    ],
+    'a limit of more keys than are read': [
+      'limits: { keys: ^40000 }',
+      'limits.keys: 40000 is out of range: write 1 to 32768',
+    ],
+    'validate misspelt': [
+      'validate: [^certificate]',
+      'validate[0]: "certificate" is not one of certificates: did you mean "certificates"?',
+    ],
+    'validate: a bundle without a key': [
+      'validate: [^bundle]',
+      'validate[0]: bundle needs a key: write bundle: ca.crt',
+    ],
+    'validate: a bundle of no key': [
+      'validate: [bundle: ^a/b]',
+      `validate[0].bundle: "a/b" is not a key: it is letters, digits, '-', '_' and '.', at most 253, and does not start with '..'`,
+    ],
+    'validate: a bundle whose key is missing': [
+      'validate: [{ ^bundle: }]',
+      'validate[0].bundle: has no value: give the field a value, or remove it',
+    ],
+    'validate as a word': [
+      'validate: ^certificates',
+      'validate: must be a list, not a string: write it in brackets: [ ]',
+    ],
+    'a file with more than permissions': [
+      'fileMode: ^"1644"',
+      'fileMode: "1644" has bits that are not allowed here: at most "0777"',
+    ],
+    'a negative owner': ['owner: ^"-1:0"', 'owner: "-1:0" is not UID:GID: write numbers, as in "0:0"'],
+    'an owner by name': [
+      'owner: ^root:root',
+      `owner: "root:root" has a name: write numbers, as in "0:0": the names of a container are not the host's`,
+    ],
+    'an owner without a group': ['owner: ^0', 'owner: 0 is a number: write a string of user and group, "0:0"'],
+    'an owner of three': ['owner: ^"0:0:0"', 'owner: "0:0:0" is not UID:GID: write numbers, as in "0:0"'],
+    'an owner that is no owner': [
+      'owner: ^"4294967295:0"',
+      'owner: "4294967295:0" is out of range: at most 4294967294',
+    ],
+  }),
+  ...brokenAt('"0755"', 'directories[0].mode: ', {
+    'a mode without quotes': ['0755', '0755 is a number (755 in YAML 1.2): write it as a string, "0755"'],
+    'a mode without quotes and zero': ['755', '755 is a number: write it as a string, "0755"'],
+    'an octal number': ['0o755', '0o755 is a number (493 in YAML 1.2): write it as a string, "0755"'],
+    'a decimal mode': ['493', '493 is a number: write octal digits as a string, as in "0755"'],
+    'a mode of letters': ['rwxr-xr-x', '"rwxr-xr-x" is not a mode: write octal digits, as in "0755"'],
+    'a mode of too many digits': ['"007555"', '"007555" is not a mode: write octal digits, as in "0755"'],
+    'a set-user-ID directory': ['"4755"', '"4755" has bits that are not allowed here: at most "3777"'],
+  }),
 ]

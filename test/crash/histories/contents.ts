@@ -4,9 +4,11 @@ import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { TargetPublication } from '../../../src/durable/publish/publication.js'
 import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
+import { faultOfLinks } from '../judge/contents.js'
+import { type Entry, textOf } from '../judge/directory.js'
 import type { Random } from '../../random.js'
 import type { Content, Publication } from './vocabulary.js'
-import { below, nameOf, type Seen, type Snapshot, resolved, textOf } from './snapshot.js'
+import { below, nameOf, type Seen, type Snapshot, resolved } from './snapshot.js'
 
 /** The form of a target follows from its last letter, so that no shrunk history asks for another form of the same path. */
 type Kind = 'directory' | 'links' | 'file'
@@ -115,12 +117,12 @@ function expectedText(target: string, content: number): string {
   return text
 }
 
-function expected(target: string, content: number): Map<string, Omit<Seen, 'identity' | 'lists'>> {
+function expected(target: string, content: number): Map<string, Entry> {
   const { mode, fileMode, owner } = formOf(content)
-  const file = (data: string): Omit<Seen, 'identity' | 'lists'> => ({ type: 'file', mode: fileMode, ...owner, data })
+  const file = (data: string): Entry => ({ type: 'file', mode: fileMode, ...owner, data })
   if (kindOf(target) === 'file') return new Map([['', file(`file ${content}\n`)]])
   const directory = { type: 'directory', mode, ...owner, data: '' } as const
-  const tree = new Map<string, Omit<Seen, 'identity' | 'lists'>>([
+  const tree = new Map<string, Entry>([
     ['', directory],
     ['sub', directory],
   ])
@@ -148,10 +150,9 @@ export function visibleTree(snapshot: Snapshot, target: string): Map<string, See
 export function linkFault(snapshot: Snapshot, target: string, content: Content): string | undefined {
   if (kindOf(target) !== 'links' || typeof content === 'string') return undefined
   const path = resolved(snapshot, target) ?? target
-  for (const name of ['key', 'sub', `only-${content}`]) {
-    if (snapshot.get(`${path}/${name}`)?.data !== `..data/${name}`) return `has no link ${name}`
-  }
-  return undefined
+  const own = new Set(['key', 'sub', `only-${content}`])
+  const links = [...own].filter((name) => snapshot.get(`${path}/${name}`)?.data === `..data/${name}`)
+  return faultOfLinks(target, new Set(links), own, [])
 }
 
 /** Whether any file of it can only come from this content. */

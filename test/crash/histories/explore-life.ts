@@ -10,20 +10,16 @@ import { type Answered, contentOfVersion, makeCall, type Memory } from './life-c
 import { ModelGround } from './model-ground.js'
 import { kindOf } from './contents.js'
 import type { Ground } from './play.js'
-import { ownPrefix } from './places.js'
+import { ownPrefix } from '../judge/names.js'
 import { Pool, touchesRecords } from './pool.js'
 import { parentOf, type Snapshot } from './snapshot.js'
 
 /** The paths that a life is about. */
 function pathsOf(life: Life): string[] {
+  const named = (step: Step) => ('path' in step ? [step.path, 'from' in step ? step.from : undefined] : [])
   const paths = life.flatMap((step) => {
-    if (!('path' in step)) return []
     const { disturbed } = 'disturbed' in step ? step : {}
-    return [
-      step.path,
-      'from' in step ? step.from : undefined,
-      typeof disturbed === 'object' ? disturbed.path : undefined,
-    ]
+    return [...named(step), ...(typeof disturbed === 'object' ? named(disturbed) : [])]
   })
   return [...new Set(paths.filter((path) => path !== undefined))].sort()
 }

@@ -1,4 +1,5 @@
 /** The findings about a history. */
+import { faultOfRepeat } from '../judge/answers.js'
 import { Knowledge } from './knowledge.js'
 import type { Answer } from './judge.js'
 import { type Allowed, faultAfterCut } from './judge-cut.js'
@@ -49,11 +50,11 @@ export async function recover(ground: Ground, next: Publication, explored: Explo
     if (!one || !two || 'error' in one) return
     // A person has to act first, if only by another call.
     if (one.outcome === 'waits') return
-    const said = 'error' in two ? two.error.message : two.outcome
     // A second rollback goes back to what the first one has replaced.
     if (next.content === 'earlier') return
     if (next.content === 'none' && 'error' in two && two.error.reason === 'TargetUnfit') return
-    if (said !== 'unchanged') explored.faults.push(`the run after the next says of ${target}: ${said}`)
+    const fault = faultOfRepeat(target, two)
+    if (fault !== undefined) explored.faults.push(fault)
   })
   return knowledge
 }

@@ -14,7 +14,8 @@ import {
   onModel,
   type World,
 } from './operations.js'
-import { bystanders, initialDirectories, otherFileSystem, ownPrefix, targets } from './places.js'
+import { ownPrefix } from '../judge/names.js'
+import { bystanders, initialDirectories, otherFileSystem, targets } from './places.js'
 import { isAtOrAbove, parentOf, snapshotOfModel } from './snapshot.js'
 
 /** Operations, the last of which is the publication to cut. */

@@ -1,5 +1,6 @@
 /** What the program promises, asked of what can be seen after a power cut. */
-import { expectedTexts, hasPartOf, kindOf, visibleText } from './contents.js'
+import { faultOfContent } from '../judge/contents.js'
+import { contentOf, expectedTexts, hasPartOf, kindOf, visibleText } from './contents.js'
 import type { Content } from './operations.js'
 import type { Snapshot } from './snapshot.js'
 
@@ -36,7 +37,10 @@ export function faultAfterCut(snapshot: Snapshot, allowed: Allowed): string | un
       : undefined
   }
   if (texts !== undefined) {
-    return `after the power cut ${target} holds none of what it may hold:\n${text || 'nothing'}\nbut one of these:\n${[...texts].map((one) => one || 'nothing').join('\nor\n')}`
+    const named = [...texts].map(
+      (one, index) => [`${contentOf(target, one) ?? `what was there, ${index}`}`, one] as const,
+    )
+    return `after the power cut ${faultOfContent(target, text, new Map(named)) ?? ''}`
   }
   if (content === undefined || expectedTexts(target, content).includes(text)) return undefined
   if (wasVisible && text === '' && before !== '')

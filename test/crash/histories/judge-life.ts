@@ -184,7 +184,16 @@ function faultOfKilled({ call, between, before, after, version, sure }: Judged):
   const [then, now] = [before.get(path), after.get(path)]
   const expected = expectedTexts(call, version, then)
   if (then === undefined || now === undefined || [then.text, ...expected].includes(now.text)) return undefined
+  // What a rollout takes away has a name that no reader has: it may go entry by entry.
+  if (call.call === 'takeAway' && (now.text === emptyDirectory || isPart(now.text, then.text))) return undefined
   return `killed, and ${path} holds neither what it held nor what was asked for:\n${now.text}`
+}
+
+/** Whether the one is the other without some of it. */
+function isPart(part: string, whole: string): boolean {
+  let found = 0
+  for (let at = 0; found < part.length && at < whole.length; at++) if (whole[at] === part[found]) found += 1
+  return found === part.length
 }
 
 function expectedTexts({ call, path, content }: Call, version: number, then: Facts | undefined): string[] {
@@ -209,10 +218,12 @@ function faultOfAnswer(judged: Judged, answer: Answered): string | undefined {
   const start = settled(judged)
   const holdsTheSame = (path: string, then: AllFacts): boolean => after.get(path)?.text === then.get(path)?.text
   // A batch may have published its other target, or thinned its history; a move's steps before the one that failed stay. An old record
-  // that another program puts back in the instant before it is removed goes.
+  // that another program puts back in the instant before it is removed goes. A copy of a target, with its record, is no target: a
+  // publication in it leaves its lock there.
   const except = (path: string): boolean =>
     (call.call === 'batch' && error instanceof DurableWriteError && !error.path.endsWith(`/${path}`)) ||
     (isMoving && path === call.from && holdsTheSame(path, before)) ||
+    (path !== call.path && isAtOrAbove(path, call.path) && holdsTheSame(path, start)) ||
     (isDeed(call.disturbed) && disturbsRecords(call, path) && holdsTheSame(path, start))
   const changed = changedBetween(start, after, except, isMoving)
   return changed === undefined ? undefined : `rejects (${error?.message}), and ${changed}`
@@ -265,10 +276,16 @@ function untrueRefusal({ call, before, between, after, sure }: Judged, error: Er
     default:
       // Another publisher is no failing disk: the call waits, or is to be repeated.
       return (call.disturbed === undefined && call.wrong === undefined) ||
-        (meets && call.wrong === undefined && reason === 'PublishFailed' && code !== 'ESTALE' && code !== 'EAGAIN')
+        (meets && call.wrong === undefined && reason === 'PublishFailed' && !isMeeting(code, call))
         ? `nothing failed: ${said}`
         : undefined
   }
+}
+
+/** Another publisher has the same target, or has published the directory that this one is in. */
+function isMeeting(code: string, { path, disturbed }: Call): boolean {
+  const isAbove = typeof disturbed === 'object' && disturbed.do === 'call' && isBeside(disturbed, path)
+  return code === 'ESTALE' || code === 'EAGAIN' || (code === 'ENOENT' && isAbove)
 }
 
 /** What this agent has published last, whatever it holds now. */
@@ -318,7 +335,7 @@ function untrueAnswer({ call, before, after, version, sure }: Judged, answer: An
     case 'release':
       return now.hold === undefined ? undefined : `has released it, and readers say ${JSON.stringify(now.hold)}`
     case 'prune':
-      return sure ? faultOfPrune(then, now, call.number, answer.value as number) : undefined
+      return sure ? faultOfPrune(then, now, call.number, answer) : undefined
     case 'remove':
     case 'takeAway':
       return now.text === '' && is === undefined ? undefined : `is gone, and there is ${now.text || 'a record'}`
@@ -342,11 +359,13 @@ function untrueAnswer({ call, before, after, version, sure }: Judged, answer: An
   }
 }
 
-function faultOfPrune(then: Facts, now: Facts, keep: number, count: number): string | undefined {
+/** A prune names in a warning what it cannot remove, and leaves that to the next call. */
+function faultOfPrune(then: Facts, now: Facts, keep: number, { value, told }: Answered): string | undefined {
+  const count = value as number
   const [had, has] = [then.past.length - 1, now.past.length - 1]
   if (had < 1) return undefined
   if (then.publication?.hold) return had === has ? undefined : 'has removed earlier contents of what is held'
-  return has <= keep && had - has <= count
+  return (has <= keep || told !== '') && had - has <= count
     ? undefined
     : `has kept ${keep} at most, and ${has} of ${had} are there; it says that ${count} went`
 }

@@ -11,7 +11,10 @@ import {
   visibleTree,
 } from './contents.js'
 import type { Publication } from './operations.js'
-import { ownPrefix } from './places.js'
+import { textOf } from '../judge/directory.js'
+import { faultOfAnswer } from '../judge/answers.js'
+import { leftBeside } from '../judge/leftovers.js'
+import { type NameBeside, nameBeside, ownPrefix } from '../judge/names.js'
 import {
   below,
   isAtOrAbove,
@@ -21,7 +24,6 @@ import {
   resolvedOrMade,
   type Seen,
   type Snapshot,
-  textOf,
   under,
 } from './snapshot.js'
 
@@ -66,15 +68,12 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
     // Unchanged content at its reading may have changed since.
     if (outcome.outcome === 'unchanged' && publication.meanwhile) return []
     const text = visibleText(after, target)
-    const found: (string | undefined)[] = []
-    if (!expectedTexts(target, content).includes(text)) found.push(`says ${outcome.outcome}, and holds:\n${text}`)
-    if (outcome.outcome === 'unchanged' && visibleText(before, target) !== text) {
-      found.push('says unchanged, and was not the same')
-    }
+    const isNew = expectedTexts(target, content).includes(text)
+    const found = [faultOfAnswer(outcome, { isNew, isOld: visibleText(before, target) === text, shown: `\n${text}` })]
     if (!publication.meanwhile) found.push(listFault(before, after, target))
     if (publication.adopting && outcome.outcome === 'replaced')
       found.push(adoptedFault(after, target, adopted(before, target)))
-    found.push(linkFault(after, target, content), leftoverFault(target, after, answer.told, content === 'none' ? 0 : 1))
+    found.push(linkFault(after, target, content), leftoverFault(target, after, answer.told, content !== 'none'))
     return found.flatMap((fault) => (fault === undefined ? [] : [`${target}: ${fault}`]))
   })
   return [...faults, ...beside]
@@ -102,7 +101,7 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
     if (newText === '') faults.push(`says ${outcome.outcome}, and ${to} holds nothing`)
     if (outcome.outcome === 'unchanged' && newText !== newBefore) faults.push('says unchanged, and was not the same')
     // At the new path, older records that may name staged content stay until the next publication.
-    if (oldBefore !== '') faults.push(leftoverFault(from, after, answer.told, 0))
+    if (oldBefore !== '') faults.push(leftoverFault(from, after, answer.told, false))
   }
   if (![newBefore, oldBefore].includes(newText)) faults.push(`moves, and ${to} holds:\n${newText}`)
   if (!['', oldBefore, newText].includes(oldText)) faults.push(`moves, and holds:\n${oldText}`)
@@ -122,7 +121,7 @@ function adopted(before: Snapshot, target: string): string | undefined {
 /** Whether a publication of this target left a record. */
 function hasRecord(snapshot: Snapshot, target: string): boolean {
   const prefix = ownPrefix(resolved(snapshot, target) ?? target)
-  return [...snapshot.keys()].some((path) => recordName.test(path) && path.startsWith(prefix))
+  return [...snapshot.keys()].some((path) => isRecord(path) && path.startsWith(prefix))
 }
 
 /** It is the content 0 of the target's history. */
@@ -168,9 +167,11 @@ function faultsOfError(
     const path = resolved(snapshot, target) ?? target
     return textOf(new Map([...visibleTree(snapshot, target)].filter(([name]) => !isAnothers(under(path, name)))))
   }
-  const text = published ? visibleText(after, target) : left(after)
-  const possible = published ? expectedTexts(target, content) : [before, between].map(left)
-  if (!possible.includes(text)) faults.push(`says published: ${published}, and holds:\n${text}`)
+  const text = visibleText(after, target)
+  const isOld = [before, between].map(left).includes(left(after))
+  const found = { isNew: expectedTexts(target, content).includes(text), isOld, shown: `\n${text}` }
+  const untrue = faultOfAnswer({ error: { published, message } }, found)
+  if (untrue !== undefined) faults.push(untrue)
   if (!published && content !== 'none') faults.push(...lostRecords(target, before, after))
   return faults.map((fault) => `${target}: ${fault}`)
 }
@@ -179,7 +180,7 @@ function faultsOfError(
 function lostRecords(target: string, before: Snapshot, after: Snapshot): string[] {
   const prefix = ownPrefix(resolved(before, target) ?? target)
   return [...before].flatMap(([path, { data }]) => {
-    if (!recordName.test(path) || !path.startsWith(prefix) || after.get(path)?.data.startsWith(data) === true) return []
+    if (!isRecord(path) || !path.startsWith(prefix) || after.get(path)?.data.startsWith(data) === true) return []
     return [`says published: false, and ${nameOf(path)} ${after.has(path) ? 'says less' : 'is gone'}`]
   })
 }
@@ -193,27 +194,18 @@ function lostMeanwhile({ meanwhile }: Publication, views: Views): string[] {
   return [`${meanwhile.path}: what another program wrote there meanwhile is lost`]
 }
 
-/** A record of any target. */
-const recordName = /(^|\/)\.holdfast-[0-9a-f]{16}\.[1-9][0-9]*$/
-
-/** The endings of the names that the program keeps beside a target. */
-const ownEnding = /^(\.lock|\.[1-9][0-9]*|\.[0-9]+-[0-9a-f]{16}|-[0-9a-f]{16}(\.foreign)?)$/
+const isRecord = (path: string): boolean => nameBeside(nameOf(path)).kind === 'record'
 
 /** One lock, and a record of the published content; the log has named any other file of ours. */
-function leftoverFault(target: string, after: Snapshot, told: string, most: number): string | undefined {
+function leftoverFault(target: string, after: Snapshot, told: string, isThere: boolean): string | undefined {
   const at = resolved(after, target) ?? target
-  const prefix = ownPrefix(at)
-  const own = [...after.keys()].filter((path) => parentOf(path) === parentOf(at) && isOwn(path, prefix))
-  const endings = own.map((path) => path.slice(prefix.length))
-  const records = endings.filter((ending) => /^\.[1-9][0-9]*$/.test(ending))
+  const names = [...after.keys()].flatMap((path) => (parentOf(path) === parentOf(at) ? [nameOf(path)] : []))
   // A rollback that may have to be repeated keeps one more than was asked for.
-  const generations = endings.filter((ending) => /^\.[0-9]+-/.test(ending))
-  const spare = most === 0 ? 0 : (keepsHistory(target) ? generationsKept + 1 : 0) + 1
-  const kept = generations.length <= spare ? generations : []
-  const rest = endings.filter((ending) => ![...records, ...kept, '.lock'].includes(ending))
-  const untold = rest.filter((ending) => !ending.endsWith('.foreign') && !told.includes(nameOf(prefix + ending)))
-  if (records.length !== most) return `has ${records.length} records: ${told}`
-  return untold.length > 0 ? `leaves ${untold.join(', ')}, and does not say so` : undefined
+  const generations = isThere ? (keepsHistory(target) ? generationsKept + 1 : 0) + 1 : 0
+  const isExcused = ({ name, kind }: NameBeside): boolean =>
+    kind === 'foreign' || kind === 'other' || told.includes(name)
+  const fault = leftBeside(at, names, { records: [isThere ? 1 : 0], generations, isExcused })
+  return fault && `${fault}, and it says ${told || 'nothing'}`
 }
 
 /** Other programs' files are unchanged, by each path that leads to them. */
@@ -227,7 +219,7 @@ function faultsBeside(
   const isOurs = areaOf([...targets, ...moved], [first, before, after])
   const faults: string[] = []
   // A record with a second name is still ours, and gets appended lines.
-  const records = new Set([...before].filter(([path]) => recordName.test(path)).map(([, { identity }]) => identity))
+  const records = new Set([...before].filter(([path]) => isRecord(path)).map(([, { identity }]) => identity))
   for (const [path, seen] of before) {
     if (isOurs(path) || records.has(seen.identity)) continue
     const now = after.get(path)
@@ -275,10 +267,8 @@ function areaOf(targets: readonly string[], snapshots: readonly Snapshot[]): (pa
   return (path) => prefixes.some(({ at, own }) => isAtOrAbove(at, path) || isWithinOwn(path, own))
 }
 
-function isOwn(path: string, prefix: string): boolean {
-  return path.startsWith(prefix) && ownEnding.test(path.slice(prefix.length))
-}
-
 function isWithinOwn(path: string, prefix: string): boolean {
-  return path.startsWith(prefix) && ownEnding.test(path.slice(prefix.length).split('/', 1)[0] ?? '')
+  if (!path.startsWith(prefix)) return false
+  const [ending = ''] = path.slice(prefix.length).split('/', 1)
+  return nameBeside(nameOf(prefix) + ending).kind !== 'other'
 }

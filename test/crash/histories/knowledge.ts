@@ -6,7 +6,7 @@ import { contentFor, expectedTexts, visibleText } from './contents.js'
 import type { Answer, CallOutcome } from './judge.js'
 import type { Allowed, NewPlace } from './judge-cut.js'
 import { type Operation, type Publication, rowOf } from './operations.js'
-import { bystanders, seenPlaces, targets } from './places.js'
+import { bystanders, contentNames, targets } from './places.js'
 import { isAtOrAbove, nameOf, parentOf, resolved, resolvedOrMade, type Snapshot, under } from './snapshot.js'
 
 interface Known {
@@ -118,7 +118,7 @@ export class Knowledge {
         ),
     )
     const seen = [
-      ...seenPlaces.map((place) => visibleText(now, place)),
+      ...[...now.keys()].filter((path) => contentNames.has(nameOf(path))).map((path) => visibleText(now, path)),
       ...[...this.#known.values()].flatMap(({ texts }) => [...texts]),
     ]
     return asked.map((target) => {

@@ -1,6 +1,6 @@
 /** The few names of a history's world: few, so that operations meet each other. `o` is the root of another file system. */
-import { createHash } from 'node:crypto'
 import { posix } from 'node:path'
+import { ownPrefix } from '../judge/names.js'
 
 /** Those that exist, durable, before anything happens; the same shape on both file systems, so that inodes have the same numbers. */
 export const initialDirectories = ['a', 'a/p', 'b', 'o/a', 'o/a/p', 'o/b']
@@ -30,19 +30,17 @@ export const own = targets.flatMap((target) => [
   `${ownPrefix(target)}.lock`,
 ])
 
-/** What every name that the program keeps beside this target begins with. */
-export function ownPrefix(target: string): string {
-  const id = createHash('sha256').update(posix.basename(target)).digest('hex').slice(0, 16)
-  return posix.join(posix.dirname(target), `.holdfast-${id}`)
-}
-
 export const movable = [...directories, ...targets, ...bystanders]
 
 /** Out of the way: other places for a target's old content. */
 const asides = ['b/moved', 'o/b/moved']
 
-/** Where a target, or its old content, can be visible. */
-export const seenPlaces = [...targets, ...targets.map((target) => `${target}.bak`), ...asides, 'b/moved-meanwhile']
+/** The names of a target and of its old content, below any directory: a rename of a parent takes them along. */
+export const contentNames = new Set(
+  [...targets, ...targets.map((target) => `${target}.bak`), ...asides, 'b/moved-meanwhile'].map((path) =>
+    posix.basename(path),
+  ),
+)
 
 /** The goals of a move or copy: another place of its own kind, or out of the way. */
 export function destinations(from: string): readonly string[] {

@@ -115,9 +115,9 @@ export function noteAnswer(knowledge: Knowledge, publication: Publication, answe
   publication.targets.forEach((target, index) => {
     const outcome = answer.outcomes[index]
     const isUnchanged = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'unchanged'
-    // It says nothing of either path.
-    const isWaiting = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'waits'
-    if (publication.content === 'moved' && (outcome === undefined || 'error' in outcome || isWaiting)) {
+    // It waits, or was over before: that says nothing of either path.
+    const isStill = outcome !== undefined && !('error' in outcome) && ['waits', 'unchanged'].includes(outcome.outcome)
+    if (publication.content === 'moved' && (outcome === undefined || 'error' in outcome || isStill)) {
       knowledge.published(publication, undefined, now)
       return
     }

@@ -1,9 +1,10 @@
 /** All that was ever at the paths of a life, with its records and earlier contents; and another program that has it at hand. */
 import type { Deed } from './life.js'
 import type { Change } from './operations.js'
-import { ownPrefix } from './places.js'
+import { textOf } from '../judge/directory.js'
+import { isKind, nameBeside, ownPrefix } from '../judge/names.js'
 import type { Ground } from './play.js'
-import { below, nameOf, parentOf, type Seen, type Snapshot, textOf, under } from './snapshot.js'
+import { below, nameOf, parentOf, type Seen, type Snapshot, under } from './snapshot.js'
 
 interface Item {
   readonly tree: ReadonlyMap<string, Seen>
@@ -11,17 +12,16 @@ interface Item {
   readonly own: ReadonlyMap<string, Seen>
 }
 
-const recordEnding = /^\.[1-9][0-9]*$/
+const isRecord = isKind('record')
 const aside = 'b/moved'
 const isDirectory = ({ type }: Seen): boolean => type === 'directory'
 
 /** Names of its records, the newest last. */
 function recordsOf(snapshot: Snapshot, path: string): string[] {
   const prefix = ownPrefix(path)
-  const found = [...snapshot.keys()].filter(
-    (name) => recordEnding.test(name.slice(prefix.length)) && name.startsWith(prefix),
-  )
-  return found.sort((one, other) => Number(one.slice(prefix.length + 1)) - Number(other.slice(prefix.length + 1)))
+  const sequenceOf = (name: string): number => nameBeside(nameOf(name)).sequence ?? 0
+  const found = [...snapshot.keys()].filter((name) => name.startsWith(prefix) && isRecord(nameOf(name)))
+  return found.sort((one, other) => sequenceOf(one) - sequenceOf(other))
 }
 
 function itemAt(snapshot: Snapshot, path: string): Item {
@@ -140,5 +140,5 @@ function isAFile(snapshot: Snapshot, path: string): boolean {
 }
 
 function onlyRecords(own: ReadonlyMap<string, Seen>): ReadonlyMap<string, Seen> {
-  return new Map([...own].filter(([name]) => recordEnding.test(name.slice(ownPrefix('x').length))))
+  return new Map([...own].filter(([name]) => isRecord(name)))
 }

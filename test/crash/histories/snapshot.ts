@@ -1,21 +1,15 @@
 /** All that can be seen of a disk, by path: read from the model itself, or from a mounted file system, and not through the code under test. */
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { entriesAt, type Entry } from '../judge/directory.js'
 import { access, byDefault, decoded, listed } from '../model/access-lists.js'
 import type { Inode } from '../model/inode.js'
 import { type ModelDisk, rootInode } from '../model/model-disk.js'
 import { extendedAttribute } from './libc.js'
 
-export interface Seen {
-  readonly type: 'file' | 'directory' | 'symlink'
-  /** Where there is an access list, by what that says of owner, owning group and others. */
-  readonly mode: number
+/** The mode is what the access list says of owner, owning group and others, where there is one. */
+export interface Seen extends Entry {
   /** The users that the access list adds, and the list that new entries inherit; '' where there is none. */
   readonly lists: string
-  readonly uid: number
-  readonly gid: number
-  /** A file's bytes, one character each; a link's text. */
-  readonly data: string
   /** Device and inode: equal for two names of one. */
   readonly identity: string
 }
@@ -40,21 +34,11 @@ export function snapshotOfModel(disk: ModelDisk): Snapshot {
 }
 
 export function snapshotOfDirectory(root: string): Snapshot {
-  const seen = new Map<string, Seen>()
-  const walk = (path: string): void => {
-    const full = join(root, path)
-    const stats = lstatSync(full)
-    const type = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
-    const data = { directory: () => '', symlink: () => readlinkSync(full), file: () => readFileSync(full, 'latin1') }[
-      type
-    ]()
-    const { uid, gid } = stats
-    const permissions = permissionsOf(stats.mode & 0o7777, (name) => extendedAttribute(full, name))
-    seen.set(path, { type, ...permissions, uid, gid, data, identity: `${stats.dev}:${stats.ino}` })
-    if (type === 'directory') for (const name of readdirSync(full)) walk(under(path, name))
-  }
-  walk('')
-  return seen
+  const seen = [...entriesAt(root)].map(([path, entry]) => {
+    const permissions = permissionsOf(entry.mode, (name) => extendedAttribute(join(root, path), name))
+    return [path, { ...entry, ...permissions }] as const
+  })
+  return new Map(seen)
 }
 
 function permissionsOf(
@@ -121,16 +105,6 @@ function directoryAt(snapshot: Snapshot, path: string, depth = 0): string | unde
 /** Above the root is the root, as in the kernel. */
 function linkTarget(directory: string, text: string): string {
   return posix.join('/', directory, text).replace(/^\/|\/$/g, '')
-}
-
-/** A tree as one text: equal texts are equal trees. */
-export function textOf(entries: ReadonlyMap<string, Omit<Seen, 'identity' | 'lists'>>): string {
-  const lines = [...entries].map(([path, { type, mode, uid, gid, data }]) => {
-    // A link has no mode that a call could set.
-    const permissions = type === 'symlink' ? '' : ` ${mode.toString(8)}`
-    return `${path} ${type[0]}${permissions} ${uid}:${gid} <${data}>`
-  })
-  return lines.sort().join('\n')
 }
 
 /** The entries at a path and below it, by relative path; empty where there is none. */

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { leftIn } from '../judge/leftovers.js'
 import { silent } from '../../../src/log.js'
 import type { Disk } from '../../../src/durable/index.js'
 import { install } from '../../../src/static-pods/install/install.js'
@@ -30,9 +31,6 @@ export class CrashNode {
   readonly #files = join(this.#source, 'files')
   readonly #lock = join(this.root, 'installer.lock')
 
-  /** `alone`: as from local files, without a second manifest and without certificates. */
-  constructor(readonly alone = false) {}
-
   clear(): void {
     for (const directory of [this.resources, this.manifests]) rmSync(directory, { recursive: true, force: true })
   }
@@ -49,16 +47,6 @@ export class CrashNode {
     writeFileSync(this.#manifest, podOf('web', join(this.resources, 'web-pod-REVISION')))
   }
 
-  /** The command line that installs a revision of this node. */
-  args(revision: number): string[] {
-    this.#writeSource()
-    return [
-      ...['install', this.#manifest, '--pod', 'web-pod', '--pod-manifest-dir', this.manifests],
-      ...['--resources', this.#files, '--resource-dir', this.resources, '--revision', String(revision)],
-      ...['--pod-manifests-lock-file', this.#lock, '--log-level', 'error'],
-    ]
-  }
-
   /** A revision with four files, a directory of certificates, and a second manifest. */
   async plan(revision: number): Promise<InstallPlan> {
     this.#writeSource()
@@ -70,7 +58,6 @@ export class CrashNode {
     })
     const [main] = plan.manifests
     if (main === undefined) throw new Error('a plan without a manifest')
-    if (this.alone) return plan
     const second = {
       ...main,
       name: 'watch-pod.yaml',
@@ -83,24 +70,18 @@ export class CrashNode {
     return { ...plan, lasting, manifests: [second, main] }
   }
 
-  get settings() {
-    return {
-      manifestDirectory: this.manifests,
-      manifestLock: this.#lock,
-      requireProven: false,
-      allowOlder: false,
-      checkHostPaths: false,
-      warnOfHostPaths: false,
-    }
-  }
-
   async install(
     revision: number,
     disk: Disk,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<InstallResult> {
     return install(await this.plan(revision), {
-      ...this.settings,
+      manifestDirectory: this.manifests,
+      manifestLock: this.#lock,
+      requireProven: false,
+      allowOlder: false,
+      checkHostPaths: false,
+      warnOfHostPaths: false,
       disk,
       signal,
       log: silent,
@@ -113,7 +94,7 @@ export class CrashNode {
     const faults: string[] = []
     const live = this.#live('web-pod.yaml', faults)
     if (!among.includes(live)) faults.push(`revision ${live} is live`)
-    const watching = this.alone ? live : this.#live('watch-pod.yaml', faults)
+    const watching = this.#live('watch-pod.yaml', faults)
     if (!among.includes(watching)) faults.push(`the second manifest is of revision ${watching}`)
     if (live !== undefined) {
       const directory = join(this.resources, `web-pod-${live}`)
@@ -147,13 +128,8 @@ export class CrashNode {
   leftovers(): string[] {
     return [this.resources, this.manifests, join(this.resources, 'certs/secrets')].flatMap((directory) => {
       const names = namesIn(directory)
-      const staging = names.filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
-      const records = names.filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(name))
       const targets = names.filter((name) => !name.startsWith('.') && name !== 'certs')
-      return [
-        ...staging,
-        ...(records.length > targets.length ? [`${records.length} records for ${targets.join()}`] : []),
-      ]
+      return leftIn(names, new Map(targets.map((name) => [name, { records: [0, 1], generations: 0 }])))
     })
   }
 }

@@ -1,3 +1,4 @@
+import { faultOfRepeat } from '../judge/answers.js'
 import type { Explorer } from './explorer.js'
 import { type Position } from './explorer.js'
 import { missing } from './content.js'
@@ -56,18 +57,22 @@ export async function afterSuccess(
   explorer.cut(played, effort.fewer, removed ? (survivor) => explorer.tidy(survivor, step) : undefined)
   if (!again) return
   const repeated = await explorer.play({ ...played, disk: played.disk.fork() }, step, 'again')
-  if (repeated.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')) {
-    explorer.report('the same again is not reported as unchanged', repeated.trail)
-  }
+  reportRepeat(explorer, repeated)
   const survivors: Position[] = []
   explorer.cut(repeated, effort.fewer, (survivor) => survivors.push(survivor))
   // A directory of links may have generations to remove.
   if (survivors.length === 0 || explorer.scenario.targets.some(({ form }) => form === 'symlink')) return
   const survivor = explorer.random.pick(survivors)
   const rebooted = await explorer.play({ ...survivor, disk: survivor.disk.fork() }, step, 'again')
-  if (rebooted.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')) {
-    explorer.report('the same after a reboot is not reported as unchanged', rebooted.trail)
-  }
+  reportRepeat(explorer, rebooted)
+}
+
+function reportRepeat(explorer: Explorer, { outcomes, trail }: Played & Position): void {
+  explorer.scenario.targets.forEach(({ path }, index) => {
+    const [outcome] = outcomes.slice(index)
+    const fault = outcome && faultOfRepeat(path, outcome)
+    if (fault !== undefined) explorer.report(fault, trail)
+  })
 }
 
 /** Every instant of the step: a power cut in every way, and then each successor; one in some crashes again meanwhile. */

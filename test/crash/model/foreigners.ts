@@ -19,12 +19,16 @@ const file: Put = (disk, path) => {
   makeEntry(disk, path, 'file', 0o644, 'theirs')
 }
 
+const link: Put = (disk, path) => {
+  makeEntry(disk, path, 'symlink', 0o777, 'moved-away')
+}
+
 /** What another program may put under a target's name. */
-export const puts = { exchange: [full, empty, file], directory: [full, empty], file: [file] } as const
+export const puts = { exchange: [full, empty, file, link], file: [file, link] } as const
 
 /**
  * Another program puts its own under the target's name in the last instant before the exchange: a full directory, an empty
- * one, a file. It must be there afterwards, and the answer that nothing was published.
+ * one, a file, a link. It must be there afterwards, and the answer that nothing was published.
  */
 export async function exploreForeigners(explorer: Explorer): Promise<void> {
   const [target] = explorer.scenario.targets
@@ -33,7 +37,7 @@ export async function exploreForeigners(explorer: Explorer): Promise<void> {
   const first = start.ledgers[0]?.visible === missing
   // rename(2) replaces an existing file, whichever it finds.
   if (target.form === 'file' && !first) return
-  for (const put of target.form === 'file' ? puts.file : puts.directory) {
+  for (const put of puts[target.form]) {
     await intrude(explorer, start, target, put)
     explorer.counts.faults += 1
   }

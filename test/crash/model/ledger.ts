@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import { faultOfContent, faultOfLinks } from '../judge/contents.js'
 import { type Content, expectedView, find, missing, type Target, viewOf } from './content.js'
 import type { ModelDisk } from './model-disk.js'
 
@@ -55,11 +56,17 @@ export class Catalogue {
     return this.#links.get(name) ?? new Set()
   }
 
-  /** The name of the visible content; a fault where no call ever requested it. */
-  visible(disk: ModelDisk): { name: string; fault?: undefined } | { name?: undefined; fault: string } {
+  /** The name of the visible content; a fault where no call ever requested it, or it is none of the `possible` ones. */
+  visible(
+    disk: ModelDisk,
+    possible?: ReadonlySet<string>,
+  ): { name: string; fault?: undefined } | { name?: undefined; fault: string } {
     const { content } = viewOf(disk, this.target)
     const name = this.#byView.get(content)
-    return name === undefined ? { fault: `${this.target.path} is torn or mixed: ${content.slice(0, 300)}` } : { name }
+    if (name !== undefined && (possible ?? this.#links).has(name)) return { name }
+    const texts = [...this.#byView].map(([text, one]) => [one, text] as const)
+    const allowed = new Map(texts.filter(([one]) => possible?.has(one) ?? true))
+    return { fault: faultOfContent(this.target.path, content, allowed, () => name) ?? '' }
   }
 }
 
@@ -81,19 +88,16 @@ export function judge(
   ledger: Ledger,
   disk: ModelDisk,
 ): { visible: string; fault?: undefined } | { fault: string } {
-  const found = catalogue.visible(disk)
+  const found = catalogue.visible(disk, ledger.possible)
   if (found.fault !== undefined) return { fault: found.fault }
   const { name } = found
   const { path, form } = catalogue.target
-  if (!ledger.possible.has(name)) {
-    return { fault: `${path} holds ${name}, and may only hold ${[...ledger.possible].join(' or ')}` }
-  }
   if (name !== missing && ledger.possible.size === 1 && ledger.linked.size === 1) {
     const fault = faultOfAncestors(disk, path)
     if (fault !== undefined) return { fault }
   }
   if (form === 'symlink' && name !== missing) {
-    const fault = faultOfLinks(catalogue, ledger, disk, name)
+    const fault = faultOfForm(catalogue, ledger, disk, name)
     if (fault !== undefined) return { fault }
   }
   return { visible: name }
@@ -110,17 +114,15 @@ function faultOfAncestors(disk: ModelDisk, path: string): string | undefined {
 }
 
 /** After a success each name has its link and no other; else those that all the contents in question share. */
-function faultOfLinks(catalogue: Catalogue, ledger: Ledger, disk: ModelDisk, name: string): string | undefined {
+function faultOfForm(catalogue: Catalogue, ledger: Ledger, disk: ModelDisk, name: string): string | undefined {
   const { target } = catalogue
   const { links } = viewOf(disk, target)
-  const wanted = catalogue.links(name)
   const contents = [...ledger.linked].filter((content) => content !== missing)
-  const required = [...wanted].filter((link) => contents.every((content) => catalogue.links(content).has(link)))
-  const lost = required.filter((link) => !links.has(link))
-  if (lost.length > 0) return `${target.path} holds ${name}, but the link ${lost.join(', ')} is lost`
-  if (ledger.possible.size > 1 || contents.length > 1) return undefined
-  const stale = [...links].filter((link) => !wanted.has(link))
-  if (stale.length > 0) return `${target.path} holds ${name}, but has the link ${stale.join(', ')} too`
+  const isSettled = ledger.possible.size === 1 && contents.length <= 1
+  const others = isSettled ? [] : contents.map((content) => catalogue.links(content))
+  const fault = faultOfLinks(target.path, links, catalogue.links(name), others)
+  if (fault !== undefined) return `${fault}; it holds ${name}`
+  if (!isSettled) return undefined
   const mode = find(disk, target.path)?.now.attributes.mode
   return mode === 0o755 ? undefined : `${target.path} has mode ${String(mode?.toString(8))}`
 }

@@ -1,15 +1,10 @@
 import { parseArgs } from 'node:util'
 import { type Counts, Broken, Explorer } from './explorer.js'
 import { type Effort, exploreKills, explorePowerCuts } from './explore.js'
-import { exploreDrift } from './drift.js'
 import { exploreFaults } from './faults.js'
 import { exploreForeigners } from './foreigners.js'
 import { exploreTakenOut } from './taken-out.js'
-import { exploreInterleavings } from './interleave.js'
 import { exploreChains } from './chains.js'
-import { exploreHolds, holdStories } from './holds.js'
-import { exploreOwnFiles, ownFileStories } from './own-files.js'
-import { exploreRelocations, relocationStories } from './relocations.js'
 import type { Scenario } from './scenario.js'
 import { scenarios } from './scenarios.js'
 import type { Story } from './static-pods/commands.js'
@@ -40,10 +35,8 @@ const phases = [
   ['power cut', explorePowerCuts],
   ['kill, successor, power cut', exploreKills],
   ['fault', exploreFaults],
-  ['drift', exploreDrift],
   ['foreign program', exploreForeigners],
   ['taken out', exploreTakenOut],
-  ['two processes', exploreInterleavings],
   ['chain', exploreChains],
 ] as const
 
@@ -77,22 +70,6 @@ const explorations: readonly Exploration[] = [
     phase: 'power cut',
     explore: (explorer: Explorer, { states, ...rest }: Effort) =>
       exploreRollouts(explorer, story, { ...rest, states, fewer: 1, second: 1 }),
-  })),
-  ...relocationStories.map((story) => ({
-    scenario: { ...noTargets, name: story.name },
-    phase: 'power cut',
-    explore: (explorer: Explorer, effort: Effort) =>
-      exploreRelocations(explorer, story, { ...effort, fewer: 1, second: 8 }),
-  })),
-  ...ownFileStories.map((story) => ({
-    scenario: { ...noTargets, name: story.name },
-    phase: 'power cut',
-    explore: (explorer: Explorer, effort: Effort) => exploreOwnFiles(explorer, story, effort),
-  })),
-  ...holdStories.map((story) => ({
-    scenario: { ...noTargets, name: story.name },
-    phase: 'power cut',
-    explore: (explorer: Explorer, effort: Effort) => exploreHolds(explorer, story, effort),
   })),
 ]
 

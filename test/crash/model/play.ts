@@ -3,6 +3,7 @@ import { DurableWriteError } from '../../../src/durable/errors.js'
 import { publish, type PublishOutcome } from '../../../src/durable/publish/publish.js'
 import { removePublished } from '../../../src/durable/remove/removal.js'
 import { rollBack } from '../../../src/durable/operator/rollback.js'
+import { faultOfAnswer } from '../judge/answers.js'
 import { missing, requestFor } from './content.js'
 import { attemptLedger, type Catalogue, type Ledger, settledLedger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
@@ -91,16 +92,13 @@ export async function play(
     if (seen.fault !== undefined) faults.push(seen.fault)
     if (outcome === undefined) return attemptLedger(ledger, wanted)
     const { path } = catalogue.target
-    if (!('error' in outcome)) {
-      if (seen.name !== wanted) faults.push(`${path}: says ${outcome.outcome}, and holds ${seen.name ?? '?'}`)
-      if (outcome.outcome === 'unchanged' && ledger.visible !== wanted)
-        faults.push(`${path}: says unchanged, was ${ledger.visible}`)
-      return settledLedger(wanted)
-    }
+    const { name } = seen
+    const found = { isNew: name === wanted, isOld: name === ledger.visible, shown: name ?? '?' }
+    const untrue = faultOfAnswer(outcome, found)
+    if (untrue !== undefined) faults.push(`${path}: ${untrue}`)
+    if (!('error' in outcome)) return settledLedger(wanted)
     const { published, code, message } = outcome.error
     if (code === 'ENOTRECOVERABLE') faults.push(`a defect of the program: ${message}`)
-    const expected = published ? wanted : ledger.visible
-    if (seen.name !== expected) faults.push(`${path}: says published: ${published}, and holds ${seen.name ?? '?'}`)
     if (!published) return { ...ledger, linked: new Set([...ledger.linked, wanted]) }
     return { ...attemptLedger(ledger, wanted), visible: wanted }
   })

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
+import { leftBeside, leftInside } from '../judge/leftovers.js'
+import { type NameBeside, namesOf, ownPrefix } from '../judge/names.js'
 import { type Content, expectedView, find, missing, type Target, textOf, viewOf } from './content.js'
 import { Catalogue } from './ledger.js'
 import type { Inode } from './inode.js'
@@ -28,16 +29,24 @@ export interface Scenario {
 }
 
 /** Names that look like ours, and are not: nothing may ever happen to them. */
-function bystanders(target: Target): string[] {
-  const id = idOf(target)
-  const other = createHash('sha256').update('somebody else').digest('hex').slice(0, 16)
+function bystanders(target: Target): readonly string[] {
+  const known = bystandersOf.get(target) ?? namesLikeOurs(target)
+  bystandersOf.set(target, known)
+  return known
+}
+/** The model asks at each of its million states, and each answer takes two hashes. */
+const bystandersOf = new WeakMap<Target, readonly string[]>()
+
+function namesLikeOurs(target: Target): readonly string[] {
+  const own = ownPrefix(basename(target.path))
+  const other = ownPrefix('somebody else')
   return [
     'bystander',
-    `.holdfast-${id}-notours`,
-    `.holdfast-${id}-0123456789abcdef0`,
-    `.holdfast-${id}.txt`,
-    `.holdfast-${other}-0123456789abcdef`,
-    `.holdfast-${other}.1`,
+    `${own}-notours`,
+    `${own}-0123456789abcdef0`,
+    `${own}.txt`,
+    `${other}-0123456789abcdef`,
+    `${other}.1`,
   ]
 }
 
@@ -118,38 +127,26 @@ export function faultBeside(
     if (!finished || !parent) continue
     for (const target of targets) {
       if (finished[scenario.targets.indexOf(target)] === undefined) continue
-      const prefix = `.holdfast-${idOf(target)}`
-      const isTheirs = (name: string): boolean => {
-        const inode = disk.child(parent.number, name)
-        return name.endsWith('.foreign') && inode !== undefined && textOf(disk, inode) === theirs
+      const text = (name: string): string => textOf(disk, disk.inode(parent.now.entries.get(name) ?? parent.number))
+      const names = [...parent.now.entries.keys()].filter((name) => !others.has(name))
+      const isThere = find(disk, target.path) !== undefined
+      const isRemoved = !isThere && finished[scenario.targets.indexOf(target)] === missing
+      // Where a call fails, foreign content has no record, and staged content has one.
+      const records = isRemoved ? [0] : isThere && !scenario.foreign ? [1] : [0, 1]
+      const isExcused = ({ name, kind }: NameBeside): boolean =>
+        (kind === 'foreign' && text(name) === theirs) ||
+        // A process uses it.
+        (!isRemoved && disk.user !== undefined && known(target, text(name)))
+      const generations = isRemoved ? 0 : (target.history ?? (target.takesOver ? 1 : 0))
+      const isWhole = (name: string): boolean => {
+        const earlier = earlierText(disk, parent, name, target)
+        return earlier !== undefined && known(target, earlier)
       }
-      const kept = [...parent.now.entries.keys()].filter(
-        (name) => name.startsWith(prefix) && !others.has(name) && !isTheirs(name),
-      )
-      const isRetired = (name: string): boolean => {
-        const inode = disk.child(parent.number, name)
-        return disk.user !== undefined && inode !== undefined && known(target, textOf(disk, inode))
-      }
-      const isRemoved = finished[scenario.targets.indexOf(target)] === missing && !find(disk, target.path)
-      if (isRemoved && kept.some((name) => name !== `${prefix}.lock`))
-        return `left beside ${target.path}: ${kept.join(', ')}`
-      const past = kept.filter((name) => earlierPattern.test(name.slice(prefix.length)))
-      if (past.length > (target.history ?? (target.takesOver ? 1 : 0)))
-        return `${past.length} earlier contents stay beside ${target.path}`
-      const isEarlier = (name: string): boolean => {
-        const text = past.includes(name) ? earlierText(disk, parent, name, target) : undefined
-        return text !== undefined && known(target, text)
-      }
-      const records = kept.filter((name) => recordPattern.test(name.slice(prefix.length)))
-      if (
-        records.length > 1 ||
-        kept.some(
-          (name) => name !== `${prefix}.lock` && !records.includes(name) && !isRetired(name) && !isEarlier(name),
-        )
-      ) {
-        return `left beside ${target.path}: ${kept.map((name) => name.slice(prefix.length)).join(', ')}`
-      }
-      const fault = target.form === 'symlink' ? strayInside(disk, target.path) : undefined
+      const torn = namesOf(target.path, names).find(({ name, kind }) => kind === 'generation' && !isWhole(name))
+      const fault =
+        leftBeside(target.path, names, { records, generations, isExcused }) ??
+        (torn && `${torn.name}, beside ${target.path}, is no whole earlier content`) ??
+        (target.form === 'symlink' ? strayInside(disk, target.path) : undefined)
       if (fault !== undefined) return fault
     }
     const strange = [...parent.now.entries.keys()].filter((name) => !own.has(name) && !name.startsWith('.holdfast-'))
@@ -157,12 +154,6 @@ export function faultBeside(
   }
   return undefined
 }
-
-/** What a name says of a record, without what all of the target's have. */
-const recordPattern = /^\.[1-9][0-9]*$/
-
-/** What a name says of an earlier content, without what all of the target's have. */
-const earlierPattern = /^\.(?:0|[1-9][0-9]*)-[0-9a-f]{16}$/
 
 /** The content of a generation's name. */
 function earlierText(disk: ModelDisk, parent: Inode, name: string, { path }: Target): string | undefined {
@@ -184,8 +175,9 @@ export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | und
   const replaced = before.at(-1)?.[0]
   const replacedText = target.takesOver ? foreignText(scenario, target) : textOfContent(replaced)
   const parent = find(disk, dirname(target.path))
-  const names = [...(parent?.now.entries.keys() ?? [])].filter((name) => name.startsWith(`.holdfast-${idOf(target)}.`))
-  const isKept = names.some((name) => parent && earlierText(disk, parent, name, target) === replacedText)
+  const isKept = [...(parent?.now.entries.keys() ?? [])].some(
+    (name) => parent && earlierText(disk, parent, name, target) === replacedText,
+  )
   return isKept ? undefined : `${replaced ?? 'what was foreign'} was replaced, and is not kept as a whole`
 }
 
@@ -202,15 +194,12 @@ function foreignText(scenario: Scenario, { path }: Target): string | undefined {
 export function leftWithoutRecord({ targets, step }: Scenario, disk: ModelDisk): string | undefined {
   const [target] = targets
   if (target === undefined || step[0] !== missing || find(disk, target.path)) return undefined
-  const prefix = `.holdfast-${idOf(target)}`
-  const names = [...(find(disk, dirname(target.path))?.now.entries.keys() ?? [])].filter((name) =>
-    name.startsWith(prefix),
-  )
   const others = new Set(bystanders(target))
-  const own = names.filter((name) => !others.has(name) && name !== `${prefix}.lock`)
-  const records = own.filter((name) => recordPattern.test(name.slice(prefix.length)))
-  return own.length > 0 && records.length === 0
-    ? `left of ${target.path}, without a record: ${own.join(', ')}`
+  const own = namesOf(target.path, find(disk, dirname(target.path))?.now.entries.keys() ?? []).filter(
+    ({ name, kind }) => !others.has(name) && kind !== 'lock',
+  )
+  return own.length > 0 && own.every(({ kind }) => kind !== 'record')
+    ? `left of ${target.path}, without a record: ${own.map(({ name }) => name).join(', ')}`
     : undefined
 }
 
@@ -226,18 +215,6 @@ export function lostToItsUser(scenario: Scenario, disk: ModelDisk): string | und
   return found ? undefined : `${disk.user}, and it is not there as a whole any more`
 }
 
-function idOf({ path }: Target): string {
-  return createHash('sha256')
-    .update(path.slice(path.lastIndexOf('/') + 1))
-    .digest('hex')
-    .slice(0, 16)
-}
-
 function strayInside(disk: ModelDisk, path: string): string | undefined {
-  const target = find(disk, path)
-  const current = find(disk, `${path}/..data`)?.now.data
-  const strays = [...(target?.now.entries.keys() ?? [])].filter(
-    (name) => name.startsWith('..') && name !== '..data' && name !== current,
-  )
-  return strays.length > 0 ? `left in ${path}: ${strays.join(', ')}` : undefined
+  return leftInside(path, find(disk, path)?.now.entries.keys() ?? [], find(disk, `${path}/..data`)?.now.data)
 }

@@ -107,6 +107,7 @@ export function battery(): Item[] {
     'test/agent/process-identity.test.ts',
     'test/check/file-systems.test.ts',
     'test/check/results.test.ts',
+    'test/check/targets.test.ts',
     'test/cli/let-go.test.ts',
     'test/cli/two-agents.test.ts',
     'test/directories/pid-file.test.ts',

@@ -81,7 +81,6 @@ export const ofPublishing = [
   ]),
   same('states for the compiler what the steps before have made sure of', [
     `Site.identity swallowed throw new Error('open() comes first')`,
-    `SymlinkPublication.#stagePast shortened _ === undefined || _ === undefined || !_?.tree`,
     `SymlinkPublication.swap swapped if (_ === undefined || this.#generation === undefined) throw new Error('stage() comes fir…`,
   ]),
   same('of what is staged only the inode is asked for, which does not change with its metadata', [

@@ -102,6 +102,7 @@ export const equivalents: readonly Listed[] = [
   ]),
   same('two conditions, of which one value can meet one only', [
     `typeOf swapped if (_.isFile()) return 'file'`,
+    `NodeFileSystem.openLock swapped if (codeOf(_) === 'EROFS') return _(O_RDONLY)`,
     `checkPath swapped if (typeof _ !== 'string') throw new TypeError(\`a path must be a string, not \${kindOf(_)}…`,
     `checkRelativePath swapped if (_ === '' || _ === '.' || _ === '..') { throw new TypeError(\`files: \${_} has the part …`,
     `checkRelativePath swapped if (_ === '') throw new TypeError('files: a path is empty')`,
@@ -122,7 +123,7 @@ export const equivalents: readonly Listed[] = [
   ]),
   same('what stands for the errno of an error that has none: no set of errnos holds it, nor its absence', [
     `lookOnce shortened codeOf(_) ?? ''`,
-    `Scan.#descriptors shortened codeOf(_) ?? ''`,
+    `hasGone shortened codeOf(_) ?? ''`,
     `removeInside shortened codeOf(_) ?? ''`,
   ]),
   same('what is opened is never descriptor 0: Node keeps the first three open', [

@@ -6,6 +6,9 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { faultOfRepeat } from '../judge/answers.js'
+import { faultOfContent } from '../judge/contents.js'
+import { contentAt, leftBelow } from '../judge/directory.js'
 import { crashStates, type CrashState } from './cuts.js'
 import { Image } from './image.js'
 import { publish } from './library.js'
@@ -13,11 +16,11 @@ import { lifeProblem } from './life.js'
 import { publishesNothing, stepsOf } from './lives.js'
 import { LoopMount } from './loop-mount.js'
 import type { Expected } from './marks.js'
-import { brokenLink, difference, leftovers, linkDifference } from './observe.js'
+import { difference, linkDifference, textFor } from './observe.js'
 import { Random } from '../../random.js'
 import { readRecords, type Recording } from './recording.js'
 import { podProblem } from './static-pod.js'
-import type { Target } from './targets.js'
+import { filesOf, type Target } from './targets.js'
 
 export interface Violation {
   readonly state: Omit<CrashState, 'expected'>
@@ -118,14 +121,12 @@ export async function examineState(
   number: number,
 ): Promise<string | undefined> {
   const before = await firstOf(expected, async ({ target, allowed }) => {
-    const differences = allowed.map((generation) => difference(mountPoint, target, generation))
-    const holds = allowed.filter((_, index) => differences[index] === undefined)
-    if (holds.length === 0) {
-      const differing = allowed.map((generation, index) => `not ${generation} (${differences[index] ?? ''})`)
-      return `after the power cut ${target.path} is ${differing.join(', ')}`
-    }
+    const texts = allowed.map((generation) => [`${generation}`, textFor(target, filesOf(target, generation))] as const)
+    const fault = faultOfContent(target.path, contentAt(join(mountPoint, target.path)), new Map(texts))
+    if (fault !== undefined) return `after the power cut ${fault}`
+    const held = allowed.find((generation) => difference(mountPoint, target, generation) === undefined) ?? 0
     const broken =
-      brokenLink(mountPoint, target, allowed) ??
+      linkDifference(mountPoint, target, [held, ...allowed]) ??
       podProblem(mountPoint, target, allowed) ??
       (await lifeProblem(mountPoint, target, allowed))
     return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`
@@ -148,12 +149,11 @@ export async function examineState(
         if (!result || 'error' in result) {
           return `the ${run} run after it fails for ${target.path}: ${result?.error.message ?? 'no answer'}`
         }
-        if (run === 'second' && result.outcome !== 'unchanged') {
-          return `the second run after it says ${result.outcome} of ${target.path}`
-        }
+        const repeated = run === 'second' ? faultOfRepeat(target.path, result) : undefined
+        if (repeated !== undefined) return repeated
         const wrong =
           difference(mountPoint, target, newest) ??
-          linkDifference(mountPoint, target, newest) ??
+          linkDifference(mountPoint, target, [newest]) ??
           podProblem(mountPoint, target, [newest]) ??
           (await lifeProblem(mountPoint, target, [newest], true))
         if (wrong !== undefined) return `the ${run} run after it says ${result.outcome}, but ${target.path}: ${wrong}`
@@ -162,11 +162,10 @@ export async function examineState(
       if (problem !== undefined) return problem
       if (life !== undefined && publishesNothing(life, newest)) return undefined
     }
-    const left = leftovers(
-      mountPoint,
-      expected.map(({ target }) => target),
-    )
-    if (left.length > 0) return `the ${run} run after it leaves ${left.join(', ')}`
+    // Which earlier contents of a life may stay, life.ts says.
+    const may = expected.map(({ target: { path, life } }) => [path, life === undefined ? 0 : Infinity] as const)
+    const left = leftBelow(mountPoint, new Map(may))
+    if (left.length > 0) return `after the ${run} run: ${left.join('; ')}`
   }
   return undefined
 }

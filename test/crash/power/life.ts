@@ -3,9 +3,11 @@
  * step, `problem` checks the files beside the target: without the library under test, as far as that can be.
  */
 import type { DirectoryPublicationOptions } from '../../../src/durable/publish/request.js'
-import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { faultOfContent } from '../judge/contents.js'
+import { contentAt, entriesAt } from '../judge/directory.js'
+import { isKind, type NameBeside, namesOf } from '../judge/names.js'
 import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import type * as durableModule from '../../../src/durable/index.js'
 import { failureOf } from '../../../src/errors.js'
@@ -16,7 +18,7 @@ import type * as removalModule from '../../../src/durable/remove/removal.js'
 import type * as replaceModule from '../../../src/durable/publish/replace.js'
 import { module, type Result } from './library.js'
 import { contentAfter, hold, type Life, rollback, stepsOf } from './lives.js'
-import { difference, treeDifference, wantedDifference } from './observe.js'
+import { difference, differenceAt, textFor } from './observe.js'
 import { contentOf, directoryMode, filesOf, type Target } from './targets.js'
 
 interface Place {
@@ -71,11 +73,11 @@ const stories: Record<Life, Story> = {
     },
     async problem(place, step, how) {
       if (contentAfter('removal', step) > 0) return pastProblem(place, step === 2 ? [1] : [], 1, how)
-      const own = ownNames(place).filter((name) => !name.endsWith('.lock'))
+      const own = besideOf(place).flatMap(({ name, kind }) => (kind === 'lock' ? [] : [name]))
       if (how === 'next') return stagedProblem(place, step, own)
       // An older record tells of content, not of its removal.
       const tells = (name: string): boolean =>
-        /\.[0-9]+$/.test(name) && readFileSync(join(dirname(place.path), name), 'utf8').includes('"removing":')
+        isRecord(name) && readFileSync(join(dirname(place.path), name), 'utf8').includes('"removing":')
       if (own.length > 0 && !own.some(tells))
         return `without the record of their removal, these are left: ${own.join(', ')}`
       return how !== 'begun' && own.length > 0 ? `these were removed, and are back: ${own.join(', ')}` : undefined
@@ -104,6 +106,7 @@ const stories: Record<Life, Story> = {
   },
 }
 
+const isRecord = isKind('record')
 const reason = 'kept as it is'
 const lastMove = 4
 const oldPath = 'was/certs'
@@ -191,8 +194,8 @@ async function remove({ fs, path }: Place): Promise<Result> {
 }
 
 async function rollBackTo(place: Place, content: number): Promise<Result> {
-  const { durable, path, mountPoint, target } = place
-  const isThere = wantedDifference(mountPoint, target, contentOf(target, content)) === undefined
+  const { durable, path, target } = place
+  const isThere = differenceAt(path, target, contentOf(target, content)) === undefined
   if (isThere && (await heldBy(place)) === 'pinned') return { outcome: 'unchanged' }
   const earlier = earlierContents(place).find(({ number }) => number === content)
   const pin = { reason: '', until: 'released' } as const
@@ -240,18 +243,12 @@ async function pastProblem(
 /** What a first publication has staged comes before its record, in any part of it; nothing that was removed before lies in it. */
 function stagedProblem({ target, path }: Place, step: number, own: readonly string[]): string | undefined {
   const steps = Array.from({ length: step }, (_, before) => filesOf(target, before))
-  const removed = steps.flatMap((files) => [...files.values()].map(({ content }) => content))
+  const removed = steps.flatMap((files) => [...files.values()].map(({ content }) => content.toString('latin1')))
   const back = own.find((name) => {
-    return contentsBelow(join(dirname(path), name)).some((found) => removed.some((content) => content.equals(found)))
+    const entries = [...entriesAt(join(dirname(path), name))]
+    return entries.some(([, { type, data }]) => type === 'file' && removed.includes(data))
   })
   return back === undefined ? undefined : `its content was removed, and is back: ${back}`
-}
-
-/** Of all files. */
-function contentsBelow(path: string): Buffer[] {
-  const stat = lstatSync(path)
-  if (stat.isFile()) return [readFileSync(path)]
-  return stat.isDirectory() ? readdirSync(path).flatMap((name) => contentsBelow(join(path, name))) : []
 }
 
 interface Earlier {
@@ -264,36 +261,29 @@ interface Earlier {
 function earlierContents(place: Place): Earlier[] {
   const { target, path } = place
   const last = stepsOf(target.life ?? 'history')
-  return ownNames(place).flatMap((name): readonly Earlier[] => {
-    const sequence = /^\.holdfast-[0-9a-f]{16}\.(\d+)-[0-9a-f]{16}$/.exec(name)?.[1]
-    if (sequence === undefined) return []
+  return besideOf(place).flatMap(({ name, kind, sequence }): readonly Earlier[] => {
+    if (kind !== 'generation' || sequence === undefined) return []
     const root = join(dirname(path), name, basename(path))
     const problems: string[] = []
     for (let number = 1; number <= last; number++) {
-      const problem = treeDifference(root, target, contentOf(target, number))
-      if (problem === undefined) return [{ sequence: Number(sequence), number }]
+      const problem = differenceAt(root, target, contentOf(target, number))
+      if (problem === undefined) return [{ sequence, number }]
       problems.push(`not ${number} (${problem})`)
     }
-    return [{ sequence: Number(sequence), problem: problems.join(', ') }]
+    return [{ sequence, problem: problems.join(', ') }]
   })
 }
 
-function ownNames({ path }: Place): string[] {
-  const id = createHash('sha256').update(basename(path)).digest('hex').slice(0, 16)
-  return readdirSync(dirname(path)).filter((name) => name.startsWith(`.holdfast-${id}`))
-}
+const besideOf = ({ path }: Place): NameBeside[] => namesOf(path, readdirSync(dirname(path)))
 
 /** What the old path holds once a step is done, and before it while the step is on its way: the new path comes first. */
 const atOldPath = [[0], [1], [2, 1], [3, 2], [0, 4, 3]] as const
 
 function oldPathProblem({ mountPoint, target }: Place, step: number, how: HowFar): string | undefined {
-  const old = { ...target, path: oldPath }
   const [end, ...before] = atOldPath[step] ?? [0]
-  const differences = (how === 'begun' ? [end, ...before] : [end]).map(
-    (number) => [number, wantedDifference(mountPoint, old, contentOf(target, number))] as const,
-  )
-  if (differences.some(([, difference]) => difference === undefined)) return undefined
-  return `${oldPath} is ${differences.map(([number, difference]) => `not ${number} (${difference})`).join(', ')}`
+  const numbers = how === 'begun' ? [end, ...before] : [end]
+  const allowed = numbers.map((number) => [`${number}`, textFor(target, contentOf(target, number))] as const)
+  return faultOfContent(oldPath, contentAt(join(mountPoint, oldPath)), new Map(allowed))
 }
 
 function read(path: string): string | undefined {

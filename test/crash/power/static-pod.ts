@@ -11,13 +11,14 @@ import type * as plansModule from '../../../src/static-pods/install/install-plan
 import type * as manifestsModule from '../../../src/static-pods/pod/manifest.js'
 import type * as linksModule from '../../../src/static-pods/monitor/last-known-good.js'
 import type * as prunerModule from '../../../src/static-pods/prune/prune.js'
+import { isKind } from '../judge/names.js'
 import { module, type Result } from './library.js'
-import { treeDifference } from './observe.js'
+import { differenceAt } from './observe.js'
 import { filesOf, type Target, type WantedFile, wholeFile } from './targets.js'
 
 const pod = 'web-pod'
 /** Staged entries, and those on their way out. */
-const staging = /^\.holdfast-[0-9a-f]{16}-/
+const isStaged = isKind('staging', 'foreign')
 
 function placesOf(mountPoint: string, { path }: Target) {
   return {
@@ -110,7 +111,7 @@ export function podProblem(mountPoint: string, target: Target, allowed: readonly
   for (const revision of revisions) {
     const manifest = filesOf(target, revision).get(wholeFile)
     const wanted = new Map([...objectsOf(target, revision), ...(manifest ? [[`${pod}.yaml`, manifest] as const] : [])])
-    const problem = treeDifference(join(resourceDirectory, `${pod}-${revision}`), target, wanted)
+    const problem = differenceAt(join(resourceDirectory, `${pod}-${revision}`), target, wanted)
     if (problem !== undefined) return `revision ${revision}: ${problem}`
   }
   for (const needed of new Set([link, ...(allowed.length === 1 ? allowed : [])])) {
@@ -122,7 +123,7 @@ export function podProblem(mountPoint: string, target: Target, allowed: readonly
   // The link protected one while the others were removed.
   const other = prunesLast(current) ? others[0] : others[1]
   if (other !== undefined) return `revision ${other} was removed, and is back`
-  const left = entries.find((name) => staging.test(name) && lstatSync(join(resourceDirectory, name)).isDirectory())
+  const left = entries.find((name) => isStaged(name) && lstatSync(join(resourceDirectory, name)).isDirectory())
   return left === undefined ? undefined : `${left} was removed, and is back`
 }
 

@@ -6,9 +6,10 @@
 import { closeSync, constants, openSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { isKind } from '../judge/names.js'
 
 const [parent = '', victim = ''] = process.argv.slice(2)
-const staging = /^\.holdfast-[0-9a-f]{16}-/
+const isStaged = isKind('staging', 'foreign')
 const control = { end: false }
 const struck: Record<string, number> = { directory: 0, subdirectory: 0, file: 0, record: 0 }
 process.stdin.on('end', () => (control.end = true)).resume()
@@ -61,7 +62,7 @@ let round = 0
 while (!control.end) {
   for (const name of readdirSync(parent)) {
     if (name.startsWith('stolen-')) clear(name)
-    if (!staging.test(name)) continue
+    if (!isStaged(name)) continue
     const way = round++ % 5
     // Before it is staged: holdfast must not write through it.
     for (const planted of ['file', 'other']) plant([name, planted], join(victim, planted))
@@ -69,7 +70,7 @@ while (!control.end) {
     if (way === 1) strike('subdirectory', [name, 'sub'], join(victim, 'sub'))
     if (way === 2) strike('file', [name, 'file'], join(victim, 'file'))
     if (way === 3) strike('file', [name, 'sub', 'file'], join(victim, 'sub', 'file'))
-    const record = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry))
+    const record = readdirSync(parent).find(isKind('record'))
     if (way === 4 && record !== undefined) strike('record', [record], join(victim, 'file'))
   }
   await setImmediate()

@@ -60,7 +60,7 @@ const drizzles = [
     first: 5,
     step: 13,
   })),
-  // The same threads read its own files and its objects; looking.test.ts has the target's alone.
+  // The same threads read its own files and its objects, too.
   { code: 'EIO', calls: looking, first: 4, step: 11 },
 ]
 await t.test('an agent under errors of its reads leaks no descriptor', { skip }, async (t) => {

@@ -1,8 +1,10 @@
 /** Whether the program kept its word under one injected fault. */
 import { join } from 'node:path'
+import { faultOfAnswer } from '../judge/answers.js'
+import { faultOfContent } from '../judge/contents.js'
+import { contentAt, leftBelow } from '../judge/directory.js'
 import { placeOf, type Scenario } from './scene.js'
 import { exchangeIn, type Site } from './sites.js'
-import { leftovers, snapshot } from './snapshot.js'
 import type { Traced } from './traced.js'
 
 export type Fault = 'SIGKILL' | 'EIO' | 'ENOSPC' | 'EDQUOT' | 'EUCLEAN' | 'EROFS' | 'EINTR' | 'EMFILE'
@@ -11,8 +13,8 @@ export type Fault = 'SIGKILL' | 'EIO' | 'ENOSPC' | 'EDQUOT' | 'EUCLEAN' | 'EROFS
 export interface Prepared {
   readonly scenario: Scenario
   readonly sites: readonly Site[]
-  readonly old: readonly (string | undefined)[]
-  readonly new: readonly (string | undefined)[]
+  readonly old: readonly string[]
+  readonly new: readonly string[]
 }
 
 export interface Job {
@@ -30,12 +32,10 @@ interface Answer {
   readonly message?: string
 }
 
-export async function states(scenario: Scenario, root: string): Promise<(string | undefined)[]> {
-  const more = await scenario.look?.(root)
-  return scenario.targets.map((target) => {
-    const content = snapshot(join(placeOf(root), target))
-    return more === undefined ? content : `${content ?? ''} ${more}`
-  })
+/** What each target holds; '' for nothing. */
+export async function states(scenario: Scenario, root: string): Promise<string[]> {
+  const more = (await scenario.look?.(root)) ?? []
+  return scenario.targets.map((target) => [contentAt(join(placeOf(root), target)), more].flat().join('\n'))
 }
 
 /** Calls whose failure the program must not overlook: content, attributes and durability of a target depend on them. */
@@ -62,12 +62,12 @@ export async function judge(job: Job, run: Traced, root: string, executable: str
   const isNew = found.map((state, index) => state === prepared.new[index])
   const isOld = found.map((state, index) => state === prepared.old[index])
   scenario.targets.forEach((target, index) => {
-    if (!isNew[index] && !isOld[index]) {
-      wrong.push(`${target} is neither old nor new: ${JSON.stringify(found[index])}`)
-    }
+    const [old = '', now = ''] = [prepared.old[index], prepared.new[index]]
+    const allowed = new Map(Object.entries({ old, new: now }))
+    wrong.push(...[faultOfContent(target, found[index] ?? '', allowed) ?? []].flat())
   })
-  const stays = [prepared.old, prepared.new].every((all) => all.some((state) => state !== undefined))
-  if (stays && found.every((state) => state === undefined)) wrong.push('nothing is there any more')
+  const stays = [prepared.old, prepared.new].every((all) => all.some((state) => state !== ''))
+  if (stays && found.every((state) => state === '')) wrong.push('nothing is there any more')
   if (fault === 'SIGKILL') {
     if (run.signal !== 'SIGKILL' && run.code !== 0) wrong.push(`killed, it exits with ${run.code}`)
   } else {
@@ -118,9 +118,10 @@ function truth(run: Traced, fault: Fault, isOld: readonly boolean[], isNew: read
     const message = answer.message ?? ''
     // The old path of a move stays until the message says that it follows.
     const waits = answer.outcome === 'moving' && !/ \((both|draining)\): /.test(message)
-    if (!failed && !(waits ? isOld : isNew)[index]) wrong.push(`says ${answer.outcome ?? ''}, and is not: ${message}`)
-    if (failed && unknown && !isNew[index]) wrong.push('says that it is visible, and it is not')
-    if (failed && !unknown && !isOld[index]) wrong.push('says that it is unchanged, and it is not')
+    const said = failed ? { error: { published: unknown, message } } : { outcome: answer.outcome ?? '' }
+    const is = { isNew: isNew[index] === true, isOld: isOld[index] === true, shown: 'something else' }
+    const untrue = faultOfAnswer(said, waits ? { ...is, isNew: is.isOld } : is)
+    if (untrue !== undefined) wrong.push(`${untrue}: ${message}`)
     if (failed && !unknown && !/as it was|nothing was changed|left alone/.test(message)) {
       wrong.push(`does not say what became of it: ${message}`)
     }
@@ -171,7 +172,9 @@ async function converges(
   }
   const after = await states(scenario, root)
   if (after.some((state, index) => state !== prepared.new[index])) wrong.push('the next run does not complete it')
-  wrong.push(...leftovers(placeOf(root)).map((name) => `the next run leaves a ${name}`))
+  // Which earlier contents stay, lives.ts says.
+  const may = new Map(scenario.targets.map((target) => [target, Infinity]))
+  wrong.push(...leftBelow(placeOf(root), may).map((left) => `after the next run: ${left}`))
   wrong.push(...((await scenario.beside?.(root)) ?? []))
   // Visible, but perhaps not durable: equal content on the disk is no reason to be content.
   const unknown = fault === 'SIGKILL' ? phase(prepared, site) === 'uncommitted' : run.code === 3

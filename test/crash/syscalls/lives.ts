@@ -1,7 +1,7 @@
 /** Swept, too: what comes after a first publication, up to the end of a target. */
-import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { isKind, namesOf } from '../judge/names.js'
 import { library } from './distribution.js'
 import { clean, configure, placeOf, put, runSync, type Scenario, synced, syncArgs } from './scene.js'
 
@@ -17,8 +17,7 @@ async function publish(target: string, version: string, keep?: number): Promise<
 async function pastOf(target: string, ...counts: readonly number[]): Promise<string[]> {
   const past = ((await (await library()).history.read(target)) ?? []).filter(({ state }) => state !== 'present')
   const damaged = past.filter(({ state }) => state !== 'whole').map(({ problem }) => problem ?? '')
-  const id = createHash('sha256').update(basename(target)).digest('hex').slice(0, 16)
-  const names = readdirSync(dirname(target)).filter((name) => /^\.\d+-/.test(name.replace(`.holdfast-${id}`, '')))
+  const names = namesOf(target, readdirSync(dirname(target))).filter(({ kind }) => kind === 'generation')
   const wrong =
     counts.includes(past.length) && names.length === past.length
       ? []
@@ -108,7 +107,7 @@ const removal: Scenario = {
     }
   },
   beside(root) {
-    const left = readdirSync(placeOf(root)).filter((name) => !name.endsWith('.lock'))
+    const left = readdirSync(placeOf(root)).filter((name) => !isKind('lock')(name))
     return Promise.resolve(left.map((name) => `${name} is left`))
   },
   before: ['flock LOCK', 'write RECORD', 'io_submit ', 'io_getevents '],

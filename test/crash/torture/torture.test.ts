@@ -20,7 +20,8 @@ import { Disk, missingForDisk } from '../../disk/disk.js'
 import { cutPower, type Cache } from '../../disk/power-cut.js'
 import { readLog } from '../../disk/write-log.js'
 import { executable } from '../../project.js'
-import { randomFrom, replay, seed } from '../../seed.js'
+import { Random } from '../../random.js'
+import { replay, seed } from '../../seed.js'
 import { until } from '../../until.js'
 import { Cable } from './cable.js'
 
@@ -50,7 +51,7 @@ class Bench {
     /** What the witness has heard. */
     readonly state: Readonly<LedgerState>,
     readonly cable: Cable,
-    readonly random: () => number,
+    readonly random: Random,
   ) {
     this.#key = join(directory, 'key')
     this.#boot = join(directory, 'boot_id')
@@ -76,22 +77,36 @@ class Bench {
     t.teardown(() => witness.close())
     const cable = await Cable.to(witness.address.port)
     t.teardown(() => cable.close())
-    return new Bench(directory, disk, state, cable, randomFrom(draw))
+    return new Bench(directory, disk, state, cable, new Random(draw))
   }
 
-  /** The machine starts: another boot, and the surviving content of the disk. */
-  async boot(): Promise<void> {
-    writeFileSync(this.#boot, `${randomUUID()}\n`)
-    await this.disk.mount()
-  }
-
+  /**
+   * The machine starts: another boot, and the surviving content of the disk. The mount is the program's own: in the namespace of this
+   * test, another program's namespace would copy it, and keep the file system in memory.
+   */
   start(...args: string[]): { child: ChildProcess; ended: Promise<Ended> } {
-    const script = 'mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"'
+    const { device, mountPoint } = this.disk
+    writeFileSync(this.#boot, `${randomUUID()}\n`)
+    const script = `mount "$1" "$2" && mount --bind "$3" /proc/sys/kernel/random/boot_id && shift 3 && exec "$@"`
     const command = [process.execPath, executable, 'torture', this.disk.mountPoint, '--key-file', this.#key]
     const witness = ['--witness', `127.0.0.1:${this.cable.port}`, '-o', 'json']
     const child = spawn(
       'unshare',
-      ['--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', this.#boot, ...command, ...witness, ...args],
+      [
+        '--mount',
+        '--propagation',
+        'private',
+        'sh',
+        '-c',
+        script,
+        'sh',
+        device,
+        mountPoint,
+        this.#boot,
+        ...command,
+        ...witness,
+        ...args,
+      ],
       { stdio: ['ignore', 'pipe', 'pipe'] },
     )
     return { child, ended: endOf(child) }
@@ -104,19 +119,20 @@ class Bench {
     const log = join(directory, 'log')
     await disk.ask(`save ${image}`)
     await disk.ask(`log ${log}`)
-    await this.boot()
-    const goal = state.announced + 15 + Math.floor(this.random() * 10)
+    const goal = state.announced + 15 + this.random.below(10)
     const { child, ended } = this.start()
     const early = ended.then((how) => {
       if (child.signalCode === null) throw new Error(`torture has ended: ${JSON.stringify(how)}`)
     })
     await Promise.race([early, until(`generation ${goal} is announced`, () => state.announced >= goal)])
+    const neighbour = await copiesMounts()
     await this.#inFlight()
     this.cable.cut()
     await disk.ask('log off')
     child.kill('SIGKILL')
     await early
-    await this.#unmount()
+    await this.#isGone()
+    neighbour.kill()
     cutPower(image, [...readLog(log)], cache, this.random)
     rmSync(log)
     await disk.load(image)
@@ -130,31 +146,34 @@ class Bench {
       async () => {
         const { announced, acknowledged } = state
         if (announced === acknowledged) return false
-        await sleep(Math.floor(this.random() * 2 * flushTime))
+        await sleep(this.random.below(2 * flushTime))
         return state.announced === announced && state.acknowledged < announced
       },
       { every: 1 },
     )
   }
 
-  /** The namespace of a killed process goes after it: until then the file system lives, and would be mounted again as it is in memory. */
-  async #unmount(): Promise<void> {
-    const { device } = this.disk
-    await this.disk.unmount()
-    await until('the file system is gone', () => !existsSync(`/sys/fs/ext4/${basename(device)}`))
+  /** The namespace of a process goes after it: until then the file system lives, and would be mounted again as it is in memory. */
+  async #isGone(): Promise<void> {
+    await until('the file system is gone', () => !existsSync(`/sys/fs/ext4/${basename(this.disk.device)}`))
   }
 
   async verify(): Promise<{ code: number | null; verdict: Verdict }> {
-    await this.boot()
-    try {
-      const { code, stdout, stderr } = await this.start('--verify').ended
-      const verdict = JSON.parse(stdout) as Verdict
-      if (!('verdict' in verdict)) throw new Error(stderr)
-      return { code, verdict }
-    } finally {
-      await this.#unmount()
-    }
+    const { code, stdout, stderr } = await this.start('--verify').ended
+    await this.#isGone()
+    if (stdout === '') throw new Error(stderr)
+    const verdict = JSON.parse(stdout) as Verdict
+    if (!('verdict' in verdict)) throw new Error(stderr)
+    return { code, verdict }
   }
+}
+
+/** Starts a neighbour, as a test beside this one may be: a process whose namespace copies all mounts, and keeps them until it ends. */
+async function copiesMounts(): Promise<ChildProcess> {
+  const words = ['--mount', '--propagation', 'private', 'sh', '-c', 'echo copied && exec sleep 300']
+  const child = spawn('unshare', words, { stdio: ['ignore', 'pipe', 'ignore'] })
+  await once(child.stdout, 'data')
+  return child
 }
 
 async function endOf(child: ChildProcess): Promise<Ended> {

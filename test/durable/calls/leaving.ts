@@ -6,6 +6,7 @@ import type { RemovalOptions } from '../../../src/durable/remove/removal-options
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import type { Log } from '../../../src/log.js'
+import { find } from '../../crash/model/content.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { symlinked } from './forms.js'
 import {
@@ -50,11 +51,20 @@ const takeAway =
 const gone = /^noreplace \.holdfast/
 
 const move =
-  (form: PublicationOptions = {}) =>
+  (form: PublicationOptions = {}, keep = 0, files: typeof first | typeof second = second) =>
   async (fs: FileSystem, log?: Log): Promise<unknown> => {
-    const published = await directory({ target: moved, files: second, movedFrom: target, ...form })(fs, log)
-    return [published, await relocate(fs, moved, { from: target, keep: 0, ...(log && { log }) }).catch(refused)]
+    const published = await directory({ target: moved, files, movedFrom: target, ...form })(fs, log)
+    return [published, await relocate(fs, moved, { from: target, keep, ...(log && { log }) }).catch(refused)]
   }
+
+const forEver = 1_000_000
+
+/** The new path comes first: the old one has no newer content, and goes only once the new one holds it. */
+function newPathFirst(disk: ModelDisk): Promise<string | undefined> {
+  const [old, now] = [target, moved].map((path) => find(disk, `${path}/tls.crt`)?.now.data)
+  const isBehind = old === first['tls.crt'] || now === second['tls.crt']
+  return Promise.resolve(isBehind ? undefined : `${target} holds ${old ?? 'nothing'}, ${moved} ${now ?? 'nothing'}`)
+}
 
 const withoutTarget = (disk: ModelDisk): void => disk.link(numberOf(disk, parent), [['certs', undefined]], 'unlink')
 
@@ -163,6 +173,25 @@ export const leaving: readonly Scene[] = [
     ends: 'created, unchanged',
     before: published({ files: first }),
     run: async (fs, log) => [await move()(fs, log), await move()(fs, log)],
+  },
+  {
+    name: 'a directory gets another path in one run',
+    dies: true,
+    stopped: newPathFirst,
+    before: published({ files: first }),
+    run: move(),
+  },
+  {
+    name: 'a directory that moves is kept up to date at both paths',
+    dies: true,
+    before: async (_, fs) => {
+      await directory({ files: first })(fs)
+      await move({}, forEver, first)(fs)
+    },
+    promises: (disk) =>
+      find(disk, `${target}/tls.crt`)?.now.data === second['tls.crt'] ? undefined : 'the old path is behind',
+    stopped: newPathFirst,
+    run: move({}, forEver),
   },
   {
     name: 'a directory of the symlink form gets another path',

@@ -38,6 +38,7 @@ export const operations: readonly Scene[] = [
   {
     name: 'hold',
     fails: true,
+    atOnce: true,
     meets: true,
     before: published({ files: first, objects: [object] }),
     run: (fs, log, signal) => setHold(fs, target, held, by(log, signal)),
@@ -56,6 +57,7 @@ export const operations: readonly Scene[] = [
   {
     name: 'release',
     fails: true,
+    atOnce: true,
     meets: true,
     before: async (_, fs) => {
       await directory({ files: first })(fs)

@@ -3,6 +3,7 @@ import { readRecord, readPublication } from '../../../src/durable/look/index.js'
 import { readHistory } from '../../../src/durable/look/read-history.js'
 import type { Publication } from '../../../src/durable/types.js'
 import { codeOf } from '../../../src/errors.js'
+import { nameBeside } from '../../crash/judge/names.js'
 import { textOf } from '../../crash/model/content.js'
 import type { Inode } from '../../crash/model/inode.js'
 import { type ModelDisk, rootInode } from '../../crash/model/model-disk.js'
@@ -84,11 +85,16 @@ export async function saidOf(disk: ModelDisk, path: string, user: ModelProcess['
   }
 }
 
-/** The part of it that no power cut may take. Hooks run at least once; old content may come back, and goes with the next run. */
+/**
+ * The part of it that no power cut may take. Hooks run at least once; old content may come back, and goes with the next run; that a move is
+ * done is recorded again by the next run, which finds the old path gone.
+ */
 export function lastingOf({ publication, hold }: Said): object {
   if (typeof publication === 'string') return { publication, hold }
-  const { pendingHooks: _, retired: __, pastSince: ___, differences = [], ...rest } = publication
-  return { ...rest, differences: differences.filter(({ problem }) => problem !== 'unexpected'), hold }
+  const { pendingHooks: _, retired: __, pastSince: ___, differences = [], relocation, sequence, ...rest } = publication
+  const said = { ...rest, differences: differences.filter(({ problem }) => problem !== 'unexpected'), hold }
+  if (relocation?.state !== 'draining' && relocation?.state !== 'done') return { ...said, relocation, sequence }
+  return { ...said, relocation: { from: relocation.from, state: 'draining or done' } }
 }
 
 /** Targets that have a record anywhere on the disk, and these. */
@@ -98,7 +104,7 @@ export function targetsOn(disk: ModelDisk, more: readonly string[] = []): string
     for (const [name] of inode.now.entries) {
       const child = disk.child(inode.number, name)
       if (child?.type === 'directory' && !name.startsWith('.holdfast-')) walk(child, `${path}/${name}`)
-      if (child?.type !== 'file' || !/^\.holdfast-[0-9a-f]{16}\.[0-9]+$/.test(name)) continue
+      if (child?.type !== 'file' || nameBeside(name).kind !== 'record') continue
       const named = /"name":"([^"]+)"/.exec(child.now.data)?.[1]
       if (named !== undefined) targets.add(`${path}/${named}`)
     }

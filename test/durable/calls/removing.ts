@@ -2,7 +2,7 @@ import type { FileSystem } from '../../../src/durable/file-system.js'
 import { removePublished } from '../../../src/durable/remove/removal.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeEntry } from '../../crash/model/scenario.js'
-import { namesFor } from '../../../src/durable/path/names.js'
+import { namesOf } from '../../crash/judge/names.js'
 import { symlinked } from './forms.js'
 import {
   anotherFile,
@@ -31,9 +31,9 @@ const isGone =
   (path: string): NonNullable<Scene['promises']> =>
   (disk) => {
     const parent = disk.inode(numberOf(disk, path.slice(0, path.lastIndexOf('/'))))
-    const own = namesFor(path.slice(path.lastIndexOf('/') + 1))
-    const isOwn = (name: string): boolean => name !== own.lock && name.startsWith(own.lock.replace(/\.lock$/, ''))
-    const left = [...parent.now.entries.keys()].filter((name) => path.endsWith(`/${name}`) || isOwn(name))
+    const names = [...parent.now.entries.keys()]
+    const beside = namesOf(path, names).flatMap(({ name, kind }) => (kind === 'lock' ? [] : [name]))
+    const left = [...names.filter((name) => path.endsWith(`/${name}`)), ...beside]
     return left.length > 0 ? `${left.join(', ')} is left` : undefined
   }
 

@@ -1,5 +1,6 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { readPublication } from '../../../src/durable/look/inspect.js'
+import { isKind } from '../../crash/judge/names.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeEntry } from '../../crash/model/scenario.js'
 import { directory, first, killedIn, numberOf, root, second, target, type Scene } from './scene.js'
@@ -17,9 +18,7 @@ const retired =
     await directory({ files: first, ...request })(fs)
     await directory({ files: second, ...request })(fs)
     disk.user = user
-    const [name = ''] = [...disk.inode(numberOf(disk, '/etc/pki')).now.entries.keys()].filter((entry) =>
-      /^\.holdfast-[0-9a-f]+-[0-9a-f]+$/.test(entry),
-    )
+    const [name = ''] = [...disk.inode(numberOf(disk, '/etc/pki')).now.entries.keys()].filter(isKind('staging'))
     then?.(disk, name)
   }
 

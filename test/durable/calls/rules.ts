@@ -2,8 +2,9 @@
  * The rules that hold in every played scene, for any steps: each rule says what it protects, and answers the call at which it is broken.
  * Rules ask the trace and the model disk; the judge of answers is in answers.ts.
  */
-import { dirname } from 'node:path'
-import { namesFor, recordPattern } from '../../../src/durable/path/names.js'
+import { dirname, join } from 'node:path'
+import { faultOfContent } from '../../crash/judge/contents.js'
+import { isKind, nameBeside, ownPrefix } from '../../crash/judge/names.js'
 import { find } from '../../crash/model/content.js'
 import type { Inode } from '../../crash/model/inode.js'
 import { deviceOf, type ModelDisk } from '../../crash/model/model-disk.js'
@@ -24,7 +25,7 @@ type Check = (played: Played) => Breach | undefined | Promise<Breach | undefined
 
 const isOwnName = (name: string): boolean => name.startsWith('.holdfast-')
 const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
-const isRecord = (name: string | undefined): boolean => name !== undefined && recordPattern.test(name)
+const isRecord = (name: string | undefined): boolean => name !== undefined && nameBeside(name).kind === 'record'
 /** A lock stays for ever, and readers see nothing of it. */
 const hasChanged = (call: Call): boolean => isChange(call) && isDone(call) && call.name !== 'openLock'
 
@@ -50,10 +51,8 @@ const descriptorsClosed: Check = ({ open }) => {
 function locksOf(path: string): string[] {
   const locks: string[] = []
   for (let at = path; at !== '/' && at !== ''; at = dirname(at)) {
-    const [own] = /^\.holdfast-[0-9a-f]{16}/.exec(nameIn(at)) ?? []
-    locks.push(
-      `${dirname(at) === '/' ? '' : dirname(at)}/${own === undefined ? namesFor(nameIn(at)).lock : `${own}.lock`}`,
-    )
+    const { prefix } = nameBeside(nameIn(at))
+    locks.push(`${prefix === undefined ? ownPrefix(at) : join(dirname(at), prefix)}.lock`)
   }
   return locks
 }
@@ -143,10 +142,7 @@ function oldInodes(disk: ModelDisk): Set<number> {
   for (const path of targetsOn(disk)) {
     const parent = find(disk, dirname(path))
     if (!parent) continue
-    for (const [name, number] of parent.now.entries) {
-      const { record, isGeneration } = namesFor(nameIn(path))
-      if (isGeneration(name) || isRecord(name) || name === record(0)) below(disk, number, old)
-    }
+    for (const [name, number] of parent.now.entries) if (isKind('record', 'generation')(name)) below(disk, number, old)
   }
   return old
 }
@@ -253,7 +249,9 @@ const ancestorsSynced: Check = (played) => {
 const loseAll = (options: number): number => options - 1
 
 const answerOutlivesAPowerCut: Check = async (played) => {
-  const { calls, start, end, scene, user } = played
+  const { start, end, scene, user } = played
+  // A run that finds all done answers for what its predecessor left, too.
+  const { calls } = played.undisturbed ?? played
   if (
     errorsIn(played.answer).length > 0 ||
     isForbidden(played) ||
@@ -274,26 +272,31 @@ const answerOutlivesAPowerCut: Check = async (played) => {
   return broken === undefined ? undefined : { what: `after a power cut: ${broken}` }
 }
 
-/** What readers find of a target, as one text. */
-function shownOf(disk: ModelDisk, path: string): string {
+/** What readers find of a target, as one text: of the symlink form through `..data`, since its other links come and go one by one. */
+function wholeText(disk: ModelDisk, path: string): string {
   const here = [...viewOf(disk)].filter(([at]) => at === path || at.startsWith(`${path}/`))
-  return here
-    .map((one) => one.join(' '))
-    .sort()
-    .join('\n')
+  const through = here.filter(([at]) => at.startsWith(`${path}/..data`))
+  const read = through.length > 0 ? through : here
+  return [path, ...read.map((one) => one.join(' ')).sort()].join('\n')
+}
+
+/** The fault of a target that holds none of these whole contents. */
+export function faultOfWhole(disk: ModelDisk, path: string, known: ReadonlySet<string>): string | undefined {
+  const allowed = [...known].filter((text) => text.startsWith(`${path}\n`) || text === path)
+  return faultOfContent(path, wholeText(disk, path), new Map(allowed.map((text, index) => [`content ${index}`, text])))
 }
 
 /** All that a target is at any instant, as long as the power stays. */
 const wholeTargets = new WeakMap<Played, Set<string>>()
 
-function wholeIn(played: Played): Set<string> {
+export function wholeIn(played: Played): Set<string> {
   const known = wholeTargets.get(played)
   if (known) return known
   const { start, end, calls, fault, undisturbed } = played
   const found = new Set(undisturbed ? wholeIn(undisturbed) : [])
   const disks = calls.slice(fault?.index ?? 0).flatMap(({ before }) => before ?? [])
   for (const disk of [start, ...disks, end])
-    for (const path of targetsOn(end, targetsOn(start))) found.add(`${path}\n${shownOf(disk, path)}`)
+    for (const path of targetsOn(end, targetsOn(start))) found.add(wholeText(disk, path))
   wholeTargets.set(played, found)
   return found
 }
@@ -306,9 +309,8 @@ const wholeAtEachInstant: Check = (played) => {
   for (const call of calls.slice(fault?.index ?? 0)) {
     if (call.before === undefined) continue
     for (const path of targets) {
-      const shown = shownOf(powerCut(call.before, loseAll), path)
-      if (!known.has(`${path}\n${shown}`))
-        return { at: call, what: `would find ${path} torn after a power cut: ${shown}` }
+      const fault = faultOfWhole(powerCut(call.before, loseAll), path, known)
+      if (fault !== undefined) return { at: call, what: `after a power cut ${fault}` }
     }
   }
   return undefined
@@ -415,6 +417,7 @@ export const rules = {
   'the answer outlives a power cut': {
     protects: 'a hold, a content or a removal that was answered is undone',
     check: answerOutlivesAPowerCut,
+    looks: true,
   },
   'a power cut at any change leaves a whole target': {
     protects: 'a target that is torn, or mixed of two contents',

@@ -17,6 +17,8 @@ export interface Scene {
   readonly fails?: true
   /** A process dies at each of its changes, and each call that reads, stages, syncs or renames fails: `stopped` holds all the same. */
   readonly dies?: true
+  /** Wherever the run stops, readers find the whole state before it, or the whole state after it. */
+  readonly atOnce?: true
   /** Another publisher comes before each of its calls, and an abort. */
   readonly meets?: true
   /** What another publisher publishes at the same path. Default: a directory that is exchanged. */
@@ -53,9 +55,9 @@ export const directory =
     publish([directoryPublication(fs, { target, ...request, ...(log && { log }) })], signal)
 
 export const file =
-  (content: string, options: Parameters<typeof filePublication>[3] = {}) =>
+  (content: string, options: Parameters<typeof filePublication>[3] = {}, path = '/etc/pki/pod.yaml') =>
   (fs: FileSystem, log?: Log, signal?: AbortSignal): Promise<unknown> =>
-    publish([filePublication(fs, '/etc/pki/pod.yaml', content, { ...options, ...(log && { log }) })], signal)
+    publish([filePublication(fs, path, content, { ...options, ...(log && { log }) })], signal)
 
 export const anotherFile = (fs: FileSystem, text: string): Promise<unknown> => file(text)(fs)
 

@@ -6,6 +6,7 @@ import { leaving } from './leaving.js'
 import { links } from './links.js'
 import { looks } from './looks.js'
 import { operations } from './operations.js'
+import { ownFiles } from './own-files.js'
 import { places } from './places.js'
 import { publications } from './publications.js'
 import { removing } from './removing.js'
@@ -25,4 +26,5 @@ export const scenes: readonly Scene[] = [
   ...looks,
   ...leaving,
   ...goingBack,
+  ...ownFiles,
 ]

@@ -14,6 +14,7 @@ import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import { failure, intercepted } from '../intercepted.js'
 import { kept, scratchWith } from '../scratch.js'
+import { isKind } from '../../crash/judge/names.js'
 
 /** On test machines, process 1 may be another user's: ignore its descriptors. */
 class Here extends NodeFileSystem {
@@ -49,7 +50,7 @@ function scene(t: Test) {
   }
   const replace = (text: string, options?: PublicationOptions): Promise<unknown> => replaceBy(fs, text, options)
   const record = (): string => {
-    const name = readdirSync(root).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
+    const name = readdirSync(root).find(isKind('record')) ?? ''
     return readFileSync(join(root, name), 'utf8')
   }
   return { root, target, fs, lines, replace, replaceBy, record }

@@ -9,6 +9,7 @@ import { removePublished } from '../../../src/durable/remove/removal.js'
 import { failure, intercepted } from '../intercepted.js'
 import { keep, Observed, story } from '../relocation-story.js'
 import { contents, kept, modeOf } from '../scratch.js'
+import { isKind } from '../../crash/judge/names.js'
 
 await t.test('the old path follows the new one, until its time is over and no process uses it', async (t) => {
   const { root, from, to, fs, publishNew, move, state } = await story(t, {
@@ -117,7 +118,8 @@ await t.test('relocate moves no file, no held target, and none of another progra
   await replaceFile(file, 'x')
   await t.rejects(relocate(new Observed(), to, { from: file, keep }), {
     reason: 'TargetUnfit',
-    message: /is a file, and only directories/,
+    message:
+      /is a file, and only directories can move; holdfast left \S+was\/file as it was, and \S+ is published already/,
   })
 })
 
@@ -147,6 +149,25 @@ await t.test('an old path that is not there is waited for, since its disk may co
   t.match(await other.move(), { state: 'done', entered: 'done' }, 'a node that never had it')
 })
 
+await t.test('a move ends only while the new path holds its content, wherever the old one has gone', async (t) => {
+  const gone = {
+    staged: async () => {},
+    both: async ({ move }: Awaited<ReturnType<typeof story>>) => t.match(await move(), { state: 'both' }),
+  }
+  for (const [state, goTo] of Object.entries(gone)) {
+    const told = await story(t)
+    const { from, to, fs, publishNew, move } = told
+    await publishNew({ a: '2' })
+    await goTo(told)
+    await removePublished(fs, from, {})
+    rmSync(to, { recursive: true })
+    fs.time += keep
+    t.match(await move(), { state, entered: undefined, waits: `${to} is not what was published there last` })
+    await publishNew({ a: '2' })
+    t.match(await move(), { state: 'done', entered: 'done', waits: undefined })
+  }
+})
+
 await t.test(
   'relocate publishes no content that may not be durable at the new path, or that changes during its read',
   async (t) => {
@@ -154,7 +175,7 @@ await t.test(
     await publishNew({ a: '2' })
     await move()
     await publishNew({ a: '3' })
-    const [name = ''] = readdirSync(join(root, 'is')).filter((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry))
+    const [name = ''] = readdirSync(join(root, 'is')).filter(isKind('record'))
     const record = join(root, 'is', name)
     const [body = ''] = readFileSync(record, 'utf8').split('\n')
     writeFileSync(record, `${body}\n`)

@@ -15,6 +15,7 @@ import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { failure, intercepted } from '../intercepted.js'
 import { kept, scratch, scratchWith } from '../scratch.js'
+import { isKind } from '../../crash/judge/names.js'
 
 const hold = { reason: 'a change window', since: Date.now(), until: null }
 const held = { reason: 'Held', published: false, code: 'EPERM', message: /is held since .*a change window.*release/ }
@@ -176,7 +177,7 @@ await t.test(
     const [parent, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files: { a: 'old' } })
     const body = (): object => {
-      const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
+      const name = readdirSync(parent).find(isKind('record')) ?? ''
       return JSON.parse((readFileSync(join(parent, name), 'utf8').split('\n')[0] ?? '').slice(65)) as object
     }
     const before = body()

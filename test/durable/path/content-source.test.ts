@@ -195,6 +195,7 @@ await t.test('a publication reads a file once for a new target, and twice to com
   const [target, aside, source] = [join(root, 'target'), join(root, 'aside'), join(root, 'source')]
   writeFileSync(source, 'x')
   let opened = 0
+  let read = 0
   let looked = false
   let meanwhile: (() => void) | undefined
   const { fs } = intercepted((call, [path]) => {
@@ -203,20 +204,22 @@ await t.test('a publication reads a file once for a new target, and twice to com
     if (call === 'openContent') opened += 1
     if (call === 'lookPath' && path === target) looked = true
   })
+  const progress = (bytes: number) => (read += bytes)
   const replace = async () => {
     opened = 0
+    read = 0
     looked = false
-    const { outcome, digest } = await replaceInCore(target, { files: { a: { path: source } } }, fs)
-    return { outcome, digest, opened }
+    const { outcome, digest } = await replaceInCore(target, { files: { a: { path: source } }, progress }, fs)
+    return { outcome, digest, opened, read }
   }
   const first = await replace()
-  t.match(first, { outcome: 'created', opened: 2 }, 'its size is asked for, and it is read')
-  t.match(await replace(), { outcome: 'unchanged', digest: first.digest, opened: 2 })
+  t.match(first, { outcome: 'created', opened: 2, read: 2 }, 'its size is asked for, and it is read')
+  t.match(await replace(), { outcome: 'unchanged', digest: first.digest, opened: 2, read: 1 })
   renameSync(target, aside)
   meanwhile = () => renameSync(aside, target)
   t.match(await replace(), { outcome: 'unchanged', digest: first.digest, opened: 2 }, 'it came meanwhile')
   rmSync(target, { recursive: true })
-  t.match(await replace(), { outcome: 'created', digest: first.digest, opened: 3 }, 'its record is there')
+  t.match(await replace(), { outcome: 'created', digest: first.digest, opened: 3, read: 2 }, 'its record is there')
   t.strictSame(contents(target), { a: 'x' })
 })
 
@@ -271,7 +274,7 @@ await t.test('a file source refuses a pipe, and does not wait for its writer', a
   const [root, pipe] = scratchWith(t, 'pipe')
   execFileSync('mkfifo', [pipe])
   const call = failure(replaceFile(join(root, 'target'), { path: pipe }))
-  const outcome = await Promise.race([call, delay(5000, 'it waits', { ref: false })])
+  const outcome = await Promise.race([call, delay(60_000, 'it waits', { ref: false })])
   // If the source waits for a writer, this is one.
   if (outcome === 'it waits') closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK))
   t.match(outcome, { code: 'EINVAL', published: false, message: /pipe is not a regular file/ })

@@ -78,11 +78,6 @@ await t.test('who uses it: by name, by another name, and by no name at all', asy
       { fds: { '3': ['/old', information(mount, inode(tree))] } },
       'an open file (/old)',
     ],
-    [
-      'a file in it by a mount that is in no table',
-      { fds: { '3': ['/old', information(noMount, file)] } },
-      'an open file (/old)',
-    ],
     ['another file by such a mount', { fds: { '3': ['/old', information(noMount, 1)] } }, undefined],
     [
       'a name in it, before Linux 5.14',
@@ -101,6 +96,20 @@ await t.test('who uses it: by name, by another name, and by no name at all', asy
     })
   }
   t.equal(readdirSync('/proc/self/fd').length, before, 'nothing is left open')
+})
+
+await t.test('a file in it by a mount that is in no table, until its descriptor is closed', async (t) => {
+  const { parent, root, self } = scene(t)
+  const path = join(root, 'tree/sub/file')
+  const user = spawn('sh', ['-c', 'exec 3<"$0"; echo; exec cat', path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  await once(user.stdout, 'data')
+  const told: ProcessTexts = { fds: { '3': ['/old', information(noMount, inode(path))] } }
+  proc(t, { processes: { self, '1': kept, [String(user.pid)]: told } })
+  const use = `process ${user.pid} (program-${user.pid}) has it as an open file (/old)`
+  t.equal(await userOfTree(fs, parent, 'tree'), use)
+  user.kill()
+  await once(user, 'close')
+  t.equal(await userOfTree(fs, parent, 'tree'), undefined, 'the scan met the process before its end')
 })
 
 await t.test('userOfTree names a process that it cannot inspect, unless onlySeen', async (t) => {

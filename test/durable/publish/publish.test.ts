@@ -13,6 +13,7 @@ import { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { failure, intercepted } from '../intercepted.js'
 import { contents, kept, scratch, scratchWith } from '../scratch.js'
+import { isKind } from '../../crash/judge/names.js'
 
 await t.test(
   'an abort before the exchange changes nothing; one after it is too late, and skips no barrier',
@@ -62,7 +63,7 @@ await t.test('the next call of this process gets its turn once the lock is free 
 await t.test('a record says whether the old content was this program’s', async (t) => {
   const [parent, target] = scratchWith(t, 'certs')
   const owned = (): unknown => {
-    const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
+    const name = readdirSync(parent).find(isKind('record')) ?? ''
     const [line = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
     return (JSON.parse(line.slice(65)) as { owned?: unknown }).owned
   }

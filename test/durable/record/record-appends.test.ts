@@ -132,11 +132,15 @@ await t.test('lines after a damaged one count, as an older version left them', a
   const { recordPath, complete, pending } = await scene(scratch(t))
   await complete('hook 1')
   const line = readFileSync(recordPath(), 'utf8').split('\n').at(-2) ?? ''
-  const json = '{"hook":"hook 2"}'
-  appendFileSync(recordPath(), `${torn}${line}\n${hash('sha256', json)} ${json}\n`)
+  const [said, later] = ['{"hook":"hook 2"}', '{"objects":"of a later version"}'].map(
+    (json) => `${hash('sha256', json)} ${json}\n`,
+  )
+  appendFileSync(recordPath(), `${torn}${line}\n${said}${later}${later}`)
   t.strictSame(await pending(), without('hook 1', 'hook 2'))
   t.equal(await complete('hook 3'), true)
-  t.ok(isWhole(readFileSync(recordPath(), 'utf8')), 'now an older version reads them, too')
+  const text = readFileSync(recordPath(), 'utf8')
+  t.ok(isWhole(text), 'now an older version reads them, too')
+  t.equal(text.split(later ?? '').length, 2, 'a line of a later version stays, once')
   t.strictSame(await pending(), without('hook 1', 'hook 2', 'hook 3'))
 })
 

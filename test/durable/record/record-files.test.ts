@@ -8,7 +8,7 @@ import { StagedEntries } from '../../../src/durable/path/barrier.js'
 import { replaceDirectory } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { publish } from '../../../src/durable/publish/publish.js'
+import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import {
   append,
   completeHook,
@@ -16,12 +16,17 @@ import {
   readAllRecords,
   readRecords,
   RecordFile,
+  recordObjects,
 } from '../../../src/durable/record/record-files.js'
 import { encodeLine } from '../../../src/checked-lines.js'
 import { recordBody } from '../../../src/durable/record/record.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { Scope } from '../../../src/durable/path/scope.js'
+import { readPublication } from '../../../src/durable/look/inspect.js'
 import { silent } from '../../../src/log.js'
+import { ModelDisk } from '../../crash/model/model-disk.js'
+import { ModelProcess } from '../../crash/model/model-process.js'
+import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { failure, intercepted } from '../intercepted.js'
 import { record } from '../judge-rows.js'
 import { scratch, scratchWith } from '../scratch.js'
@@ -273,3 +278,35 @@ await t.test('RecordFile opens a record again to mark it, after the bound of sta
   t.strictSame(warnings, [])
   t.strictSame(await all(), ['unchanged', 'unchanged', 'unchanged'], 'each is known to be durable')
 })
+
+const object = (resourceVersion: string) => {
+  return { kind: 'Secret', namespace: 'a', name: 'b', uid: 'c', resourceVersion, paths: ['a', 'b'] }
+}
+
+await t.test(
+  'a hook that has run, and a newer version, are of all records of the content, wherever a repair stopped',
+  async (t) => {
+    const disk = new ModelDisk()
+    for (const path of ['/etc', '/etc/pki']) makeDirectory(disk, path, 0o755)
+    const fs = new ModelProcess(disk)
+    const publishHere = async () => {
+      const request = { target: '/etc/pki/certs', files: { a: '1', b: '2' }, objects: [object('1')], hooks: ['reload'] }
+      const [result] = resultsOf(await publish([directoryPublication(fs, request)]))
+      return result?.digest ?? ''
+    }
+    const digest = await publishHere()
+    // Another program changes it: the repair publishes the same content again.
+    makeEntry(disk, '/etc/pki/certs/c', 'file', 0o644, 'of another program')
+    const deaths: ModelDisk[] = []
+    disk.changed = () => void deaths.push(disk.fork())
+    t.equal(await publishHere(), digest)
+    t.ok(deaths.length > 10, `${deaths.length} deaths`)
+    for (const left of deaths) {
+      const next = new ModelProcess(left)
+      if (!(await completeHook(next, '/etc/pki/certs', digest, 'reload'))) t.fail('no record of the content')
+      await recordObjects(next, '/etc/pki/certs', digest, [object('2')])
+      const { pendingHooks, objects } = (await readPublication(next, '/etc/pki/certs')) ?? {}
+      t.strictSame([pendingHooks, objects?.[0]?.resourceVersion], [[], '2'])
+    }
+  },
+)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Identity } from '../../../src/durable/path/place.js'
 import type { StoredRecord } from '../../../src/durable/record/record.js'
-import { readRecord } from '../../../src/durable/look/inspect.js'
+import { readPublication, readRecord } from '../../../src/durable/look/inspect.js'
 import { letGo } from '../../../src/durable/operator/let-go.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
@@ -156,11 +156,24 @@ await t.test('an agent that finds content as it is to be enters its name where n
   t.equal((await readRecord(fs, target))?.keeper, 'one')
 })
 
-await t.test('an agent that takes in content that another one has let go closes each descriptor', async (t) => {
-  const { fs } = await published(ModelProcess, { publisher: 'agent', agent: 'one' })
-  await letGo(fs, target, { agent: 'one' })
-  const again = { publisher: 'agent', agent: 'two' } as const
-  const [outcome] = await publish([directoryPublication(fs, { target, files: { a: '1' }, ...again })])
-  t.match(outcome, { outcome: 'unchanged' })
-  t.equal(fs.descriptors, 0)
+await t.test('an agent takes in content that another one keeps, or that was let go; a person does not', async (t) => {
+  for (const [agent, isLetGo] of [
+    ['two', false],
+    ['two', true],
+    ['one', true],
+    [undefined, true],
+  ] as const) {
+    const { fs, beside, calls } = await published(ModelProcess, { publisher: 'agent', agent: 'one' })
+    if (isLetGo) await letGo(fs, target, { agent: 'one' })
+    const by = agent && ({ publisher: 'agent', agent } as const)
+    t.match(await publish([directoryPublication(fs, { target, files: { a: '1' }, ...by })]), [{ outcome: 'unchanged' }])
+    t.equal((await readRecord(fs, target))?.keeper, agent ?? 'one')
+    t.equal((await readPublication(fs, target))?.letGo === undefined, agent !== undefined)
+    t.equal(beside().length, 3, 'the target, its lock and one record')
+    const ofRecords = calls
+      .filter((call) => /^(create|remove)File \S+\.\d+$/.test(call))
+      .map((call) => call.split(' ')[0])
+    t.strictSame(ofRecords.slice(-2), ['createFile', 'removeFile'])
+    t.equal(fs.descriptors, 0)
+  }
 })

@@ -60,6 +60,18 @@ for (const protocol of ['h2', 'https', 'http'] as const) {
     t.equal(post?.body, '{"kind":"Event"}')
     t.equal(post?.headers['content-type'], 'application/json')
     t.equal(patch?.headers['content-type'], 'application/merge-patch+json')
+    const apply = { manager: 'a b', force: true }
+    await api.send(
+      'PATCH',
+      '/api/v1/nodes/x/status',
+      { kind: 'Node' },
+      { ...once, accept: 'application/json;as=x', apply },
+    )
+    t.match(running.requests.at(-1), {
+      // The API server decodes the YAML once.
+      path: '/api/v1/nodes/x/status?fieldManager=a+b&fieldValidation=Ignore&force=true',
+      headers: { 'content-type': 'application/apply-patch+yaml', accept: 'application/json;as=x' },
+    })
     t.equal(running.accepted(), 1, 'one connection for all of it')
   })
 }

@@ -233,6 +233,11 @@ void t.test('an error of the plugin quotes none of its output', async (t) => {
   await t.rejects(hint.current(), {
     message: /credential plugin no-such-plugin: not found\. Get it from the vendor\.$/,
   })
+  // execvp(3) answers EACCES, as for a directory that it may not search.
+  writeFileSync(join(directory.path, 'no-such-plugin'), '')
+  const PATH = `${process.env['PATH']}:${directory.path}`
+  const searched = await load('no-such-plugin', { installHint: 'Get it.', env: [{ name: 'PATH', value: PATH }] })
+  await t.rejects(searched.current(), { message: /credential plugin no-such-plugin: not found\. Get it\.$/ })
   const bare = await load('no-such-plugin')
   await t.rejects(bare.current(), { message: /not found; install it, or correct command$/ })
   const { path } = plugin('')

@@ -37,3 +37,21 @@ void t.test('firstAnswers takes a lasting denial for an answer', async (t) => {
   t.ok(performance.now() - startedAt >= 300)
   t.match(source.latest(cert), { state: 'unknown', reason: 'AccessDenied' })
 })
+
+void t.test('firstAnswers takes a failing server for no answer', async (t) => {
+  let failures = 0
+  const { recorder, source } = await startWatching(t, {}, (c) => {
+    c.put('serving-cert', 'one')
+    c.intercept = ({ name }, reply) => {
+      if (name !== 'serving-cert') return false
+      failures += 1
+      return refuse(reply, 500, 'etcdserver: request timed out')
+    }
+  })
+  const other = reference('other')
+  source.follow([{ reference: cert }, { reference: other }])
+  await recorder.until('it was asked again', () => failures > 1)
+  t.match(source.latest(cert), { state: 'unknown', reason: 'SourceUnavailable', message: /HTTP 500/ })
+  t.strictSame(await firstAnswers(source, () => [other], { timeout: 60_000 }), [])
+  t.strictSame(await firstAnswers(source, () => [cert, other], { timeout: 100 }), [cert])
+})

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { randomFrom, replay, seed } from '../../seed.js'
+import { Random } from '../../random.js'
+import { replay, seed } from '../../seed.js'
 import { contentOf, reference } from '../recorder.js'
 import { json, type Reply } from '../../kubernetes/connection/api-server.js'
 import { SimulatedTime } from '../../simulated-time.js'
@@ -211,9 +212,8 @@ void t.test('a failed fresh read decides nothing', async (t) => {
 })
 
 void t.test("reports never go backwards, in every order of a lagging server's answers", async (t) => {
-  const random = randomFrom(seed)
+  const random = new Random(seed)
   t.comment(replay)
-  const pick = (below: number) => Math.floor(random() * below)
   const { cluster, recorder, source } = await startWatching(t, {
     firstDelay: 2,
     longestDelay: 4,
@@ -237,17 +237,17 @@ void t.test("reports never go backwards, in every order of a lagging server's an
   }
   source.follow(all.map((reference) => ({ reference })))
   for (let round = 0; round < 400 && backwards === undefined; round++) {
-    const name = `object-${pick(5)}`
-    const dice = pick(20)
+    const name = `object-${random.below(5)}`
+    const dice = random.below(20)
     if (dice < 10) cluster.put(name, `round ${round}`)
     else if (dice < 12) cluster.delete(name)
-    else if (dice < 14) cluster.lag = pick(8)
+    else if (dice < 14) cluster.lag = random.below(8)
     else if (dice < 15) cluster.cut()
     else if (dice < 16) cluster.endWatches(name)
     else if (dice < 17) cluster.bookmark()
-    else if (dice < 18) cluster.streaming = pick(2) ? 'refused' : 'supported'
+    else if (dice < 18) cluster.streaming = random.below(2) ? 'refused' : 'supported'
     else cluster.flush()
-    await new Promise((resolve) => setTimeout(resolve, pick(4)))
+    await new Promise((resolve) => setTimeout(resolve, random.below(4)))
   }
   t.equal(backwards, undefined)
   cluster.lag = 0

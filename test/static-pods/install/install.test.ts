@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Log } from '../../../src/log.js'
+import { silent, type Log } from '../../../src/log.js'
 import { Disk, namesFor } from '../../../src/durable/index.js'
 import type { DirectoryPublicationRequest } from '../../../src/durable/disk/index.js'
 import { dryRun, install } from '../../../src/static-pods/install/install.js'
@@ -20,8 +20,7 @@ async function scene(t: Test, files: Record<string, string> = { a: 'a' }) {
   mkdirSync(node.resources)
   mkdirSync(node.manifests)
   const warnings: object[] = []
-  const nothing = (): void => undefined
-  const log: Log = { debug: nothing, info: nothing, error: nothing, warn: (fields) => void warnings.push(fields) }
+  const log: Log = { ...silent, warn: (fields) => void warnings.push(fields) }
   const request = (revision: number): DirectoryPublicationRequest => ({
     target: node.revision(revision),
     files,

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Log } from '../../../src/log.js'
+import { silent, type Log } from '../../../src/log.js'
 import { Disk } from '../../../src/durable/index.js'
 import type { DirectoryPublicationRequest } from '../../../src/durable/disk/index.js'
 import { currentLasting } from '../../../src/static-pods/install/newer-published.js'
@@ -13,13 +13,7 @@ const object = { kind: 'Secret', namespace: 'n', name: 'serving', uid: 'u', path
 await t.test('currentLasting reads an object once more where a newer version of it is published', async (t) => {
   const disk = new Disk()
   const warnings: object[] = []
-  const nothing = (): void => undefined
-  const log: Log = {
-    debug: nothing,
-    info: nothing,
-    error: nothing,
-    warn: (fields) => void warnings.push(fields),
-  }
+  const log: Log = { ...silent, warn: (fields) => void warnings.push(fields) }
   const target = join(scratch(t), 'secrets', 'serving')
   const version = (resourceVersion: string, uid: string = object.uid): DirectoryPublicationRequest => ({
     target,

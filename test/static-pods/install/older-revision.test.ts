@@ -1,12 +1,9 @@
 /** Without POD_NAME installers do not wait for each other: the live manifest decides, under the lock. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import t from 'tap'
 import { json } from '../../kubernetes/connection/api-server.js'
 import { InstallerApi } from './installer-api.js'
-
-const live = (api: InstallerApi) =>
-  (JSON.parse(readFileSync(api.manifest(), 'utf8')) as { metadata: { labels: { revision: string } } }).metadata.labels
-    .revision
+import { live } from '../monitor/monitored-node.js'
 
 await t.test('install does not replace a newer live revision by an older one without --allow-older', async (t) => {
   const api = await InstallerApi.start(t)
@@ -16,12 +13,12 @@ await t.test('install does not replace a newer live revision by an older one wit
     const refused = await api.install(6, more)
     t.equal(refused.code, 1, refused.stderr)
     t.match(refused.stderr, /web-pod\.yaml is of revision 7.*revision 6 is older.*--allow-older/)
-    t.equal(live(api), '7')
+    t.equal(live(api).metadata.labels.revision, '7')
     t.notOk(existsSync(api.revision(6)), 'nothing was written')
   }
   const allowed = await api.install(6, ['--allow-older'])
   t.equal(allowed.code, 0, allowed.stderr)
-  t.equal(live(api), '6')
+  t.equal(live(api).metadata.labels.revision, '6')
   t.equal((await api.install(6)).code, 0, 'the same one again is no older one')
 })
 
@@ -44,6 +41,6 @@ await t.test('of two installations at once, the newer one stays', async (t) => {
     const last = await older
     t.equal(first.code, 0, first.stderr)
     t.equal(last.code, 1, last.stderr)
-    t.equal(live(api), '7')
+    t.equal(live(api).metadata.labels.revision, '7')
   }
 })

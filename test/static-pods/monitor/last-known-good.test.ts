@@ -77,16 +77,6 @@ await t.test("fallBack prefers the link's revision to older ones, and never take
   }
 })
 
-await t.test('fallBack changes nothing without a whole revision', async (t) => {
-  const node = new NodeDisk(t)
-  mkdirSync(node.revision(5), { recursive: true })
-  node.makeManifest(podText({ labels: { revision: '7' } }))
-  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
-  t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new Disk(), silent), undefined)
-  t.throws(() => readlinkSync(link(node)), { code: 'ENOENT' })
-  t.equal(live(node).metadata.labels.revision, '7')
-})
-
 await t.test('intactRevision tells the first fault of a revision, and does not look for others', async (t) => {
   const node = new NodeDisk(t)
   const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }

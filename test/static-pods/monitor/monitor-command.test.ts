@@ -27,14 +27,9 @@ await t.test('a URL probe and a command probe answer by status and exit code', a
   const url = (path: string) => urlProbe(new URL(`http://127.0.0.1:${port}${path}`), undefined).ask(manifest, signal)
   t.same(await url('/ok'), { state: 'ready' })
   t.same(await url('/moved'), { state: 'not-ready', message: 'HTTP 302' })
-  t.same(await url('/'), { state: 'not-ready', message: 'HTTP 503' })
   t.match(await urlProbe(new URL('http://127.0.0.1:1'), undefined).ask(manifest, signal), {
     state: 'not-ready',
     message: 'ECONNREFUSED',
-  })
-  t.match(await urlProbe(new URL('https://127.0.0.1:1'), '/none').ask(manifest, signal), {
-    state: 'unknown',
-    message: 'ENOENT',
   })
   t.same(await execProbe('test "$REVISION" = 7').ask(manifest, signal), { state: 'ready' })
   t.same(await execProbe('echo CANARY; exit 3').ask(manifest, signal), {

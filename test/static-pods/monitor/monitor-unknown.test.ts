@@ -1,6 +1,6 @@
 /** An unknown answer is no reason to take a revision back; a failed write is no reason to leave a broken one. */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { mkdirSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -13,6 +13,7 @@ import { json } from '../../kubernetes/connection/api-server.js'
 import { run, type Ended } from '../command.js'
 import { InstallerApi, notFound, notFoundPage } from '../install/installer-api.js'
 import { NodeDisk, podText } from '../pods.js'
+import { live } from './monitored-node.js'
 
 /** Revision 7 is live, and revision 6 is the last known good one. */
 function install<Node extends NodeDisk>(node: Node): Node {
@@ -20,11 +21,6 @@ function install<Node extends NodeDisk>(node: Node): Node {
   node.makeManifest(podText({ labels: { revision: '7' } }))
   symlinkSync(join(node.revision(6), 'web-pod.yaml'), join(node.resources, 'web-last-known-good'))
   return node
-}
-
-function liveRevision(node: NodeDisk): string {
-  const manifest = JSON.parse(readFileSync(node.manifest(), 'utf8')) as { metadata: { labels: { revision: string } } }
-  return manifest.metadata.labels.revision
 }
 
 await t.test('monitor falls back in time where it cannot record its start, and says so once', async (t) => {
@@ -48,7 +44,7 @@ await t.test('monitor falls back in time where it cannot record its start, and s
   const signal = AbortSignal.timeout(5_000)
   const outcome = await monitor(request, { disk: new Disk(), log, signal, timing: { interval: 5 } })
   t.match(outcome, { outcome: 'fell-back', to: 6 })
-  t.equal(liveRevision(node), '6')
+  t.equal(live(node).metadata.labels.revision, '6')
   const reported = warnings.filter((line) => 'path' in line && String(line.path).endsWith('.watch'))
   t.match(reported, [
     { code: 'EISDIR', message: /could not write .*if the monitor is restarted, its timeout starts over/ },
@@ -77,7 +73,7 @@ async function unknown(t: Test, node: NodeDisk, more: readonly string[], message
   const { code, stdout, stderr } = await watch(node, more)
   t.equal(code, 1, stderr)
   t.match(JSON.parse(stdout), { outcome: 'unknown', revision: 7, message })
-  t.equal(liveRevision(node), '7', 'the revision stays')
+  t.equal(live(node).metadata.labels.revision, '7', 'the revision stays')
 }
 
 await t.test('an answer without the pod proves nothing to monitor', async (t) => {

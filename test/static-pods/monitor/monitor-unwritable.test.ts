@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { codeOf } from '../../../src/errors.js'
-import type { Log } from '../../../src/log.js'
+import { silent, type Log } from '../../../src/log.js'
 import { Disk } from '../../../src/durable/index.js'
 import { monitor, type MonitorRequest } from '../../../src/static-pods/monitor/monitor.js'
 import type { Probe } from '../../../src/static-pods/ready/readiness.js'
@@ -129,9 +129,8 @@ async function fallsBack(
     },
   }
   const warnings: Warning[] = []
-  const nothing = (): void => undefined
   const warn = (fields: object, message?: string) => void warnings.push({ ...fields, message: message ?? '' })
-  const log: Log = { debug: nothing, info: nothing, error: nothing, warn: warn }
+  const log: Log = { ...silent, warn }
   const request: MonitorRequest = {
     target: 'web',
     resourceDirectory: node.resources,

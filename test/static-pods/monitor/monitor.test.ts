@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
@@ -134,6 +134,7 @@ await t.test('monitor takes the newest older intact revision without an intact l
 await t.test('monitor leaves the pod, and its own manifest, where it can fall back to nothing', async (t) => {
   const node = installed(t, [])
   node.makeRevision(8)
+  mkdirSync(node.revision(5))
   const before = readFileSync(node.manifest())
   const outcome = await monitor(
     requestOf(node, () => false),
@@ -141,6 +142,7 @@ await t.test('monitor leaves the pod, and its own manifest, where it can fall ba
   )
   t.match(outcome, { outcome: 'nothing-to-fall-back-to', revision: 7 })
   t.same(readFileSync(node.manifest()), before)
+  t.throws(() => readlinkSync(link(node)), { code: 'ENOENT' })
   t.ok(readdirSync(node.manifests).includes('web-startup-monitor-pod.yaml'))
 })
 
@@ -199,16 +201,6 @@ await t.test('monitor falls back from a revision that answers for a while, and t
     { disk: new Disk(), log: silent, signal, timing },
   )
   t.match(outcome, { outcome: 'fell-back', to: 6, message: /^(probe: not yet|it has answered for )/ })
-})
-
-await t.test('monitor waits for a success in progress, beyond the time', async (t) => {
-  const node = installed(t)
-  let asked = 0
-  const outcome = await monitor(
-    requestOf(node, () => ++asked > 0, { timeout: 0 }),
-    { disk: new Disk(), log: silent, signal, timing },
-  )
-  t.match(outcome, { outcome: 'ready' })
 })
 
 await t.test("monitor's time runs on when it is killed and started again", async (t) => {

@@ -2,10 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { InstallerApi } from '../install/installer-api.js'
-
-const live = (api: InstallerApi) =>
-  (JSON.parse(readFileSync(api.manifest(), 'utf8')) as { metadata: { labels: { revision: string } } }).metadata.labels
-    .revision
+import { live } from './monitored-node.js'
 
 await t.test(
   'monitor replaces a torn manifest that names no revision, with one warning of its assumption',
@@ -21,7 +18,7 @@ await t.test(
         t.equal(warnings.length, 1, stderr)
         t.match(warnings[0], /assumes that revision 6 is not older than the live one/)
       }
-      t.equal(live(api), '6')
+      t.equal(live(api).metadata.labels.revision, '6')
     }
   },
 )
@@ -44,9 +41,9 @@ await t.test('monitor does not replace a torn manifest of a newer revision by an
   const repaired = await api.install(7)
   t.equal(repaired.code, 0, repaired.stderr)
   t.match(repaired.stderr, /web-pod\.yaml is not readable as a pod/)
-  t.equal(live(api), '7')
+  t.equal(live(api).metadata.labels.revision, '7')
   api.makeManifest(torn)
   const allowed = await api.install(6, ['--allow-older'])
   t.equal(allowed.code, 0, allowed.stderr)
-  t.equal(live(api), '6')
+  t.equal(live(api).metadata.labels.revision, '6')
 })

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Log } from '../../../src/log.js'
+import { silent, type Log } from '../../../src/log.js'
 import { WatchStart } from '../../../src/static-pods/monitor/watch-start.js'
 import { uptime } from '../../../src/static-pods/ready/watch.js'
 import { NodeDisk } from '../pods.js'
@@ -14,8 +14,7 @@ function watched(t: Test) {
   mkdirSync(node.resources)
   const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
   const warnings: object[] = []
-  const nothing = (): void => undefined
-  const log: Log = { debug: nothing, info: nothing, error: nothing, warn: (fields) => void warnings.push(fields) }
+  const log: Log = { ...silent, warn: (fields) => void warnings.push(fields) }
   const start = (revision = 7, target = 'web'): WatchStart => new WatchStart({ ...places, target }, revision, log)
   const file = (): string => join(node.resources, readdirSync(node.resources).find((name) => /watch$/.test(name)) ?? '')
   return { node, start, file, warnings }

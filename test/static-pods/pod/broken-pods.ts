@@ -1,5 +1,5 @@
 /** Pods that kubelet refuses, with the field that the error names, and some that it takes although they look odd. */
-export interface BrokenPod {
+interface BrokenPod {
   readonly what: string
   readonly pod: object
   readonly field: RegExp
@@ -15,144 +15,101 @@ function pod(metadata: object, spec: object = {}, container: object = {}): objec
   }
 }
 
+function inMetadata(what: string, metadata: object, field: RegExp): BrokenPod {
+  return { what, pod: pod(metadata), field }
+}
+
+function inSpec(what: string, spec: object, field: RegExp): BrokenPod {
+  return { what, pod: pod({}, spec), field }
+}
+
+function inContainer(what: string, container: object, field: RegExp, spec: object = {}): BrokenPod {
+  return { what, pod: pod({}, spec, container), field }
+}
+
 const volumes = [{ name: 'data', hostPath: { path: '/srv' } }]
 
 export const brokenPods: readonly BrokenPod[] = [
-  ...['a/b', '..', '.', 'Web', 'a b', 'a_b', 'x'.repeat(254)].map((name) => ({
-    what: `the name ${name.slice(0, 9)}`,
-    pod: pod({ name }),
-    field: /metadata\.name is not a valid name/,
-  })),
-  { what: 'a namespace with a dot', pod: pod({ namespace: 'a.b' }), field: /metadata\.namespace/ },
-  { what: 'labels as a list', pod: pod({ labels: ['a'] }), field: /metadata\.labels must be a map/ },
-  {
-    what: 'a label that is a map',
-    pod: pod({ labels: { a: {} } }),
-    field: /metadata\.labels\.a must be text, but is a map/,
-  },
-  {
-    what: 'a label with a space',
-    pod: pod({ labels: { a: 'b c' } }),
-    field: /metadata\.labels\.a is not a valid label value/,
-  },
-  {
-    what: 'a flag in words',
-    pod: pod({}, { hostNetwork: 'please' }),
-    field: /spec\.hostNetwork must be true or/,
-  },
-  {
-    what: 'half a second',
-    pod: pod({}, { terminationGracePeriodSeconds: 0.5 }),
-    field: /terminationGracePeriodSeconds/,
-  },
-  {
-    what: 'volumes as a map',
-    pod: pod({}, { volumes: { data: {} } }),
-    field: /spec\.volumes must be a list/,
-  },
-  {
-    what: 'a restart policy in small letters',
-    pod: pod({}, { restartPolicy: 'always' }),
-    field: /spec\.restartPolicy/,
-  },
-  {
-    what: 'an unknown DNS policy',
-    pod: pod({}, { dnsPolicy: 'Cluster' }),
-    field: /spec\.dnsPolicy must be one of/,
-  },
-  {
-    what: 'two containers of one name',
-    pod: pod({}, { containers: ['a', 'a'].map((name) => ({ name, image: 'b' })) }),
-    field: /spec\.containers\[1\]\.name is also the name of another/,
-  },
-  {
-    what: 'a container with the name of an init container',
-    pod: pod({}, { initContainers: [{ name: 'web', image: 'b' }] }),
-    field: /spec\.containers\[0\]\.name is also the name of another/,
-  },
-  {
-    what: 'a container name with a dot',
-    pod: pod({}, {}, { name: 'a.b' }),
-    field: /containers\[0\]\.name is not a valid name/,
-  },
-  {
-    what: 'an image with a space before it',
-    pod: pod({}, {}, { image: ' web:1' }),
-    field: /containers\[0\]\.image/,
-  },
-  {
-    what: 'a command in one text',
-    pod: pod({}, {}, { command: 'sh -c x' }),
-    field: /command must be a list/,
-  },
-  { what: 'ports as a number', pod: pod({}, {}, { ports: 80 }), field: /ports must be a list/ },
-  { what: 'port 0', pod: pod({}, {}, { ports: [{ containerPort: 0 }] }), field: /ports\[0\]\.containerPort/ },
-  { what: 'env as a map', pod: pod({}, {}, { env: { A: 'b' } }), field: /env must be a list/ },
-  {
-    what: 'env without a name',
-    pod: pod({}, {}, { env: [{ value: 'b' }] }),
-    field: /env\[0\]\.name is missing/,
-  },
-  {
-    what: 'a pull policy of nobody',
-    pod: pod({}, {}, { imagePullPolicy: 'IfAbsent' }),
-    field: /imagePullPolicy/,
-  },
-  {
-    what: 'a mount of no volume',
-    pod: pod({}, { volumes }, { volumeMounts: [{ name: 'date', mountPath: '/srv' }] }),
-    field: /volumeMounts\[0\]\.name is not the name of a volume/,
-  },
-  {
-    what: 'a mount without a place',
-    pod: pod({}, { volumes }, { volumeMounts: [{ name: 'data' }] }),
-    field: /volumeMounts\[0\]\.mountPath is missing/,
-  },
-  {
-    what: 'two mounts in one place',
-    pod: pod({}, { volumes }, { volumeMounts: ['data', 'data'].map((name) => ({ name, mountPath: '/srv' })) }),
-    field: /volumeMounts\[1\]\.mountPath is also the path of another/,
-  },
-  {
-    what: 'two volumes of one name',
-    pod: pod({}, { volumes: [...volumes, ...volumes] }),
-    field: /spec\.volumes\[1\]\.name is also the name of another/,
-  },
-  {
-    what: 'a volume without a name',
-    pod: pod({}, { volumes: [{ hostPath: { path: '/srv' } }] }),
-    field: /spec\.volumes\[0\]\.name is not a valid name/,
-  },
-  {
-    what: 'a host path without a path',
-    pod: pod({}, { volumes: [{ name: 'data', hostPath: {} }] }),
-    field: /hostPath\.path is missing/,
-  },
-  {
-    what: 'a host path that climbs',
-    pod: pod({}, { volumes: [{ name: 'data', hostPath: { path: '/srv/../etc' } }] }),
-    field: /hostPath\.path must not contain/,
-  },
-  {
-    what: 'a host path of an unknown type',
-    pod: pod({}, { volumes: [{ name: 'data', hostPath: { path: '/srv', type: 'Dir' } }] }),
-    field: /hostPath\.type must be one of/,
-  },
-  {
-    what: 'an ephemeral container',
-    pod: pod({}, { ephemeralContainers: [{ name: 'debug', image: 'x' }] }),
-    field: /spec\.ephemeralContainers/,
-  },
-  {
-    what: 'a label whose name has a space',
-    pod: pod({ labels: { 'a b': 'c' } }),
-    field: /metadata\.labels\.a b is not a valid name for a label/,
-  },
-  {
-    what: 'an annotation with two slashes',
-    pod: pod({ annotations: { 'a/b/c': '' } }),
-    field: /metadata\.annotations\.a\/b\/c/,
-  },
+  ...['a/b', '..', '.', 'Web', 'a b', 'a_b', 'x'.repeat(254)].map((name) =>
+    inMetadata(`the name ${name.slice(0, 9)}`, { name }, /metadata\.name is not a valid name/),
+  ),
+  inMetadata('a namespace with a dot', { namespace: 'a.b' }, /metadata\.namespace/),
+  inMetadata('labels as a list', { labels: ['a'] }, /metadata\.labels must be a map/),
+  inMetadata('a label that is a map', { labels: { a: {} } }, /metadata\.labels\.a must be text, but is a map/),
+  inMetadata('a label with a space', { labels: { a: 'b c' } }, /metadata\.labels\.a is not a valid label value/),
+  inSpec('a flag in words', { hostNetwork: 'please' }, /spec\.hostNetwork must be true or/),
+  inSpec('half a second', { terminationGracePeriodSeconds: 0.5 }, /terminationGracePeriodSeconds/),
+  inSpec('volumes as a map', { volumes: { data: {} } }, /spec\.volumes must be a list/),
+  inSpec('a restart policy in small letters', { restartPolicy: 'always' }, /spec\.restartPolicy/),
+  inSpec('an unknown DNS policy', { dnsPolicy: 'Cluster' }, /spec\.dnsPolicy must be one of/),
+  inSpec(
+    'two containers of one name',
+    { containers: ['a', 'a'].map((name) => ({ name, image: 'b' })) },
+    /spec\.containers\[1\]\.name is also the name of another/,
+  ),
+  inSpec(
+    'a container with the name of an init container',
+    { initContainers: [{ name: 'web', image: 'b' }] },
+    /spec\.containers\[0\]\.name is also the name of another/,
+  ),
+  inContainer('a container name with a dot', { name: 'a.b' }, /containers\[0\]\.name is not a valid name/),
+  inContainer('an image with a space before it', { image: ' web:1' }, /containers\[0\]\.image/),
+  inContainer('a command in one text', { command: 'sh -c x' }, /command must be a list/),
+  inContainer('ports as a number', { ports: 80 }, /ports must be a list/),
+  inContainer('port 0', { ports: [{ containerPort: 0 }] }, /ports\[0\]\.containerPort/),
+  inContainer('env as a map', { env: { A: 'b' } }, /env must be a list/),
+  inContainer('env without a name', { env: [{ value: 'b' }] }, /env\[0\]\.name is missing/),
+  inContainer('a pull policy of nobody', { imagePullPolicy: 'IfAbsent' }, /imagePullPolicy/),
+  inContainer(
+    'a mount of no volume',
+    { volumeMounts: [{ name: 'date', mountPath: '/srv' }] },
+    /volumeMounts\[0\]\.name is not the name of a volume/,
+    { volumes },
+  ),
+  inContainer(
+    'a mount without a place',
+    { volumeMounts: [{ name: 'data' }] },
+    /volumeMounts\[0\]\.mountPath is missing/,
+    { volumes },
+  ),
+  inContainer(
+    'two mounts in one place',
+    { volumeMounts: ['data', 'data'].map((name) => ({ name, mountPath: '/srv' })) },
+    /volumeMounts\[1\]\.mountPath is also the path of another/,
+    { volumes },
+  ),
+  inSpec(
+    'two volumes of one name',
+    { volumes: [...volumes, ...volumes] },
+    /spec\.volumes\[1\]\.name is also the name of another/,
+  ),
+  inSpec(
+    'a volume without a name',
+    { volumes: [{ hostPath: { path: '/srv' } }] },
+    /spec\.volumes\[0\]\.name is not a valid name/,
+  ),
+  inSpec('a host path without a path', { volumes: [{ name: 'data', hostPath: {} }] }, /hostPath\.path is missing/),
+  inSpec(
+    'a host path that climbs',
+    { volumes: [{ name: 'data', hostPath: { path: '/srv/../etc' } }] },
+    /hostPath\.path must not contain/,
+  ),
+  inSpec(
+    'a host path of an unknown type',
+    { volumes: [{ name: 'data', hostPath: { path: '/srv', type: 'Dir' } }] },
+    /hostPath\.type must be one of/,
+  ),
+  inSpec(
+    'an ephemeral container',
+    { ephemeralContainers: [{ name: 'debug', image: 'x' }] },
+    /spec\.ephemeralContainers/,
+  ),
+  inMetadata(
+    'a label whose name has a space',
+    { labels: { 'a b': 'c' } },
+    /metadata\.labels\.a b is not a valid name for a label/,
+  ),
+  inMetadata('an annotation with two slashes', { annotations: { 'a/b/c': '' } }, /metadata\.annotations\.a\/b\/c/),
   ...Object.entries({
     hostname: 'a.b',
     subdomain: 'A',
@@ -164,120 +121,104 @@ export const brokenPods: readonly BrokenPod[] = [
     dnsConfig: { nameservers: ['dns'] },
     tolerations: [{ effect: 'NoSchedule' }],
     securityContext: { seccompProfile: { type: 'Local' } },
-  }).map(([name, value]) => ({
-    what: `spec.${name}`,
-    pod: pod({}, { [name]: value }),
-    field: new RegExp(`spec\\.${name}`),
-  })),
-  { what: 'no name server', pod: pod({}, { dnsPolicy: 'None' }), field: /spec\.dnsConfig\.nameservers/ },
-  {
-    what: 'a kernel parameter without a name',
-    pod: pod({}, { securityContext: { sysctls: [{ value: '1' }] } }),
-    field: /spec\.securityContext\.sysctls\[0\]\.name/,
-  },
-  {
-    what: 'a shared process namespace beside that of the host',
-    pod: pod({}, { hostPID: true, shareProcessNamespace: true }),
-    field: /spec\.shareProcessNamespace/,
-  },
-  {
-    what: 'a volume of two sources',
-    pod: pod({}, { volumes: [{ name: 'a', emptyDir: {}, hostPath: { path: '/srv' } }] }),
-    field: /spec\.volumes\[0\] must have one source, but has emptyDir and hostPath/,
-  },
-  {
-    what: 'less than nothing in an emptyDir',
-    pod: pod({}, { volumes: [{ name: 'a', emptyDir: { sizeLimit: '-1' } }] }),
-    field: /emptyDir\.sizeLimit/,
-  },
-  {
-    what: 'a file without a path',
-    pod: pod(
-      {},
-      { volumes: [{ name: 'a', downwardAPI: { items: [{ fieldRef: { fieldPath: 'metadata.labels' } }] } }] },
+  }).map(([name, value]) => inSpec(`spec.${name}`, { [name]: value }, new RegExp(`spec\\.${name}`))),
+  inSpec('no name server', { dnsPolicy: 'None' }, /spec\.dnsConfig\.nameservers/),
+  inSpec(
+    'a kernel parameter without a name',
+    { securityContext: { sysctls: [{ value: '1' }] } },
+    /spec\.securityContext\.sysctls\[0\]\.name/,
+  ),
+  inSpec(
+    'a shared process namespace beside that of the host',
+    { hostPID: true, shareProcessNamespace: true },
+    /spec\.shareProcessNamespace/,
+  ),
+  inSpec(
+    'a volume of two sources',
+    { volumes: [{ name: 'a', emptyDir: {}, hostPath: { path: '/srv' } }] },
+    /spec\.volumes\[0\] must have one source, but has emptyDir and hostPath/,
+  ),
+  inSpec(
+    'less than nothing in an emptyDir',
+    { volumes: [{ name: 'a', emptyDir: { sizeLimit: '-1' } }] },
+    /emptyDir\.sizeLimit/,
+  ),
+  inSpec(
+    'a file without a path',
+    { volumes: [{ name: 'a', downwardAPI: { items: [{ fieldRef: { fieldPath: 'metadata.labels' } }] } }] },
+    /downwardAPI\.items\[0\]\.path/,
+  ),
+  inContainer(
+    'one port of the host twice',
+    { ports: [{ containerPort: 80 }, { containerPort: 80, hostPort: 80 }] },
+    /ports\[1\]\.hostPort is also the hostPort/,
+    { hostNetwork: true },
+  ),
+  inContainer(
+    'another port of the host, with its network',
+    { ports: [{ containerPort: 80, hostPort: 81 }] },
+    /ports\[0\]\.hostPort must be the containerPort/,
+    { hostNetwork: true },
+  ),
+  ...['HTTP', 'a--b', '80', 'x'.repeat(16)].map((name) =>
+    inContainer(
+      `a port of the name ${name}`,
+      { ports: [{ containerPort: 80, name }] },
+      /ports\[0\]\.name is not a valid name/,
     ),
-    field: /downwardAPI\.items\[0\]\.path/,
-  },
-  {
-    what: 'one port of the host twice',
-    pod: pod({}, { hostNetwork: true }, { ports: [{ containerPort: 80 }, { containerPort: 80, hostPort: 80 }] }),
-    field: /ports\[1\]\.hostPort is also the hostPort/,
-  },
-  {
-    what: 'another port of the host, with its network',
-    pod: pod({}, { hostNetwork: true }, { ports: [{ containerPort: 80, hostPort: 81 }] }),
-    field: /ports\[0\]\.hostPort must be the containerPort/,
-  },
-  ...['HTTP', 'a--b', '80', 'x'.repeat(16)].map((name) => ({
-    what: `a port of the name ${name}`,
-    pod: pod({}, {}, { ports: [{ containerPort: 80, name }] }),
-    field: /ports\[0\]\.name is not a valid name/,
-  })),
-  {
-    what: 'an unknown protocol',
-    pod: pod({}, {}, { ports: [{ containerPort: 80, protocol: 'tcp' }] }),
-    field: /protocol/,
-  },
-  {
-    what: 'a variable of two values',
-    pod: pod({}, {}, { env: [{ name: 'A', value: 'b', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] }),
-    field: /env\[0\]\.valueFrom must not be beside a value/,
-  },
-  {
-    what: 'a variable of an unknown field',
-    pod: pod({}, {}, { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'spec.volumes' } } }] }),
-    field: /env\[0\]\.valueFrom\.fieldRef\.fieldPath/,
-  },
-  {
-    what: 'a variable of an unknown resource',
-    pod: pod({}, {}, { env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'cpu' } } }] }),
-    field: /resourceFieldRef\.resource/,
-  },
-  {
-    what: 'a variable of nothing',
-    pod: pod({}, {}, { env: [{ name: 'A', valueFrom: {} }] }),
-    field: /must have one of/,
-  },
-  {
-    what: 'more than the limit',
-    pod: pod({}, {}, { resources: { limits: { cpu: '1500m' }, requests: { cpu: 2 } } }),
-    field: /requests\.cpu must not be more than its limit/,
-  },
-  {
-    what: 'an unknown resource',
-    pod: pod({}, {}, { resources: { limits: { mem: '1Gi' } } }),
-    field: /limits\.mem is no resource/,
-  },
-  {
-    what: 'a sub path from above',
-    pod: pod({}, { volumes }, { volumeMounts: [{ name: 'data', mountPath: '/a', subPath: '../b' }] }),
-    field: /volumeMounts\[0\]\.subPath/,
-  },
-  ...[{}, { exec: {} }, { httpGet: {} }, { tcpSocket: { port: 0 } }, { grpc: { port: 65_536 } }].map((probe) => ({
-    what: `the probe ${JSON.stringify(probe)}`,
-    pod: pod({}, {}, { livenessProbe: probe }),
-    field: /containers\[0\]\.livenessProbe/,
-  })),
-  {
-    what: 'a probe that asks in small letters',
-    pod: pod({}, {}, { readinessProbe: { httpGet: { port: 80, scheme: 'https' } } }),
-    field: /readinessProbe\.httpGet\.scheme must be one of HTTP, HTTPS/,
-  },
-  {
-    what: 'two successes of a liveness probe',
-    pod: pod({}, {}, { livenessProbe: { exec: { command: ['true'] }, successThreshold: 2 } }),
-    field: /livenessProbe\.successThreshold must be 1/,
-  },
-  {
-    what: 'a probe of an init container',
-    pod: pod({}, { initContainers: [{ name: 'first', image: 'x', livenessProbe: { exec: { command: ['true'] } } }] }),
-    field: /initContainers\[0\]\.livenessProbe needs restartPolicy: Always/,
-  },
-  {
-    what: 'a hook of two kinds',
-    pod: pod({}, {}, { lifecycle: { preStop: { sleep: { seconds: 1 }, exec: { command: ['true'] } } } }),
-    field: /lifecycle\.preStop must have one of/,
-  },
+  ),
+  inContainer('an unknown protocol', { ports: [{ containerPort: 80, protocol: 'tcp' }] }, /protocol/),
+  inContainer(
+    'a variable of two values',
+    { env: [{ name: 'A', value: 'b', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] },
+    /env\[0\]\.valueFrom must not be beside a value/,
+  ),
+  inContainer(
+    'a variable of an unknown field',
+    { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'spec.volumes' } } }] },
+    /env\[0\]\.valueFrom\.fieldRef\.fieldPath/,
+  ),
+  inContainer(
+    'a variable of an unknown resource',
+    { env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'cpu' } } }] },
+    /resourceFieldRef\.resource/,
+  ),
+  inContainer('a variable of nothing', { env: [{ name: 'A', valueFrom: {} }] }, /must have one of/),
+  inContainer(
+    'more than the limit',
+    { resources: { limits: { cpu: '1500m' }, requests: { cpu: 2 } } },
+    /requests\.cpu must not be more than its limit/,
+  ),
+  inContainer('an unknown resource', { resources: { limits: { mem: '1Gi' } } }, /limits\.mem is no resource/),
+  inContainer(
+    'a sub path from above',
+    { volumeMounts: [{ name: 'data', mountPath: '/a', subPath: '../b' }] },
+    /volumeMounts\[0\]\.subPath/,
+    { volumes },
+  ),
+  ...[{}, { exec: {} }, { httpGet: {} }, { tcpSocket: { port: 0 } }, { grpc: { port: 65_536 } }].map((probe) =>
+    inContainer(`the probe ${JSON.stringify(probe)}`, { livenessProbe: probe }, /containers\[0\]\.livenessProbe/),
+  ),
+  inContainer(
+    'a probe that asks in small letters',
+    { readinessProbe: { httpGet: { port: 80, scheme: 'https' } } },
+    /readinessProbe\.httpGet\.scheme must be one of HTTP, HTTPS/,
+  ),
+  inContainer(
+    'two successes of a liveness probe',
+    { livenessProbe: { exec: { command: ['true'] }, successThreshold: 2 } },
+    /livenessProbe\.successThreshold must be 1/,
+  ),
+  inSpec(
+    'a probe of an init container',
+    { initContainers: [{ name: 'first', image: 'x', livenessProbe: { exec: { command: ['true'] } } }] },
+    /initContainers\[0\]\.livenessProbe needs restartPolicy: Always/,
+  ),
+  inContainer(
+    'a hook of two kinds',
+    { lifecycle: { preStop: { sleep: { seconds: 1 }, exec: { command: ['true'] } } } },
+    /lifecycle\.preStop must have one of/,
+  ),
 ]
 
 export const soundPods: readonly { readonly what: string; readonly pod: object }[] = [
@@ -360,4 +301,50 @@ export const soundPods: readonly { readonly what: string; readonly pod: object }
       },
     ),
   },
+]
+
+const volume = (what: string, source: object, field: RegExp): BrokenPod =>
+  inSpec(what, { volumes: [...volumes, { name: 'w', ...source }] }, field)
+
+const projected = (what: string, source: object, field: RegExp): BrokenPod =>
+  volume(what, { projected: { sources: [{ downwardAPI: {} }, source] } }, field)
+
+/** Pods that refer to objects of the API: the API server takes them, and kubelet runs none of them as a static pod. */
+export const referringPods: readonly BrokenPod[] = [
+  inSpec('a service account', { serviceAccountName: 'x' }, /spec\.serviceAccountName: .*ServiceAccounts/),
+  inSpec('its old name', { serviceAccount: 'x' }, /spec\.serviceAccount:/),
+  inSpec('a pull secret', { imagePullSecrets: [{ name: 'x' }] }, /spec\.imagePullSecrets\[0\]: .*Secrets/),
+  inContainer(
+    'env from a Secret',
+    { env: [{ name: 'A' }, { name: 'B', valueFrom: { secretKeyRef: { name: 'x', key: 'y' } } }] },
+    /spec\.containers\[0\]\.env\[1\]\.valueFrom\.secretKeyRef/,
+  ),
+  inSpec(
+    'env from a ConfigMap, in the second container',
+    {
+      containers: [{}, { envFrom: [{ configMapRef: { name: 'x' } }] }].map((more, n) => ({
+        name: `c${n}`,
+        image: 'b',
+        ...more,
+      })),
+    },
+    /spec\.containers\[1\]\.envFrom\[0\]\.configMapRef/,
+  ),
+  inSpec(
+    'an init container',
+    { initContainers: [{ name: 'i', image: 'j', envFrom: [{ secretRef: { name: 'x' } }] }] },
+    /spec\.initContainers\[0\]\.envFrom\[0\]\.secretRef/,
+  ),
+  inSpec('resource claims', { resourceClaims: [{ name: 'x' }] }, /spec\.resourceClaims/),
+  volume('a Secret volume', { secret: { secretName: 'x' } }, /spec\.volumes\[1\]\.secret: .*Secrets/),
+  volume('a ConfigMap volume', { configMap: { name: 'x' } }, /spec\.volumes\[1\]\.configMap/),
+  volume('a claim', { persistentVolumeClaim: { claimName: 'x' } }, /spec\.volumes\[1\]\.persistentVolumeClaim/),
+  volume('an ephemeral claim', { ephemeral: { volumeClaimTemplate: {} } }, /spec\.volumes\[1\]\.ephemeral/),
+  volume('CSI', { csi: { driver: 'x', nodePublishSecretRef: { name: 'y' } } }, /spec\.volumes\[1\]\.csi/),
+  volume('azureFile', { azureFile: { secretName: 'x', shareName: 'y' } }, /spec\.volumes\[1\]\.azureFile/),
+  volume('glusterfs', { glusterfs: { endpoints: 'x', path: 'y' } }, /spec\.volumes\[1\]\.glusterfs/),
+  volume('a secret of a volume', { rbd: { secretRef: { name: 'x' } } }, /spec\.volumes\[1\]\.rbd\.secretRef/),
+  projected('a token', { serviceAccountToken: { path: 'x' } }, /projected\.sources\[1\]\.serviceAccountToken/),
+  projected('a trust bundle', { clusterTrustBundle: {} }, /clusterTrustBundle/),
+  projected('a pod certificate', { podCertificate: {} }, /podCertificate/),
 ]

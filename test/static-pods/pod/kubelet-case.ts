@@ -9,6 +9,19 @@ export interface KubeletCase {
   readonly refusal?: RegExp
 }
 
+export function runs(what: string, text: string): KubeletCase {
+  return { what, text, runs: true }
+}
+
+export function refused(what: string, text: string, refusal: RegExp): KubeletCase {
+  return { what, text, runs: false, refusal }
+}
+
+/** kubelet runs the pod, and holdfast refuses it. */
+export function stricter(what: string, text: string, refusal: RegExp): KubeletCase {
+  return { what, text, runs: true, refusal }
+}
+
 const head = 'apiVersion: v1\nkind: Pod\n'
 const spec = 'spec: {containers: [{name: web, image: "web:1"}]}\n'
 export const plain = `${head}metadata: {name: web}\n${spec}`

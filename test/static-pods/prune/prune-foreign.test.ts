@@ -12,6 +12,7 @@ import { contents } from '../../durable/scratch.js'
 import { run } from '../command.js'
 import { NodeDisk, podText } from '../pods.js'
 import { requestOf } from './prune-request.js'
+import { isKind } from '../../crash/judge/names.js'
 
 await t.test(
   "prune keeps another program's files that an exchange took out of a revision, and removes the staging around them",
@@ -34,9 +35,7 @@ await t.test(
     const args = ['prune', '--keep=9', '--static-pod-name=web-pod']
     const { code, stderr } = await run([...args, `--resource-dir=${node.resources}`])
     t.equal(code, 0, stderr)
-    const [quarantined = '', ...more] = readdirSync(node.resources).filter((name) =>
-      /^\.holdfast-[0-9a-f]{16}-/.test(name),
-    )
+    const [quarantined = '', ...more] = readdirSync(node.resources).filter(isKind('staging', 'foreign'))
     t.match(quarantined, /-[0-9a-f]{16}\.foreign$/)
     t.same(more, [])
     t.same(contents(join(node.resources, quarantined)), { theirs: 'precious' })

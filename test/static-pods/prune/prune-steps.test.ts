@@ -131,30 +131,40 @@ await t.test('prune refuses `/` before any look at the disk', async (t) => {
   t.same(calls, [])
 })
 
-await t.test('prune leaves a revision that it cannot rename, and warns of a leftover that stays', async (t) => {
-  const node = withRevisions(t, 1)
-  const left = family.staging('0123456789abcdef')
-  mkdirSync(join(node.resources, left))
-  const warnings: unknown[][] = []
-  const log: Log = { ...silent, warn: (...said) => void warnings.push(said) }
-  const disk = on((call, args) => {
-    if (call === 'rename' || (call === 'removeDirectory' && args[1] === left)) throw failure('EPERM', call)
-  })
-  const path = node.revision(1)
-  const [line] = await prune(requestOf(node), disk, log, signal)
-  t.match(line, { revision: 1, path, outcome: 'failed' })
-  t.equal(
-    line?.why?.replace(/; check for.*/, ''),
-    `could not remove a revision from ${node.resources}: rename ${path}: EPERM; holdfast left ${path} as it was`,
-  )
-  t.match(warnings, [
-    [
-      { leftover: left, error: /EPERM/ },
-      new RegExp(`^files are left in ${node.resources}/${left}: .*EPERM.*; the next run retries$`),
-    ],
-  ])
-  t.equal(warnings.length, 1)
-})
+await t.test(
+  'prune leaves a revision that it cannot rename, removes the others, and warns of a leftover that stays',
+  async (t) => {
+    const node = withRevisions(t, 1, 2)
+    const left = family.staging('0123456789abcdef')
+    mkdirSync(join(node.resources, left))
+    const warnings: [object, string][] = []
+    // The other warning is of a file system without proven durability.
+    const warn = (...said: [object, string]): void => {
+      if ('leftover' in said[0]) warnings.push(said)
+    }
+    const log: Log = { ...silent, warn }
+    const disk = on((call, args) => {
+      if ((call === 'rename' && args.includes('web-pod-2')) || (call === 'removeDirectory' && args[1] === left))
+        throw failure('EPERM', call)
+    })
+    const path = node.revision(2)
+    const [line, other] = await prune(requestOf(node), disk, log, signal)
+    t.match(other, { revision: 1, outcome: 'removed' })
+    t.same(visible(node.resources), ['web-pod-2'])
+    t.match(line, { revision: 2, path, outcome: 'failed' })
+    t.equal(
+      line?.why?.replace(/; check for.*/, ''),
+      `could not remove a revision from ${node.resources}: rename ${path}: EPERM; holdfast left ${path} as it was`,
+    )
+    t.match(warnings, [
+      [
+        { leftover: left, error: /EPERM/ },
+        new RegExp(`^files are left in ${node.resources}/${left}: .*EPERM.*; the next run retries$`),
+      ],
+    ])
+    t.equal(warnings.length, 1)
+  },
+)
 
 await t.test('prune counts a torn record for a revision no newer than the present ones', async (t) => {
   const node = withRevisions(t)

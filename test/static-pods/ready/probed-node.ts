@@ -123,39 +123,3 @@ export async function probedNode(t: Test) {
   const old = readFileSync(file('ca.crt'))
   return { node, next, server, origin, start, answer, readiness, means, request, isOld: () => isOld(old) }
 }
-
-type Probed = Awaited<ReturnType<typeof probedNode>>
-type Scene = Pick<Probed, 'node' | 'start' | 'means' | 'isOld'> & {
-  readonly request: () => ReturnType<Probed['request']>
-}
-
-/** The pods start again with the new directory, as the first watch begins. */
-export async function rotates(t: Test, { node, start, means, request, isOld }: Scene): Promise<void> {
-  const once = { started: false }
-  const onAsk = (): void => {
-    if (!once.started) start()
-    once.started = true
-  }
-  t.match(await node.rollout(await request(), () => 'ready', means(onAsk)), { outcome: 'ready' })
-  t.notOk(isOld())
-}
-
-/** The pods go on with the old directory. */
-export async function showsTheOldCredential(t: Test, { node, means, request, isOld }: Scene): Promise<void> {
-  t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
-  t.notOk(isOld())
-}
-
-/** Killed behind the exchange, it goes on with the new directory; where that cannot be, it goes back. */
-export async function resumes(t: Test, { node, means, request, isOld }: Scene, isLost: boolean): Promise<void> {
-  const stop = new AbortController()
-  const killed = { ...means(() => stop.abort(new Error('SIGTERM'))), signal: stop.signal }
-  await t.rejects(
-    node.rollout(await request(), () => 'ready', killed),
-    /SIGTERM/,
-  )
-  t.notOk(isOld())
-  const ended = await node.resume(() => 'ready', means())
-  t.equal(ended.outcome, isLost ? 'taken-back' : 'ready', ended.message ?? 'without a message')
-  t.equal(isOld(), isLost)
-}

@@ -10,6 +10,7 @@ import { resume, rollout, type RolloutMeans, type RolloutOutcome } from '../../.
 import { readManifests, type RolloutRequest } from '../../../src/static-pods/rollout/rollout-plan.js'
 import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.js'
 import { contents, podText, scratch } from '../pods.js'
+import { isKind } from '../../crash/judge/names.js'
 
 export const noSettings = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
 
@@ -123,7 +124,7 @@ export class RolledNode {
   /** Names that no finished rollout leaves. */
   left(): string[] {
     const isLeft = (name: string) => /^\.holdfast-([0-9a-f]{16}-|rollout-)/.test(name)
-    const records = readdirSync(this.root).filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(name))
+    const records = readdirSync(this.root).filter(isKind('record'))
     return [...readdirSync(this.root), ...readdirSync(this.manifests)].filter(isLeft).concat(records)
   }
 }

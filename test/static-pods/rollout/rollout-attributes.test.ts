@@ -91,19 +91,6 @@ await t.test('a rollout keeps the labels and user attributes of the live directo
   )
 })
 
-await t.test('a rollout taken back restores all attributes of the live directory', { skip }, async (t) => {
-  const { node, before, wanted, found } = scene(t)
-  let seen: unknown
-  const answer: Answer = () => {
-    seen = found()
-    return 'not-ready'
-  }
-  withMask(t, 0o077)
-  t.match(await node.rollout(await node.request({ tree: true }), answer), { outcome: 'taken-back' })
-  t.strictSame(seen, wanted, 'the pod read the new one')
-  t.strictSame(found(), before)
-})
-
 await t.test('an interrupted rollout ends with the same attributes, forth and back', { skip }, async (t) => {
   // A pod that is never ready is watched for all of its time.
   for (const [answer, timeout] of [

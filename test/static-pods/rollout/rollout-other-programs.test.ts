@@ -180,16 +180,7 @@ class KilledOnceStaged extends Disk {
   }
 }
 
-await t.test('resume removes a staged tree that the state file does not name yet', async (t) => {
-  const node = new RolledNode(t)
-  const request = await node.request({ tree: true })
-  await t.rejects(node.rollout(request, ready, { disk: new KilledOnceStaged() }), /^killed$/)
-  t.same(contents(besideOf(node)), { 'ca.crt': 'new', 'sa.key': 'new' })
-  t.match(await node.resume(never), { outcome: 'taken-back', message: /before it changed anything/ })
-  t.same([foreign(node), node.left()], [[], []])
-})
-
-await t.test('resume removes the rest of such a tree after a killed removal', async (t) => {
+await t.test('resume removes the rest of a staged tree that no state names, after a killed removal', async (t) => {
   const node = new RolledNode(t)
   await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new KilledOnceStaged() }), /^killed$/)
   let removed = 0

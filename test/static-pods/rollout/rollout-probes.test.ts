@@ -1,73 +1,153 @@
-/** A rollout that exchanges the directory with its own probes' files, against real TLS servers that want a client certificate. */
+/** A rollout that exchanges the directory with its own probes' files, against a real TLS server that wants a client certificate. */
 import { once } from 'node:events'
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { ReadinessSettings } from '../../../src/static-pods/ready/readiness-settings.js'
-import { pki, probedNode, resumes, rotates, showsTheOldCredential } from '../ready/probed-node.js'
+import { base64, kubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
+import { pki, probedNode } from '../ready/probed-node.js'
 
-await t.test('a rotation of the authority within the directory succeeds', async (t) => {
-  await rotates(t, await probedNode(t))
-})
+/**
+ * `files`: a URL and kubelet, whose files lie in the directory. The mirror pod, by a kubeconfig: `named`, which lies beside the
+ * directory, and names files in it; `inline`, which lies in the directory, and holds all.
+ */
+const kinds = ['files', 'named', 'inline'] as const
+type Kind = (typeof kinds)[number]
 
-await t.test('a probe presents the old credential to a server that still takes only old clients', async (t) => {
-  await showsTheOldCredential(t, await probedNode(t))
-})
+const named = { 'client-certificate': 'pki/client.crt', 'client-key': 'pki/client.key' }
 
-for (const lost of ['ca.crt', 'client.crt', 'client.key']) {
-  await t.test(`a rollout that loses ${lost} with the exchange goes back`, async (t) => {
-    const { node, next, means, request, isOld } = await probedNode(t)
-    rmSync(join(next, lost))
-    t.match(await node.rollout(await request(), () => 'ready', means()), {
-      outcome: 'taken-back',
-      message: new RegExp(`could not read .*${lost.replace('.', '\\.')}: ENOENT`),
-    })
-    t.ok(isOld())
-  })
+async function scene(t: Test, kind: Kind) {
+  const probed = await probedNode(t)
+  const { node, next, origin, readiness } = probed
+  const beside = join(node.root, 'admin.conf')
+  const inline = (directory: string) => {
+    const data = (name: string) => base64(readFileSync(join(directory, name), 'utf8'))
+    const user = { 'client-certificate-data': data('client.crt'), 'client-key-data': data('client.key') }
+    const text = kubeconfig({ server: origin, 'certificate-authority-data': data('ca.crt') }, user, 'kube-system')
+    writeFileSync(join(directory, 'admin.conf'), text)
+  }
+  inline(node.pki)
+  inline(next)
+  writeFileSync(beside, kubeconfig({ server: origin, 'certificate-authority': 'pki/ca.crt' }, named, 'kube-system'))
+  const path = kind === 'named' ? beside : join(node.pki, 'admin.conf')
+  const mirrorPod = { kubeconfig: path, context: null, namespace: null, nodeName: 'n1' }
+  const byApi: ReadinessSettings = { ...readiness, urls: [], authority: null, kubelet: null, mirrorPod }
+  const own = kind === 'files' ? readiness : byApi
+  return { ...probed, inline, request: (settings = own) => probed.request(settings) }
 }
 
-await t.test("a resume after the exchange trusts and presents the old directory's files", async (t) => {
-  for (const isLost of [false, true]) {
-    const probed = await probedNode(t)
-    if (isLost) writeFileSync(join(probed.next, 'ca.crt'), 'no certificate')
-    await resumes(t, probed, isLost)
-  }
-})
+t.setTimeout(120_000)
 
-await t.test(
-  '401, 403 and an unknown authority refuse a rollout before any change; a pod that is down does not',
-  async (t) => {
-    const { node, next, answer, readiness, server, means, request, isOld } = await probedNode(t)
-    const refuses = async (message: RegExp, settings?: ReadinessSettings) => {
-      await t.rejects(
-        node.rollout(await request(settings), () => 'ready', means()),
-        message,
-      )
-      t.ok(isOld())
-      t.same(node.versions(), { web: '1' })
+for (const kind of kinds) {
+  await t.test(`${kind}: a rotation of the authority within the directory succeeds`, async (t) => {
+    const { node, start, means, request, isOld } = await scene(t, kind)
+    // The pods start again with the new directory, as the first watch begins.
+    let started = false
+    const onAsk = (): void => {
+      if (!started) start()
+      started = true
     }
-    for (const status of [401, 403]) {
-      answer.status = status
-      await refuses(new RegExp(`HTTP ${status}; nothing was changed; allow`), { ...readiness, kubelet: null })
-      await refuses(new RegExp(`kubelet: HTTP ${status}.*nothing was changed; name with --kubelet-cert`), {
-        ...readiness,
-        urls: [],
+    t.match(await node.rollout(await request(), () => 'ready', means(onAsk)), { outcome: 'ready' })
+    t.notOk(isOld())
+  })
+
+  const asked = `${kind}: a probe presents the old credential to a server that still takes only old clients`
+  await t.test(asked, async (t) => {
+    const { node, means, request, isOld } = await scene(t, kind)
+    t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
+    t.notOk(isOld())
+  })
+
+  for (const lost of kind === 'inline' ? ['admin.conf'] : ['ca.crt', 'client.crt', 'client.key']) {
+    await t.test(`${kind}: a rollout that loses ${lost} with the exchange goes back`, async (t) => {
+      // Each waits for its timeout: at the same time.
+      const tries = (kind === 'files' ? [false] : [false, true]).map(async (isBroken) => {
+        const { node, next, means, request, isOld } = await scene(t, kind)
+        if (isBroken) writeFileSync(join(next, lost), 'broken')
+        else rmSync(join(next, lost))
+        t.match(await node.rollout(await request(), () => 'ready', means()), {
+          outcome: 'taken-back',
+          message: new RegExp(lost.replace('.', '\\.')),
+        })
+        t.ok(isOld())
       })
-    }
-    answer.status = 200
-    const stranger = join(node.root, 'stranger')
-    await pki(stranger, 'other')
-    const unknown = join(stranger, 'ca.crt')
-    await refuses(/nothing was changed; name with --ready-ca the authority/, { ...readiness, authority: unknown })
-    const kubelet = readiness.kubelet && { ...readiness.kubelet, authority: unknown }
-    await refuses(/nothing was changed; name with --kubelet-ca the authority/, { ...readiness, urls: [], kubelet })
-    await refuses(/could not read .*none: ENOENT/, { ...readiness, authority: join(next, 'none') })
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-    t.match(await node.rollout(await request(), () => 'ready', means()), {
-      outcome: 'taken-back',
-      message: /ECONNREFUSED/,
+      await Promise.all(tries)
     })
-  },
-)
+  }
+
+  await t.test(`${kind}: a resume trusts and presents the old directory's files, and goes back without`, async (t) => {
+    for (const isLost of [false, true]) {
+      const { node, next, means, request, isOld } = await scene(t, kind)
+      if (isLost) rmSync(join(next, kind === 'inline' ? 'admin.conf' : 'ca.crt'))
+      const stop = new AbortController()
+      const killed = { ...means(() => stop.abort(new Error('SIGTERM'))), signal: stop.signal }
+      await t.rejects(
+        node.rollout(await request(), () => 'ready', killed),
+        /SIGTERM/,
+      )
+      t.notOk(isOld())
+      const ended = await node.resume(() => 'ready', means())
+      t.equal(ended.outcome, isLost ? 'taken-back' : 'ready', ended.message ?? 'without a message')
+      t.equal(isOld(), isLost)
+    }
+  })
+
+  await t.test(
+    `${kind}: 401, 403 and an unknown authority refuse a rollout before any change; a server that is down does not`,
+    async (t) => {
+      const { node, next, answer, server, start, readiness, inline, means, request, isOld } = await scene(t, kind)
+      const refuses = async (message: RegExp, settings?: ReadinessSettings) => {
+        await t.rejects(
+          node.rollout(await request(settings), () => 'ready', means()),
+          message,
+        )
+        t.ok(isOld())
+        t.same(node.versions(), { web: '1' })
+      }
+      const stranger = join(node.root, 'stranger')
+      await pki(stranger, 'other')
+      for (const status of [401, 403]) {
+        answer.status = status
+        if (kind === 'files') {
+          await refuses(new RegExp(`HTTP ${status}; nothing was changed; allow`), { ...readiness, kubelet: null })
+          const kubelet = new RegExp(`kubelet: HTTP ${status}.*nothing was changed; name with --kubelet-cert`)
+          await refuses(kubelet, { ...readiness, urls: [] })
+        } else await refuses(new RegExp(`mirror pod: HTTP ${status}.*; nothing was changed; `))
+      }
+      answer.status = 200
+      if (kind === 'files') {
+        const authority = join(stranger, 'ca.crt')
+        await refuses(/nothing was changed; name with --ready-ca the authority/, { ...readiness, authority })
+        const kubelet = readiness.kubelet && { ...readiness.kubelet, authority }
+        await refuses(/nothing was changed; name with --kubelet-ca the authority/, { ...readiness, urls: [], kubelet })
+        await refuses(/could not read .*none: ENOENT/, { ...readiness, authority: join(next, 'none') })
+      } else {
+        start(stranger)
+        await refuses(/mirror pod: .*nothing was changed; name in the kubeconfig the authority/)
+      }
+      // The new directory brings the right files.
+      start(next)
+      t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
+      t.notOk(isOld())
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+      await pki(next, 'other')
+      inline(next)
+      const outcome = await node.rollout(await request(), () => 'ready', means())
+      t.match(outcome, { outcome: 'taken-back', message: /ECONNREFUSED/ })
+    },
+  )
+}
+
+await t.test('a kubeconfig through a link in its last part counts as one of the directory', async (t) => {
+  const { node, means, request: own, isOld } = await scene(t, 'inline')
+  const link = join(node.root, 'link.conf')
+  symlinkSync('pki/admin.conf', link)
+  const request = await own()
+  const { mirrorPod } = request.readiness
+  const linked = mirrorPod && { ...mirrorPod, kubeconfig: link }
+  const asked = { ...request, readiness: { ...request.readiness, mirrorPod: linked } }
+  t.match(await node.rollout(asked, () => 'ready', means()), { outcome: 'ready' }, 'the old credential is still known')
+  t.notOk(isOld())
+})

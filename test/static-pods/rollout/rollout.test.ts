@@ -48,16 +48,6 @@ await t.test('a rollout puts an unready manifest back, byte for byte, with its m
   t.same(node.left(), [])
 })
 
-await t.test('a rollout removes an unready pod again that was not there before', async (t) => {
-  const node = new RolledNode(t)
-  const manifests = await readManifests([node.source('new', 2, 'new.yaml')])
-  t.match(await node.rollout(await node.request({ manifests }), never), { outcome: 'taken-back' })
-  t.same(
-    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
-    ['web.yaml'],
-  )
-})
-
 await t.test(
   'a rollout changes one pod after the other; the first unready one takes all back, and the next stay untouched',
   async (t) => {

@@ -3,6 +3,7 @@ import { Disk } from '../../../../src/durable/index.js'
 import type { DirectoryPublicationRequest } from '../../../../src/durable/disk/index.js'
 import { revisionRequest, type InstallPlan } from '../../../../src/static-pods/install/install-plan.js'
 import { encodeManifest, parseManifest } from '../../../../src/static-pods/pod/manifest.js'
+import { isKind } from '../../judge/names.js'
 import { find, textOf } from '../content.js'
 import type { Inode } from '../inode.js'
 import { ModelDisk } from '../model-disk.js'
@@ -21,7 +22,7 @@ export const liveManifest = `${places.manifestDirectory}/${pod}.yaml`
 export const ownManifest = `${places.manifestDirectory}/web-startup-monitor-pod.yaml`
 export const lastKnownGoodLink = `${places.resourceDirectory}/web-last-known-good`
 /** What a command was to remove before it ended. */
-const staging = /^\.holdfast-[0-9a-f]{16}-/
+const isStaged = isKind('staging', 'foreign')
 
 function revisionPath(revision: number): string {
   return `${places.resourceDirectory}/${pod}-${revision}`
@@ -157,7 +158,7 @@ export async function look(disk: ModelDisk): Promise<Found> {
   const linked = text === undefined ? undefined : Number(new RegExp(`/${pod}-(\\d+)/${pod}.yaml$`).exec(text)?.[1])
   if (Number.isNaN(linked)) faults.push(`the link leads to ${text}`)
   const left = [resources, find(disk, places.manifestDirectory)].flatMap((directory) =>
-    [...(directory?.now.entries.keys() ?? [])].filter((name) => staging.test(name)),
+    [...(directory?.now.entries.keys() ?? [])].filter(isStaged),
   )
   const running = manifest && revisionOf(manifest)
   if (manifest && running === undefined) faults.push(`the live manifest is torn: ${manifest.now.data}`)

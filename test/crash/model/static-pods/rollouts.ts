@@ -7,6 +7,7 @@ import { silent } from '../../../../src/log.js'
 import { parseManifest } from '../../../../src/static-pods/pod/manifest.js'
 import { resume, rollout, type RolloutMeans, type RolloutOutcome } from '../../../../src/static-pods/rollout/rollout.js'
 import type { RolloutRequest } from '../../../../src/static-pods/rollout/rollout-plan.js'
+import { isKind } from '../../judge/names.js'
 import { find, holds, textOf } from '../content.js'
 import type { Effort } from '../explore.js'
 import type { Explorer, Position } from '../explorer.js'
@@ -87,7 +88,7 @@ function look(disk: ModelDisk): View {
       return isNew(inode.now.data, pod) ? 'new' : inode.now.data
     }),
     tree: tree ? treeName(textOf(disk, tree)) : 'none',
-    left: names.filter((name) => /^\.holdfast-([0-9a-f]{16}-|rollout-)/.test(name)),
+    left: names.filter((name) => isKind('staging', 'foreign')(name) || name.startsWith('.holdfast-rollout-')),
   }
 }
 
