@@ -66,6 +66,28 @@ await t.test('a failure counts with any exit code, and ci shows the log', async 
   t.equal(loud.code, 1)
 })
 
+await t.test('the end of ci says why each suite failed, whatever its log looks like', async (t) => {
+  const { lines } = await run(
+    [
+      suite('first', ['failed: test/a › of it: why', 'much else', '5 passed, 1 failed, 0 skipped'], 1),
+      suite('second', ['making the image', '', 'E: the mirror is away'], 100),
+      'stage third 60 false',
+    ].join('\n'),
+  )
+  const end = lines.slice(lines.indexOf('failed: first'), -2).map((line) => line.replace(/after \d+ s$/, 'after N s'))
+  t.strictSame(end, [
+    'failed: first',
+    'failed: second',
+    'failed: third',
+    '  first: exit code 1 after N s',
+    '  first: failed: test/a › of it: why',
+    '  second: exit code 100 after N s',
+    '  second: making the image',
+    '  second: E: the mirror is away',
+    '  third: exit code 1 after N s',
+  ])
+})
+
 await t.test('a suite that crashes, or counts nothing, has failed; so has a stage', async (t) => {
   const crashed = await run(`suite crash 60 bash -c 'echo 3 tests passed; kill -SEGV $$'`)
   t.equal(last(crashed), '0 passed, 1 failed, 0 skipped')

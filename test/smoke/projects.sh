@@ -16,7 +16,7 @@ begin() {
   mkdir "$work/$1" && cd "$work/$1"
   shift
   echo '{ "private": true, "type": "module" }' >package.json
-  npm install --silent --no-audit --no-fund --prefer-offline "$tarball" "$@"
+  npm install --loglevel=error --no-audit --no-fund --prefer-offline "$tarball" "$@"
   cp "$project"/test/smoke/projects/* .
 }
 

@@ -18,6 +18,15 @@ find_go() {
   }
 }
 
+# download GO DIRECTORY PACKAGE: its modules. A proxy that is away for a moment fails nothing.
+download() {
+  for pause in 5 20 0; do
+    (cd "$2" && "$1" list -deps "$3" 9>&- >/dev/null) && return
+    sleep "$pause"
+  done
+  return 1
+}
+
 for program in "$@"; do
   if [ -x "${KUBEBUILDER_ASSETS:-}/$program" ]; then
     echo "$KUBEBUILDER_ASSETS/$program"
@@ -44,6 +53,7 @@ for program in "$@"; do
       # dash runs it on no signal otherwise.
       trap 'exit 130' INT
       trap 'exit 143' TERM
+      download "$go" "$directory" "$package"
       (cd "$directory" && nice "$go" build -trimpath -o "$staged" \
         -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" "$package" 9>&-) >&2
       mv "$staged" "$cache/$cached"

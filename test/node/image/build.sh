@@ -44,14 +44,28 @@ cleanup() {
 trap cleanup EXIT
 say() { echo "build.sh: $*" >&2; }
 
+# again COMMAND...: tries three times what asks a network, so that a mirror that is away for a moment fails nothing; says what a
+# failed try printed.
+again() {
+  local try log
+  log=$(mktemp "$work/again.XXXXXX")
+  for try in 1 2 3; do
+    if "$@" >"$log" 2>&1 </dev/null; then return 0; fi
+    say "try $try of 3: $* failed:"
+    cat "$log" >&2
+    [ "$try" -eq 3 ] || sleep "$((try * 10))"
+  done
+  return 1
+}
+
 # The base, once for each version of what makes it.
 make_base() {
   local root=$work/base
   say "making $from of Debian $suite and Node $node"
-  debootstrap --variant=minbase --arch="$debian" "$suite" "$root" >"$work/debootstrap.log" 2>&1 ||
-    { cat "$work/debootstrap.log" >&2; return 1; }
+  # A try that failed leaves half of it.
+  again sh -c 'rm -rf "$3" && debootstrap --variant=minbase --arch="$1" "$2" "$3"' - "$debian" "$suite" "$root"
   rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,info,locale}/*
-  (cd "$work" && npm pack --silent "node-linux-$npm@$node" npm@11 >/dev/null 2>&1)
+  again npm pack --pack-destination "$work" "node-linux-$npm@$node" npm@11
   tar xzf "$work/node-linux-$npm-$node.tgz" -C "$root/usr/local" --strip-components=1 package/bin
   mkdir -p "$root/usr/local/lib/node_modules/npm"
   tar xzf "$work"/npm-11.*.tgz -C "$root/usr/local/lib/node_modules/npm" --strip-components=1
@@ -93,9 +107,9 @@ mkdir -p "$npm_cache"
 
 say "building the image"
 version=$(node -p 'require(process.argv[1]).version' "$project/package.json")
-buildah bud --quiet --pull=never --build-arg VERSION="$version" --secret "id=npmrc,src=$work/npmrc" \
+again buildah bud --quiet --pull=never --build-arg VERSION="$version" --secret "id=npmrc,src=$work/npmrc" \
   --volume "$certificates:/run/certificates.pem:ro" --volume "$npm_cache:/root/.npm" \
-  --tag holdfast:test "$project" >"$work/build.log" 2>&1 || { cat "$work/build.log" >&2; exit 1; }
+  --tag holdfast:test "$project"
 rm -f "$out/holdfast.tar" "$out/base.tar"
 buildah push --quiet holdfast:test "docker-archive:$out/holdfast.tar:docker.io/library/holdfast:test"
 cp --reflink=auto "$base" "$out/base.tar"
