@@ -5,7 +5,7 @@ export type Query = Readonly<Record<string, string>>
 
 const metadata = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`
 
-/** Media types of answers that have each object's metadata alone; a watch sends objects. */
+/** Media types of answers that have each object's metadata alone, as kubectl asks for where it shows names; a watch sends objects. */
 export const metadataOnly = { object: metadata('PartialObjectMetadata'), list: metadata('PartialObjectMetadataList') }
 
 /** One object, or without `name` a collection, of the core group. */

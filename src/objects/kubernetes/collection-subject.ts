@@ -32,7 +32,6 @@ const manyReads = 16
 /** Milliseconds after a failed read of an object before the next one. */
 const readAgainAfter = 30_000
 
-/** The media type that kubectl asks for where it shows names only. */
 export class CollectionSubject implements WatchSubject {
   readonly target: ApiTarget
   readonly path: string
