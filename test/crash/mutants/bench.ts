@@ -127,14 +127,20 @@ export class Bench {
     return kills
   }
 
-  /** One test's verdict on the mutant. A test that hangs or breaks without a mutant, too, proves nothing, and `refused` names it. */
+  /**
+   * One test's verdict on the mutant. A test that hangs or breaks without a mutant, too, proves nothing, and `refused` names it; one that takes
+   * longer without a mutant than its times say is asked again, with as much patience as that takes.
+   */
   async ask(source: Source, mutant: Mutant, item: Item, seconds: number): Promise<Verdict> {
     const { verdict } = await this.try(source, mutant, [item], () => seconds)
     if (verdict === 'killed' || verdict === 'survived') return verdict
     const { inRig } = this.refused
     const patience = patienceFor(seconds)
     if (!item.isTest || inRig.has(item.name)) return (await this.#passesAlone(item, patience)) ? verdict : 'survived'
-    if (!(await this.fails(item, patience))) return verdict
+    const began = performance.now()
+    const fails = await this.fails(item, patience)
+    const taken = (performance.now() - began) / 1000
+    if (!fails) return verdict === 'hangs' && taken > 2 * seconds ? this.ask(source, mutant, item, taken) : verdict
     this.#rig.stop()
     inRig.add(item.name)
     return this.ask(source, mutant, item, seconds)

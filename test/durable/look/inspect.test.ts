@@ -1,7 +1,10 @@
 import {
   chmodSync,
   chownSync,
+  closeSync,
   mkdirSync,
+  openSync,
+  readdirSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -11,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { tryLock } from '../../../native/index.js'
 import {
   completeHook,
   planDirectory,
@@ -25,6 +29,7 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { readPublishedContent } from '../../../src/durable/look/published-content.js'
 import { readContent } from '../../../src/durable/look/target-content.js'
 import { codeOf } from '../../../src/errors.js'
+import { isKind } from '../../crash/judge/names.js'
 import { failure, intercepted } from '../intercepted.js'
 import { scratch, scratchWith } from '../scratch.js'
 
@@ -143,6 +148,18 @@ await t.test('a plan writes nothing and says what would change', async (t) => {
       { path: 'c', change: 'remove' },
     ],
   })
+})
+
+await t.test("a plan refuses another publisher's lock only on behalf of a caller that is to publish now", async (t) => {
+  const [parent, target] = scratchWith(t, 'certs')
+  await replaceDirectory(target, { files: { a: '1' } })
+  const [name = ''] = readdirSync(parent).filter(isKind('lock'))
+  const lock = openSync(join(parent, name), 'r')
+  t.ok(tryLock(lock))
+  const request = { target, files: { a: '2' }, lockTimeout: 0 }
+  await t.rejects(planDirectory(request, true), { code: 'EAGAIN' })
+  t.match(await planDirectory(request), { outcome: 'replaced' })
+  closeSync(lock)
 })
 
 await t.test('readPublication of the symlink form compares the links of its consumers, too', async (t) => {
