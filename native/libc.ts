@@ -1,6 +1,6 @@
 import { isAtOnce } from './at-once.js'
 import { Lane } from './lane.js'
-import { isLinux, requireLinux } from './linux.js'
+import { requireLinux } from './linux.js'
 import { Semaphore } from './semaphore.js'
 import koffi, { type KoffiFunc } from 'koffi'
 
@@ -96,7 +96,6 @@ const systemCalls = {
 
 /** The number of a system call on this machine. Throws on architectures of Linux that holdfast does not know. */
 export function systemCallNumber(name: keyof typeof systemCalls, machine: string = process.arch): number {
-  if (!isLinux()) return -1
   if (machine === 'x64' || machine === 'arm64') return systemCalls[name][machine]
   throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${machine}`)
 }

@@ -45,7 +45,7 @@ export class UrgentEvents {
     try {
       for (;;) {
         const { result, errno } = await callWithoutLimit(poll, this.#polled.address, 2, forever)
-        if (result >= 0) return !this.#isClosed()
+        if (result !== -1) return !this.#isClosed()
         if (errnoName(errno) !== 'EINTR') throw new SystemError('poll', errno, undefined)
       }
     } finally {

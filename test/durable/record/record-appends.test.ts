@@ -3,6 +3,7 @@ import assert from 'node:assert'
 import { hash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { readPublication } from '../../../src/durable/look/inspect.js'
@@ -151,8 +152,13 @@ await t.test('a record that is written anew is whole at every instant, before an
   const { target, complete, version } = await scene('/etc', fs)
   await complete('hook 1')
   await version('7')
+  const recordIn = (found: ModelDisk): number =>
+    [...found.inode(etc).now.entries].find(([name]) => names.sequenceOf(name) !== undefined)?.[1] ?? 0
+  const number = recordIn(disk)
+  // An administrator lets a group read it.
+  const granted = { mode: 0o640, uid: 0, gid: 1000 }
+  disk.setMetadata(number, granted, 'chown')
   disk.syncAll()
-  const [, number = 0] = [...disk.inode(etc).now.entries].find(([name]) => names.sequenceOf(name) !== undefined) ?? []
   disk.append(number, torn)
   const instants: ModelDisk[] = []
   disk.changed = () => void instants.push(disk.fork())
@@ -167,6 +173,8 @@ await t.test('a record that is written anew is whole at every instant, before an
     if (!possible.includes(left)) t.fail(`pending: ${left}`)
     if (publication?.objects[0]?.resourceVersion !== '7') t.fail('the newest version is lost')
     if (publication?.durable !== true) t.fail('it is not known to be durable any more')
+    const { mode, uid, gid } = found.inode(recordIn(found)).now.attributes
+    if (!isDeepStrictEqual({ mode, uid, gid }, granted)) t.fail(`mode ${mode.toString(8)}, owner ${uid}:${gid}`)
     seen.add(left)
   }
   for (const instant of instants) {
