@@ -316,7 +316,8 @@ export class Agent {
   #observed(reference: ObjectReference, observation: ObservedState, rewound: boolean): void {
     const name = objectName(reference)
     if (rewound) {
-      const message = `${name} went back to an older version, and a fresh read confirms it: holdfast publishes it`
+      // Another cluster's agent may have published here: its versions and this cluster's have no order.
+      const message = `${name} is in an older version than was published here, as after a restore of etcd, or where another cluster's agent published before; a fresh read confirms it: holdfast publishes it`
       this.#options.log.warn({ reason: 'HistoryRewound', object: name }, message)
       this.#events.rewound(reference, observation, message)
     }

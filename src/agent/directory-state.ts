@@ -198,10 +198,12 @@ export class DirectoryState {
     this.recordedObjects = recorded
     this.compared = true
     this.uncompared = undefined
+    // A publication of this process has been dated already, some milliseconds apart: it is no news for a report to the cluster.
+    const isDated = publication?.sequence === this.sequence && publication.digest === this.digest
+    if (!isDated || this.publishedAt === undefined) this.publishedAt = publication?.publishedAt
     this.intact = publication !== undefined && publication.settled && publication.differences.length === 0
     this.digest = publication?.digest
     this.sequence = publication?.sequence ?? 0
-    this.publishedAt = publication?.publishedAt
     this.pendingHooks = publication?.pendingHooks ?? []
     this.hold = publication?.hold
     this.pin = publication?.pin

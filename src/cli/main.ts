@@ -42,16 +42,15 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done
     try {
+      const isParsed = running !== holdfast && !(error instanceof CommanderError)
+      const { output, ...options } = running.opts<{ output?: string }>()
+      const format = isParsed ? output : formatIn(line.words, io.env)
+      const meant = isParsed ? running : holdfast.commands.find((command) => line.words.includes(command.name()))
+      const asked = takesErrors(meant ?? holdfast, format) ? format : undefined
       // Commander has reported its own errors.
-      if (!(error instanceof CommanderError)) {
-        const { output, ...options } = running.opts<{ output?: string }>()
-        await reportError(error, { ...options, output: takesErrors(running, output) ? output : undefined }, io)
-      } else {
-        const meant = holdfast.commands.find((command) => line.words.includes(command.name())) ?? holdfast
-        const format = formatIn(line.words, io.env)
-        const document = { error: { message: error.message.replace(/^error: /, '') } }
-        if (takesErrors(meant, format)) await print(io.stdout, format, document, () => '')
-      }
+      if (!(error instanceof CommanderError)) await reportError(error, { ...options, output: asked }, io)
+      else if (asked !== undefined)
+        await print(io.stdout, asked, { error: { message: error.message.replace(/^error: /, '') } }, () => '')
     } catch {
       // Neither can be reported any more, but the code is still true.
     }

@@ -110,8 +110,9 @@ export async function follow(
       signal.throwIfAborted()
       // A server that has just started denies every request, until it has read its roles.
       if (error instanceof FollowRefused && !isListed) throw error
-      if (error instanceof Expired) position.version = undefined
-      else {
+      // Where this user may list and not watch, each list is a look.
+      if (error instanceof Expired || error instanceof FollowRefused) position.version = undefined
+      if (!(error instanceof Expired)) {
         followed.unanswered?.(messageOf(error))
         log[isTroubled ? 'debug' : 'warn']({}, `${path} is read again: ${messageOf(error)}`)
       }
@@ -200,12 +201,14 @@ function refuse({ status, body }: Pick<ApiResponse, 'status' | 'body'>, what: st
   const message = statusMessage(body)
   const said = `${what}: HTTP ${status}${message && `: ${message}`}`
   if (status === 410) throw new Expired(said)
+  const told = `${said}${advice[status] ?? ''}`
   // 401: other credentials may be had in a moment.
-  if (status === 401 || status === 429 || status >= 500) throw new Error(said)
-  throw new FollowRefused(`${said}${advice[status] ?? ''}`, status)
+  if (status === 401 || status === 429 || status >= 500) throw new Error(told)
+  throw new FollowRefused(told, status)
 }
 
 const advice: Readonly<Record<number, string>> = {
+  401: ' (check the user in the kubeconfig: its token or certificate may have ended)',
   403: ' (this user needs list and watch of it)',
-  404: ' (the cluster has no definition of it: kubectl apply -k deploy/fleet)',
+  404: ' (the cluster has no definition of it: kubectl apply -k deploy/fleet; where it has a newer one, upgrade holdfast)',
 }

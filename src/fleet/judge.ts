@@ -72,10 +72,13 @@ export function judge(
     return {
       obstacle: 'NoReport',
       message:
-        'the node has no report; one that was deleted comes again within the hour, or by "holdfast reload" there',
+        'the node has no report: the log of its agent says why (ReportRefused), if report: true is set; one that was deleted comes again within the hour, or by "holdfast reload" there',
     }
   if (report.nodeUID !== node.uid)
-    return { obstacle: 'OtherNode', message: 'the report is of an earlier Node of this name' }
+    return {
+      obstacle: 'OtherNode',
+      message: `the report is of an earlier Node of this name: if it stays, run "kubectl delete npub ${node.name}", then "holdfast reload" there`,
+    }
   if (report.bootID !== node.bootID)
     return { obstacle: 'OtherBoot', message: 'the node has started anew, and has not reported since' }
   const age = now - report.takenAt

@@ -50,6 +50,8 @@ interface Sums {
 }
 
 export interface Overview {
+  /** Now, by the API server's clock, RFC 3339. */
+  readonly at: string
   readonly nodes: number
   readonly reports: number
   /** Of the directories that were asked for. */
@@ -155,7 +157,7 @@ class Fleet {
         changed()
       },
       unanswered: (message) => {
-        const { since = new Date().toISOString() } = this.#unanswered.get(which) ?? {}
+        const { since = this.#now().toISOString() } = this.#unanswered.get(which) ?? {}
         if (message === undefined) this.#unanswered.delete(which)
         else this.#unanswered.set(which, { since, message })
         changed()
@@ -167,12 +169,16 @@ class Fleet {
     ]
   }
 
+  #now(): Date {
+    return new Date(performance.now() + this.#offset)
+  }
+
   overview(): Overview {
-    const now = performance.now() + this.#offset
+    const now = this.#now()
     const found = [...this.#nodes.values()].map((node) => ({ node, facts: this.#facts.get(node.name) }))
     const known = found.flatMap(({ node, facts }) => (facts === undefined ? [] : [{ node, facts }]))
     const exceptions = found.flatMap(({ node, facts }) => [
-      ...nodeExceptions(node, facts, now),
+      ...nodeExceptions(node, facts, now.getTime()),
       ...(facts?.exceptions ?? []),
     ])
     const sum = (state: keyof Sums): number => known.reduce((all, { facts }) => all + facts.sums[state], 0)
@@ -181,6 +187,7 @@ class Fleet {
       .sort((a, b) => compare(a.at, b.at))
     const [unanswered] = [...this.#unanswered.values()].sort((a, b) => compare(a.since, b.since))
     return {
+      at: now.toISOString(),
       nodes: this.#nodes.size,
       reports: known.length,
       directories: { current: sum('current'), waiting: sum('waiting'), held: sum('held'), failed: sum('failed') },
@@ -209,25 +216,17 @@ function nodeExceptions({ name, uid, bootID }: FleetNode, facts: NodeFacts | und
 /** undefined: no agent has reported. */
 function nodeFacts(facts: ReportFacts | undefined, options: OverviewOptions): NodeFacts | undefined {
   if (facts === undefined) return undefined
-  const { name: node, nodeUID, bootID, takenAt, agentVersion, configuration, summary, since } = facts
+  const { name: node, nodeUID, bootID, takenAt, agentVersion, configuration, summary } = facts
   const { directory, object } = options
   const isAll = directory === undefined && object === undefined
   const listed = facts.directories.filter((each) => !isLeftOut(each))
   const chosen = listed.filter((each) => isChosen(each, options))
-  const exceptions: Exception[] = chosen.flatMap(({ path, state, reason, message }) =>
-    state === 'Current'
+  const exceptions: Exception[] = chosen.flatMap((each) => {
+    const { path: directory, state, since } = each
+    return state === 'Current'
       ? []
-      : [
-          {
-            node,
-            directory: path,
-            state,
-            reason,
-            ...(message !== undefined && { message }),
-            ...(since !== '' && { since }),
-          },
-        ],
-  )
+      : [{ node, directory, state, ...whyOf(each), ...(since !== undefined && { since }) }]
+  })
   // What the report had no room for may be what was asked for.
   const isCut =
     listed.length < facts.directories.length ||
@@ -251,6 +250,26 @@ function nodeFacts(facts: ReportFacts | undefined, options: OverviewOptions): No
       objects.flatMap((each) => (object !== undefined && isSameObject(each, object) ? [each.resourceVersion] : [])),
     ),
   }
+}
+
+/** Of a directory that waits, the condition Published says nothing: what the disk has is as it was published. */
+function whyOf({
+  state,
+  reason,
+  message,
+  hooksPending = [],
+  pending = [],
+}: ReportedDirectory): Pick<Exception, 'reason' | 'message'> {
+  if (state === 'Waiting' && pending.length > 0) {
+    const versions = pending.map(
+      ({ kind, namespace, name, resourceVersion }) =>
+        `${kind} ${namespace}/${name}${resourceVersion === '' ? ', of which no version is known' : ` ${resourceVersion}`}`,
+    )
+    return { reason: 'Older', message: `not published yet: ${versions.join(', ')}` }
+  }
+  if (state === 'Waiting' && hooksPending.length > 0)
+    return { reason: 'HooksPending', message: `hooks have not run: ${hooksPending.join(', ')}` }
+  return { reason, ...(message !== undefined && { message }) }
 }
 
 function isChosen(reported: ReportedDirectory, { directory, object }: OverviewOptions): boolean {

@@ -63,6 +63,7 @@ export function isLeftOut(directory: ReportedDirectory): boolean {
 function directoryOf(value: unknown): ReportedDirectory {
   const state = directoryStates.find((word) => word === field(value, 'state')) ?? 'Failed'
   const message = text(field(value, 'message'))
+  const since = text(field(value, 'since'))
   const publishedAt = text(field(value, 'publishedAt'))
   const notAfter = text(field(value, 'notAfter'))
   const hooksPending = list(field(value, 'hooksPending')).map(text)
@@ -74,6 +75,7 @@ function directoryOf(value: unknown): ReportedDirectory {
     sequence: count(field(value, 'sequence')),
     objects: list(field(value, 'objects')).map(objectOf),
     ...(message !== '' && { message }),
+    ...(since !== '' && { since }),
     ...(publishedAt !== '' && { publishedAt }),
     ...(notAfter !== '' && { notAfter }),
     ...(field(value, 'unproven') === true && { unproven: true }),
@@ -110,8 +112,6 @@ export interface ReportFacts extends FleetReport {
   readonly agentVersion: string
   readonly configuration: string
   readonly summary: ReportSummary
-  /** Since when the condition Ready is as it is, RFC 3339; the empty string where the report has none. */
-  readonly since: string
 }
 
 export function factsOf(object: unknown): ReportFacts | undefined {
@@ -120,7 +120,6 @@ export function factsOf(object: unknown): ReportFacts | undefined {
   const status = field(object, 'status')
   const summary = field(status, 'summary')
   const expires = text(field(summary, 'expires'))
-  const ready = list(field(status, 'conditions')).find((condition) => field(condition, 'type') === 'Ready')
   return {
     ...report,
     agentVersion: text(field(status, 'agentVersion')),
@@ -133,6 +132,5 @@ export function factsOf(object: unknown): ReportFacts | undefined {
       failed: count(field(summary, 'failed')),
       ...(expires !== '' && { expires }),
     },
-    since: text(field(ready, 'lastTransitionTime')),
   }
 }

@@ -34,12 +34,12 @@ export const largestReport = 256 * 1024
 /** Objects of a directory in a report that would be larger. */
 const fewObjects = 4
 
-/** The report, but for its time. `before`: the last one, whose condition keeps its transition time. */
+/** The report, but for its time. `before`: the last one, whose condition and directories keep the times at which their states began. */
 export function reportOf(
   { agentVersion, configuration, directories }: Snapshot,
   identity: ReportIdentity,
   now: Date,
-  before?: Pick<ReportStatus, 'conditions'>,
+  before?: Pick<ReportStatus, 'conditions' | 'directories'>,
 ): ReportStatus {
   const summary = summaryOf(directories)
   const report = (shown: readonly ReportedDirectory[], cut: boolean): ReportStatus => ({
@@ -52,7 +52,7 @@ export function reportOf(
     directories: shown,
     ...(cut && { truncated: true }),
   })
-  const whole = directories.map((each) => withMessage(shownOf(each), longestMessage))
+  const whole = directories.map((each) => withMessage(shownOf(each, now, before), longestMessage))
   const isCut = whole.some(({ message }, index) => message !== directories[index]?.message)
   const full = report(whole, isCut)
   if (size(full) <= largestReport) return full
@@ -78,8 +78,15 @@ function fitting(
   return report(directories.filter((each) => kept.includes(each)))
 }
 
-function shownOf({ confirmed: _, ...directory }: SnapshotDirectory): ReportedDirectory {
-  return directory
+function shownOf(
+  { confirmed: _, ...directory }: SnapshotDirectory,
+  now: Date,
+  before: Pick<ReportStatus, 'directories'> | undefined,
+): ReportedDirectory {
+  const { path, state } = directory
+  if (state === 'Current') return directory
+  const known = before?.directories.find((each) => each.path === path && each.state === state)
+  return { ...directory, since: known?.since ?? rfc3339(now) }
 }
 
 function withMessage(directory: ReportedDirectory, longest: number): ReportedDirectory {

@@ -303,7 +303,8 @@ export class NodeReporter {
   #body({ status, body, retryAfter = 0 }: ApiResponse, what: string): unknown {
     if (status < 300) return body
     const message = statusMessage(body)
-    const said = `${what}: HTTP ${status}${message && `: ${message}`}`
+    const advice = status === 401 ? ' (check the user in the kubeconfig, or the service account token)' : ''
+    const said = `${what}: HTTP ${status}${message && `: ${message}`}${advice}`
     // An older definition lacks a field: the API server says so as an internal error (structured-merge-diff, "not declared in schema").
     const isOlder = message.includes('not declared in schema')
     if (status === 403) {
@@ -317,7 +318,8 @@ export class NodeReporter {
   }
 }
 
-const newDefinition = 'the cluster needs the CustomResourceDefinition of this version: kubectl apply -k deploy/fleet'
+const newDefinition =
+  'the cluster needs the CustomResourceDefinition of this version: kubectl apply -k deploy/fleet; where it has a newer one, upgrade holdfast'
 
 function adviceFor(status: number, message: string): string {
   if (status === 404 || status === 400) return newDefinition

@@ -34,6 +34,8 @@ export interface ReportedDirectory {
   readonly reason: string
   /** Only where the state is not Current. */
   readonly message?: string
+  /** When the state began, by the node's clock, RFC 3339; only where it is not Current. */
+  readonly since?: string
   /** Names the published content, as `holdfast history` does; 0: nothing is published. */
   readonly sequence: number
   /** RFC 3339. */

@@ -1,8 +1,14 @@
+import { join } from 'node:path'
 import t from 'tap'
+import { applyOutcome } from '../../src/agent/apply-outcome.js'
 import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
 import type { Content } from '../../src/config/types.js'
+import { readPublication, replaceDirectory } from '../../src/durable/index.js'
+import { silent } from '../../src/log.js'
 import { selectionReference, type ObjectReference, type ObservedState } from '../../src/objects/types.js'
 import { directoryOf, secret, whole } from '../directories/objects.js'
+import { scratch } from '../durable/scratch.js'
+import { published } from './outcome-scene.js'
 
 const early = new Date('2026-01-01T00:00:00Z')
 const late = new Date('2026-01-02T00:00:00Z')
@@ -39,6 +45,25 @@ await t.test('what an earlier run has left goes on: its transition times, and wh
   state.restore({ conditions: [], confirmedAt: 'no date' })
   t.equal(state.confirmedAt, undefined)
 })
+
+await t.test(
+  'a comparison dates no publication of this process anew, and one of another process by its record',
+  async (t) => {
+    const path = join(scratch(t), 'certs')
+    const state = new DirectoryState(directoryOf([], { path }))
+    const { digest, sequence } = await replaceDirectory(path, { files: { a: '1' } })
+    await applyOutcome(state, { ...published, change: 'created', digest, sequence, objects: [] }, silent)
+    state.publishedAt = late
+    state.adopt(await readPublication(path))
+    t.equal(state.publishedAt, late)
+    await replaceDirectory(path, { files: { a: '2' } })
+    const other = await readPublication(path)
+    state.adopt(other)
+    t.strictSame(state.publishedAt, other?.publishedAt)
+    state.adopt(undefined)
+    t.equal(state.publishedAt, undefined)
+  },
+)
 
 await t.test('who needs an object is found by its name, without a look at each directory', async (t) => {
   const states = new DirectoryStates()

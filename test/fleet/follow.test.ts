@@ -137,6 +137,7 @@ await t.test('a refusal ends it before the first whole list, and is tried again 
   await later.seen('complete')
   await until('it watches', () => later.server.requests(nodesPath, 'watch').length === 2)
   t.match(later.server.warnings, [/is read again: .*HTTP 403/])
+  t.equal(later.server.requests(nodesPath, 'list').length, 2, 'a user who may not watch has a look at each list')
 })
 
 await t.test('a server that is away or answers nonsense is asked again, with one warning', async (t) => {

@@ -23,7 +23,15 @@ async function scene(t: Test, names: readonly string[] = ['n1', 'n2']) {
 const states = ({ exceptions }: Overview): string[] =>
   exceptions.map(({ node, directory, state }) => [node, directory, state].filter(Boolean).join(' '))
 
-const failed: ReportedDirectory = { ...directory, path: '/b', state: 'Failed', reason: 'NoSpace', message: 'full' }
+const since = '2026-01-02T00:00:00Z'
+const failed: ReportedDirectory = {
+  ...directory,
+  path: '/b',
+  state: 'Failed',
+  reason: 'NoSpace',
+  message: 'full',
+  since,
+}
 const pending: ReportedDirectory = { ...directory, path: '/c', state: 'Waiting', objects: [], pending: [wanted] }
 const other: ReportedDirectory = { ...directory, path: '/d', objects: [{ ...wanted, name: 'other' }] }
 
@@ -45,7 +53,10 @@ await t.test('each node that is not as it should be is named, the others are cou
     'n5 OtherBoot',
     'n6 Silent',
   ])
-  t.match(found.exceptions[0], { reason: 'NoSpace', message: 'full', since: '2026-01-01T00:00:00Z' })
+  t.match(found.exceptions[0], { reason: 'NoSpace', message: 'full', since })
+  const { kind, namespace, name, resourceVersion } = wanted
+  const older = `not published yet: ${kind} ${namespace}/${name} ${resourceVersion}`
+  t.match(found.exceptions[1], { reason: 'Older', message: older, since: undefined })
   t.strictSame(found.agentVersions, [
     { value: '1', nodes: 4 },
     { value: '2', nodes: 1 },
@@ -82,6 +93,25 @@ await t.test(
     t.strictSame(states(await overview({ object: wanted })), ['n2 Truncated'])
   },
 )
+
+await t.test('a directory that waits is named with what it waits for', async (t) => {
+  const { server, overview } = await scene(t, ['n1'])
+  const hooks: ReportedDirectory = { ...directory, state: 'Waiting', hooksPending: ['exec sh', 'signal HUP'] }
+  const unread: ReportedDirectory = { ...pending, pending: [{ ...wanted, uid: '', resourceVersion: '' }] }
+  server.putReport('n1', { directories: [hooks, unread] })
+  const { exceptions } = await overview()
+  t.match(exceptions, [
+    { reason: 'HooksPending', message: 'hooks have not run: exec sh, signal HUP' },
+    { reason: 'Older', message: /^not published yet: Secret .*, of which no version is known$/ },
+  ])
+})
+
+await t.test("an overview has the time of the server's clock", async (t) => {
+  const { server, overview } = await scene(t, ['n1'])
+  server.ahead = 3 * 60 * 60_000
+  const { at } = await overview()
+  t.ok(Math.abs(Date.parse(at) - Date.now() - server.ahead) < 60_000, at)
+})
 
 await t.test('the earliest end of a certificate is of the directories that were asked for', async (t) => {
   const { server, overview } = await scene(t)

@@ -70,6 +70,18 @@ await t.test('the condition keeps its transition time while its status stays', a
   t.ok(isSameReport(first, { ...first, observedAt: '2030-01-01T00:00:00Z' }), 'only the time differs')
 })
 
+await t.test('a directory that is not current keeps the time at which its state began', async (t) => {
+  const at = (day: number) => `2026-01-0${day}T00:00:00Z`
+  const after = (before: ReturnType<typeof report>, day: number, ...directories: SnapshotDirectory[]) =>
+    reportOf({ agentVersion: '0.2.0', configuration: 'c', directories }, identity, new Date(at(day)), before)
+  const times = ({ directories }: ReturnType<typeof report>) => directories.map(({ since }) => since)
+  const first = report([directory(0), directory(1, { state: 'Held' })])
+  t.strictSame(times(first), [undefined, at(1)])
+  const second = after(first, 2, directory(0, { state: 'Failed' }), directory(1, { state: 'Held' }))
+  t.strictSame(times(second), [at(2), at(1)], 'each has its own')
+  t.strictSame(times(after(second, 3, directory(0), directory(1, { state: 'Waiting' }))), [undefined, at(3)])
+})
+
 await t.test('a report is cut, and says so, before an API server would refuse it', async (t) => {
   const long = report([directory(0, { state: 'Failed', message: 'x'.repeat(5_000) })])
   t.ok((long.directories[0]?.message?.length ?? 0) <= 256)

@@ -192,7 +192,7 @@ async function runStatus(io: Io, options: StatusOptions, signal: AbortSignal): P
 
 async function printOverview({ stdout, env }: Io, to: Output, { output, headers }: StatusOptions, overview: Overview) {
   const paint = painter(wantsColour(stdout, env))
-  await print(to, output, overview, (wide) => overviewText(overview, new Date(), paint, { wide, headers }))
+  await print(to, output, overview, (wide) => overviewText(overview, new Date(overview.at), paint, { wide, headers }))
 }
 
 /** Milliseconds: many nodes change together. */
@@ -235,7 +235,10 @@ async function watchStatus(
   }
   await showChanges(follow, asked.signal, async () => {
     const overview = latest?.()
-    return overview === undefined ? 'shown' : display.show(overview, (to) => printOverview(io, to, options, overview))
+    if (overview === undefined) return 'shown'
+    // The time alone is no change.
+    const { at: _, ...found } = overview
+    return display.show(found, (to) => printOverview(io, to, options, overview))
   })
 }
 

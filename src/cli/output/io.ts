@@ -128,7 +128,7 @@ function writeToStandardOutput(text: string): void {
       // The reader decides how long this takes.
       if (code !== 'EAGAIN') {
         throw new Error(
-          `could not write to standard output: ${code ?? messageOf(error)}; what the command has changed stays so: status or verify shows it`,
+          `could not write to standard output: ${code ?? messageOf(error)}; if the command has changed something, that stays: status or verify shows it`,
           { cause: error },
         )
       }

@@ -9,6 +9,7 @@ const now = new Date('2026-01-01T12:00:00Z')
 
 await t.test('status sums up first, then names what is not current', async (t) => {
   const overview = {
+    at: now.toISOString(),
     nodes: 3,
     reports: 2,
     directories: { current: 3, waiting: 0, held: 0, failed: 1 },
@@ -55,7 +56,16 @@ sha256:aaaaaaaaaaaa  2
   const none = { current: 0, waiting: 0, held: 0, failed: 0 }
   t.equal(
     overviewText(
-      { nodes: 0, reports: 0, directories: none, exceptions: [], versions: [], agentVersions: [], configurations: [] },
+      {
+        at: '',
+        nodes: 0,
+        reports: 0,
+        directories: none,
+        exceptions: [],
+        versions: [],
+        agentVersions: [],
+        configurations: [],
+      },
       now,
       plain,
     ),
@@ -126,6 +136,8 @@ await t.test('wrong arguments are refused before the cluster is asked', async (t
   ]
   for (const [args, message] of wrong) {
     t.match(await holdfast(['fleet', ...args]), { code: 2, stderr: message }, args.join(' '))
+    const { code, stdout } = await holdfast(['fleet', ...args, '-o', 'json'])
+    t.match([code, JSON.parse(stdout)], [2, { error: { message } }], `${args.join(' ')}, for a program`)
   }
   t.equal(parseDirectory('/etc//certs/'), '/etc/certs', 'a path is taken in the form that reports have')
 })
