@@ -53,31 +53,51 @@ async function writeSlowly(reply: Reply, text: string, pieces: number, interval:
   response.end()
 }
 
+/** No time passes until so many requests have reached the server, however long a loaded machine takes for files and handshakes. */
+function arrivals(count: number): { readonly arrived: () => void; readonly all: Promise<void> } {
+  let left = count
+  let end = (): void => undefined
+  const all = new Promise<void>((resolve) => (end = resolve))
+  const arrived = (): void => {
+    left -= 1
+    if (left === 0) end()
+  }
+  return { arrived, all }
+}
+
 for (const protocol of ['h2', 'https'] as const) {
   await t.test(`over ${protocol} an answer that takes longer than its limit is whole while it comes`, async (t) => {
     const time = new SimulatedTime(t)
+    const { arrived, all } = arrivals(1)
     const text = JSON.stringify({ data: 'x'.repeat(100_000) })
     const { api } = await start(t, {
       protocol,
       handler: (_, reply) => {
         ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
         void writeSlowly(reply, text, 20, 100)
+        arrived()
       },
     })
-    t.match(await time.during(api.get('/x', {}, { timeout: 600 })), { status: 200, body: { data: /^x{100000}$/ } })
+    const answer = api.get('/x', {}, { timeout: 600 })
+    await all
+    t.match(await time.during(answer), { status: 200, body: { data: /^x{100000}$/ } })
   })
 
   await t.test(`over ${protocol} a trickle is no answer, and the message says how much came`, async (t) => {
     const time = new SimulatedTime(t)
+    const { arrived, all } = arrivals(1)
     const { api } = await start(t, {
       protocol,
       handler: (_, reply) => {
         ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
+        arrived()
         void writeSlowly(reply, '"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', 50, 300)
       },
     })
+    const refusal = failure(api.get('/x', {}, { timeout: 1_000 }))
+    await all
     const started = performance.now()
-    const error = await time.during(failure(api.get('/x', {}, { timeout: 1_000 })))
+    const error = await time.during(refusal)
     t.match(error, {
       reason: 'timeout',
       message: /^GET \/x: the answer stopped after \d+ bytes: too little came within 1000 ms$/,
@@ -88,8 +108,10 @@ for (const protocol of ['h2', 'https'] as const) {
 
 await t.test('an answer whose turn comes late on a busy connection is waited for', async (t) => {
   const time = new SimulatedTime(t)
+  const { arrived, all } = arrivals(2)
   const { api } = await start(t, {
     handler: ({ path }, reply) => {
+      arrived()
       const body = path === '/long' ? JSON.stringify('x'.repeat(200_000)) : '"small"'
       ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
       if (path === '/long') void writeSlowly(reply, body, 40, 100)
@@ -97,6 +119,7 @@ await t.test('an answer whose turn comes late on a busy connection is waited for
     },
   })
   const both = Promise.all([api.get('/long', {}, { timeout: 500 }), api.get('/small', {}, { timeout: 500 })])
+  await all
   const [long, small] = await time.during(both)
   t.equal((long.body as string).length, 200_000)
   t.equal(small.body, 'small')
