@@ -7,7 +7,7 @@ import { ConnectionError, type ApiClient, type ApiResponse } from '../kubernetes
 import { loadClusterAccess } from '../kubernetes/credentials/cluster-access.js'
 import { unverified } from '../kubernetes/credentials/plain-http.js'
 import { connect } from '../kubernetes/connection/connection.js'
-import { field, statusMessage } from '../kubernetes/reads/api-error.js'
+import { credentialsAdvice, field, statusMessage } from '../kubernetes/reads/api-error.js'
 import { checkClock, validitiesOf } from './certificates.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 import { checkPermissions, type PermissionOptions } from './permissions.js'
@@ -112,7 +112,7 @@ async function credentials(api: ApiClient, { timeout, signal }: ApiOptions): Pro
     return fault(
       'credentials',
       `the API server rejects them (HTTP 401${said(body)})`,
-      'check the user in the kubeconfig, or the service account token; renew an expired certificate or token where it was issued',
+      `${credentialsAdvice}; renew an expired certificate or token where it was issued`,
     )
   }
   const user = field(field(field(body, 'status'), 'userInfo'), 'username')

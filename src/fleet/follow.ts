@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Backoff } from '../backoff.js'
 import { messageOf } from '../errors.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
-import { field, statusMessage } from '../kubernetes/reads/api-error.js'
+import { credentialsAdvice, field, statusMessage } from '../kubernetes/reads/api-error.js'
 import { listPages } from '../kubernetes/reads/list-pages.js'
 import { resourceVersionOf } from '../kubernetes/reads/observed-version.js'
 import type { metadataOnly } from '../kubernetes/reads/requests.js'
@@ -27,7 +27,7 @@ export interface Followed {
   readonly remove: (name: string) => void
   /** All objects of the collection have been put; `date`: the server's clock, in milliseconds since the epoch. */
   readonly complete: (date: number | undefined) => void
-  /** Takes the problem of an API server that does not answer, so that what was put may be old; undefined once the server answers again. */
+  /** The API server does not answer, because of this problem: the objects that were put may be old. undefined: it answers again. */
   readonly unanswered?: (problem: string | undefined) => void
 }
 
@@ -208,7 +208,7 @@ function refuse({ status, body }: Pick<ApiResponse, 'status' | 'body'>, what: st
 }
 
 const advice: Readonly<Record<number, string>> = {
-  401: ' (check the user in the kubeconfig: its token or certificate may have ended)',
+  401: ` (${credentialsAdvice})`,
   403: ' (this user needs list and watch of it)',
   404: ' (the cluster has no definition of it: kubectl apply -k deploy/fleet; where it has a newer one, upgrade holdfast)',
 }

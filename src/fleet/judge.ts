@@ -2,6 +2,7 @@
  * Judges whether a node has an object on its disk: `done` is a proof, by the node's own report. Each reason against it has a name, and each
  * sentence of docs/fleet.md about the proof is one rule here.
  */
+import { listed } from '../listed.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { heartbeat, isSameObject, namesObject, type ReportedDirectory, type ReportedObject } from './types.js'
 
@@ -100,6 +101,11 @@ export function judge(
   return done
 }
 
+/** For people. */
+export function hooksNotRun(names: readonly string[]): string {
+  return `hooks have not run: ${listed(names)}`
+}
+
 function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): Verdict {
   const { path, state, reason, message, objects, unproven, hooksPending = [] } = directory
   const against = (obstacle: Obstacle, words: string): Verdict => ({ obstacle, message: `${path}: ${words}` })
@@ -115,6 +121,6 @@ function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): Ver
   if (!isSame && (order === undefined || order < 0))
     return against('Older', `it has version ${published.resourceVersion}`)
   if (unproven === true) return against('Unproven', 'its file system proves no durability')
-  if (hooksPending.length > 0) return against('HooksPending', `hooks have not run: ${hooksPending.join(', ')}`)
+  if (hooksPending.length > 0) return against('HooksPending', hooksNotRun(hooksPending))
   return done
 }

@@ -1,9 +1,10 @@
 /** How a fleet stands: sums, and each exception. It keeps a few words for each node, and no report. */
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { field } from '../kubernetes/reads/api-error.js'
+import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { follow, readPages, type FollowOptions, type Followed } from './follow.js'
-import { longestQuiet, type FleetNode, type Obstacle } from './judge.js'
+import { hooksNotRun, longestQuiet, type FleetNode, type Obstacle } from './judge.js'
 import { factsOf, isLeftOut, nodeOf, type ReportFacts } from './read-report.js'
 import {
   isSameObject,
@@ -265,10 +266,10 @@ function whyOf({
       ({ kind, namespace, name, resourceVersion }) =>
         `${kind} ${namespace}/${name}${resourceVersion === '' ? ', of which no version is known' : ` ${resourceVersion}`}`,
     )
-    return { reason: 'Older', message: `not published yet: ${versions.join(', ')}` }
+    return { reason: 'Older', message: `not published yet: ${listed(versions)}` }
   }
   if (state === 'Waiting' && hooksPending.length > 0)
-    return { reason: 'HooksPending', message: `hooks have not run: ${hooksPending.join(', ')}` }
+    return { reason: 'HooksPending', message: hooksNotRun(hooksPending) }
   return { reason, ...(message !== undefined && { message }) }
 }
 

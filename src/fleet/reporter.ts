@@ -7,7 +7,7 @@ import { Backoff } from '../backoff.js'
 import { messageOf } from '../errors.js'
 import { realClock, type EventClock } from '../kubernetes/events/event-recorder.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
-import { field, isAbsent, statusMessage } from '../kubernetes/reads/api-error.js'
+import { credentialsAdvice, field, isAbsent, statusMessage } from '../kubernetes/reads/api-error.js'
 import { uidOf } from '../kubernetes/reads/observed-version.js'
 import { describeTarget, metadataOnly, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
@@ -303,7 +303,7 @@ export class NodeReporter {
   #body({ status, body, retryAfter = 0 }: ApiResponse, what: string): unknown {
     if (status < 300) return body
     const message = statusMessage(body)
-    const advice = status === 401 ? ' (check the user in the kubeconfig, or the service account token)' : ''
+    const advice = status === 401 ? ` (${credentialsAdvice})` : ''
     const said = `${what}: HTTP ${status}${message && `: ${message}`}${advice}`
     // An older definition lacks a field: the API server says so as an internal error (structured-merge-diff, "not declared in schema").
     const isOlder = message.includes('not declared in schema')

@@ -35,7 +35,7 @@ await t.test('a label that is equal already is not set again: that would need th
   t.equal(set, 0)
 })
 
-/** Each call that changes a published target, or what is kept beside the target. */
+/** Each call that changes a published target, or its files beside the target. */
 const changes: Readonly<Record<string, (fs: NodeFileSystem, target: string) => Promise<unknown>>> = {
   publication: (_, target) => replaceDirectory(target, { files: { a: 'new' } }),
   rollback: (fs, target) => rollBack(fs, target, { pin: { reason: '', until: 'released' } }),

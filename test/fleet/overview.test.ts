@@ -101,7 +101,7 @@ await t.test('a directory that waits is named with what it waits for', async (t)
   server.putReport('n1', { directories: [hooks, unread] })
   const { exceptions } = await overview()
   t.match(exceptions, [
-    { reason: 'HooksPending', message: 'hooks have not run: exec sh, signal HUP' },
+    { reason: 'HooksPending', message: 'hooks have not run: exec sh and signal HUP' },
     { reason: 'Older', message: /^not published yet: Secret .*, of which no version is known$/ },
   ])
 })

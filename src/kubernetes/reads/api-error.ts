@@ -137,10 +137,13 @@ function restartReason(status: number): ApiError['reason'] {
   return status >= 500 ? 'server-error' : 'protocol'
 }
 
+/** What helps against HTTP 401. */
+export const credentialsAdvice = 'check the user in the kubeconfig, or the service account token'
+
 function adviceFor(status: number): string {
   switch (status) {
     case 401:
-      return 'the API server rejects the credentials: check the user in the kubeconfig, or the service account token'
+      return `the API server rejects the credentials: ${credentialsAdvice}`
     case 404:
       return 'the server has nothing at this path: is this the address of a Kubernetes API server?'
     default:

@@ -359,7 +359,7 @@ function untrueAnswer({ call, before, after, version, sure }: Judged, answer: An
   }
 }
 
-/** A prune names in a warning what it cannot remove, and leaves that to the next call. */
+/** A prune that cannot remove a content warns of it, and leaves it to the next call. */
 function faultOfPrune(then: Facts, now: Facts, keep: number, { value, told }: Answered): string | undefined {
   const count = value as number
   const [had, has] = [then.past.length - 1, now.past.length - 1]

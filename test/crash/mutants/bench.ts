@@ -128,8 +128,8 @@ export class Bench {
   }
 
   /**
-   * One test's verdict on the mutant. A test that hangs or breaks without a mutant, too, proves nothing, and `refused` names it; one that takes
-   * longer without a mutant than its times say is asked again, with as much patience as that takes.
+   * One test's verdict on the mutant. A test that hangs or breaks without a mutant, too, proves nothing, and `refused` names it. A hang of a
+   * test that is slow without a mutant, too, may be impatience: the bench asks again, with patience for a test of that length.
    */
   async ask(source: Source, mutant: Mutant, item: Item, seconds: number): Promise<Verdict> {
     const { verdict } = await this.try(source, mutant, [item], () => seconds)
