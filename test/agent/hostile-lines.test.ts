@@ -16,6 +16,15 @@ const lines: Readonly<Record<string, () => string>> = {
   'five million maps': () => event(`{"a":[${'{},'.repeat(5e6)}0]}`),
 }
 
+/** Milliseconds of the processor that this process takes to read many keys: a yardstick of the machine as it is, other programs included. */
+function readingTime(): number {
+  const text = lines['seven hundred thousand keys']?.() ?? ''
+  const before = process.cpuUsage()
+  JSON.parse(text)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
+}
+
 function event(data: string): string {
   const metadata = '{"name":"a","namespace":"kube-system","uid":"u","resourceVersion":"99999"}'
   return `{"type":"MODIFIED","object":{"metadata":${metadata},"data":${data}}}`
@@ -31,6 +40,7 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
   await until('both are published', () => has('a', 'one')() && has('b', 'one')())
   for (const [name, make] of Object.entries(lines)) {
     const line = make()
+    const reading = readingTime()
     await until(`the watch is open: ${name}`, () => cluster.watching === 2)
     const refused = await refusals(agent)
     const before = agent.log().length
@@ -46,12 +56,13 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
       return said.some(({ msg }) => msg.includes('keys; holdfast reads')) || (await refusals(agent)) > refused
     })
     const { peak, latest, busy, busiest } = await watch.end()
-    const figures = `/livez after at most ${latest.toFixed(0)} ms (${busiest} ms of the processor), ${busy} ms of the processor in all`
+    const share = (busy / reading).toFixed(2)
+    const figures = `/livez after at most ${latest.toFixed(0)} ms (${busiest} ms of the processor), ${busy} ms of the processor in all, ${share} of a reading`
     t.comment(`${name}: at most ${peak.toFixed(0)} MiB in all, ${figures}`)
     t.ok(peak < 192, `${name}: ${peak} MiB`)
-    // The slowest line takes a third of a second of the agent's thread, a look at all of it more than two: load does not change that.
     t.ok(latest < 10_000, `${name}: ${latest} ms`)
-    t.ok(busy < 1_500, `${name}: ${busy} ms of the processor`)
+    // The slowest line takes up to one and a half readings of the agent's thread, a look at nearly all of five million maps three.
+    t.ok(busy < 2.2 * reading, `${name}: ${busy} ms of the processor, ${share} of a reading`)
     cluster.cut()
   }
   t.ok(agent.running)
@@ -60,6 +71,7 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
 
 await t.test('lines in HTTP/2 frames of one byte hold up no probe of an agent', async (t) => {
   const { agent } = startAgent(t, await startRawServer(t, { length: 100_000, size: 1, pause: 0 }))
+  const reading = readingTime()
   const watch = watched(agent, await agent.address())
   t.teardown(watch.end)
   await until('both lines are answered', async () => (await refusals(agent)) >= 2)
@@ -67,7 +79,7 @@ await t.test('lines in HTTP/2 frames of one byte hold up no probe of an agent', 
   t.comment(`${answered} answers of /livez, each after at most ${latest.toFixed(0)} ms, ${busiest} of the processor`)
   t.ok(answered > 10)
   // On a machine that does nothing else, both are the same.
-  t.ok(busiest < 1_000, `${busiest} ms of the processor`)
+  t.ok(busiest < 2 * reading, `${busiest} ms of the processor, and ${reading.toFixed(0)} for a reading`)
 })
 
 /** Starts an agent of Secrets `a` and `b` with this API server. */
