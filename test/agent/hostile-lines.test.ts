@@ -71,15 +71,15 @@ await t.test('no line of a watch takes an agent beyond its memory, or its time',
 
 await t.test('lines in HTTP/2 frames of one byte hold up no probe of an agent', async (t) => {
   const { agent } = startAgent(t, await startRawServer(t, { length: 100_000, size: 1, pause: 0 }))
-  const reading = readingTime()
   const watch = watched(agent, await agent.address())
   t.teardown(watch.end)
   await until('both lines are answered', async () => (await refusals(agent)) >= 2)
-  const { latest, answered, busiest } = await watch.end()
-  t.comment(`${answered} answers of /livez, each after at most ${latest.toFixed(0)} ms, ${busiest} of the processor`)
-  t.ok(answered > 10)
-  // On a machine that does nothing else, both are the same.
-  t.ok(busiest < 2 * reading, `${busiest} ms of the processor, and ${reading.toFixed(0)} for a reading`)
+  const { latest, answered, busiest, busy } = await watch.end()
+  const slowest = `${busiest} of ${busy} ms of the processor`
+  t.comment(`${answered} answers of /livez, the slowest after ${latest.toFixed(0)} ms, ${slowest}`)
+  t.ok(answered > 2, `${answered} answers`)
+  // A fast machine has fewer answers in all, and not a slower one among them.
+  t.ok(busiest < busy / 3, slowest)
 })
 
 /** Starts an agent of Secrets `a` and `b` with this API server. */
