@@ -1,4 +1,5 @@
 /** Time that a test moves: limits of seconds pass in milliseconds, and no loaded machine is late for them. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 
 interface Test {
@@ -98,9 +99,61 @@ export class SimulatedTime {
   }
 }
 
-/** Lets what is under way between sockets of this process come to rest: each turn of the loop reads what the one before has written. */
+/** Milliseconds after which what is under way and does not move rests: a body that nobody reads, a disk that hangs, a delayed ACK. */
+const untilRest = 20
+
+/** What was under way, and rested, when it was looked at last. */
+let resting = ''
+
+/**
+ * Lets what is under way in this process come to rest: between its sockets, and in its calls of the file system. Each turn of the loop
+ * reads what the one before has written, but a busy machine delivers that, or the answer of a disk, some turns later.
+ */
 export async function settled(): Promise<void> {
-  for (let turns = 0; turns < 5; turns++) await turn()
+  await turns()
+  let [last, since] = ['', realNow()]
+  for (let now = underWay(); now !== '' && now !== resting; now = underWay()) {
+    if (now !== last) [last, since] = [now, realNow()]
+    else if (realNow() - since > untilRest) resting = now
+    await turns()
+  }
+}
+
+const realNow = performance.now.bind(performance)
+
+async function turns(): Promise<void> {
+  for (let count = 0; count < 5; count++) await turn()
   await sleep(1)
-  for (let turns = 0; turns < 5; turns++) await turn()
+  for (let count = 0; count < 5; count++) await turn()
+}
+
+/** Requests that a thread of libuv or the kernel works on, and TCP connections with bytes that their peer has not received. */
+function underWay(): string {
+  const resources = process.getActiveResourcesInfo()
+  const requests = resources.filter((name) => /^(FSReq|GetAddrInfo|\w+ConnectWrap)/.test(name))
+  return [...requests, ...(resources.some((name) => name.startsWith('TCP')) ? unreceived() : [])].join()
+}
+
+/** proc_pid_net(5): `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode`, in hexadecimal digits. */
+function unreceived(): string[] {
+  const inodes = new Set(readdirSync('/proc/self/fd').map((fd) => /^socket:\[(\d+)\]$/.exec(target(fd))?.[1]))
+  return ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/self/net/${table}`, 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state = '', queues = '', , , , , inode]) => {
+        const isConnecting = state === '02' || state === '03'
+        return inodes.has(inode) && (isConnecting || (state === '01' && !queues.startsWith('00000000:')))
+      })
+      .map((fields) => fields.slice(1, 5).join()),
+  )
+}
+
+/** What the descriptor stands for; nothing where it was closed meanwhile. */
+function target(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`)
+  } catch {
+    return ''
+  }
 }

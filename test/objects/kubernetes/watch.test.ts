@@ -1,6 +1,7 @@
 import t from 'tap'
 import { contentOf, reference } from '../recorder.js'
 import { json } from '../../kubernetes/connection/api-server.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
@@ -133,12 +134,14 @@ void t.test('a refusal of streaming lists is about one collection, and not for e
 })
 
 void t.test('initial events that do not end in time make one watch list, and no other', async (t) => {
+  const time = new SimulatedTime(t)
   const { cluster, recorder, source, logged } = await startWatching(t, { initialEventsTimeout: 300 }, (c) => {
     c.put('serving-cert', 'one')
     c.streaming = 'ignored'
   })
   source.follow([{ reference: cert }])
-  await recorder.until('listed', () => cluster.requests.some(({ verb }) => verb === 'list'))
+  await recorder.until('asked', () => cluster.watching === 1)
+  await time.until('listed', () => cluster.requests.some(({ verb }) => verb === 'list'), 100)
   cluster.streaming = 'supported'
   const other = reference('other')
   source.follow([{ reference: cert }, { reference: other }])
