@@ -15,7 +15,9 @@ const dist = join(project, 'dist')
 
 for (const name of ['.compiled.json', 'types.tsbuildinfo', 'src', 'native', 'torture', 'licenses'])
   rmSync(join(dist, name), { recursive: true, force: true })
-execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), '--project', 'tsconfig.build.json'], {
+// What is wrong with types, lint says: half of the compiler's time goes into that.
+const declarations = ['--project', 'tsconfig.build.json', '--noCheck']
+execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), ...declarations], {
   cwd: project,
   stdio: 'inherit',
 })

@@ -25,7 +25,8 @@ class Timer {
  * before, those of Node's own sockets, and what a module imports by name from node:timers or node:perf_hooks go by the real one.
  */
 export class SimulatedTime {
-  #now = performance.now()
+  /** A whole number: differences of whole times are exact. */
+  #now = Math.ceil(performance.now())
   readonly #due = new Map<Timer, { at: number; run: () => void }>()
 
   constructor(t: Test) {

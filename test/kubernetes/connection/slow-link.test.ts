@@ -24,7 +24,7 @@ async function standstill(work: Promise<unknown>): Promise<number> {
 }
 
 await t.test('a line in HTTP/2 frames of one byte lets others have their turn', async (t) => {
-  const length = 900_000
+  const length = 200_000
   const api = await connectTo(t, await startRawServer(t, { length, size: 1, pause: 0 }))
   const watch = async (): Promise<number> => {
     const { takeLines } = await api.stream('/watch', {}, once)
