@@ -52,6 +52,11 @@ export class SimulatedTime {
     Date.now = () => now() - milliseconds
   }
 
+  /** Time passes, and no timer runs: something holds the loop up. */
+  holdUp(milliseconds: number): void {
+    this.#now += milliseconds
+  }
+
   /** Runs each timer that is due within these milliseconds, at its time, and lets what it leads to happen before the next one. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds
@@ -59,7 +64,8 @@ export class SimulatedTime {
     for (;;) {
       const [next] = [...this.#due.values()].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)
       if (next === undefined) break
-      this.#now = next.at
+      // One that is late runs now.
+      this.#now = Math.max(this.#now, next.at)
       next.run()
       await settled()
     }

@@ -52,17 +52,19 @@ await t.test('two disks hang, and a directory on a third is updated within a sec
   const { node, disks, read } = scene
   const agent = node.agent([], disks.entering)
   await agent.logged('Published', 2 * many + 1)
+  // What the machine takes for it, other programs included.
+  const usual = await update(scene, '1.1')
+  const judge = (took: number, what: string): void =>
+    void t.ok(took < 1000 + usual, `${what}: ${Math.round(took)} ms, and ${Math.round(usual)} before`)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
   await until('the agent hangs on a', () => frozenThreads(agent.pid) > 0)
-  const beside = await update(scene, '2')
-  t.ok(beside < 1000, `one disk hangs: ${Math.round(beside)} ms`)
+  judge(await update(scene, '2'), 'one disk hangs')
   await disks.freeze(node.path('b'))
   const before = frozenThreads(agent.pid)
   node.put('Secret', 'b', { key: '2' })
   await until('the agent hangs on b, too', () => frozenThreads(agent.pid) > before)
-  const besideBoth = await update(scene, '3')
-  t.ok(besideBoth < 1000, `two disks hang: ${Math.round(besideBoth)} ms`)
+  judge(await update(scene, '3'), 'two disks hang')
   for (const disk of ['b', 'a']) {
     await disks.thaw(node.path(disk))
     await until(`${disk} is up to date`, () => read(`${disk}/${many - 1}/key`) === '2')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { until } from '../until.js'
+import { SimulatedTime } from '../simulated-time.js'
 import { Workqueue, type Batch, type NewsTimes, type QueueResult } from '../../src/agent/workqueue.js'
 
 interface Run {
@@ -177,16 +177,19 @@ await t.test('a run that rejects is an error of the program, reported and run ag
 })
 
 await t.test('groups that cannot be named now are named later, for all that is due, with its causes', async (t) => {
+  const time = new SimulatedTime(t)
   const out = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', syscall: 'open' })
   const { queue, next, faults, failures, lack } = queueOf('batch', 50)
   lack(out)
   queue.add('a', 'x')
-  await until('the first failure', () => faults.length === 1)
+  await time.advance(0)
+  t.equal(faults.length, 1)
   t.ok(queue.pending('a'))
   queue.add('b', 'y')
-  await until('what is added asks at once', () => faults.length === 2)
+  await time.advance(0)
+  t.equal(faults.length, 2, 'what is added asks at once')
   lack(undefined)
-  const run = await next()
+  const run = await time.during(next())
   t.strictSame(
     [...run.batch].map(([key, { causes }]) => [key, ...causes]),
     [
@@ -197,10 +200,10 @@ await t.test('groups that cannot be named now are named later, for all that is d
   t.strictSame(faults, [out, out])
   run.end({ a: 'done', b: 'done' })
   lack(out)
-  await turn()
+  await time.advance(20)
   queue.add('a', 'z')
-  await until('it counts failures in a row', () => failures.length === 3)
-  t.strictSame(failures, [1, 2, 1])
+  await time.advance(0)
+  t.strictSame(failures, [1, 2, 1], 'it counts failures in a row')
   await queue.close()
 })
 
@@ -238,6 +241,7 @@ await t.test('close waits for what runs, and begins nothing', async (t) => {
 })
 
 await t.test('news wait for their time, and go out together with their causes', async (t) => {
+  const time = new SimulatedTime(t)
   const { queue, next, begun, wait } = queueOf('batch')
   t.teardown(() => queue.close())
   const asked: NewsTimes[] = []
@@ -247,43 +251,48 @@ await t.test('news wait for their time, and go out together with their causes', 
     return open
   }
   queue.addNews('a', 'first')
-  await turn()
+  await time.advance(20)
   queue.addNews('a', 'second')
-  await turn()
+  await time.advance(20)
   t.equal(begun.length, 0)
   const { first, last } = asked.at(-1) ?? { first: 0, last: 0 }
-  t.ok(last - first >= 10, 'its time depends on the first and on the last of them')
+  t.equal(last - first, 20, 'its time depends on the first and on the last of them')
   t.equal(first, asked[0]?.first)
   t.match(queue.all(), [{ key: 'a', state: 'waiting', since: first, attempt: 1 }])
   t.notOk(queue.pending('a'))
   t.ok(queue.expects('a'))
   open = performance.now() + 40
   queue.addNews('b', 'third')
+  await time.advance(30)
+  t.equal(begun.length, 0, 'not before their time')
+  await time.advance(10)
   const run = await next()
-  t.ok(performance.now() >= open - 6, 'not before their time')
   t.strictSame(run.keys, ['a', 'b'], 'keys whose times are close go out together')
   t.strictSame(run.batch.get('a')?.causes, ['first', 'second'])
   t.ok(Math.abs((run.batch.get('a')?.since ?? 0) - open) <= 5, 'it was due when its time had come')
   run.end()
-  await turn()
+  await time.advance(20)
   t.strictSame(queue.all(), [])
 })
 
 await t.test('news wait again behind a loop that was held up: the rest of a change may not be read yet', async (t) => {
+  const time = new SimulatedTime(t)
   const { queue, next, begun, wait } = queueOf('batch')
   t.teardown(() => queue.close())
   wait.from = (_, { last }) => last + 30
   queue.addNews('a', 'one half')
-  await turn()
-  const busyUntil = performance.now() + 120
-  while (performance.now() < busyUntil);
+  await time.advance(20)
+  time.holdUp(120)
   // What comes from a server takes some turns of the loop until it is decoded.
-  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate)
+  await time.advance(0)
   queue.addNews('a', 'the other half')
+  await time.advance(20)
+  t.equal(begun.length, 0)
+  await time.advance(10)
   const run = await next()
   t.strictSame(run.batch.get('a')?.causes, ['one half', 'the other half'])
   run.end()
-  await turn()
+  await time.advance(200)
   t.equal(begun.length, 0)
 })
 
@@ -324,18 +333,19 @@ await t.test('a cause that publishes the newest waits until the news beside it a
 })
 
 await t.test('news do not put off another try, and may come before it', async (t) => {
+  const time = new SimulatedTime(t)
   const { queue, next, wait } = queueOf('batch', 30)
   t.teardown(() => queue.close())
   queue.add('a', 'x')
   ;(await next()).end({ a: 'retry' })
-  await turn()
+  await time.advance(20)
   t.ok(queue.retries('a'))
   queue.addNews('a', 'news')
-  const second = await next()
+  const second = await time.during(next())
   t.strictSame(second.batch.get('a')?.causes, ['retry'])
   wait.from = () => 0
   second.end({ a: 'retry' })
-  const third = await next()
+  const third = await time.during(next())
   t.strictSame(third.batch.get('a')?.causes, ['news'], 'what is new may be the cure')
   t.notOk(queue.retries('a'))
   third.end()
