@@ -1,6 +1,6 @@
 /** Time that a test moves: limits of seconds pass in milliseconds, and no loaded machine is late for them. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { tcpConnections, tcpStates } from './processes.js'
 
 interface Test {
   teardown(work: () => unknown): void
@@ -64,7 +64,7 @@ export class SimulatedTime {
     for (;;) {
       const [next] = [...this.#due.values()].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)
       if (next === undefined) break
-      // One that is late runs now.
+      // A timer that `holdUp` made late runs now.
       this.#now = Math.max(this.#now, next.at)
       next.run()
       await settled()
@@ -106,15 +106,15 @@ export class SimulatedTime {
   }
 }
 
-/** Milliseconds after which what is under way and does not move rests: a body that nobody reads, a disk that hangs, a delayed ACK. */
+/** Milliseconds after which `settled` no longer waits for requests and bytes that do not move: of a disk that hangs, of a delayed ACK. */
 const untilRest = 20
 
-/** What was under way, and rested, when it was looked at last. */
+/** The requests and bytes for which `settled` waited in vain. */
 let resting = ''
 
 /**
- * Lets what is under way in this process come to rest: between its sockets, and in its calls of the file system. Each turn of the loop
- * reads what the one before has written, but a busy machine delivers that, or the answer of a disk, some turns later.
+ * Waits until this process's sockets and calls of the file system rest. Each turn of the loop reads what the turn before wrote, but a busy
+ * machine delivers those bytes, or the answer of a disk, some turns later.
  */
 export async function settled(): Promise<void> {
   await turns()
@@ -141,26 +141,13 @@ function underWay(): string {
   return [...requests, ...(resources.some((name) => name.startsWith('TCP')) ? unreceived() : [])].join()
 }
 
-/** proc_pid_net(5): `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode`, in hexadecimal digits. */
 function unreceived(): string[] {
-  const inodes = new Set(readdirSync('/proc/self/fd').map((fd) => /^socket:\[(\d+)\]$/.exec(target(fd))?.[1]))
-  return ['tcp', 'tcp6'].flatMap((table) =>
-    readFileSync(`/proc/self/net/${table}`, 'utf8')
-      .split('\n')
-      .map((line) => line.trim().split(/\s+/))
-      .filter(([, , , state = '', queues = '', , , , , inode]) => {
-        const isConnecting = state === '02' || state === '03'
-        return inodes.has(inode) && (isConnecting || (state === '01' && !queues.startsWith('00000000:')))
-      })
-      .map((fields) => fields.slice(1, 5).join()),
-  )
-}
-
-/** What the descriptor stands for; nothing where it was closed meanwhile. */
-function target(fd: string): string {
-  try {
-    return readlinkSync(`/proc/self/fd/${fd}`)
-  } catch {
-    return ''
-  }
+  return tcpConnections(process.pid)
+    .filter(
+      ({ state, queues }) =>
+        state === tcpStates.synSent ||
+        state === tcpStates.synReceived ||
+        (state === tcpStates.established && !queues.startsWith('00000000:')),
+    )
+    .map(({ queues, inode }) => `${inode} ${queues}`)
 }

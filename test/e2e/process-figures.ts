@@ -1,7 +1,7 @@
 /** Linux's figures of a process: memory, processor time, connections. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
-import { readProc } from '../processes.js'
+import { readFileSync, readdirSync } from 'node:fs'
+import { readProc, tcpConnections, tcpStates } from '../processes.js'
 
 /** Kibibytes of one line of /proc/PID/smaps_rollup: `Anonymous`, `Rss`. */
 export function memory(pid: number, line: 'Anonymous' | 'Rss' | 'Pss'): number {
@@ -33,21 +33,6 @@ const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: '
 
 /** How many established TCP connections the process has to this port of 127.0.0.1. */
 export function connections(pid: number, port: number): number {
-  const sockets = new Set(readdirSync(`/proc/${pid}/fd`).map((descriptor) => openFile(pid, descriptor)))
   const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  const established = '01'
-  return readFileSync(`/proc/${pid}/net/tcp`, 'utf8')
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[2] === remote && fields[3] === established)
-    .filter((fields) => sockets.has(`socket:[${fields[9] ?? ''}]`)).length
-}
-
-/** The file behind a descriptor; undefined where it was closed meanwhile. */
-function openFile(pid: number, descriptor: string): string | undefined {
-  try {
-    return readlinkSync(`/proc/${pid}/fd/${descriptor}`)
-  } catch {
-    return undefined
-  }
+  return tcpConnections(pid).filter((one) => one.remote === remote && one.state === tcpStates.established).length
 }
