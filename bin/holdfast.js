@@ -14,21 +14,27 @@ else {
 
 function start() {
   require('./prepare.js')
-  void load().then(({ main }) =>
-    main(process.argv.slice(2)).then((code) => {
-      process.exitCode = code
-    }),
-  )
+  const ended = (code) => {
+    process.exitCode = code
+  }
+  load().then(({ main }) => void main(process.argv.slice(2)).then(ended), refuse)
 }
 
-function load() {
+/** No part of the program has said what to do. */
+function refuse({ code, message }) {
+  const advice = code === 'EMFILE' ? 'raise the limit of open files (ulimit -n)' : 'install holdfast anew'
+  process.stderr.write(`holdfast cannot load its program: ${message}; ${advice}\n`)
+  process.exitCode = 1
+}
+
+async function load() {
   const { existsSync } = require('node:fs')
   const { join } = require('node:path')
   const parts = join(__dirname, '../dist/src/cli')
   // As scripts/program.mjs bundles it: Node reads CommonJS in a tenth of the time.
-  if (existsSync(join(parts, 'main.cjs'))) return Promise.resolve(require(join(parts, 'main.cjs')))
+  if (existsSync(join(parts, 'main.cjs'))) return require(join(parts, 'main.cjs'))
   const compiled = join(parts, 'main.js')
   if (existsSync(compiled)) return import(require('node:url').pathToFileURL(compiled).href)
   process.stderr.write(`holdfast is not built yet (no ${compiled}): run "npm run build" first\n`)
-  return Promise.resolve({ main: () => Promise.resolve(1) })
+  return { main: () => Promise.resolve(1) }
 }

@@ -29,7 +29,7 @@ function closeInspector(pause) {
 }
 closeInspector(firstPause)
 
-const serves = process.argv.includes('agent') || process.argv.includes('demo')
+const serves = process.argv.includes('agent')
 
 // The agent bounds the threads that each file system may keep, so that one which hangs takes them from no other; that takes more than
 // libuv's four. libuv reads their number when it starts the first, which the loader of an ES module has done before the module's first

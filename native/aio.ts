@@ -1,6 +1,5 @@
-import { checkDescriptor } from './arguments.js'
+import { allocate, callNow, callOnThread, checkDescriptor, declareSystemCall } from './libc.js'
 import { errnoName, SystemError } from './errno.js'
-import { allocate, callOnThread, callNow, declareSystemCall, systemCallNumber } from './libc.js'
 
 /*
  * Linux's AIO (io_submit(2)) with IOCB_CMD_FSYNC: each request runs fsync in another kernel worker, all at once, directories too, and
@@ -10,12 +9,9 @@ import { allocate, callOnThread, callNow, declareSystemCall, systemCallNumber } 
  * One context lives as long as the process: io_destroy takes tens of milliseconds. Only one barrier uses it at a time.
  */
 
-const ioSetup = declareSystemCall(['unsigned int', 'uint64_t'])
-const ioSubmit = declareSystemCall(['uint64_t', 'long', 'uint64_t'])
-const ioGetevents = declareSystemCall(['uint64_t', 'long', 'long', 'uint64_t', 'uint64_t'])
-const setupNumber = systemCallNumber('io_setup')
-const submitNumber = systemCallNumber('io_submit')
-const geteventsNumber = systemCallNumber('io_getevents')
+const ioSetup = declareSystemCall('io_setup', ['unsigned int', 'uint64_t'])
+const ioSubmit = declareSystemCall('io_submit', ['uint64_t', 'long', 'uint64_t'])
+const ioGetevents = declareSystemCall('io_getevents', ['uint64_t', 'long', 'long', 'uint64_t', 'uint64_t'])
 
 /**
  * Requests in flight at most. They run on a workqueue that the whole kernel shares: 2,500 of them on a slow disk delayed
@@ -60,7 +56,7 @@ export class AioContext {
   static create(): AioContext {
     const context = allocate(8)
     context.view.setBigUint64(0, 0n, true)
-    const { result, errno } = callNow(ioSetup, setupNumber, maximumInFlight, context.address)
+    const { result, errno } = callNow(ioSetup, maximumInFlight, context.address)
     if (result !== 0) throw new AioRefused(new SystemError('io_setup', errno, undefined))
     return new AioContext(context.view.getBigUint64(0, true))
   }
@@ -127,22 +123,14 @@ export class AioContext {
       view.setUint32(at + 20, descriptors[first + slot] ?? -1, true)
     }
     // The kernel copies the requests before the call returns, so the slots are free again for the next submission.
-    const { result, errno } = await callOnThread(ioSubmit, submitNumber, this.#context, count, this.#pointers.address)
+    const { result, errno } = await callOnThread(ioSubmit, this.#context, count, this.#pointers.address)
     if (result > 0) return result
     return new SystemError('io_submit', errno, undefined)
   }
 
   /** Waits for at least `minimum` completions; how many of this barrier's arrived. */
   async #collect(minimum: number, maximum: number, barrier: number, outcomes: SyncOutcome[]): Promise<number> {
-    const { result, errno } = await callOnThread(
-      ioGetevents,
-      geteventsNumber,
-      this.#context,
-      minimum,
-      maximum,
-      this.#events.address,
-      0n,
-    )
+    const { result, errno } = await callOnThread(ioGetevents, this.#context, minimum, maximum, this.#events.address, 0n)
     if (result < 0) {
       if (errnoName(errno) === 'EINTR') return 0
       throw new SystemError('io_getevents', errno, undefined)

@@ -3,24 +3,38 @@
  * SystemError. Nothing here knows its callers.
  */
 export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio.js'
-export { workingDirectory } from './arguments.js'
-export { atOnce, isAtOnce } from './at-once.js'
-export { disableCoreDumps } from './core-dumps.js'
-export { sendDatagram } from './datagram.js'
+export { ready, workingDirectory } from './libc.js'
+export { atOnce, isAtOnce, Lane, Semaphore, startInLane } from './loop.js'
+export {
+  chattrOf,
+  type FileIdentity,
+  identityAt,
+  inodeFlag,
+  isOfLowerLayer,
+  mountId,
+  mountStatus,
+  statusOf,
+} from './status.js'
+export { disableCoreDumps, openProcess, reap, returnFreedMemory, sendDatagram, signalProcess } from './process.js'
 export { errnoName, errnoOf, SystemError } from './errno.js'
-export { tryLock } from './flock.js'
-export { Lane, startInLane } from './lane.js'
-export { ready } from './linux.js'
-export { returnFreedMemory } from './malloc.js'
-export { identityAt, type FileIdentity } from './identity.js'
-export { inodeFlag, isOfLowerLayer } from './immovable.js'
-export { createMemoryFile } from './memory-file.js'
-export { mountId } from './mount-id.js'
-export { bindMount, enterOwnMountNamespace, mountMemory, startInOwnPidNamespace, unmount } from './namespaces.js'
-export { directoryFlags, openNoSymlinks, openOnSameMount } from './open.js'
-export { openProcess, signalProcess } from './pidfd.js'
-export { rename, type RenameMode } from './rename.js'
-export { Semaphore } from './semaphore.js'
-export { startWriteOut } from './sync-file-range.js'
-export { UrgentEvents } from './urgent.js'
-export { getAttribute, getAttributeAt, listAttributes, removeAttribute, setAttribute } from './xattr.js'
+export {
+  directoryFlags,
+  getAttribute,
+  getAttributeAt,
+  listAttributes,
+  openNoSymlinks,
+  openOnSameMount,
+  removeAttribute,
+  rename,
+  setAttribute,
+  startWriteOut,
+  tryLock,
+} from './files.js'
+export {
+  bindMount,
+  enterOwnMountNamespace,
+  mountMemory,
+  startInOwnPidNamespace,
+  unmount,
+  UrgentEvents,
+} from './mounts.js'

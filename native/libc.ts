@@ -1,8 +1,57 @@
-import { isAtOnce } from './at-once.js'
-import { Lane } from './lane.js'
-import { requireLinux } from './linux.js'
-import { Semaphore } from './semaphore.js'
+import { loadKoffi } from './load-koffi.js'
+import { isAtOnce, Lane, Semaphore } from './loop.js'
 import koffi, { type KoffiFunc } from 'koffi'
+
+/*
+ * koffi passes arguments on unchecked: an embedded NUL truncates a string, a number given for a pointer is an address, and NaN becomes
+ * descriptor 0. So each function checks its arguments before the call; a TypeError is the caller's defect.
+ */
+
+const maximumDescriptor = 0x7fffffff
+
+/** AT_FDCWD: a relative path is meant from the working directory. */
+export const workingDirectory = -100
+
+/** A descriptor: an integer from 0. Throws TypeError. */
+export function checkDescriptor(fd: number): number {
+  if (!Number.isInteger(fd) || fd < 0 || fd > maximumDescriptor) {
+    throw new TypeError(`not a file descriptor: ${String(fd)}`)
+  }
+  return fd
+}
+
+/** A directory descriptor, or AT_FDCWD. Throws TypeError. */
+export function checkDirectory(fd: number): number {
+  return fd === workingDirectory ? fd : checkDescriptor(fd)
+}
+
+/** A path that the kernel will read as it is written: not empty, no NUL. Throws TypeError. */
+export function checkText(path: string): string {
+  if (typeof path !== 'string' || path === '') throw new TypeError('a path must be a string that is not empty')
+  if (path.includes('\0')) throw new TypeError('a path cannot hold a NUL byte')
+  return path
+}
+
+/** An integer between two bounds, both allowed. Throws TypeError. */
+export function checkInteger(name: string, value: number, minimum: number, maximum: number): number {
+  if (!Number.isInteger(value) || value < minimum || value > maximum) {
+    throw new TypeError(`${name} must be an integer from ${minimum} to ${maximum}, not ${String(value)}`)
+  }
+  return value
+}
+
+/* holdfast calls the kernel: other systems may install it, and learn at the first call that it does not run there. */
+
+/** @throws Error on any other system */
+function requireLinux(): void {
+  if (process.platform !== 'linux') throw new Error(`holdfast runs on Linux, and this is ${process.platform}`)
+}
+
+/** Resolves once libc can be called; a caller of the library may be the first who needs it. @throws Error on any other system */
+export async function ready(): Promise<void> {
+  requireLinux()
+  await loadKoffi()
+}
 
 type Argument = number | bigint | string | Uint8Array | null
 
@@ -17,6 +66,8 @@ export class LibcFunction {
     private readonly name: string,
     private readonly result: string,
     private readonly parameters: string[],
+    /** Of a system call: its number. */
+    readonly first: readonly number[] = [],
   ) {}
 
   /** @throws Error where libc has no such function */
@@ -75,17 +126,17 @@ export function declare(name: string, result: string, parameters: string[]): Lib
  * Binds a system call by its number, for what musl 1.2.3 (renameat2, openat2) or every libc (AIO) has no function for.
  * The arity is fixed: koffi's variadic declarations have no asynchronous form.
  */
-export function declareSystemCall(parameters: string[]): LibcFunction {
-  return declare('syscall', 'long', ['long', ...parameters])
+export function declareSystemCall(name: keyof typeof systemCalls, parameters: string[]): LibcFunction {
+  return new LibcFunction('syscall', 'long', ['long', ...parameters], [systemCallNumber(name)])
 }
 
 /** Source: Linux, arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h. */
 const systemCalls = {
+  ioctl: { x64: 16, arm64: 29 },
   io_setup: { x64: 206, arm64: 0 },
   io_submit: { x64: 209, arm64: 2 },
   io_getevents: { x64: 208, arm64: 4 },
   name_to_handle_at: { x64: 303, arm64: 264 },
-  memfd_create: { x64: 319, arm64: 279 },
   openat2: { x64: 437, arm64: 437 },
   pidfd_open: { x64: 434, arm64: 434 },
   pidfd_send_signal: { x64: 424, arm64: 424 },
@@ -94,7 +145,10 @@ const systemCalls = {
   statx: { x64: 332, arm64: 291 },
 } as const
 
-/** The number of a system call on this machine. Throws on architectures of Linux that holdfast does not know. */
+/**
+ * The number of a system call on this machine. Throws on architectures of Linux that holdfast does not know.
+ * @internal
+ */
 export function systemCallNumber(name: keyof typeof systemCalls, machine: string = process.arch): number {
   if (machine === 'x64' || machine === 'arm64') return systemCalls[name][machine]
   throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${machine}`)
@@ -107,22 +161,20 @@ export async function callAsync(fn: LibcFunction, ...args: Argument[]): Promise<
 
 /** Calls on a thread, so that the event loop never waits for a disk. Resolves with the call's result. */
 export async function callOnThread(fn: LibcFunction, ...args: Argument[]): Promise<CallResult> {
-  const lane = Lane.current
   const { queue } = libc()
-  if (lane === undefined) await queue.acquire()
-  else await new Promise<void>((resolve) => lane.enter(resolve))
+  const bound = Lane.current ?? queue
+  await bound.acquire()
   try {
     return await callWithoutLimit(fn, ...args)
   } finally {
-    if (lane === undefined) queue.release()
-    else lane.leave()
+    bound.leave()
   }
 }
 
 /** The same for a call that waits for as long as the process lives: it takes its thread from no lane. */
 export function callWithoutLimit(fn: LibcFunction, ...args: Argument[]): Promise<CallResult> {
   return new Promise<CallResult>((resolve, reject) => {
-    fn.bound.async(...args, (error: Error | null, result: number) => {
+    fn.bound.async(...fn.first, ...args, (error: Error | null, result: number) => {
       // Must stay the first statement: one microtask later koffi's errno is another call's.
       const errno = koffi.errno()
       if (error) reject(error)
@@ -133,7 +185,7 @@ export function callWithoutLimit(fn: LibcFunction, ...args: Argument[]): Promise
 
 /** Calls at once, on this thread: only for calls that cannot wait for a disk. */
 export function callNow(fn: LibcFunction, ...args: Argument[]): CallResult {
-  const result = fn.bound(...args)
+  const result = fn.bound(...fn.first, ...args)
   return { result, errno: koffi.errno() }
 }
 

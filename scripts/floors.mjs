@@ -1,4 +1,4 @@
-/** The rooms of the core, lowest first: each imports from the doors of those before it (eslint.config.js, figures.mjs). */
+/** The rooms of the core, lowest first: each imports from the doors of those before it (eslint.config.js). */
 export const floors = [
   'path',
   'posix',

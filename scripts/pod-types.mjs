@@ -1,6 +1,6 @@
 /*
- * Writes src/static-pods/pod/pod-types.ts: the type of each field of a Pod, from Kubernetes' own OpenAPI of the version that the tests
- * build (test/e2e/control-plane/go.mod). `--check` writes nothing, and fails where the file is another.
+ * Writes src/static-pods/pod/pod-types.ts: the type of each field of a Pod, from Kubernetes' own OpenAPI of the versions whose kubelet
+ * judges manifests in the tests (the modules of test/e2e/control-plane). `--check` writes nothing, and fails where the file is another.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -28,19 +28,24 @@ const plain = new Map([
   ['integer int64', 'int64'],
 ])
 
+/** The oldest first. */
 function sources() {
   const command = existsSync('/usr/local/go/bin/go') ? '/usr/local/go/bin/go' : 'go'
-  // It fetches the module where it is missing, and prints its place and version.
-  const answer = execFileSync(command, ['mod', 'download', '-json', 'k8s.io/kubernetes'], {
-    cwd: join(root, 'test/e2e/control-plane'),
-    encoding: 'utf8',
+  const cwd = join(root, 'test/e2e/control-plane')
+  return ['go.mod', 'kubelet-decode/1.37.mod'].map((modules) => {
+    // It fetches the module where it is missing, and prints its place and version.
+    const wanted = /^\s*k8s\.io\/kubernetes (v\S+)$/m.exec(readFileSync(join(cwd, modules), 'utf8'))[1]
+    const answer = execFileSync(command, ['mod', 'download', '-json', `k8s.io/kubernetes@${wanted}`], {
+      cwd,
+      encoding: 'utf8',
+    })
+    const { Dir: directory, Version: version } = JSON.parse(answer)
+    return { version, definitions: JSON.parse(readFileSync(join(directory, specification), 'utf8')).definitions }
   })
-  const { Dir: directory, Version: version } = JSON.parse(answer)
-  return { version, definitions: JSON.parse(readFileSync(join(directory, specification), 'utf8')).definitions }
 }
 
-/** The fields of each type by the type that they have, from the first type on. */
-function typesOf(definitions) {
+/** Adds the fields of each type by the type that they have, from the first type on. */
+function addTypes(all, definitions) {
   const types = new Map()
   const open = [first]
   const short = (name) => name.slice(name.lastIndexOf('.') + 1)
@@ -69,11 +74,16 @@ function typesOf(definitions) {
     }
     types.set(short(name), { name, fields })
   }
-  return types
+  for (const [type, { fields }] of types) {
+    const known = all.get(type) ?? new Map()
+    for (const [of, names] of fields) known.set(of, [...new Set([...(known.get(of) ?? []), ...names])].sort())
+    all.set(type, known)
+  }
+  return all
 }
 
 function textOf(version, types) {
-  const rows = [...types].map(([type, { fields }]) => {
+  const rows = [...types].map(([type, fields]) => {
     const cells = [...fields].map(([of, names]) => `${JSON.stringify(of)}: ${JSON.stringify(names.join(' '))}`)
     return `  ${type}: { ${cells.join(', ')} },`
   })
@@ -92,9 +102,11 @@ ${rows.join('\n')}
 `
 }
 
-const { version, definitions } = sources()
+const versions = sources()
+const version = versions.map((source) => source.version).join(' and ')
+const types = versions.reduce((all, { definitions }) => addTypes(all, definitions), new Map())
 const options = await prettier.resolveConfig(join(root, file))
-const text = await prettier.format(textOf(version, typesOf(definitions)), { ...options, filepath: file })
+const text = await prettier.format(textOf(version, types), { ...options, filepath: file })
 if (!process.argv.includes('--check')) writeFileSync(join(root, file), text)
 else if (readFileSync(join(root, file), 'utf8') !== text) {
   console.error(`${file} is not what scripts/pod-types.mjs makes of kubernetes ${version}: run it`)

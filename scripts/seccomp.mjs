@@ -125,6 +125,7 @@ const behind = {
   malloc_trim: ['madvise'],
   poll: ['poll', 'ppoll'],
   setrlimit: ['prlimit64'],
+  waitpid: ['wait4'],
   // By its number: libc.ts has a table of these.
   syscall: [],
 }

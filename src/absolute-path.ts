@@ -17,7 +17,8 @@ export function absolutePath(path: string, base?: string): string {
   return current.length > 1 && current.endsWith('/') ? current.slice(0, -1) : current
 }
 
-function workingDirectory(path: string): string {
+/** Where a relative path begins. @throws TypeError, which says that the working directory has gone */
+export function workingDirectory(path: string): string {
   try {
     return process.cwd()
   } catch (error) {

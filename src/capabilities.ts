@@ -11,3 +11,39 @@ export function effectiveCapabilities(): (capability: Capability) => boolean {
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
   return (capability) => ((effective >> BigInt(bits[capability])) & 1n) === 1n
 }
+
+/** What to do about IDs that `unmappedIds` names. */
+export const mapThem =
+  'map them into this user namespace (/proc/self/uid_map and gid_map; subuid(5)), or run outside of it'
+
+/**
+ * Names those of an owner's IDs that the user namespace of this process does not map: no capability reaches their files, and no file can be
+ * given to them (user_namespaces(7)). undefined: it maps them.
+ */
+export function unmappedIds({
+  uid,
+  gid,
+}: {
+  readonly uid: number
+  readonly gid?: number | undefined
+}): string | undefined {
+  const names = [
+    ...(isMapped('uid', uid) ? [] : [`user ${uid}`]),
+    ...(gid === undefined || isMapped('gid', gid) ? [] : [`group ${gid}`]),
+  ]
+  return names.length === 0 ? undefined : names.join(' and ')
+}
+
+/** Without /proc this process cannot tell, and takes an ID as mapped. */
+function isMapped(kind: 'uid' | 'gid', id: number): boolean {
+  let map: string
+  try {
+    map = readFileSync(`/proc/self/${kind}_map`, 'latin1')
+  } catch {
+    return true
+  }
+  return map.split('\n').some((line) => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number)
+    return id >= first && id < first + count
+  })
+}

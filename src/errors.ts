@@ -69,6 +69,7 @@ const terminal = {
   ContentRejected: true,
   NoSpace: false,
   Busy: false,
+  AccessDenied: false,
   PublishFailed: false,
 } as const satisfies Partial<Record<Reason, boolean>>
 
@@ -82,6 +83,9 @@ interface ErrnoRule {
   readonly adviceToRead?: string
 }
 
+/** A person's mount is more often the cause than a disk that fails. */
+export const mountReadWrite = 'mount it read-write; where nobody mounted it so, check the kernel log for a disk error'
+
 /**
  * The meaning of each errno. Terminal are those that the target or its file system answers each time. The agent retries a failure that can
  * end without a change of the configuration (a full disk, a read-only mount).
@@ -91,6 +95,7 @@ interface ErrnoRule {
 export const byErrno: Readonly<Record<string, ErrnoRule>> = {
   ENOSPC: { reason: 'NoSpace', advice: 'free up space or inodes on this file system' },
   EDQUOT: { reason: 'NoSpace', advice: 'raise the quota, or free up space' },
+  ENOKEY: { reason: 'PublishFailed', advice: 'the directory is encrypted, and locked: add its key (fscrypt unlock)' },
   EFBIG: { reason: 'PublishFailed', advice: 'raise the limit of file sizes (ulimit -f), or publish smaller files' },
   ENOMEM: {
     reason: 'PublishFailed',
@@ -102,7 +107,7 @@ export const byErrno: Readonly<Record<string, ErrnoRule>> = {
   },
   EROFS: {
     reason: 'PublishFailed',
-    advice: 'the file system is read-only: check the kernel log for a disk error, then mount it read-write',
+    advice: `the file system is read-only: ${mountReadWrite}`,
   },
   EIO: { reason: 'PublishFailed', advice: 'the disk failed: check the kernel log' },
   EACCES: {

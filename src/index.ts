@@ -4,7 +4,6 @@
  * @packageDocumentation
  */
 import * as durable from './durable/index.js'
-import { ready } from '../native/index.js'
 import type { DurableWriteError } from './durable/errors.js'
 import type { FileContent, Publication, ReplaceResult, SyncOptions } from './durable/types.js'
 import type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './library/public-options.js'
@@ -38,8 +37,8 @@ const system = process.env['HOLDFAST_CALLS'] === 'threads' ? undefined : new dur
 const ownSake = { movedTo: null } as const
 
 /**
- * Replaces a directory as a whole: a reader sees all of the old content or all of the new, and once this resolves, the new content survives
- * a power cut. Rejects with DurableWriteError, whose `published` tells whether the new content is visible; with TypeError or RangeError,
+ * Replaces a directory as a whole, with what other programs put there (`foreign: 'same-names'` refuses that): a reader sees all of the old
+ * content or all of the new, and once this resolves, the new content survives a power cut. Rejects with DurableWriteError, whose `published` tells whether the new content is visible; with TypeError or RangeError,
  * nothing touched, where the request is malformed.
  */
 export async function replaceDirectory(target: string, options: DirectoryOptions): Promise<ReplaceResult> {
@@ -88,7 +87,6 @@ export async function replaceFile(
  * writes nothing. Rejects with DurableWriteError where the target or its record cannot be read.
  */
 export async function readPublication(target: string): Promise<Publication | undefined> {
-  await ready()
   return durable.readPublication(target)
 }
 
@@ -116,7 +114,6 @@ export async function verifyDirectory(target: string): Promise<Verification> {
 
 /** fsync of a file or a directory; refuses symbolic links in the last part of the path. @throws DurableWriteError */
 export async function syncPath(path: string, options?: SyncOptions): Promise<void> {
-  await ready()
   return durable.syncPath(path, options)
 }
 
@@ -125,6 +122,5 @@ export async function syncPath(path: string, options?: SyncOptions): Promise<voi
  * @throws DurableWriteError; `published: true` when they have changed places, perhaps not durably
  */
 export async function exchange(a: string, b: string, options?: SyncOptions): Promise<void> {
-  await ready()
   return durable.exchange(a, b, options)
 }

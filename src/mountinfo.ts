@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, promises, readFileSync } from 'node:fs'
 import { UrgentEvents } from '../native/index.js'
 import { clock } from './clock.js'
 
@@ -77,9 +77,9 @@ export function rootMount(): MountDetails | undefined {
   return mounts().findLast(({ mountPoint }) => mountPoint === '/')
 }
 
-/** All mounts of another process, as it sees them. @throws what the kernel answers, ENOENT or ESRCH where it has gone */
-export function mountsOf(pid: number): MountDetails[] {
-  return linesOf(textOf(String(pid))).map(parseMount)
+/** The lines of another process's mounts, as it sees them. @throws what the kernel answers, ENOENT or ESRCH where it has gone */
+export async function mountLinesOf(pid: number): Promise<string[]> {
+  return linesOf(await promises.readFile(`/proc/${pid}/mountinfo`, 'utf8'))
 }
 
 /** Calls back after each change of the mounts of this process, until it is closed: no timer looks. @throws what the kernel answers */
@@ -111,7 +111,6 @@ function linesOf(text: string): string[] {
   return text.split('\n').filter((line) => line !== '')
 }
 
-/** @internal */
 export function parseMount(line: string): MountDetails {
   // The first separator: a mount's source may be called `-`, too. Before it, no field can be.
   const separator = line.indexOf(' - ')

@@ -1,4 +1,5 @@
 import { constants, promises as fsp, type BigIntStats } from 'node:fs'
+import { freshFor, isWholeSecond, outlast } from './change-times.js'
 import { codeOf } from './errors.js'
 
 const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
@@ -38,6 +39,7 @@ export async function readRegularFile(
     const status = await file.stat({ bigint: true })
     if (!status.isFile()) throw new UnfitFileError(path, 'is not a regular file')
     if (status.size > limit) throw new UnfitFileError(path, `is larger than ${limit} bytes`)
+    if (steady) await outlast(status.ctimeNs, Date.now())
     const bytes = await file.readFile()
     if (steady && fingerprintOf(await file.stat({ bigint: true })) !== fingerprintOf(status))
       throw new ChangedFileError(path)
@@ -58,7 +60,8 @@ export async function fingerprint(path: string): Promise<string> {
   }
 }
 
-/** The fingerprint of a file by its status. */
+/** The fingerprint of a file by its status. As long as another change may leave it the same, no two are equal. */
 export function fingerprintOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return [dev, ino, size, mtimeNs, ctimeNs].join(':')
+  const isOpen = isWholeSecond(ctimeNs) && freshFor(ctimeNs, Date.now()) > 0
+  return [dev, ino, size, mtimeNs, ctimeNs, ...(isOpen ? [process.hrtime.bigint()] : [])].join(':')
 }

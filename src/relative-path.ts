@@ -1,7 +1,8 @@
 /** The directories that a relative path leads through, the first above all others: `a` and `a/b` for `a/b/c`. */
 export function directoriesAbove(path: string): string[] {
-  const parts = path.split('/')
-  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
+  const above: string[] = []
+  for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) above.push(path.slice(0, at))
+  return above
 }
 
 /** The directory that holds a relative path: '' for the root of all paths. */

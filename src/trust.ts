@@ -1,6 +1,6 @@
 /**
- * What holdfast obeys as its own user, root for the most: configuration, kubeconfig, credential plugins, programs of hooks. A user who may
- * write to one of them, or to a directory above it, is root, too.
+ * What holdfast obeys as its own user, root for the most: configuration, kubeconfig and the files that it names, credential plugins,
+ * programs of hooks. A user who may write to one of them, or to a directory above it, is root, too.
  */
 import { lstat, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'

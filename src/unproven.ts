@@ -11,6 +11,6 @@ export function warnUnproven(log: Log, path: string): void {
   const forgotten = forgottenVolume(path)
   log.warn(
     { path },
-    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs): readers see it intact, but a power cut may undo or tear it${forgotten === undefined ? '' : `; ${forgotten}`}`,
+    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal and inodes of 256 bytes, xfs, btrfs): readers see it intact, but a power cut may undo or tear it${forgotten === undefined ? '' : `; ${forgotten}`}`,
   )
 }

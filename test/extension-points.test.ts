@@ -41,7 +41,7 @@ const points: readonly ExtensionPoint[] = [
   {
     // Without the core, src/agent/desired-content.ts does not compile.
     name: 'a publish form, in the configuration',
-    file: 'src/config/publish-form.ts',
+    file: 'src/config/types.ts',
     before: 'export const publishForms = {',
     after: 'export const publishForms = { novel: { reservesDots: false },',
     lacking: [],

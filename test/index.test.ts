@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
@@ -35,7 +35,7 @@ await t.test('callers without a type checker: nothing is guessed, nothing is tou
     ],
     [
       { files: {}, filemode: 0o600 },
-      'options.filemode is not a known option; known are files, mode, fileMode, owner, publish, foreign, attributes, lockTimeout, signal, requireProven, log',
+      'options.filemode is not a known option; known are files, mode, fileMode, owner, publish, foreign, attributes, allowEmpty, lockTimeout, signal, requireProven, log',
     ],
     [{ files: {}, mode: 755 }, 'options.mode is the decimal number 755, which is 0o1363: write 0o755'],
     [{ files: {}, fileMode: 600 }, 'options.fileMode is the decimal number 600, which is 0o1130: write 0o600'],
@@ -139,3 +139,47 @@ await t.test('what the options of the core do, and looking without publishing', 
   await holdfast.replaceDirectory(join(parent, 'linked'), { files: { a: '' }, publish: 'symlink' })
   t.ok(readdirSync(join(parent, 'linked')).includes('..data'))
 })
+
+await t.test('relative paths are resolved when the call is made', async (t) => {
+  const here = scratchWith(t, 'here')[1]
+  const before = process.cwd()
+  t.teardown(() => process.chdir(before))
+  await holdfast.replaceDirectory(join(here, 'target'), { files: { a: 'x' } })
+  writeFileSync(join(here, 'b'), '')
+  const elsewhere = scratch(t)
+  const calls: Record<string, () => Promise<unknown>> = {
+    readPublication: () =>
+      holdfast.readPublication('target').then((found) => t.match(found, { path: join(here, 'target') })),
+    verifyDirectory: () => holdfast.verifyDirectory('target').then((found) => t.match(found, { intact: true })),
+    syncPath: () => holdfast.syncPath('b'),
+    exchange: () => holdfast.exchange('target', 'b'),
+    replaceFile: () => holdfast.replaceFile('c', { path: 'target' }),
+    replaceDirectory: () => holdfast.replaceDirectory('d', { files: { a: { path: 'c' } } }),
+    replaceDirectories: () => holdfast.replaceDirectories([{ target: 'e', files: {} }]),
+  }
+  for (const [name, call] of Object.entries(calls)) {
+    process.chdir(here)
+    const called = call()
+    process.chdir(elsewhere)
+    await t.resolves(
+      called.then(() => undefined),
+      name,
+    )
+  }
+  t.same(readdirSync(elsewhere), [])
+})
+
+await t.test(
+  'the user is the one that calls, not the one that imported',
+  { skip: process.getuid?.() !== 0 && 'needs root' },
+  async (t) => {
+    const [parent, target] = scratchWith(t, 'target')
+    const user = 65_534
+    chownSync(parent, user, 0)
+    process.seteuid?.(user)
+    t.teardown(() => process.seteuid?.(0))
+    for (const content of ['x', 'y']) await holdfast.replaceDirectory(target, { files: { a: content } })
+    await holdfast.exchange(target, target)
+    t.match(await holdfast.verifyDirectory(target), { intact: true })
+  },
+)

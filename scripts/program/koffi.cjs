@@ -16,4 +16,12 @@ function binary() {
   return undefined
 }
 
-module.exports = binary() ?? require('koffi').default
+function loader() {
+  try {
+    return require('koffi').default
+  } catch (error) {
+    throw require('../../native/missing-koffi.ts').missingKoffi(error)
+  }
+}
+
+module.exports = binary() ?? loader()

@@ -1,5 +1,5 @@
 import { objectName } from '../object-name.js'
-import type { AgentConfiguration, SourceConfiguration } from '../config/types.js'
+import type { AgentConfiguration, DirectoryConfiguration, SourceConfiguration } from '../config/types.js'
 import type {
   ObjectReference,
   ObservedState,
@@ -9,7 +9,7 @@ import type {
   WatchRestartReason,
 } from '../objects/types.js'
 import type { AgentOptions } from './agent-options.js'
-import { configurationChange } from './configuration-change.js'
+import { configurationChange, type ConfigurationChange } from './configuration-change.js'
 import { desiredObjects } from './desired-content.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { FreshnessTracker } from './report/freshness-tracker.js'
@@ -25,8 +25,8 @@ import { NamedDirectories } from './leaving/named-directories.js'
 import type { DirectoryStatus } from './report/status-file.js'
 import type { Pending } from './workqueue.js'
 
-/** Milliseconds that the end waits for a removal: it goes on at the next start. */
-const dropGrace = 1_000
+/** Milliseconds that the end waits for directories that leave: each goes on with the next start. */
+const leavingGrace = 2_000
 
 /** A configuration waits for a move that an earlier one asks for. */
 export class StillMovingError extends Error {}
@@ -42,6 +42,8 @@ export class Agent {
   readonly #freshness: FreshnessTracker
   readonly #drops: Drops
   readonly #departures: Departures
+  /** Each step that waits looks at this signal before it goes on. */
+  readonly #ending = new AbortController()
   #configuration: AgentConfiguration
   #source: Source | undefined
   #events = noEvents
@@ -60,8 +62,9 @@ export class Agent {
     const options = { ...given, changed }
     this.#options = options
     const named = new NamedDirectories(true)
-    this.#departures = new Departures({ ...options, named })
-    this.#drops = new Drops({ ...options, named, events: () => this.#events })
+    const signal = this.ended
+    this.#departures = new Departures({ ...options, named, signal })
+    this.#drops = new Drops({ ...options, named, signal, events: () => this.#events })
     this.#freshness = new FreshnessTracker({ ...options, states: this.states, source: () => this.#source })
     this.#operations = new Operations({
       ...options,
@@ -82,6 +85,15 @@ export class Agent {
 
   get configuration(): AgentConfiguration {
     return this.#configuration
+  }
+
+  /** Aborted from the beginning of the end on. */
+  get ended(): AbortSignal {
+    return this.#ending.signal
+  }
+
+  #hasEnded(): boolean {
+    return this.ended.aborted
   }
 
   /** How long a directory's operation on the disk has been running, in seconds; 0: none is. */
@@ -128,7 +140,9 @@ export class Agent {
   async #open(configuration: SourceConfiguration): Promise<{ source: Source; events: AgentEvents }> {
     const source = await this.#options.openSource(configuration, this.#listener())
     try {
-      return { source, events: await openEvents(source, this.#options) }
+      const events = await openEvents(source, this.#options)
+      this.ended.throwIfAborted()
+      return { source, events }
     } catch (error) {
       await source.close()
       throw error
@@ -140,12 +154,14 @@ export class Agent {
     const before = this.#report
     this.#report = noReport
     await before.close()
-    if (!this.#configuration.report) return
-    this.#report = await openNodeReport(source, {
+    if (!this.#configuration.report || this.#hasEnded()) return
+    const report = await openNodeReport(source, {
       ...this.#options,
       states: this.states,
       configuration: () => this.#configuration.digest,
     })
+    if (this.#hasEnded()) await report.close()
+    else this.#report = report
   }
 
   #compareRegularly(): void {
@@ -172,12 +188,51 @@ export class Agent {
     }
   }
 
-  /** Puts a new configuration in force. Rejects, with the old one in force, where its source cannot be made. */
+  /**
+   * Puts a new configuration in force. Rejects, with the old one in force, where its source cannot be made; and where the agent ends meanwhile: the
+   * next start then finishes the change.
+   */
   async reconfigure(configuration: AgentConfiguration): Promise<void> {
     this.#refuseChains(configuration)
     const change = configurationChange(this.#configuration, configuration)
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
-    const { driftInterval, requireProven, report } = this.#configuration
+    const { report } = this.#configuration
+    let added: readonly DirectoryConfiguration[]
+    try {
+      added = await this.#reconfigureDirectories(configuration, change)
+    } catch (error) {
+      await next?.events.close()
+      await next?.source.close()
+      throw error
+    }
+    const before = { source: this.#source, events: this.#events }
+    if (next) {
+      this.#source = next.source
+      this.#events = next.events
+      this.#freshness.forgetSource()
+    }
+    if (this.#source && (next || configuration.report !== report)) await this.#openReport(this.#source)
+    else this.#report.retryRefused()
+    if (next) {
+      await before.events.close()
+      await before.source?.close()
+    }
+    this.ended.throwIfAborted()
+    this.#events.reloaded()
+    this.#follow()
+    for (const { path } of added) {
+      const state = this.states.byPath(path)
+      if (state) this.#operations.publish(state, causes.configuration)
+    }
+    this.#options.changed()
+  }
+
+  /** Answers the directories that are new. Rejects where the agent ends meanwhile. */
+  async #reconfigureDirectories(
+    configuration: AgentConfiguration,
+    change: ConfigurationChange,
+  ): Promise<readonly DirectoryConfiguration[]> {
+    const { driftInterval, requireProven } = this.#configuration
     this.#configuration = configuration
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
     for (const path of change.dropped) {
@@ -188,6 +243,7 @@ export class Agent {
     const leaving = this.#departures.configure(configuration)
     void this.#drops.configure(configuration)
     await leaving
+    this.ended.throwIfAborted()
     const added = [...change.added]
     for (const directory of change.changed) {
       const state = this.states.byPath(directory.path)
@@ -210,25 +266,8 @@ export class Agent {
       for (const state of this.states) this.#operations.publish(state, causes.configuration)
     }
     await this.#startDirectories(added.map((directory) => this.states.add(directory)))
-    const before = { source: this.#source, events: this.#events }
-    if (next) {
-      this.#source = next.source
-      this.#events = next.events
-      this.#freshness.forgetSource()
-    }
-    if (this.#source && (next || configuration.report !== report)) await this.#openReport(this.#source)
-    else this.#report.retryRefused()
-    if (next) {
-      await before.events.close()
-      await before.source?.close()
-    }
-    this.#events.reloaded()
-    this.#follow()
-    for (const { path } of added) {
-      const state = this.states.byPath(path)
-      if (state) this.#operations.publish(state, causes.configuration)
-    }
-    this.#options.changed()
+    this.ended.throwIfAborted()
+    return added
   }
 
   /** The old path of a directory that moves on itself would stay as it is for ever. A move that is done has no state here any more. */
@@ -254,17 +293,19 @@ export class Agent {
    * call ends the threads that wait for those.
    */
   async stop(): Promise<string[]> {
+    this.#ending.abort()
     clearInterval(this.#driftTimer)
-    clearImmediate(this.#refreshing)
-    this.#freshness.close()
-    this.#departures.close()
-    const dropped = this.#drops.close()
+    const left = Promise.all([this.#departures.ended(), this.#drops.ended()])
     await this.#operations.stop()
-    await endsWithin(dropped, dropGrace)
+    await endsWithin(left, leavingGrace)
     await this.#report.close()
     await this.#events.close()
     await this.#source?.close()
-    return this.#operations.finish()
+    // What the source said until its close has begun new refreshes.
+    clearImmediate(this.#refreshing)
+    this.#freshness.close()
+    const hanging = await this.#operations.finish()
+    return [...new Set([...hanging, ...this.#departures.underWay(), ...this.#drops.underWay()])]
   }
 
   async #startDirectories(states: readonly DirectoryState[]): Promise<void> {
@@ -308,6 +349,9 @@ export class Agent {
     return {
       observed: (reference, observation, details) => this.#observed(reference, observation, details.rewound),
       confirmed: (reference) => this.#confirmed(reference),
+      told: (reference) => {
+        for (const state of this.states.needing(reference, this.#latest)) this.#freshness.told(state)
+      },
       watchRestarted: (reason, references, lost) => this.#restarted(reason, references, lost),
       api: this.#options.metrics.api,
     }

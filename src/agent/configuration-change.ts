@@ -3,7 +3,7 @@ import type { AgentConfiguration, DirectoryConfiguration } from '../config/types
 import { withOldPaths } from './leaving/moves.js'
 
 /** What a configuration that was read again asks to be done. */
-interface ConfigurationChange {
+export interface ConfigurationChange {
   readonly added: readonly DirectoryConfiguration[]
   readonly changed: readonly DirectoryConfiguration[]
   /** Paths that are not the agent's any more; what becomes of them is for `onDrop` to say. */

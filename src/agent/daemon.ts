@@ -1,8 +1,6 @@
 import { returnFreedMemory } from '../../native/index.js'
 import { returnMemoryWith } from '../content-garbage.js'
-import type { HeldLock } from '../durable/path/index.js'
-import { logProblems } from '../config/log-problems.js'
-import { ConfigurationError } from '../config/problem.js'
+import { ConfigurationError, logProblems } from '../config/problem.js'
 import type { AgentConfiguration, ServerAddress } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
 import { failureFrom, messageOf } from '../errors.js'
@@ -21,7 +19,7 @@ import { SystemdNotifier, type NotifyTarget } from './notify-systemd.js'
 import { ownIdentity, type ProcessIdentity } from './process-identity.js'
 import type { PrometheusMetrics } from './report/prometheus.js'
 import { noMetrics } from './report/report-metrics.js'
-import { lockState } from './state-lock.js'
+import { lockState, type StateLock } from './state-lock.js'
 import { readStatusFile } from './report/read-status.js'
 import { directoryStatus, operationStatus } from './report/status-file.js'
 import { StatusStore, type CurrentStatus } from './report/status-store.js'
@@ -64,13 +62,21 @@ export class Daemon {
   /** The fingerprint of a file that waits for the end of a move. */
   #waitsForMove: string | undefined
   #reloadedAt: Date | undefined
+  /** When a configuration last came into force. */
+  #inForceSince = this.#startedAt
   #process: ProcessIdentity | undefined
   #identity: string | undefined
-  #lock: HeldLock | undefined
+  #lock: StateLock | undefined
+  #loseLock: () => void = () => undefined
+  /** Resolves when another agent may take the state directory: this one must end. */
+  readonly lost = new Promise<void>((resolve) => (this.#loseLock = resolve))
+  #isLost = false
   #watch: ConfigurationWatch | undefined
   /** The watch makes the agent read a changed file. */
   #follows = false
   #reloading: Promise<void> = Promise.resolve()
+  /** The reload that waits for the running one, and serves all callers that ask meanwhile. */
+  #nextReload: Promise<void> | undefined
 
   private constructor(options: DaemonOptions, metrics: PrometheusMetrics | undefined) {
     const { configuration, log, openSource, node, version } = options
@@ -90,7 +96,7 @@ export class Daemon {
     this.#hangingState = new HangingState({
       stateDirectory: configuration.stateDirectory,
       log,
-      text: () => this.#statusText(),
+      look: () => this.#hasLostLock(),
       changed: () => {
         this.#found()
         this.#changed()
@@ -196,10 +202,17 @@ export class Daemon {
     )
   }
 
-  /** Reads the configuration again and compares the disk. Never rejects: reports a mistake, and keeps the old configuration. */
+  /**
+   * Reads the configuration again and compares the disk. Never rejects: reports a mistake, and keeps the old configuration. The reload comes
+   * to nothing where the agent ends meanwhile.
+   */
   reload(): Promise<void> {
-    this.#reloading = this.#reloading.then(() => this.#reload())
-    return this.#reloading
+    this.#nextReload ??= this.#reloading.then(() => {
+      this.#nextReload = undefined
+      this.#reloading = this.#agent.ended.aborted ? Promise.resolve() : this.#reload()
+      return this.#reloading
+    })
+    return this.#nextReload
   }
 
   /** With `reload: signal`, a file that has changed since waits for its own SIGHUP. */
@@ -212,14 +225,28 @@ export class Daemon {
   async stop(): Promise<string[]> {
     this.#notifier?.stopping()
     this.#watch?.close()
-    await endsWithin(this.#reloading, statusPatience)
-    const [hanging] = await Promise.all([this.#agent.stop(), this.#endpoint.close()])
+    const stopping = this.#agent.stop()
+    const reloaded = await endsWithin(this.#nextReload ?? this.#reloading, statusPatience)
+    const [hanging] = await Promise.all([stopping, this.#endpoint.close()])
+    if (!reloaded) hanging.push(this.#agent.configuration.file)
     this.#stoppedAt = new Date()
     const written = await endsWithin(this.#status.close(), statusPatience)
     this.#hangingState.close()
     // At once: a thread that waits for a disk can keep this process, and must not keep the next agent out.
     await this.#lock?.release()
     return written ? hanging : [...hanging, this.#agent.configuration.stateDirectory]
+  }
+
+  /** An agent that has lost its lock writes nothing to the state directory: another agent may have it. */
+  async #hasLostLock(): Promise<boolean> {
+    const isLost = (await this.#lock?.isLost()) === true
+    if (!isLost || this.#isLost) return isLost
+    this.#isLost = true
+    const { stateDirectory } = this.#agent.configuration
+    const message = `${stateDirectory}/agent.lock is gone, or another file has its name: nothing keeps another agent from ${stateDirectory}; this agent ends, and leaves what is published as it is; start it again: it takes the lock, or says who has it`
+    this.#options.log.error({ reason: 'Busy', stateDirectory }, message)
+    this.#loseLock()
+    return true
   }
 
   /** Watches the configuration file: reads a change with `reload: auto`, and reports a missing file always. */
@@ -261,12 +288,14 @@ export class Daemon {
 
   async #reload(): Promise<void> {
     const { log, load } = this.#options
+    const { ended } = this.#agent
     this.#notifier?.reloading()
     const before = this.#agent.configuration
     const seen = await fingerprint(before.file)
     this.#waitsForMove = undefined
     try {
       const after = await load()
+      ended.throwIfAborted()
       if (after.stateDirectory !== before.stateDirectory) {
         throw new Error(
           `the configuration changes stateDirectory: restart the agent to use the new one; until then it uses ${before.stateDirectory}`,
@@ -274,15 +303,20 @@ export class Daemon {
       }
       const moved = await this.#bind(after.server)
       try {
+        ended.throwIfAborted()
         await this.#agent.reconfigure(after)
+        ended.throwIfAborted()
       } catch (error) {
         await moved?.server?.close()
         throw error
       }
       if (moved) await this.#endpoint.use(moved.server)
+      ended.throwIfAborted()
       this.#configurationError = undefined
+      this.#inForceSince = new Date()
       log.info({ configuration: after.file }, `${after.file} is in force`)
     } catch (error) {
+      if (ended.aborted) return
       this.#configurationError = messageOf(error)
       if (error instanceof StillMovingError) this.#waitsForMove = seen
       if (error instanceof ConfigurationError) logProblems(log, error)
@@ -314,6 +348,7 @@ export class Daemon {
 
   async #exposeMetrics(): Promise<{ type: string; text: string }> {
     if (!this.#metrics) return { type: 'text/plain', text: '' }
+    this.#metrics.configuration(this.#configurationError === undefined, this.#inForceSince)
     this.#metrics.clientCertificate(this.#agent.clientCertificateNotAfter())
     for (const state of this.#agent.states) this.#metrics.running(state.path, this.#agent.runningSeconds(state))
     const waiting = this.#agent.pending().filter(({ state }) => state === 'waiting')
@@ -341,14 +376,12 @@ export class Daemon {
 
   async #writeStatus(isDue: boolean): Promise<boolean> {
     for (const state of this.#agent.states) this.#agent.refresh(state)
-    const isSign = await this.#hangingState.watch(() => this.#statusStore.write(this.#document(), isDue))
+    const isSign = await this.#hangingState.watch(
+      async () => !(await this.#hasLostLock()) && (await this.#statusStore.write(this.#document(), isDue)),
+    )
     this.#statusProblem = undefined
     this.#found()
     return isSign
-  }
-
-  #statusText(): string {
-    return `${JSON.stringify(this.#document(), undefined, 2)}\n`
   }
 
   #document(): CurrentStatus {
@@ -366,7 +399,6 @@ export class Daemon {
         ...(this.#stoppedAt ? { stoppedAt: this.#stoppedAt.toISOString() } : {}),
         ...(this.#endpoint.problem === undefined ? {} : { serverProblem: this.#endpoint.problem }),
         ...(this.#configurationError === undefined ? {} : { configurationInvalid: this.#configurationError }),
-        ...(this.#hangingState.problem === undefined ? {} : { stateProblem: this.#hangingState.problem }),
       },
       directories: [...[...this.#agent.states].map(directoryStatus), ...this.#agent.dropStatus()],
       operations: this.#agent.pending().map(operationStatus),

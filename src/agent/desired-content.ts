@@ -3,11 +3,11 @@ import { compareResourceVersions } from '../objects/resource-version.js'
 import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration, Limits } from '../config/types.js'
 import { render } from '../directories/render.js'
-import { certificateBlocks } from '../directories/certificates.js'
+import { certificateBlocks } from '../x509/certificates.js'
 import type { Finding, KeptObject, Rendering, Unrendered } from '../directories/types.js'
 import { readPublication, readPublishedFiles, adoption } from '../durable/index.js'
 import type { DirectoryPublicationOptions } from '../durable/publish/index.js'
-import { keyPairProblemAmong } from '../directories/key-pairs.js'
+import { keyPairProblemAmong } from '../directories/validate.js'
 import type { Adopting } from '../durable/types.js'
 import type { DirectoryRequest, HistoryLimits } from '../durable/types.js'
 import { codeOf } from '../errors.js'
@@ -106,7 +106,7 @@ export async function renderFrom(
   if (unrendered !== undefined) return unrendered
   const latest = withinLimits(objects.latest, configuration.limits)
   const kept = await keptObjects(configuration, latest)
-  const rendering = render(configuration, latest, (reference) => kept.get(objectName(reference)))
+  const rendering = await render(configuration, latest, (reference) => kept.get(objectName(reference)))
   if (!rendering.ready || !configuration.validate.includes('certificates')) return rendering
   const warnings = await emptiedFindings(configuration.path, rendering.files, emptied)
   // Dates first: they decide whether a comparison leads to another pass.
@@ -186,7 +186,7 @@ async function readKeptFiles(
     if (!isGone(error)) throw error
   }
   // Another type of file in the place of one of them must not take the others with it.
-  const files: KeptFiles = {}
+  const files = Object.create(null) as KeptFiles
   for (const path of paths) {
     try {
       Object.assign(files, await readPublishedFiles(target, [path], limits.bytes))

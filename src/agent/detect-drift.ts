@@ -7,6 +7,7 @@ import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import type { DirectoryState } from './directory-state.js'
+import type { Outcome } from './outcome.js'
 import { reportHooksDue, reportStanding, type Metrics } from './report/report-metrics.js'
 
 /** More differences than a line can show are only counted. */
@@ -69,6 +70,22 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
   metrics.held(path, state.hold !== undefined)
   metrics.moving(path, state.configuration.follows !== undefined)
   reportHooksDue(metrics, state)
+}
+
+/**
+ * What a pass has repaired. No comparison need have seen it: news and retries come without one, and the disk may change, or be in the hands
+ * of another publication, while it is compared. The state must not hold the outcome yet.
+ */
+export function repairedDrift(
+  { drift, desired, path }: DirectoryState,
+  outcome: Outcome,
+  metrics: Pick<Metrics, 'drift'>,
+): string | undefined {
+  if (drift !== undefined || outcome.kind !== 'published') return drift
+  const { change, repeated = false, digest } = outcome
+  if (change === 'unchanged' || repeated || desired?.digest !== digest) return undefined
+  metrics.drift(path)
+  return 'content that another program changed after the last comparison'
 }
 
 /**

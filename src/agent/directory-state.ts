@@ -140,6 +140,9 @@ export class DirectoryState {
   published: Condition | undefined
   fresh: Condition | undefined
   #notCurrentSince: Date | undefined
+  #behind: string | undefined
+  /** The directory, which was published, is gone from the disk. */
+  #missingSince: Date | undefined
 
   /** @param reconfigured called when it is configured in another way */
   constructor(
@@ -202,6 +205,8 @@ export class DirectoryState {
     const isDated = publication?.sequence === this.sequence && publication.digest === this.digest
     if (!isDated || this.publishedAt === undefined) this.publishedAt = publication?.publishedAt
     this.intact = publication !== undefined && publication.settled && publication.differences.length === 0
+    const isMissing = publication !== undefined && publication.actual === undefined
+    this.#missingSince = isMissing ? (this.#missingSince ?? new Date()) : undefined
     this.digest = publication?.digest
     this.sequence = publication?.sequence ?? 0
     this.pendingHooks = publication?.pendingHooks ?? []
@@ -253,22 +258,40 @@ export class DirectoryState {
     this.confirmedAt = Number.isNaN(date.getTime()) ? undefined : date
   }
 
-  /** The newest objects that the source has reported are on the disk. */
+  /** The newest objects that the source knows of are on the disk. */
   get isCurrent(): boolean {
-    return this.published?.status === 'True'
+    return this.published?.status === 'True' && this.#behind === undefined
   }
 
-  /** Since when it is not; undefined while it is, or an operator keeps it as it is. A restart of the agent does not begin anew. */
+  /** An object of which the source was told a newer version, which it has yet to read. */
+  get behind(): string | undefined {
+    return this.#behind
+  }
+
+  setBehind(object: string | undefined, now: Date): void {
+    this.#behind = object
+    this.#noteCurrent(now)
+  }
+
+  #noteCurrent(now: Date): void {
+    this.#notCurrentSince = this.isCurrent ? undefined : (this.#notCurrentSince ?? now)
+  }
+
+  /**
+   * Since when it is not; undefined while it is, or an operator keeps it as it is, unless it is gone: nobody wants that. A restart of the agent does
+   * not begin anew.
+   */
   get failingSince(): Date | undefined {
     const reason = this.published?.reason
-    return this.isCurrent || reason === 'Held' || reason === 'RolledBack' ? undefined : this.#notCurrentSince
+    if (reason === 'Held' || reason === 'RolledBack') return this.#missingSince
+    return this.isCurrent ? undefined : this.#notCurrentSince
   }
 
   /** Answers whether the condition is another one than before. */
   setPublished(state: ConditionState, now: Date): boolean {
     const previous = this.published
     this.published = transition('Published', previous, state, now)
-    this.#notCurrentSince = this.isCurrent ? undefined : (this.#notCurrentSince ?? now)
+    this.#noteCurrent(now)
     return previous !== this.published
   }
 

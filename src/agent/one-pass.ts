@@ -68,7 +68,7 @@ export async function onePass(
     const outcomes = new Map<DirectoryState, Outcome>()
     const causes = { causes: ['sync'], since: performance.now() }
     const batch = new Map([...states].map(({ publishOperation }) => [publishOperation, causes]))
-    await reconcile(batch, {
+    const results = await reconcile(batch, {
       log,
       signal,
       metrics: noMetrics,
@@ -88,6 +88,7 @@ export async function onePass(
       const published = [...states].filter((state) => isDurable(outcomes.get(state)))
       await runPendingHooks(published, { log, signal, metrics: noMetrics, events: noEvents, changed: () => {} })
     }
+    for (const result of results.values()) await result
     return [...states].map((state) => ({ state, outcome: outcomes.get(state) }))
   })
 }

@@ -14,7 +14,7 @@ import { hookGroups } from './hook-groups.js'
 import { runHooksTogether } from './hook-runner.js'
 import { stalledMeaning, type Outcome } from './outcome.js'
 import { PendingRemovals } from './leaving/pending-removals.js'
-import { isOther } from './other-keeper.js'
+import { isOther, OtherAgents } from './other-keeper.js'
 import { Pacing } from './pacing.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
@@ -72,8 +72,10 @@ export class Operations {
   readonly #running: RunningOperations
   /** Directories that have not been compared with their records yet. */
   readonly #comparing = new Set<DirectoryState>()
-  readonly #watch = new DirectoryWatch((path) => this.#look(path))
+  #comparisons: Promise<unknown> = Promise.resolve()
+  readonly #watch: DirectoryWatch
   readonly #mounts: MountWatch
+  readonly #others: OtherAgents
   /** When a timed word of a directory ends: it is compared then. */
   readonly #ends = new Map<DirectoryState, NodeJS.Timeout>()
   /** Directories that a batch has published, until all of it is: hooks that several of them have run once, after all of them. */
@@ -87,6 +89,8 @@ export class Operations {
     this.#options = options
     const { log, states } = options
     this.#removals = new PendingRemovals(log)
+    this.#others = new OtherAgents(() => options.configuration().driftInterval)
+    this.#watch = new DirectoryWatch((path) => this.#look(path), log)
     this.#mounts = new MountWatch(
       () => [...states].map(({ path }) => path),
       (path) => {
@@ -238,15 +242,18 @@ export class Operations {
       groups.set(fileSystem, [...(groups.get(fileSystem) ?? []), state])
     }
     const compare = async (state: DirectoryState): Promise<void> => {
+      if (this.#isStopped()) return
       await this.#onDisk(state, () => startDirectory(state, this.#options))
       this.#comparing.delete(state)
+      if (this.#isStopped()) return
       this.#watch.follow(state.path)
-      if (this.#options.states.byPath(state.path) !== state || this.#abort.signal.aborted) return
+      if (this.#options.states.byPath(state.path) !== state) return
       this.#awaitEnd(state)
       compared(state)
     }
-    const comparisons = [...groups.values()].map((group) => inParallel(group, comparedAtATime, compare))
-    await endsWithin(Promise.all(comparisons), startGrace)
+    const comparing = Promise.all([...groups.values()].map((group) => inParallel(group, comparedAtATime, compare)))
+    this.#comparisons = Promise.all([this.#comparisons, comparing])
+    await endsWithin(comparing, startGrace)
   }
 
   /** Notices a mount over a directory at once, from the moment on at which the directory was first compared. */
@@ -261,7 +268,7 @@ export class Operations {
     for (const timer of this.#ends.values()) clearTimeout(timer)
     this.#running.close()
     this.#abort.abort()
-    this.#passes = Promise.all([this.#publications.close(), this.#hooks.close()])
+    this.#passes = Promise.all([this.#publications.close(), this.#hooks.close(), this.#comparisons])
     if (!(await endsWithin(this.#passes, endGrace))) this.#reportHanging()
   }
 
@@ -275,6 +282,10 @@ export class Operations {
     ).then(() => this.#removals.sync())
     await endsWithin(last, lastGrace)
     return this.#running.directories().map(({ path }) => path)
+  }
+
+  #isStopped(): boolean {
+    return this.#abort.signal.aborted
   }
 
   #reportHanging(): void {
@@ -324,19 +335,20 @@ export class Operations {
     return true
   }
 
-  async #reconcile(batch: Batch): Promise<Map<string, QueueResult>> {
+  async #reconcile(batch: Batch): Promise<Map<string, QueueResult | Promise<QueueResult>>> {
     const { log, metrics, states, events, configuration, identity, isOwed } = this.#options
     const source = this.#options.source()
     if (source === undefined) return new Map()
     this.#removals.busy()
     try {
-      return await reconcile(batch, {
+      const results = await reconcile(batch, {
         log,
         metrics,
         events: events(),
         signal: this.#abort.signal,
         lockTimeout: 0,
         agent: identity(),
+        others: this.#others,
         isOwed,
         requireProven: () => configuration().requireProven,
         examining: (path, work) => {
@@ -352,6 +364,11 @@ export class Operations {
         },
         applied: (state, outcome) => this.#applied(state, outcome),
       })
+      for (const [operation, result] of results) {
+        const state = states.byOperation(operation)
+        if (state && typeof result !== 'string') results.set(operation, this.#removing(state, result))
+      }
+      return results
     } finally {
       for (const state of this.#statesOf(batch)) {
         const published = this.#published.delete(state)
@@ -362,6 +379,18 @@ export class Operations {
       }
       if (!this.#abort.signal.aborted) this.#removals.idle()
     }
+  }
+
+  /** The removal of what others filled goes on beside the passes over other directories. */
+  async #removing(state: DirectoryState, removal: Promise<QueueResult>): Promise<QueueResult> {
+    const result = await this.#running.run([state], () => removal)
+    this.#removals.add(state.path)
+    if (this.#isStopped()) return result
+    this.#removals.idle()
+    // A confirmation of this directory waited for the removal.
+    this.#options.refresh(state)
+    this.#options.changed()
+    return result
   }
 
   /** What an operator said for a time ends then, and not with the next comparison. */

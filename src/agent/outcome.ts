@@ -28,6 +28,8 @@ export type Outcome =
       /** Keys of the hooks that were recorded with a new publication. */
       readonly hooks: readonly string[]
       readonly unproven: boolean
+      /** Content that was intact was published again, only to make it durable. */
+      readonly repeated?: boolean
     }
   | {
       readonly kind: 'failed'

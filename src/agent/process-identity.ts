@@ -26,6 +26,12 @@ async function startOf(pid: string): Promise<number> {
   return Number((await statOf(pid))[19])
 }
 
+/** Clock ticks from the boot to the start of a process that has ended and that its parent has not asked for; undefined for any other. */
+export async function startOfZombie(pid: string): Promise<string | undefined> {
+  const stat = await statOf(pid).catch(() => [])
+  return stat[0] === 'Z' ? stat[19] : undefined
+}
+
 /** Fields of proc_pid_stat(5), from the third one on: the state. */
 async function statOf(path: string): Promise<string[]> {
   const text = await readFile(`/proc/${path}/stat`, 'utf8')
@@ -34,13 +40,13 @@ async function statOf(path: string): Promise<string[]> {
 }
 
 /**
- * Whether a thread of this process waits in the kernel, and for no signal: as for a disk that does not answer. false also where this process
- * has no descriptor left to look with (EMFILE).
+ * Whether a thread of a process, by default this one, waits in the kernel, and for no signal: as for a disk that does not answer. false also
+ * where this process has no descriptor left to look with (EMFILE).
  */
-export async function hasBlockedThread(): Promise<boolean> {
-  const threads = await readdir('/proc/self/task').catch(() => [])
+export async function hasBlockedThread(pid: number | 'self' = 'self'): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => [])
   // A thread that has ended meanwhile waits for nothing.
-  const stats = await Promise.all(threads.map((thread) => statOf(`self/task/${thread}`).catch(() => [])))
+  const stats = await Promise.all(threads.map((thread) => statOf(`${pid}/task/${thread}`).catch(() => [])))
   return stats.some(([state]) => state === 'D')
 }
 

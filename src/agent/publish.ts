@@ -33,8 +33,13 @@ interface PublishOptions {
   emptied?(path: string): readonly string[]
   /** Called with the seconds that the barriers and what lies between them took. */
   barrier(seconds: number): void
+  /** The pass gets the removal of a directory's past here, and runs it once all directories are told of: see Later. */
+  readonly later: (path: string, removal: () => Promise<void>) => void
   readonly examining?: Examining | undefined
 }
+
+/** Bytes of content that are published together: those of all directories need not fit into memory. */
+const batchBytes = 16 * 1024 * 1024
 
 interface Ready {
   readonly configuration: DirectoryConfiguration
@@ -44,31 +49,50 @@ interface Ready {
 }
 
 /**
- * Makes the disk hold the source's content, for all of these directories in one pair of barriers; those with `beforePublish` each in a
- * separate pair, so that none waits for another's commands. Answers for each path; never rejects for a failure of one: the others go on.
+ * Makes the disk hold the source's content, for all of these directories in one pair of barriers, or one for each 16 MiB; those with
+ * `beforePublish` each in a separate pair, so that none waits for another's commands. Answers for each path; never rejects for a failure of one: the others go on.
  */
 export async function publish(
   configurations: readonly DirectoryConfiguration[],
   options: PublishOptions,
 ): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>()
-  const ready: Ready[] = []
-  const objects = new PassObjects(options.source, options.signal)
-  for (const configuration of configurations) {
-    const rendering = await renderFor(configuration, objects, options)
-    if ('kind' in rendering) outcomes.set(configuration.path, rendering)
-    else if (rendering.ready) ready.push(readyFor(configuration, rendering, options))
-    else {
-      const { findings, unread } = rendering
-      await forget(configuration, options)
-      outcomes.set(configuration.path, { kind: 'incomplete', findings, unread })
+  const left = configurations.values()
+  let isOver = false
+  while (!isOver) {
+    const ready: Ready[] = []
+    // They hold the content of each object that they have loaded.
+    const objects = new PassObjects(options.source, options.signal)
+    let size = 0
+    while (!isOver && size < batchBytes) {
+      const { value: configuration, done } = left.next()
+      isOver = done === true
+      if (configuration === undefined) break
+      const rendering = await renderFor(configuration, objects, options)
+      if ('kind' in rendering) outcomes.set(configuration.path, rendering)
+      else if (rendering.ready) {
+        ready.push(readyFor(configuration, rendering, options))
+        size += sizeOf(rendering)
+      } else {
+        const { findings, unread } = rendering
+        await forget(configuration, options)
+        outcomes.set(configuration.path, { kind: 'incomplete', findings, unread })
+      }
     }
+    await publishReady(ready, options, outcomes)
   }
+  return outcomes
+}
+
+async function publishReady(
+  ready: readonly Ready[],
+  options: PublishOptions,
+  outcomes: Map<string, Outcome>,
+): Promise<void> {
   const together = ready.filter(({ check }) => check === undefined)
   const alone = ready.filter(({ check }) => check !== undefined)
   const batches = [...(together.length > 0 ? [together] : []), ...alone.map((one) => [one])]
   await Promise.all(batches.map((batch) => publishTogether(batch, options, outcomes)))
-  return outcomes
 }
 
 /** An object that is gone keeps a directory from being published, and its earlier contents from being kept. */
@@ -177,12 +201,12 @@ type Result = ReplaceResult | { error: Error }
  * The batch is refused as a whole where two targets are one directory, or nested, by a symbolic link or a bind mount: the configuration
  * sees only their texts. Each would destroy the other's content, so neither is published; the others are.
  */
-async function replaceAll(requests: Request[], { signal }: PublishOptions): Promise<Result[]> {
+async function replaceAll(requests: Request[], { signal, later }: PublishOptions): Promise<Result[]> {
   const refused = new Map<Request, Error>()
   for (;;) {
     const going = requests.filter((request) => !refused.has(request))
     try {
-      const results = await replaceDirectories(going, { signal })
+      const results = await replaceDirectories(going, { signal, later })
       const byRequest = new Map(going.map((request, index) => [request, results[index]]))
       return requests.map((request) => byRequest.get(request) ?? { error: refused.get(request) ?? notAnswered() })
     } catch (error) {
@@ -231,6 +255,7 @@ function outcomeFrom(result: Result, { rendering, configuration, check }: Ready,
     certificates: rendering.certificates,
     hooks: result.pendingHooks ?? configuration.afterPublish.map(({ key }) => key),
     unproven: result.unproven ?? false,
+    repeated: result.pendingHooks !== undefined,
   }
 }
 

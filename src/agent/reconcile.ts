@@ -7,12 +7,12 @@ import type { Source } from '../objects/types.js'
 import { applyOutcome } from './apply-outcome.js'
 import type { Examining } from './content-check.js'
 import { owed } from './leaving/departures.js'
-import { detectDrift } from './detect-drift.js'
+import { detectDrift, repairedDrift } from './detect-drift.js'
 import type { ConditionState, DirectoryState } from './directory-state.js'
 import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
 import { failedOutcome, publish } from './publish.js'
-import { otherKeeper } from './other-keeper.js'
+import { type OtherAgents, otherKeeper } from './other-keeper.js'
 import { recordHeldBack } from './record-versions.js'
 import type { AgentEvents } from './report/agent-events.js'
 import { warnUnproven } from '../unproven.js'
@@ -33,6 +33,8 @@ interface ReconcileOptions {
   readonly lockTimeout: number
   /** Which agent this is. */
   readonly agent?: string | undefined
+  /** Where this is absent, each directory that another agent keeps stays that agent's. */
+  readonly others?: OtherAgents
   /** Paths that came back before their records could say that they had left: see departures.ts. */
   readonly isOwed?: (path: string) => boolean
   requireProven(): boolean
@@ -58,10 +60,15 @@ interface Work extends Due {
 
 /**
  * One pass over each directory that is due: compare with the disk where that was asked, publish in one pair of barriers for all of
- * them, apply each outcome to its state, and report it.
+ * them, apply each outcome to its state, and report it. A directory that others have filled has a promise for a result: the removal of that
+ * begins once all are reported, and no other directory waits for it.
  */
-export async function reconcile(batch: Batch, options: ReconcileOptions): Promise<Map<string, QueueResult>> {
-  const results = new Map<string, QueueResult>()
+export async function reconcile(
+  batch: Batch,
+  options: ReconcileOptions,
+): Promise<Map<string, QueueResult | Promise<QueueResult>>> {
+  const results = new Map<string, QueueResult | Promise<QueueResult>>()
+  const removals = new Map<string, () => Promise<void>>()
   const due: Work[] = []
   for (const [operation, { causes, since }] of batch) {
     const state = options.state(operation)
@@ -80,6 +87,7 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
       rejection: (path) => rejections.get(path),
       emptied: (path) => due.find(({ state }) => state.path === path)?.state.emptied ?? [],
       barrier: (seconds) => options.metrics.barrier(seconds),
+      later: (path, removal) => void removals.set(path, removal),
     },
   )
   for (const [path, error] of kept) outcomes.set(path, failedOutcome(error))
@@ -90,14 +98,24 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
     if (outcome === undefined || options.state(work.operation) !== work.state) continue
     results.set(work.operation, await finish(work, outcome, options))
   }
+  for (const { operation, state } of own) {
+    const removal = removals.get(state.path)
+    const result = results.get(operation) ?? 'done'
+    if (removal)
+      results.set(
+        operation,
+        removal().then(() => result),
+      )
+  }
   return results
 }
 
 /** The directories to which nothing is published now, with the reason. */
-async function keptFrom(due: readonly Work[], { agent, isOwed }: ReconcileOptions): Promise<Map<string, Error>> {
+async function keptFrom(due: readonly Work[], options: ReconcileOptions): Promise<Map<string, Error>> {
+  const { agent, isOwed } = options
   const kept = new Map<string, Error>()
   for (const { state } of due) {
-    const error = isOwed?.(state.path) ? owed(state.path) : await otherKeeper(state, agent)
+    const error = isOwed?.(state.path) ? owed(state.path) : await otherKeeper(state, agent, options)
     if (error) kept.set(state.path, error)
   }
   return kept
@@ -184,7 +202,8 @@ async function finish(work: Work, outcome: Outcome, options: ReconcileOptions): 
 async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOptions): Promise<QueueResult> {
   const { operation, state, causes, since } = work
   const { log, metrics, events, source } = options
-  const { drift, path: directory } = state
+  const { path: directory } = state
+  const drift = repairedDrift(state, outcome, metrics)
   const changes = await applyOutcome(state, outcome, log).catch((error: unknown) => {
     if (state.uncompared !== undefined) {
       state.setPublished(state.uncompared, new Date())

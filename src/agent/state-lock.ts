@@ -1,6 +1,7 @@
-import { readdir, realpath } from 'node:fs/promises'
+import { open, realpath, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { endsWithin } from '../deadline.js'
+import { tryLock } from '../../native/index.js'
+import { endsWithin, pause } from '../deadline.js'
 import { codeOf, messageOf } from '../errors.js'
 import { Disk, NodeFileSystem } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
@@ -17,13 +18,19 @@ import type { AgentStatus } from './report/status-file.js'
  * flock(2): it ends with the process, by any end, and other PID namespaces see it.
  *
  * A process that was killed while one of its threads waits for a disk that does not answer ends only when the disk answers, and keeps
- * the lock until then. It does nothing any more, so that it must not keep the next agent from the healthy disks: that one takes the next lock
- * of a row. So an agent holds one lock of the row, and has seen after it took it that no living process holds another one. The locks of the
- * targets on that disk stay with the dead process: a write that it had begun may still reach the disk.
+ * the lock until then. It does nothing any more, so that it must not keep the next agent from the healthy disks: that one takes the name of the
+ * lock away, and makes another file. The locks of the targets on that disk stay with the dead process: a write that it had begun may still
+ * reach the disk.
  */
 
-const lockName = 'agent.lock'
-const lockNames = /^agent\.lock(\.\d+)?$/
+export interface StateLock extends HeldLock {
+  /** The file has lost its name, or another one has it: then it keeps no agent out. A disk that does not say so counts as no loss. */
+  isLost(): Promise<boolean>
+}
+
+export const lockName = 'agent.lock'
+
+const lockIn = (stateDirectory: string): string => join(stateDirectory, lockName)
 
 /** Milliseconds to wait for an agent that is ending; and for a disk that does not answer. */
 const patience = 2_000
@@ -34,10 +41,10 @@ const diskPatience = 3_000
  * runs without: it publishes all the same.
  * @throws DurableWriteError, with reason Busy where another agent has it
  */
-export async function lockState(stateDirectory: string, log: Log): Promise<HeldLock | undefined> {
+export async function lockState(stateDirectory: string, log: Log): Promise<StateLock | undefined> {
   const without = (cause: string): void =>
     log.warn({}, `could not lock ${stateDirectory}: ${cause}; nothing keeps another agent from using it`)
-  const locking = beside(stateDirectory, () => takeFirst(stateDirectory, log))
+  const locking = beside(stateDirectory, () => take(stateDirectory, log))
   if (!(await endsWithin(locking, diskPatience))) {
     locking.catch(() => undefined)
     without('it does not answer')
@@ -54,64 +61,64 @@ export async function lockState(stateDirectory: string, log: Log): Promise<HeldL
 
 /** Takes the state directory for one pass, after `wait` milliseconds at most; undefined: an agent has it, or this user may not. */
 export async function lockForPass(stateDirectory: string, wait = patience): Promise<HeldLock | undefined> {
-  return takeFirst(stateDirectory, silent, wait).catch(() => undefined)
+  return take(stateDirectory, silent, wait).catch(() => undefined)
 }
 
 /** Whether an agent has locked the state directory before. */
 export async function hadAgent(stateDirectory: string): Promise<boolean> {
-  return (await locksIn(stateDirectory).catch(() => [])).length > 0
-}
-
-/** Takes the first lock of the row that no dying process holds. */
-async function takeFirst(stateDirectory: string, log: Log, wait = patience): Promise<HeldLock> {
-  const patienceEnds = performance.now() + wait
-  for (let number = 1; ; number++) {
-    const path = join(stateDirectory, number === 1 ? lockName : `${lockName}.${number}`)
-    const lock = await take(path, patienceEnds)
-    if (!('dying' in lock)) return await alone(stateDirectory, path, lock, patienceEnds)
-    const [pid] = lock.dying
-    log.warn(
-      { pid, path },
-      `process ${pid}, an agent that was killed, cannot end before a disk answers it, and keeps ${path} until then: this agent takes ${lockName}.${number + 1}, and publishes to the other disks`,
-    )
-  }
+  return stat(lockIn(stateDirectory)).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** @throws DurableWriteError, with reason Busy where a living process holds it for so long */
-async function take(path: string, until: number): Promise<HeldLock | { readonly dying: readonly number[] }> {
-  const before = await dyingHolders(path)
-  if (before.length > 0) return { dying: before }
-  try {
-    return await new Disk().lock(path, Math.max(until - performance.now(), 0), undefined)
-  } catch (error) {
-    // Its holder may have been killed since.
-    const now = isBusy(error) ? await dyingHolders(path) : []
-    if (now.length === 0) throw error
-    return { dying: now }
-  }
-}
-
-/** Lets go again where a living process holds another lock of the row. */
-async function alone(stateDirectory: string, path: string, lock: HeldLock, until: number): Promise<HeldLock> {
-  try {
-    for (const other of await locksIn(stateDirectory)) {
-      const free = other === path ? undefined : await take(other, until)
-      if (free && 'release' in free) await free.release()
+async function take(stateDirectory: string, log: Log, wait = patience): Promise<StateLock> {
+  const until = performance.now() + wait
+  const path = lockIn(stateDirectory)
+  for (;;) {
+    await takeFromTheDying(stateDirectory, log, until)
+    try {
+      return await withLoss(path, await new Disk().lock(path, Math.max(until - performance.now(), 0), undefined))
+    } catch (error) {
+      // The lock's holder may have been killed since.
+      const isBusy = error instanceof DurableWriteError && error.reason === 'Busy'
+      if (!isBusy || (await dyingHolders(path)).length === 0) throw error
     }
-    return lock
-  } catch (error) {
-    await lock.release()
-    throw error
   }
 }
 
-async function locksIn(stateDirectory: string): Promise<string[]> {
-  const names = await readdir(stateDirectory)
-  return names.filter((name) => lockNames.test(name)).map((name) => join(stateDirectory, name))
+/** One process at a time, by a lock of the directory: so none takes away the file that another one has just made. */
+async function takeFromTheDying(stateDirectory: string, log: Log, until: number): Promise<void> {
+  const path = lockIn(stateDirectory)
+  if ((await dyingHolders(path)).length === 0) return
+  const directory = await open(stateDirectory, 'r')
+  try {
+    while (!tryLock(directory.fd)) {
+      if (performance.now() > until) return
+      await pause(20)
+    }
+    const [pid] = await dyingHolders(path)
+    if (pid === undefined) return
+    await unlink(path)
+    log.warn(
+      { pid, path },
+      `process ${pid}, an agent that was killed, cannot end before a disk answers it: this agent takes ${path} from it, and publishes to the other disks`,
+    )
+  } finally {
+    await directory.close()
+  }
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof DurableWriteError && error.reason === 'Busy'
+async function withLoss(path: string, lock: HeldLock): Promise<StateLock> {
+  const entry = async (): Promise<string> => {
+    const { dev, ino } = await stat(path, { bigint: true })
+    return `${dev}:${ino}`
+  }
+  const own = await entry()
+  const now = (): Promise<string> =>
+    entry().catch((error: unknown) => (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '') ? 'gone' : own))
+  return { release: () => lock.release(), isLost: async () => (await now()) !== own }
 }
 
 async function busy(stateDirectory: string, cause: DurableWriteError): Promise<DurableWriteError> {
@@ -140,15 +147,11 @@ export async function isAgentRunning(stateDirectory: string, agent: AgentStatus)
   return process !== false
 }
 
-/** Whether a living process holds a lock of the row. undefined: there is no lock, or this user may not open it. */
+/** Whether a living process holds the lock. undefined: there is none, or this user may not open it. */
 async function isLocked(stateDirectory: string): Promise<boolean | undefined> {
-  let locked: boolean | undefined
-  for (const path of await locksIn(stateDirectory).catch(() => [])) {
-    const held = await isHeld(path)
-    if (held === true && (await dyingHolders(path)).length === 0) return true
-    if (held !== undefined) locked = false
-  }
-  return locked
+  const path = lockIn(stateDirectory)
+  const held = await isHeld(path)
+  return held === true ? (await dyingHolders(path)).length === 0 : held
 }
 
 async function isHeld(path: string): Promise<boolean | undefined> {

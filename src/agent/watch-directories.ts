@@ -2,9 +2,18 @@ import { watch, type FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { namesFor } from '../durable/index.js'
+import { codeOf } from '../errors.js'
+import { silent, type Log } from '../log.js'
 
 /** Milliseconds in which several changes of one record count as one: each publication makes some itself. */
 const quiet = 100
+
+/** Milliseconds between looks where the kernel gives no watch, and the limit that it has reached then. */
+const lookInterval = 10_000
+const limits: Readonly<Record<string, string>> = {
+  EMFILE: 'fs.inotify.max_user_instances',
+  ENOSPC: 'fs.inotify.max_user_watches',
+}
 
 interface Watched {
   /** An inotify watch follows the directory that it started with, also under another name. */
@@ -15,7 +24,7 @@ interface Watched {
 /**
  * Notices a new or removed record beside a directory, as at an operator's hold or release, and names in the directory, the directory or its
  * parent that come or go (inotify on the directory and on its parent). It is an early hint: without it, the regular comparison sees the
- * same.
+ * same. Where this user has no watches left, it says so once, and looks every ten seconds.
  */
 export class DirectoryWatch {
   /** By the path that is watched: of a parent, or of a directory. */
@@ -25,9 +34,16 @@ export class DirectoryWatch {
   readonly #timers = new Map<string, NodeJS.Timeout>()
   /** Paths that `changed` has not answered for yet; true: they have changed again. */
   readonly #asked = new Map<string, boolean>()
+  /** What is watched no more, or not yet, for want of a watch. */
+  readonly #unwatched = new Set<string>()
+  #hasWarned = false
+  #looks: NodeJS.Timeout | undefined
 
   /** `changed` never rejects, and is not called again for a path before it has answered. */
-  constructor(readonly changed: (path: string) => Promise<void>) {}
+  constructor(
+    readonly changed: (path: string) => Promise<void>,
+    private readonly log: Log = silent,
+  ) {}
 
   /**
    * Watches beside and in this directory, whose disk has just answered. Where its parent did not exist yet, or was replaced by another one,
@@ -55,6 +71,7 @@ export class DirectoryWatch {
   }
 
   close(): void {
+    clearInterval(this.#looks)
     for (const paths of [...this.#paths.values()]) for (const path of [...paths.values()]) this.forget(path)
   }
 
@@ -95,11 +112,35 @@ export class DirectoryWatch {
       const watcher = watch(directory, { persistent: false }, heard)
       this.#watched.set(directory, { identity, watcher })
       watcher.on('error', () => this.#end(directory))
+      this.#unwatched.delete(directory)
       return 'anew'
-    } catch {
-      // It is not there, or this user has no more watches (fs.inotify.max_user_watches).
+    } catch (error) {
       this.#end(directory)
+      const limit = limits[codeOf(error) ?? '']
+      // Otherwise it is not there.
+      if (limit !== undefined && isNeeded()) this.#lacksWatch(directory, codeOf(error), limit)
       return 'not'
+    }
+  }
+
+  #lacksWatch(path: string, code: string | undefined, limit: string): void {
+    this.#unwatched.add(path)
+    const message = `the kernel gives no watch of ${path}: holdfast looks every ${lookInterval / 1000} s whether a directory is gone, or was held; raise ${limit}`
+    this.log[this.#hasWarned ? 'debug' : 'warn']({ path, code }, message)
+    this.#hasWarned = true
+    this.#looks ??= setInterval(() => this.#lookAtUnwatched(), lookInterval).unref()
+  }
+
+  #lookAtUnwatched(): void {
+    if (this.#unwatched.size === 0) {
+      clearInterval(this.#looks)
+      this.#looks = undefined
+    }
+    for (const path of this.#unwatched) {
+      // A look at a path tries to watch it again.
+      if (this.#isFollowed(path)) this.#notice(path)
+      else if (this.#paths.has(path)) void this.#armParent(path)
+      else this.#unwatched.delete(path)
     }
   }
 

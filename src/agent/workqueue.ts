@@ -45,8 +45,11 @@ export interface WorkqueueOptions {
    * starts before it has ended; groups do not wait for one another. Keys stay due where it throws, and come again after a delay.
    */
   groups(): (key: string) => string
-  /** A key that the answer leaves out counts as done. A rejection counts as `retry` for all of the batch. */
-  run(batch: Batch, group: string): Promise<ReadonlyMap<string, QueueResult>>
+  /**
+   * A key that the answer leaves out counts as done. A rejection counts as `retry` for all of the batch. The key of a promise runs until that
+   * has resolved, while its group is free for others; it never rejects.
+   */
+  run(batch: Batch, group: string): Promise<ReadonlyMap<string, QueueResult | Promise<QueueResult>>>
   /** Called with what `groups` threw or `run` rejected with. */
   failed(error: unknown, batch: Batch): void
   /** From when on a key may run for such news, by performance.now(); asked each time that runs start. Absent: at once. */
@@ -93,6 +96,8 @@ export class Workqueue {
   readonly #entries = new Map<string, Entry>()
   /** What runs, by group. */
   readonly #runs = new Map<string, Promise<void>>()
+  /** Work on single keys that goes on after the runs of their groups. */
+  readonly #lasting = new Set<Promise<void>>()
   #turn: NodeJS.Immediate | undefined
   /** How often in a row the groups could not be named, and the next try. */
   #failures = 0
@@ -196,6 +201,7 @@ export class Workqueue {
     clearTimeout(this.#newsTimer)
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
     await Promise.all(this.#runs.values())
+    await Promise.all(this.#lasting)
   }
 
   #create(key: string): Entry {
@@ -297,14 +303,27 @@ export class Workqueue {
       entry.running = true
       entry.began = performance.now()
     }
-    let results: ReadonlyMap<string, QueueResult>
+    let results: ReadonlyMap<string, QueueResult | Promise<QueueResult>>
     try {
       results = await this.#options.run(batch, group)
     } catch (error) {
       this.#options.failed(error, batch)
       results = new Map([...batch.keys()].map((key) => [key, 'retry']))
     }
-    for (const [key, entry] of entries) this.#finish(key, entry, results.get(key) ?? 'done')
+    for (const [key, entry] of entries) {
+      const result = results.get(key) ?? 'done'
+      if (typeof result === 'string') this.#finish(key, entry, result)
+      else this.#finishLater(key, entry, result)
+    }
+  }
+
+  #finishLater(key: string, entry: Entry, result: Promise<QueueResult>): void {
+    const finishing = result.then((ended) => {
+      this.#lasting.delete(finishing)
+      this.#finish(key, entry, ended)
+      if (!this.#closed) this.#schedule()
+    })
+    this.#lasting.add(finishing)
   }
 
   /** News whose time has not come stay. */

@@ -2,12 +2,12 @@ import type { SourceConfiguration } from '../config/types.js'
 import { messageOf } from '../errors.js'
 import { silent } from '../log.js'
 import type { Obeyed } from '../trust.js'
-import type { AccessSnapshot } from '../kubernetes/credentials/access.js'
+import { isAnonymous, type AccessSnapshot } from '../kubernetes/credentials/access.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../kubernetes/connection/client.js'
 import { loadClusterAccess } from '../kubernetes/credentials/cluster-access.js'
 import { unverified } from '../kubernetes/credentials/plain-http.js'
 import { connect } from '../kubernetes/connection/connection.js'
-import { credentialsAdvice, field, statusMessage } from '../kubernetes/reads/api-error.js'
+import { credentialsAdvice, field, noCredentialAdvice, statusMessage } from '../kubernetes/reads/api-error.js'
 import { checkClock, validitiesOf } from './certificates.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 import { checkPermissions, type PermissionOptions } from './permissions.js'
@@ -42,7 +42,7 @@ export async function checkApi({ kubeconfig, context }: KubernetesSource, option
     const reached = await reach(api, snapshot.server.origin, options)
     results.push(reached)
     if (reached.status === 'FAULT') return results
-    const accepted = await credentials(api, options)
+    const accepted = isAnonymous(snapshot) ? noCredential : await credentials(api, options)
     results.push(accepted)
     if (accepted.status === 'FAULT') return results
     return [...results, ...(await checkPermissions(api, options))]
@@ -102,6 +102,12 @@ async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOpt
     'check that this is the address of a Kubernetes API server, and that the server is healthy',
   )
 }
+
+const noCredential = fault(
+  'credentials',
+  'none was sent: the API server takes this agent for system:anonymous',
+  noCredentialAdvice,
+)
 
 /** SelfSubjectReview, since Kubernetes 1.28; before, the questions about permissions show as much. */
 async function credentials(api: ApiClient, { timeout, signal }: ApiOptions): Promise<CheckResult> {

@@ -1,4 +1,4 @@
-import { effectiveCapabilities, type Capability } from '../capabilities.js'
+import { effectiveCapabilities, mapThem, unmappedIds, type Capability } from '../capabilities.js'
 import type { AgentConfiguration, Owner } from '../config/types.js'
 import { listed } from '../listed.js'
 import { fault, ok, type CheckResult } from './findings.js'
@@ -25,6 +25,8 @@ interface Need {
   readonly capability: Capability
   readonly reason: string
   readonly path: string
+  /** Whose files it is for: the capability counts only for IDs that the user namespace maps. */
+  readonly of?: Partial<Owner> & Pick<Owner, 'uid'>
 }
 
 /** The owners that the check found at a target. */
@@ -49,15 +51,21 @@ export function checkCapabilities(
     ...(owner === undefined ? [] : ownerNeeds(path, owner, identity)),
     ...foundNeeds(path, ownerships, identity),
   ])
-  const names = [...new Set(needs.map(({ capability }) => capability))].sort()
-  if (names.length === 0) return [ok('capabilities', 'this configuration needs none')]
-  return names.map((capability) => {
-    const those = needs.filter((need) => need.capability === capability)
+  if (needs.length === 0) return [ok('capabilities', 'this configuration needs none')]
+  const unmapped = needs.flatMap(({ path, reason, of }) => {
+    const ids = of && unmappedIds(of)
+    return ids === undefined ? [] : [`${path} ${reason}; the user namespace of holdfast does not map ${ids}`]
+  })
+  const within = needs.filter(({ of }) => of === undefined || unmappedIds(of) === undefined)
+  const names = [...new Set(within.map(({ capability }) => capability))].sort()
+  const results = names.map((capability) => {
+    const those = within.filter((need) => need.capability === capability)
     const reasons = [...new Set(those.map(({ path, reason }) => `${path} ${reason}`))]
     const why = listed(reasons, 3)
     if (identity.has(capability)) return ok('capabilities', `${capability} is granted: ${why}`)
     return fault('capabilities', `${capability} is missing: ${why}`, addCapability(capability))
   })
+  return [...[...new Set(unmapped)].map((found) => fault('capabilities', found, mapThem)), ...results]
 }
 
 export function addCapability(capability: Capability): string {
@@ -65,13 +73,14 @@ export function addCapability(capability: Capability): string {
   return `add it: securityContext.capabilities.add: [${name}] in a pod, AmbientCapabilities=${capability} in a systemd unit`
 }
 
-function ownerNeeds(path: string, { uid, gid }: Owner, identity: Identity): Need[] {
+function ownerNeeds(path: string, of: Owner, identity: Identity): Need[] {
+  const { uid, gid } = of
   const needs: Need[] = []
   const reason = `must belong to ${uid}:${gid}`
   const other = uid !== identity.uid
-  if (other || !identity.groups.includes(gid)) needs.push({ capability: 'CAP_CHOWN', reason, path })
+  if (other || !identity.groups.includes(gid)) needs.push({ capability: 'CAP_CHOWN', reason, path, of })
   if (other) {
-    needs.push({ capability: 'CAP_FOWNER', reason, path }, { capability: 'CAP_DAC_OVERRIDE', reason, path })
+    needs.push({ capability: 'CAP_FOWNER', reason, path, of }, { capability: 'CAP_DAC_OVERRIDE', reason, path, of })
   }
   return needs
 }
@@ -81,7 +90,12 @@ function foundNeeds(path: string, ownerships: readonly Ownership[], identity: Id
   const needs: Need[] = []
   const { target } = found ?? {}
   if (target !== undefined && target.uid !== identity.uid) {
-    needs.push({ capability: 'CAP_DAC_OVERRIDE', reason: `currently belongs to user ${target.uid}`, path })
+    needs.push({
+      capability: 'CAP_DAC_OVERRIDE',
+      reason: `currently belongs to user ${target.uid}`,
+      path,
+      of: { uid: target.uid },
+    })
   }
   if (found?.overridesParent === true) {
     const reason = `is in a directory whose mode does not let user ${identity.uid} write`

@@ -1,5 +1,4 @@
-import type { X509Certificate } from 'node:crypto'
-import { certificateBlocks, type CertificateBlock } from '../directories/certificates.js'
+import { type CertificateBlock, certificateBlocks } from '../x509/certificates.js'
 import { publishedCertificates } from '../directories/published-certificates.js'
 import { codeOrMessage, ok, warn, type CheckResult } from './findings.js'
 
@@ -17,13 +16,9 @@ export function validitiesOf(name: string, pem: Uint8Array): Validity[] {
 
 function validitiesIn(name: string, blocks: readonly CertificateBlock[]): Validity[] {
   return blocks
-    .map(({ certificate }) => certificate)
-    .filter((certificate) => certificate !== undefined)
-    .map((certificate) => ({ name, ...datesOf(certificate) }))
-}
-
-function datesOf({ validFrom, validTo }: X509Certificate): { from: Date; to: Date } {
-  return { from: new Date(validFrom), to: new Date(validTo) }
+    .map(({ dates }) => dates)
+    .filter((dates) => dates !== undefined)
+    .map(({ notBefore, notAfter }) => ({ name, from: notBefore, to: notAfter }))
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { objectName } from '../object-name.js'
 import { release } from 'node:os'
-import { referencesOf } from '../config/references.js'
+import { referencesIn, referencesOf } from '../config/references.js'
 import type { SourceConfiguration, SourceType } from '../config/source.js'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { NodeFileSystem } from '../durable/index.js'
@@ -16,9 +16,10 @@ import { checkDirectory } from './directory.js'
 import type { DesiredReference } from './files-source.js'
 import { fault, ok, warn, type Finding, type CheckResult } from './findings.js'
 import { checkContentCheck, checkHook } from './hooks.js'
-import { seLinux } from './label.js'
+import { seLinux } from './attributes.js'
 import { obeyedBy } from '../directories/obeyed.js'
 import { doubtOf, trustAdvice, type Obeyed } from '../trust.js'
+import { rolloutsOf } from './rollouts.js'
 import { checkStateDirectory } from './state-directory.js'
 import { checkCoreDump, checkKernel, checkProcess } from './this-process.js'
 
@@ -68,6 +69,9 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
     const users = options.consumers ? checkConsumers(directory, options.consumers) : []
     add(directory.path, [...report.results, ...hooks, ...users])
   }
+  for (const { directory, state, message, advice = '' } of await rolloutsOf(directories)) {
+    add(directory, [state === 'under-way' ? ok('rollout', message) : warn('rollout', message, advice)])
+  }
   add(stateDirectory, [await checkStateDirectory(fs, stateDirectory)])
   for (const { what, path } of await obeyedBy(configuration)) {
     add(path, [await checkTrust({ what, path }, configuration)])
@@ -111,14 +115,18 @@ const sourceChecks: { readonly [Type in SourceType]: SourceCheck<Type> } = {
     const { checkApi } = await import('./api.js')
     const permissions = neededPermissions(configuration, nodeName)
     const { file } = configuration
+    // Each once, in the order in which it is asked for: the looks go on side by side, and what is refused is read again.
+    const looks = new Map<string, CheckResult | undefined>()
     const obey = async (obeyed: Obeyed) => {
       // checkNode has the kubeconfig.
-      if (obeyed.path !== source.kubeconfig) results.push(await checkTrust(obeyed, configuration))
+      if (obeyed.path === source.kubeconfig) return
+      const name = `${obeyed.what} ${obeyed.path}`
+      looks.set(name, looks.get(name))
+      looks.set(name, await checkTrust(obeyed, configuration))
     }
-    const results: CheckResult[] = []
     const options = { permissions, file, environment, version, timeout, now, signal, obey }
-    results.unshift(...(await checkApi(source, options)))
-    return [checkNodeName(nodeName), ...results].map((result) => ({ subject: apiServer, ...result }))
+    const results = [checkNodeName(nodeName), ...(await checkApi(source, options)), ...looks.values()]
+    return results.flatMap((result) => (result ? [{ subject: apiServer, ...result }] : []))
   },
 }
 
@@ -153,9 +161,7 @@ function desiredReferences(directories: readonly DirectoryConfiguration[]): Desi
     const required = new Set(
       directory.contents
         .filter(({ optional }) => !optional)
-        .flatMap((content) =>
-          content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference],
-        )
+        .flatMap(referencesIn)
         .map(objectName),
     )
     for (const reference of referencesOf(directory)) {

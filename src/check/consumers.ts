@@ -5,13 +5,12 @@
  */
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { podAndContainer, type PodAndContainer } from './cgroup.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { NodeFileSystem, usesOf } from '../durable/index.js'
 import type { HoldingKind, Unseen } from '../durable/posix/index.js'
 import { listed } from '../listed.js'
 import { hostPathUsers, type HostPathUsers } from '../static-pods/host-path-users.js'
-import { ok, warn, type CheckResult } from './findings.js'
+import { type CheckResult, ok, warn } from './findings.js'
 
 /** One process, or one manifest, that uses a target in one way. */
 export interface Consumer extends PodAndContainer {
@@ -120,13 +119,14 @@ function describe(consumer: Omit<Consumer, 'description'>): string {
 
 /** Names the processes and manifests that the search could not read, and that so count as users. Empty where it has read all. */
 function describeUnseen({ unseen, unreadable }: Pick<ConsumerReport, 'unseen' | 'unreadable'>): string[] {
-  const { denied, otherPidNamespace, hidden, silent } = unseen
+  const { denied, otherPidNamespace, hidden, silent, more } = unseen
   const [first] = denied
   return [
     ...(otherPidNamespace ? ['only the processes of this PID namespace are seen'] : []),
     ...(hidden ? ['/proc hides the processes of other users (hidepid)'] : []),
     ...(first ? [`${denied.length} processes may not be looked at (for example ${first.pid}: ${first.code})`] : []),
     ...(silent === undefined ? [] : [`process ${silent} does not answer: its mappings, and later ones, are unknown`]),
+    ...(more ? ['more is open, mapped and mounted than is looked at'] : []),
     ...unreadable.map(({ manifest, problem }) => `${manifest} cannot be read as a pod: ${problem}`),
   ]
 }
@@ -137,4 +137,28 @@ export function checkUnseen(report: Pick<ConsumerReport, 'unseen' | 'unreadable'
   return missing.map((text) =>
     warn(check, `${text}; what they use counts as in use`, 'run this as root, in a pod with hostPID: true'),
   )
+}
+
+/** The pod and the container of a process, as far as its control groups tell. */
+interface PodAndContainer {
+  /** The pod's UID; a static pod's is its manifest's hash. */
+  readonly pod?: string
+  /** The container's ID, as crictl takes it. */
+  readonly container?: string
+}
+
+/**
+ * Reads /proc/PID/cgroup (cgroups(7)) as kubelet, containerd, CRI-O and Docker name their groups:
+ * `…/kubepods-burstable-pod1f3a_….slice/cri-containerd-ID.scope` with systemd, `/kubepods/burstable/pod1f3a-…/ID` without.
+ * @internal
+ */
+export function podAndContainer(text: string): PodAndContainer {
+  const pod = /(?:^|[/-])pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?:\.slice)?(?:\/|$)/m.exec(
+    text,
+  )
+  const container = /(?:\/|-)([0-9a-f]{64})(?:\.scope)?(?:\/|$)/m.exec(text)
+  return {
+    ...(pod?.[1] !== undefined && { pod: pod[1].replaceAll('_', '-') }),
+    ...(container?.[1] !== undefined && { container: container[1] }),
+  }
 }

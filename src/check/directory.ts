@@ -6,14 +6,12 @@ import type { TargetNames, Place } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import type { Scope } from '../durable/path/index.js'
-import { checkAccessLists } from './access-lists.js'
+import { checkAccessLists, checkAttributes, checkLabel, type SecurityModule } from './attributes.js'
 import type { Identity, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'
 import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
-import { checkLabel, type SecurityModule } from './label.js'
-import { diskUnder, checkFlushes, checkMount, checkFileSystem } from './mount.js'
+import { checkFileSystem, checkFlushes, checkMount, checkSpace, diskUnder } from './mount.js'
 import { isPastItsMode, checkParent } from './parents.js'
-import { checkSpace } from './space.js'
 import { checkLeftovers, checkTarget } from './target.js'
 
 export interface DirectoryContext {
@@ -85,7 +83,7 @@ class DirectoryCheck {
       const flushes = checkFlushes(details, diskUnder(details))
       results.push(
         checkMount(details, configuration.path),
-        checkFileSystem(details, mount.proven, context.requireProven),
+        checkFileSystem(details, { proven: mount.proven, hasBirth: attributes.birth !== 0n }, context.requireProven),
       )
       if (flushes !== undefined) results.push(flushes)
     }
@@ -125,7 +123,8 @@ class DirectoryCheck {
       const result = checkTarget(there, this.configuration)
       const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor, opened)]
       found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
-      if (opened !== undefined) found.push(...(await checkAccessLists(fs, opened, path)))
+      if (opened !== undefined)
+        found.push(...(await checkAccessLists(fs, opened, path)), ...checkAttributes(path, opened, anchor))
       return { found, ownership: { path, target: of } }
     } finally {
       release?.()

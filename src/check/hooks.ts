@@ -13,7 +13,7 @@ import { findSystemd } from '../directories/hook-systemd.js'
 import { holdProcess, PidFileError } from '../directories/pid-file.js'
 import { addCapability, type Identity } from './capabilities.js'
 import { codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
-import { pidNamespaceIsOwn } from './processes.js'
+import { pidNamespaceIsOwn } from './this-process.js'
 
 /** Milliseconds for a connection to an http hook's host. */
 const connectTimeout = 2_000
@@ -125,7 +125,15 @@ async function checkExec(name: string): Promise<CheckResult> {
   } catch (error) {
     return fault('hook', `${program} is not executable: ${codeOrMessage(error)}`, `chmod +x ${program}`)
   }
-  const interpreter = await interpreterOf(program)
+  const { interpreter, argument = '' } = await firstLineOf(program)
+  if (interpreter?.endsWith('\r') || argument.endsWith('\r')) {
+    const has = `${program} has Windows line ends`
+    const advice = `sed -i 's/\\r$//' ${program}`
+    // An interpreter may forgive it in its argument, as perl does.
+    return argument === ''
+      ? fault('hook', `${has}: the kernel looks for the interpreter ${JSON.stringify(interpreter)}`, advice)
+      : warn('hook', `${has}: ${interpreter} gets the argument ${JSON.stringify(argument)}`, advice)
+  }
   if (interpreter !== undefined && (await statusOf(interpreter)) === undefined) {
     return fault(
       'hook',
@@ -143,15 +151,18 @@ async function checkExec(name: string): Promise<CheckResult> {
   return ok('hook', `${program} is executable`)
 }
 
-/** A script's interpreter, from its first line (execve(2)); undefined for any other file, and for an unreadable one. */
-async function interpreterOf(program: string): Promise<string | undefined> {
+/** A script's interpreter and its argument, from the first line as the kernel reads it (execve(2)); none of any other or unreadable file. */
+async function firstLineOf(program: string): Promise<{ readonly interpreter?: string; readonly argument?: string }> {
   let handle
   try {
     handle = await fsp.open(program, constants.O_RDONLY | constants.O_NONBLOCK)
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0)
-    return /^#!\s*(\/\S+)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
+    const line = /^#![ \t]*(?<interpreter>\/[^ \t\n]+)[ \t]*(?<argument>[^\n]*)/.exec(
+      buffer.toString('latin1', 0, bytesRead),
+    )
+    return { ...line?.groups }
   } catch {
-    return undefined
+    return {}
   } finally {
     await handle?.close()
   }

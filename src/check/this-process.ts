@@ -1,6 +1,6 @@
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, promises as fsp, readFileSync } from 'node:fs'
 import { AioContext, AioRefused, disableCoreDumps } from '../../native/index.js'
-import { codeOrMessage, ok, warn, type CheckResult } from './findings.js'
+import { type CheckResult, codeOrMessage, ok, warn } from './findings.js'
 
 /** A barrier of many files works with fewer descriptors, in more pieces. */
 const enoughFiles = 256
@@ -44,7 +44,7 @@ export function checkCoreDump(): CheckResult {
     return warn('core dumps', `could not turn them off: ${codeOrMessage(error)}`, 'set LimitCORE=0 or ulimit -c 0')
   }
   const limit = softLimit('Max core file size')
-  // One byte: see native/core-dumps.ts.
+  // One byte: see native/process.ts.
   if (limit !== undefined && limit <= 1) return ok('core dumps', 'off: no private key can end up in a core file')
   return warn(
     'core dumps',
@@ -106,4 +106,19 @@ export function checkKernel(release: string, btrfsTargets: readonly string[]): C
 function isFixed(major: number, minor: number, patch: number): boolean {
   if (major !== fixedSince[0] || minor >= fixedSince[1]) return major >= fixedSince[0]
   return fixedIn.some(([, branch, first]) => branch === minor && patch >= first)
+}
+
+/**
+ * Whether this is certainly a container's own PID namespace: process 1 is this program, or another one of the same executable, or
+ * the pod's pause process. Otherwise it stays uncertain.
+ */
+export async function pidNamespaceIsOwn(): Promise<boolean> {
+  if (process.pid === 1) return true
+  const first = await fsp.readFile('/proc/1/comm', 'latin1').catch(() => '')
+  if (first.trim() === 'pause') return true
+  try {
+    return (await fsp.readlink('/proc/1/exe')) === (await fsp.readlink('/proc/self/exe'))
+  } catch {
+    return false
+  }
 }

@@ -2,7 +2,7 @@ import { CommanderError, type Command } from 'commander'
 import { exitCodeAfter, exitCodeOf, exitCodes, UsageError } from './words/exit-codes.js'
 import { processIo, type Io } from './output/io.js'
 import { behindDoor } from './output/terminal.js'
-import { normalLine, type NormalLine } from './words/argv.js'
+import { normalLine } from './words/argv.js'
 import { readEnvironment } from './words/option.js'
 import { settleVerbosity } from './words/verbosity.js'
 import { isForPrograms, print } from './output/print.js'
@@ -25,27 +25,25 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
   const holdfast = await program(io, argv)
   // The options of the command that ran decide how its error is reported.
   let running: Command = holdfast
-  let line: NormalLine = { words: argv, denied: [] }
+  let line = argv
   holdfast.hook('preAction', (_, command) => {
     running = command
     io.closeInspector()
-    for (const option of line.denied)
-      command.setOptionValueWithSource(option.attributeName(), option.defaultValue, 'cli')
     readEnvironment(command, io.env)
     settleVerbosity(command)
   })
   try {
     refuseUndecodable(argv, io.env)
     line = normalLine(argv, holdfast)
-    await holdfast.parseAsync(explainable(line.words, holdfast), { from: 'user' })
+    await holdfast.parseAsync(explainable(line, holdfast), { from: 'user' })
     return exitCodes.done
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done
     try {
       const isParsed = running !== holdfast && !(error instanceof CommanderError)
       const { output, ...options } = running.opts<{ output?: string }>()
-      const format = isParsed ? output : formatIn(line.words, io.env)
-      const meant = isParsed ? running : holdfast.commands.find((command) => line.words.includes(command.name()))
+      const format = isParsed ? output : formatIn(line, io.env)
+      const meant = isParsed ? running : holdfast.commands.find((command) => line.includes(command.name()))
       const asked = takesErrors(meant ?? holdfast, format) ? format : undefined
       // Commander has reported its own errors.
       if (!(error instanceof CommanderError)) await reportError(error, { ...options, output: asked }, io)

@@ -1,3 +1,4 @@
+import { unlink, writeFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { wantsColour } from './output/colour.js'
 import { fitHelp } from './output/help-text.js'
@@ -31,7 +32,6 @@ export const commands = {
   fleet: async () => (await import('./commands/fleet.js')).fleetCommand,
   rbac: async () => (await import('./commands/rbac.js')).rbacCommand,
   schema: async () => (await import('./commands/schema.js')).schemaCommand,
-  demo: async () => (await import('./commands/demo.js')).demoCommand,
   completion: async () => (await import('./commands/completion.js')).completionCommand,
 } satisfies Record<string, () => Promise<(io: Io) => Command>>
 
@@ -43,7 +43,7 @@ const groups: Readonly<Record<string, readonly (keyof typeof commands)[]>> = {
   'Static pods:': ['install', 'prune', 'monitor', 'rollout'],
   'All nodes at once:': ['fleet'],
   'Test a disk:': ['torture', 'witness'],
-  'Set up and learn:': ['demo', 'rbac', 'schema', 'completion'],
+  'Set up and learn:': ['rbac', 'schema', 'completion'],
 }
 
 function groupOf(name: string): string {
@@ -77,9 +77,15 @@ Examples:
   holdfast sync --config /etc/holdfast.yaml --timeout 60s
   holdfast replace /etc/kubernetes/certs --from ./certs
   holdfast install web.yaml --pod-manifest-dir /etc/kubernetes/manifests --resources ./web \\
-    --resource-dir /var/lib/web --revision 7
-  holdfast demo`,
+    --resource-dir /var/lib/web --revision 7`,
     )
+  const askCommand = new Command('__ask')
+    .argument('<file>')
+    .argument('<name>')
+    .action((file: string, name: string) => {
+      writeFileSync('/proc/self/comm', name)
+      unlink(file, () => undefined)
+    })
   const versionCommand = new Command('version')
     .description('print the version')
     .action(() => io.stdout.write(`${version()}\n`))
@@ -87,18 +93,26 @@ Examples:
   for (const command of made) holdfast.addCommand(command.helpGroup(groupOf(command.name())))
   // kubectl's users type `version` first.
   holdfast.addCommand(versionCommand, { hidden: true })
+  // By it the executable asks a file system (problemOfState): it runs no script.
+  holdfast.addCommand(askCommand, { hidden: true })
+  if (argv[0] === completeName)
+    holdfast.addCommand((await import('./commands/complete.js')).completeCommand(io), { hidden: true })
   for (const command of made) present(command, 'holdfast', io)
   speak(holdfast, 'holdfast', io)
   return holdfast
 }
 
+const completeName = '__complete'
+
 /**
- * A command line that names its command loads that one alone, for a start that takes half the time. `completion` describes all of them, as
- * do help and the suggestion for an unknown name.
+ * A command line that names its command loads that one alone, for a start that takes half the time. Help and the suggestion for an unknown
+ * name describe all of them.
  */
-function namesFor([first = '']: readonly string[]): (keyof typeof commands)[] {
-  if (versionFlags.includes(first) || first === 'version') return []
-  return isCommand(first) && first !== 'completion' ? [first] : (Object.keys(commands) as (keyof typeof commands)[])
+function namesFor([first = '', ...rest]: readonly string[]): (keyof typeof commands)[] {
+  if ([...versionFlags, 'version', '__ask'].includes(first)) return []
+  // Behind `--`; the last word is the one that is completed.
+  if (first === completeName && rest.length > 2) return namesFor(rest.slice(1))
+  return isCommand(first) ? [first] : (Object.keys(commands) as (keyof typeof commands)[])
 }
 
 function isCommand(name: string): name is keyof typeof commands {

@@ -3,10 +3,9 @@
  * directory. The keys of an object are unknown here: rendering the directory checks them again.
  */
 import { objectName } from '../object-name.js'
-import type { PublishForm } from './publish-form.js'
+import type { Content, PublishForm } from './types.js'
 import { quote } from '../quote.js'
 import { placeholder } from './references.js'
-import type { Content } from './types.js'
 import type { Value } from './value.js'
 
 /** A content with the values that its paths come from, for the checks that compare contents with each other. */

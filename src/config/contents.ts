@@ -1,10 +1,9 @@
 import type { ReadContent } from './content-conflicts.js'
 import { mappingSchema, readFields, type Field, type Fields, type ValueType } from './field.js'
-import { itemWith } from './items.js'
+import { itemWith, selection, selectionFields, type SelectionContext } from './selections.js'
 import { fileMode } from './ownership.js'
 import { dataKey, referenceTo, type NamespaceDefault } from './object-names.js'
 import { innerPath, into } from './paths.js'
-import { selection, selectionFields } from './selections.js'
 import type { CombinedContent, ObjectContent } from './types.js'
 import type { ObjectReference } from '../objects/types.js'
 import { boolean, listOf } from './value-types.js'
@@ -25,11 +24,6 @@ const combined = {
     description: 'one file of several keys, so that a reader never sees an old certificate with a new key',
   },
 } satisfies Fields<unknown>
-
-interface SelectionContext {
-  readonly place: string
-  readonly defaults: NamespaceDefault
-}
 
 const optional = (description: string) =>
   ({ type: boolean, description, default: false }) satisfies Field<boolean> & { default: boolean }

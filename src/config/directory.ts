@@ -1,19 +1,57 @@
+import { duration, parseDuration } from './duration.js'
+import { type Fields, mappingOf, needs, neverBoth, type ValueType } from './field.js'
+import { referencesOf, selectionsOf } from './references.js'
+import { type Content, type Debounce, type DirectoryConfiguration, type PublishForm, publishForms } from './types.js'
 import { reportContentConflicts } from './content-conflicts.js'
 import { content } from './contents.js'
 import { contentChecks, hooks } from './hooks.js'
-import { debounce, debounceFor } from './debounce.js'
-import { duration } from './duration.js'
 import { defaultLimits, limits } from './limits.js'
-import { mappingOf, needs, neverBoth, type Fields, type ValueType } from './field.js'
 import type { NamespaceDefault } from './object-names.js'
 import { directoryMode, fileMode, owner } from './ownership.js'
 import type { PathContext } from './paths.js'
-import { publishForms, type PublishForm } from './publish-form.js'
 import { targetPath } from './target-path.js'
-import type { DirectoryConfiguration } from './types.js'
 import { validation, type Validation } from './validation.js'
 import { booleanOr, integer, listOf, made, oneOf } from './value-types.js'
 import type { Value } from './value.js'
+
+/** `debounce`, the time that the agent waits for what changes together, of more than one object. */
+const severalObjects = { quiet: '100ms', atMost: '5s' }
+
+const debounceFields = {
+  quiet: {
+    type: duration({ least: '0s', most: '1h' }),
+    description: 'the agent publishes once no object of the directory has changed for this time; 0s: at once',
+    default: severalObjects.quiet,
+  },
+  atMost: {
+    type: duration({ least: '0s', most: '1h' }),
+    description: 'the longest time that a change waits for others',
+    default: severalObjects.atMost,
+  },
+} satisfies Fields<unknown>
+
+const debounce: ValueType<Debounce> = mappingOf(
+  { fields: debounceFields },
+  ({ read: { quiet, atMost }, at }, value) => {
+    if (quiet <= atMost) return { quiet, atMost }
+    const given = at.quiet ?? at.atMost ?? value
+    return given.wrong(
+      `quiet (${quiet}ms) is longer than atMost (${atMost}ms)`,
+      'write a longer atMost, or a shorter quiet',
+    )
+  },
+)
+
+/**
+ * Without the field: objects of one directory may belong together, and one by itself has nothing to wait for.
+ * @internal
+ */
+export function debounceFor(contents: readonly Content[]): Debounce {
+  const directory = { contents }
+  const isOne = selectionsOf(directory).length === 0 && referencesOf(directory).length <= 1
+  const milliseconds = (written: string) => (isOne ? 0 : (parseDuration(written) ?? 0))
+  return { quiet: milliseconds(severalObjects.quiet), atMost: milliseconds(severalObjects.atMost) }
+}
 
 /** The readers of a directory's fields need these values from outside it. */
 export interface DirectoryContext extends PathContext, NamespaceDefault {}

@@ -33,7 +33,7 @@ export const documentFields = {
   requireTrusted: {
     type: boolean,
     description:
-      'refuse a configuration, kubeconfig or hook program that users other than root and its own may write to',
+      'refuse a configuration, a kubeconfig with the files and the plugin that it names, or a hook program that users other than root and its own may write to',
     default: false,
   },
   driftInterval: {

@@ -58,15 +58,25 @@ export function duration(limits: DurationLimits = hookLimits): ValueType<number>
 function readDuration(value: Value, limits: DurationLimits): number | undefined {
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'number') {
-    return value.wrong(`${node.source} has no unit`, `write ${quote(`${node.source}s`)} for seconds`)
+    const seconds = `${node.source}s`
+    const advice = isWithin(parseDuration(seconds), limits) ? `write ${quote(seconds)} for seconds` : range(limits)
+    return value.wrong(`${node.source} has no unit`, advice)
   }
   const text = value.text('10s')
   if (text === undefined) return undefined
   const duration = parseDuration(text)
   if (duration === undefined)
     return value.wrong(`${quote(text)} is not a duration`, 'write as in "10s", "1m30s", "500ms"')
-  const [least, most] = [parseDuration(limits.least) ?? 0, parseDuration(limits.most) ?? Infinity]
-  if (duration < least || duration > most)
-    return value.wrong(`${quote(text)} is out of range`, `write ${limits.least} to ${limits.most}`)
+  if (!isWithin(duration, limits)) return value.wrong(`${quote(text)} is out of range`, range(limits))
   return Math.round(duration)
+}
+
+function isWithin(duration: number | undefined, { least, most }: DurationLimits): boolean {
+  return (
+    duration !== undefined && duration >= (parseDuration(least) ?? 0) && duration <= (parseDuration(most) ?? Infinity)
+  )
+}
+
+function range({ least, most }: DurationLimits): string {
+  return `write ${least} to ${most}`
 }

@@ -11,6 +11,11 @@ export function parseOctal(text: string): number | undefined {
   return /^[0-7]{3,4}$/.test(text) ? Number.parseInt(text, 8) : undefined
 }
 
+/** `r` without `x` is a file's mode: of such a directory, a reader may list the names and open none. */
+export function isFileMode(mode: number): boolean {
+  return ((mode >> 2) & ~mode & 0o111) !== 0
+}
+
 /** As users write it: `0755`. */
 export function formatMode(mode: number): string {
   return mode.toString(8).padStart(4, '0')

@@ -1,4 +1,4 @@
-import { formatMode, modeLimits, parseOctal } from './mode.js'
+import { formatMode, isFileMode, modeLimits, parseOctal } from './mode.js'
 import type { ValueType } from './field.js'
 import { quote } from '../quote.js'
 import type { Owner } from './types.js'
@@ -18,7 +18,8 @@ function modeWithin(allowed: number, example: string): ValueType<number> {
     read: (value) => readMode(value, allowed, example),
     schema: () => ({
       type: 'string',
-      pattern: `^${above === 0 ? '0' : `[0-${above}]`}?[0-7]{3}$`,
+      // Of a directory no digit has `r` without `x`.
+      pattern: `^${above === 0 ? '0?[0-7]' : `[0-${above}]?[0-357]`}{3}$`,
       description: `octal digits, always as a string, at most "${formatMode(allowed)}"`,
     }),
   }
@@ -26,13 +27,15 @@ function modeWithin(allowed: number, example: string): ValueType<number> {
 
 function readMode(value: Value, allowed: number, example: string): number | undefined {
   const { node } = value
+  const isOfDirectory = allowed === modeLimits.directory
   if (node.kind === 'scalar' && typeof node.value === 'number') {
     // YAML 1.1 read 0755 as octal, YAML 1.2 reads it as decimal: neither reader can know which the author meant.
     const meaning = node.source === String(node.value) ? '' : ` (${node.value} in YAML 1.2)`
     const octal = /^(?:0o?)?([0-7]{3})$/.exec(node.source)?.[1]
+    const isMode = octal !== undefined && !(isOfDirectory && isFileMode(Number.parseInt(octal, 8)))
     return value.wrong(
       `${node.source} is a number${meaning}`,
-      octal === undefined ? `write octal digits as a string, as in "${example}"` : `write it as a string, "0${octal}"`,
+      isMode ? `write it as a string, "0${octal}"` : `write octal digits as a string, as in "${example}"`,
     )
   }
   const text = value.text(example)
@@ -43,6 +46,12 @@ function readMode(value: Value, allowed: number, example: string): number | unde
   }
   if ((mode & ~allowed) !== 0) {
     return value.wrong(`${quote(text)} has bits that are not allowed here`, `at most "${formatMode(allowed)}"`)
+  }
+  if (isOfDirectory && isFileMode(mode)) {
+    return value.wrong(
+      `with ${quote(text)} somebody may list a directory and open nothing in it`,
+      `did you mean fileMode? A directory has x where it has r, as in "${example}"`,
+    )
   }
   return mode
 }
@@ -65,10 +74,9 @@ function readOwner(value: Value): Owner | undefined {
   const example = 'write numbers, as in "0:0"'
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'number') {
-    return value.wrong(
-      `${node.source} is a number`,
-      `write a string of user and group, "${node.source}:${node.source}"`,
-    )
+    const both = `${node.source}:${node.source}`
+    const isOwner = ownerPattern.test(both) && node.value <= highestId
+    return value.wrong(`${node.source} is a number`, isOwner ? `write a string of user and group, "${both}"` : example)
   }
   const text = value.text('0:0')
   if (text === undefined) return undefined

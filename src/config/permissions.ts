@@ -3,6 +3,7 @@
  * that `holdfast check` asks come from here, so that they cannot differ.
  */
 import { nodeEventsNamespace } from '../kubernetes-names.js'
+import { referencesIn } from './references.js'
 import type { AgentConfiguration } from './types.js'
 import type { ObjectKind } from '../objects/types.js'
 
@@ -35,11 +36,7 @@ export function permissionsOf(
   configuration: Pick<AgentConfiguration, 'source' | 'directories' | 'report'>,
 ): Permission[] {
   if (configuration.source.type !== 'kubernetes') return []
-  const references = configuration.directories.flatMap(({ contents }) =>
-    contents.flatMap((content) =>
-      content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference],
-    ),
-  )
+  const references = configuration.directories.flatMap(({ contents }) => contents.flatMap(referencesIn))
   const namespaces = [...new Set(references.map(({ namespace }) => namespace))].sort()
   const permissions: Permission[] = []
   for (const namespace of namespaces) {

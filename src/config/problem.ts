@@ -1,8 +1,9 @@
 import type { InvalidInput } from '../errors.js'
 import type { Position } from '../yaml/parse.js'
+import type { Log } from '../log.js'
 
 /** One thing that is wrong in a configuration file, and where. Never holds what may be secret: URLs, arguments, other files' text. */
-export interface Problem {
+interface Problem {
   /** As the user named it. */
   readonly file: string
   /** From 1; 0 where the problem has no line, as with a file that cannot be read. */
@@ -16,7 +17,7 @@ export interface Problem {
 }
 
 /** `holdfast.yaml:12:7: directories[0].mode: 0755 is a number: write it as a string, "0755"`. */
-export function describeProblem({ file, line, column, place, message, suggestion }: Problem): string {
+function describeProblem({ file, line, column, place, message, suggestion }: Problem): string {
   const position = line > 0 ? `${file}:${line}:${column}` : file
   return [position, place, message, suggestion].filter((part) => part !== undefined && part !== '').join(': ')
 }
@@ -47,5 +48,13 @@ export class Problems {
     if (this.#found.length === 0) return
     const inOrder = [...this.#found].sort((a, b) => a.line - b.line || a.column - b.column)
     throw new ConfigurationError(inOrder)
+  }
+}
+
+/** Logs the problems of a configuration file: a line for each, with its place in separate fields. */
+export function logProblems(log: Log, { problems }: Pick<ConfigurationError, 'problems'>): void {
+  for (const problem of problems) {
+    const { file, line, column, place } = problem
+    log.error({ reason: 'ConfigurationInvalid', configuration: file, line, column, place }, describeProblem(problem))
   }
 }

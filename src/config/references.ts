@@ -26,13 +26,17 @@ function byName(directory: Contents): ReadonlyMap<string, ObjectReference> {
   const found = new Map<string, ObjectReference>()
   references.set(directory, found)
   for (const content of directory.contents) {
-    const own = content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference]
-    for (const reference of own) {
+    for (const reference of referencesIn(content)) {
       const name = objectName(reference)
       if (!found.has(name)) found.set(name, reference)
     }
   }
   return found
+}
+
+/** What one content observes; of several parts, each. */
+export function referencesIn(content: Content): readonly ObjectReference[] {
+  return content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference]
 }
 
 /** The contents of a directory that select objects by their labels. */

@@ -1,16 +1,38 @@
 /** Reads `secrets: { selector: app=web, into: '{name}' }`, and `configMaps` alike. */
-import { readFields, mappingSchema, type Fields, type Schema, type ValueType } from './field.js'
+import { type Fields, mappingOf, mappingSchema, readFields, type Schema, type ValueType } from './field.js'
+import { dataKey, type NamespaceDefault, namespaceName } from './object-names.js'
+import { fileMode } from './ownership.js'
+import type { Item, SelectedContent } from './types.js'
+import type { Value } from './value.js'
 import { parseSelector, SelectorError } from '../label-selector.js'
-import { selectionReference, type ObjectKind } from '../objects/types.js'
+import { type ObjectKind, selectionReference } from '../objects/types.js'
 import { quote } from '../quote.js'
 import type { ReadContent } from './content-conflicts.js'
-import { itemWith } from './items.js'
-import { namespaceName, type NamespaceDefault } from './object-names.js'
 import { except, innerPath, into } from './paths.js'
 import { placeholder } from './references.js'
-import type { SelectedContent } from './types.js'
 import { boolean, listOf, textSchema } from './value-types.js'
-import type { Value } from './value.js'
+
+/** One of `items`; `at`: where its path is written. */
+interface ReadItem {
+  readonly item: Item
+  readonly at: Value
+}
+
+/** `path`: the type of its path. */
+export function itemWith(path: ValueType<string>): ValueType<ReadItem> {
+  const fields = {
+    key: { type: dataKey, description: 'a key of the object', required: 'tls.crt' },
+    path: {
+      type: path,
+      description: 'the file that the key becomes, below `into`',
+      required: ({ key }) => (typeof key === 'string' ? key : 'tls.crt'),
+    },
+    mode: { type: fileMode, description: "of this file; default: the directory's `fileMode`" },
+  } satisfies Fields<unknown>
+  return mappingOf({ fields }, ({ read: { key, path, mode }, at: { path: at } }) =>
+    key === undefined || path === undefined || at === undefined ? undefined : { item: { key, path, mode }, at },
+  )
+}
 
 const selector: ValueType<string> = { read: readSelector, schema: () => textSchema }
 
@@ -47,7 +69,7 @@ const misplaced = {
   name: 'an object with a known name is secret: NAME, or configMap: NAME',
 }
 
-interface SelectionContext {
+export interface SelectionContext {
   /** Of the content as a whole. */
   readonly place: string
   readonly defaults: NamespaceDefault

@@ -1,6 +1,5 @@
 import type { ObjectReference } from '../objects/types.js'
 import type { Hook } from './hooks.js'
-import type { PublishForm } from './publish-form.js'
 import type { SourceConfiguration } from './source.js'
 import type { Validation } from './validation.js'
 
@@ -145,3 +144,14 @@ export interface CombinedContent {
   /** Leave the file out while a part of it is absent. */
   readonly optional: boolean
 }
+
+/**
+ * How a directory takes its place, and whether the form keeps the names that start with '..' for itself. A new form starts here: the
+ * compiler then names each place that lacks it.
+ */
+export const publishForms = {
+  exchange: { reservesDots: false },
+  symlink: { reservesDots: true },
+} as const satisfies Record<string, { readonly reservesDots: boolean }>
+
+export type PublishForm = keyof typeof publishForms

@@ -1,6 +1,8 @@
 /** Compares the certificates in a directory's files: the facts that people ask for, and whether their keys belong to them. */
-import type { KeyObject, X509Certificate } from 'node:crypto'
-import { certificateBlocks, matches, privateKey } from './certificates.js'
+import { X509Certificate } from 'node:crypto'
+import { certificateBlocks, matches, privateKey } from '../x509/certificates.js'
+import type { Certificate } from '../x509/read-certificate.js'
+import type { PrivateKey } from '../x509/read-private-key.js'
 
 interface CertificateFacts {
   readonly subject: string
@@ -69,7 +71,7 @@ function without(list: readonly Known[], others: readonly Known[]): Known[] {
 
 /** The certificates of one side. */
 class Certificates {
-  readonly #keys = new Map<string, KeyObject | undefined>()
+  readonly #keys = new Map<string, PrivateKey | undefined>()
 
   constructor(private readonly files: ReadonlyMap<string, Uint8Array>) {}
 
@@ -79,13 +81,14 @@ class Certificates {
     const certificates = certificateBlocks(content).flatMap(({ certificate }) => (certificate ? [certificate] : []))
     return certificates.map((certificate, index) => {
       const key = index === 0 ? this.#keyFor(path, certificate) : null
-      const identity = `${certificate.fingerprint512} ${key === null ? '' : `${key.matches} ${key.path}`}`
-      return { identity, facts: factsOf(certificate, key) }
+      const shown = new X509Certificate(certificate.der)
+      const identity = `${shown.fingerprint512} ${key === null ? '' : `${key.matches} ${key.path}`}`
+      return { identity, facts: factsOf(shown, key) }
     })
   }
 
   /** In the file itself, as in HAProxy's; in one of the same name, as tls.key is beside tls.crt; or any that belongs to it. */
-  #keyFor(path: string, certificate: X509Certificate): CertificateFacts['key'] {
+  #keyFor(path: string, certificate: Certificate): CertificateFacts['key'] {
     const stem = stemOf(path)
     const near = [path, ...[...this.files.keys()].filter((other) => other !== path && stemOf(other) === stem)]
     const own = near.find((other) => this.#keyIn(other) !== undefined)
@@ -94,12 +97,12 @@ class Certificates {
     return other === undefined ? null : { path: other, matches: true }
   }
 
-  #belongs(path: string, certificate: X509Certificate): boolean {
+  #belongs(path: string, certificate: Certificate): boolean {
     const key = this.#keyIn(path)
     return key !== undefined && matches(certificate, key)
   }
 
-  #keyIn(path: string): KeyObject | undefined {
+  #keyIn(path: string): PrivateKey | undefined {
     if (!this.#keys.has(path)) {
       const content = this.files.get(path)
       const key = content && privateKey(content)

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import type { Readable } from 'node:stream'
 import type { Hook } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
 import { describeCode } from '../errors.js'
@@ -22,49 +21,42 @@ export interface Command extends Pick<Hook<'exec'>, 'name' | 'command' | 'timeou
 }
 
 /**
- * Runs a command without a shell, in a new session, with standard input from /dev/null. It is done when the command
- * itself has ended with 0; a command that leaves a process in the background must redirect that one's output. Its output is counted,
- * and never kept: it may hold secrets. On timeout and on `signal` its whole process group is ended.
+ * Runs a command without a shell, in a new session, with /dev/null for its input and output. It is done when the command
+ * itself has ended with 0. Its output is never kept, as it may hold secrets, and goes to no pipe: a program that the command leaves in the
+ * background would die of SIGPIPE once holdfast has closed its end. On timeout and on `signal` its whole process group is ended.
  */
 export async function runExec(hook: Command, signal: AbortSignal, log: Log): Promise<void> {
   const { name, command, timeout, all = false } = hook
   const [program, ...words] = command
   if (program === undefined) throw new HookError(name, 'names no command')
-  // Where no file descriptor is free, Node answers a child without streams, and reports the failure in an event.
+  // Where no file descriptor is free, Node reports the failure in an event.
   let child: ChildProcess
   try {
     child = spawn(program, words, {
       env: environment,
       cwd: '/',
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: 'ignore',
     })
   } catch (error) {
     throw notStarted(name, failureCode(error))
   }
-  const output = { stdout: count(child.stdout), stderr: count(child.stderr) }
   const ended = ending(child)
   const deadline = new Deadline(timeout, signal)
   const stopped = stopOnAbort(child, deadline.signal)
   try {
     const result = await ended
-    const bytes = { stdoutBytes: output.stdout.bytes, stderrBytes: output.stderr.bytes }
-    log.debug({ hook: name, ...bytes, exitCode: result.code, signal: result.signal }, 'hook command ended')
+    log.debug({ hook: name, exitCode: result.code, signal: result.signal }, 'hook command ended')
     if (deadline.expired && !signal.aborted)
       throw new HookError(name, `still running after ${timeout} ms: holdfast ended it`)
     if (result.error !== undefined) throw notStarted(name, result.error)
     // Only the kernel, out of memory, or a person sends SIGKILL.
     if (result.signal !== null) throw new HookError(name, `ended by ${result.signal}`, result.signal === 'SIGKILL')
-    if (result.code !== 0) {
-      const wrote = `it wrote ${bytes.stdoutBytes} bytes to standard output and ${bytes.stderrBytes} to standard error (not shown)`
-      throw new HookError(name, `exit code ${result.code ?? 'unknown'}; ${wrote}`)
-    }
+    if (result.code !== 0) throw new HookError(name, `exit code ${result.code ?? 'unknown'}; its output is not shown`)
   } finally {
     stopped.dispose()
     deadline.dispose()
     if (all) signalGroup(child, 'SIGKILL')
-    child.stdout?.destroy()
-    child.stderr?.destroy()
   }
 }
 
@@ -78,20 +70,13 @@ interface Ending {
   readonly error?: string
 }
 
-/** Settles when the command itself has ended: its children may hold the pipes open for ever. */
+/** Settles when the command itself has ended; its children may live on. */
 function ending(child: ChildProcess): Promise<Ending> {
   return new Promise((resolve) => {
     // Node's error carries the arguments: only its code goes on.
     child.once('error', (error) => resolve({ code: null, signal: null, error: failureCode(error) }))
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
-}
-
-function count(stream: Readable | null): { bytes: number } {
-  const counted = { bytes: 0 }
-  stream?.on('data', (chunk: Buffer) => (counted.bytes += chunk.byteLength))
-  stream?.on('error', () => undefined)
-  return counted
 }
 
 /** SIGTERM to the group, and SIGKILL to the rest of it when the command has ended or the grace is over. */

@@ -1,7 +1,8 @@
-import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Hook } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
 import { describeCode } from '../errors.js'
+import { trusting } from '../x509/authorities.js'
 import { failureCode, HookError } from './hook-error.js'
 
 /** Bytes of an answer's body that the hook drains before it cuts the connection. */
@@ -31,7 +32,16 @@ export async function runHttp({ name, url, method, timeout }: Hook<'http'>, sign
 
 /** Resolves with the status once the answer has ended, or the limit is reached. */
 async function send(url: string, options: RequestOptions): Promise<number> {
-  const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
+  if (!url.startsWith('https:')) return sendBy((await import('node:http')).request, url, options)
+  const { request } = await import('node:https')
+  return trusting(undefined, (trust) => sendBy(request, url, { ...options, ...trust }))
+}
+
+function sendBy(
+  request: (url: string, options: RequestOptions, took: (answer: IncomingMessage) => void) => ClientRequest,
+  url: string,
+  options: RequestOptions,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, options, (answer: IncomingMessage) => {
       let read = 0

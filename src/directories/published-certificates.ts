@@ -1,5 +1,5 @@
 import { readPublication, readPublishedFiles } from '../durable/index.js'
-import { certificateBlocks, type CertificateBlock } from './certificates.js'
+import { type CertificateBlock, certificateBlocks } from '../x509/certificates.js'
 import type { CertificateDate } from './types.js'
 import { certificateDate } from './validate.js'
 

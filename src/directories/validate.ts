@@ -1,10 +1,11 @@
 /** Whether rendered files may be published, and how long their certificates are valid. Messages never hold content. */
 import { objectName } from '../object-name.js'
 import type { KubernetesObject, ObjectReference } from '../objects/types.js'
-import { bundleProblem, leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
+import { bundleProblem, type CertificateBlock, leafCertificate, matches, privateKey } from '../x509/certificates.js'
 import type { DirectoryConfiguration, Validation } from '../config/types.js'
 import type { DraftPart } from './draft.js'
 import type { CertificateDate, Finding } from './types.js'
+import type { AdoptedFiles } from '../durable/types.js'
 
 interface RenderedBlocks {
   readonly path: string
@@ -54,6 +55,9 @@ function checkSecret(object: KubernetesObject): Finding[] {
   }))
 }
 
+/** Faulty blocks of one file that are told: its author may have put in thousands. */
+const mostTold = 10
+
 /**
  * `validate: [certificates]` for one file: every CERTIFICATE block of it must parse. `origin` says where it comes from, `reference`
  * which object it comes from, where that is one.
@@ -61,19 +65,23 @@ function checkSecret(object: KubernetesObject): Finding[] {
 function checkBlocks(
   path: string,
   blocks: readonly CertificateBlock[],
-  { origin, reference }: { readonly origin: string; readonly reference: ObjectReference | undefined },
+  { origin, reference }: Pick<RenderedBlocks, 'origin' | 'reference'>,
+  most = mostTold,
 ): Finding[] {
-  return blocks.flatMap(({ line, problem }, index) =>
-    problem === undefined
-      ? []
-      : [
-          {
-            reason: 'CertificateInvalid' as const,
-            message: `${path} (${origin}): certificate ${index + 1} of ${blocks.length}, at line ${line}: ${problem}`,
-            ...(reference ? { reference } : {}),
-          },
-        ],
-  )
+  const faulty = [...blocks.entries()].filter(([, { problem }]) => problem !== undefined)
+  return faulty.slice(0, most).map(([index, { line, problem }], told) => {
+    const more = told + 1 === most && faulty.length > most ? ` (and ${faulty.length - most} more of this file)` : ''
+    const message = `${path} (${origin}): certificate ${index + 1} of ${blocks.length}, at line ${line}: ${problem}${more}`
+    return { reason: 'CertificateInvalid', message, ...(reference ? { reference } : {}) }
+  })
+}
+
+/** Without `validate: [certificates]`, what it would refuse of a file is a warning: programs in Go do without it, or refuse the file. */
+export function unaskedFindings({ path, blocks, origin }: RenderedBlocks): Finding[] {
+  return checkBlocks(path, blocks, { origin, reference: undefined }, 1).map(({ reason, message }) => ({
+    reason,
+    message: `${message}; holdfast publishes it so, and validate: [certificates] refuses it`,
+  }))
 }
 
 /**
@@ -106,11 +114,10 @@ export function checkBundles(
 export function certificateDate(path: string, blocks: readonly CertificateBlock[]): CertificateDate | undefined {
   let notBefore = -Infinity
   let notAfter = Infinity
-  for (const { certificate } of blocks) {
-    if (certificate === undefined) continue
-    const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
-    if (from > notBefore) notBefore = from
-    if (to < notAfter) notAfter = to
+  for (const { dates } of blocks) {
+    if (dates === undefined) continue
+    notBefore = Math.max(notBefore, dates.notBefore.valueOf())
+    notAfter = Math.min(notAfter, dates.notAfter.valueOf())
   }
   if (!Number.isFinite(notBefore) || !Number.isFinite(notAfter)) return undefined
   return { file: path, notBefore: new Date(notBefore), notAfter: new Date(notAfter) }
@@ -136,4 +143,20 @@ export function dateFindings(certificates: readonly CertificateDate[], now: Date
     }
     return []
   })
+}
+
+/**
+ * The first private key among these files that does not belong to the certificate beside it, NAME.key and NAME.crt; undefined: there is
+ * none. What does not parse is no pair. Never holds content.
+ */
+export async function keyPairProblemAmong({ paths, read }: AdoptedFiles): Promise<string | undefined> {
+  const known = new Set(paths)
+  for (const path of paths) {
+    const beside = path.replace(/\.key$/, '.crt')
+    if (beside === path || !known.has(beside)) continue
+    const [certificate, key] = [leafCertificate(await read(beside)), privateKey(await read(path))]
+    if (typeof certificate === 'string' || typeof key === 'string' || matches(certificate, key)) continue
+    return `${path} does not belong to the first certificate of ${beside}`
+  }
+  return undefined
 }

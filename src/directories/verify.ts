@@ -1,13 +1,12 @@
 import type { Publication } from '../durable/types.js'
 
-type Problem = Publication['differences'][number]['problem']
-
-const meanings: Readonly<Record<Problem, string>> = {
+const meanings: Readonly<Record<Publication['differences'][number]['problem'], string>> = {
   missing: 'is missing',
   unexpected: 'was not published',
   content: 'has other content',
   mode: 'has another mode',
   owner: 'has another owner',
+  more: 'holds far more than was published: the rest was not looked at',
   type: 'is not of the kind that was published (file, directory or link)',
 }
 

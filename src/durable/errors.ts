@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { adviceWithoutProc, adviceFor, isSystemError, reasonForErrno, toError, type SystemError } from '../errors.js'
+import { effectiveCapabilities } from '../capabilities.js'
 import type { Reason } from '../reasons.js'
 import type { Mount } from './file-system.js'
 import { mountAbove, rootMount } from '../mountinfo.js'
@@ -95,6 +96,7 @@ export function adviceAt(target: string, code: string, access?: 'read' | 'write'
   return (
     adviceWithoutProc(code) ??
     umaskAdvice(code) ??
+    moduleAdvice(code) ??
     (code === 'EROFS' ? forgottenVolume(target) : undefined) ??
     adviceFor(code, access)
   )
@@ -121,6 +123,16 @@ function umaskAdvice(code: string): string | undefined {
   }
 }
 
+/** The advice where this process passes by all modes; without /proc nothing is known. */
+function moduleAdvice(code: string): string | undefined {
+  try {
+    if (code !== 'EACCES' || !effectiveCapabilities()('CAP_DAC_OVERRIDE')) return undefined
+  } catch {
+    return undefined
+  }
+  return 'no mode denies this process anything (CAP_DAC_OVERRIDE): a security module does, or the server of a network file system; look for it with "ausearch -m AVC -ts recent" (SELinux) or "journalctl -k --grep apparmor"'
+}
+
 /**
  * The failure of a system call on the way to `target`, with the state that it leaves and the advice for its errno. `changed`: that state,
  * where readers see a change. Throws any other error as it is.
@@ -132,18 +144,36 @@ export function wrapError(
   doing: string,
   changed = `${target} holds the new content, but it is not known to survive a power cut: repeat the call to publish it again from new files`,
 ): DurableWriteError {
+  return callError(target, error, doing, (failed, path) => ({
+    published,
+    state: published ? changed : leftAsItWas(target),
+    advice: adviceAt(target, failed.code, accessOf(target, failed, path)),
+  }))
+}
+
+/**
+ * The failure of a system call of a look at a target, which was to change nothing. AccessDenied where this user may not look: a denial never
+ * counts as absence. Throws any other error as it is.
+ */
+export function readError(target: string, error: unknown, doing = `could not read ${target}`): DurableWriteError {
+  return callError(target, error, doing, ({ code }) => ({
+    ...((code === 'EACCES' || code === 'EPERM') && { reason: 'AccessDenied' }),
+    state: leftAsItWas(target),
+    advice: adviceAt(target, code, 'read'),
+  }))
+}
+
+function callError(
+  target: string,
+  error: unknown,
+  doing: string,
+  more: (failed: SystemError, path: string) => Omit<ErrorDetails, 'code' | 'syscall' | 'path' | 'cause'>,
+): DurableWriteError {
   if (error instanceof DurableWriteError) return error
   if (!isSystemError(error)) throw error
   const { code, syscall, path = target } = error
-  return new DurableWriteError(`${doing}: ${syscall} ${path}: ${code}`, {
-    code,
-    syscall,
-    path,
-    published,
-    state: published ? changed : leftAsItWas(target),
-    advice: adviceAt(target, code, accessOf(target, error, path)),
-    cause: error,
-  })
+  const details = { ...more(error, path), code, syscall, path, cause: error }
+  return new DurableWriteError(`${doing}: ${syscall} ${path}: ${code}`, details)
 }
 
 /** The state after a failure that changed nothing, whether there was a target or not. */

@@ -26,6 +26,8 @@ export interface Attributes {
   readonly gid: number
   /** Bytes. */
   readonly size: number
+  /** The bits that statx(2) calls STATX_ATTR_…; 0 where they are not known, as by a look at a name. */
+  readonly flags: number
 }
 
 /** Extended attributes by name. */
@@ -47,8 +49,10 @@ export interface Mount {
   /** Which directory of the file system is mounted, and where. */
   readonly root: string
   readonly mountPoint: string
-  /** Guarantees 2 and 3 are proven there: ext4 with its journal, xfs, btrfs, flushes not turned off. */
+  /** Guarantees 2 and 3 are proven there: ext4 with its journal, xfs, btrfs, flushes not turned off, inodes with a time of birth. */
   readonly proven: boolean
+  /** A reboot keeps the numbers of inodes. */
+  readonly lasting: boolean
 }
 
 /** Free space of a file system. */
@@ -81,8 +85,11 @@ export type Immovable = 'immutable' | 'append-only' | 'of a lower layer'
 export interface FileSystem {
   /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
   openPath(path: string): Promise<Descriptor>
-  /** Opens a path that the caller names, for reading; a fifo does not block. `follow`: also through a symbolic link (else ELOOP). */
-  openContent(path: string, follow: boolean): Promise<Descriptor>
+  /**
+   * Opens a path that the caller names, for reading; a fifo does not block. `follow`: also through a symbolic link (else ELOOP). `root`: an
+   * open directory from which the path leads, no part of which is a symbolic link (ELOOP), whatever `follow` is.
+   */
+  openContent(path: string, follow: boolean, root?: Descriptor): Promise<Descriptor>
   /** Opens a directory that is not a symbolic link (ELOOP or ENOTDIR), on the mount of its parent (EXDEV). */
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor>
   /** Opens a regular file for reading; a symbolic link is ELOOP, another mount EXDEV, and a fifo does not block. */
@@ -99,10 +106,13 @@ export interface FileSystem {
   readLink(parent: Descriptor, name: string): Promise<string>
   /** Text of the symbolic link at an absolute path. */
   readLinkPath(path: string): Promise<string>
-  /** Names in the directory, in no order; bytes that are no UTF-8 as file-names.ts has them. */
-  list(directory: Descriptor): Promise<string[]>
+  /**
+   * Names in the directory, in no order; bytes that are no UTF-8 as file-names.ts has them. `most`: the caller needs no more of them, and a
+   * large directory is read no further.
+   */
+  list(directory: Descriptor, most?: number): Promise<string[]>
   /** The same, with their types. */
-  entries(directory: Descriptor): Promise<Entry[]>
+  entries(directory: Descriptor, most?: number): Promise<Entry[]>
   /** lstat; undefined where there is nothing. */
   look(parent: Descriptor, name: string): Promise<Attributes | undefined>
   /** lstat of an absolute path; undefined where there is nothing. */
@@ -166,6 +176,8 @@ export interface FileSystem {
   uptime(): number
   /** How many staged files may be open at a time, and how many staged directories: a part of the descriptors that the process may have. */
   readonly stagedFiles: number
+  /** How many targets of a batch may be on their way at a time: each holds its directory, those above it and its old and new content open. */
+  readonly openTargets: number
   /** How many files of one tree may be read, written or looked at at a time. */
   readonly callsAtATime: number
   /** How many directories of one tree may be open at a time. */

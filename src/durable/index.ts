@@ -1,7 +1,7 @@
-import { isSystemError } from '../errors.js'
+import { ready } from '../../native/index.js'
 import { examineAdoption as examine, takeOver } from './adopt/index.js'
 import type { Adopting, AdoptionResult } from './types.js'
-import { wrapError } from './errors.js'
+import { readError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import {
   setHold as writeHold,
@@ -34,7 +34,7 @@ import {
 } from './move/index.js'
 import { removePublished as takeAway, type RemovalOptions } from './remove/index.js'
 import { sameTarget as same } from './target/index.js'
-import { unprovenAt as proofAt } from './path/index.js'
+import { checkTarget, unprovenAt as proofAt } from './path/index.js'
 import type {
   DirectoryRequest,
   Hold,
@@ -56,7 +56,7 @@ import type {
 export * from './publishing.js'
 export { namesFor, atPlace } from './path/index.js'
 export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
-export { endTogether, flockHolders, showInPlace } from './posix/index.js'
+export { endTogether, commandOf, flockHolders, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
 /** Not by the doors of their rooms: each is one thing to know. */
 export * as keeper from './record/keeper.js'
@@ -68,7 +68,9 @@ const system: FileSystem = new NodeFileSystem()
 
 /** What the newest record says of a target, compared with the disk. */
 export async function readPublication(target: string): Promise<Publication | undefined> {
-  return readable(target, look(system, target))
+  const path = checkTarget(target)
+  await ready()
+  return readable(path, look(system, path))
 }
 
 /** Whether a published directory has disappeared with all of its content, or its record has. Reads no content. */
@@ -198,6 +200,6 @@ async function readable<T>(target: string, call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {
-    throw isSystemError(error) ? wrapError(target, error, false, `could not read ${target}`) : error
+    throw readError(target, error)
   }
 }

@@ -147,6 +147,8 @@ export interface PublicationOptions {
    * names. For files only. Default: as `attributes: 'set'`.
    */
   unnamed?: 'keep'
+  /** May a stream that gives nothing replace a file that has content? Default false: it may have been read before. */
+  allowEmpty?: boolean
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
   publish?: 'exchange' | 'symlink'
   /**
@@ -261,7 +263,7 @@ export interface Publication {
   pin?: Pin
   /** The Secrets and ConfigMaps that the content came from; empty where a call by hand published it. */
   objects: RecordedObject[]
-  /** Old content is still beside it, for those who use it (`retire: whenUnused`). */
+  /** Old content is still beside it, for those who use it (`retire: whenUnused`), or since it was too much to be removed at once. */
   retired?: true
   /** How far a move of another path's content to this one has come. */
   relocation?: Relocation
@@ -275,8 +277,11 @@ export interface Publication {
   letGo?: Date
   /** Hooks that have not been recorded as done. */
   pendingHooks: string[]
-  /** Paths, relative to the target, that differ, each with its problem (`missing`, `unexpected`, `content`, `mode`, `owner`). */
-  differences: { path: string; problem: 'missing' | 'unexpected' | 'content' | 'mode' | 'owner' | 'type' }[]
+  /**
+   * Paths, relative to the target, that differ, each with its problem (`missing`, `unexpected`, `content`, `mode`, `owner`). `more`, of the
+   * target itself: it holds more than a look reads, some hundred entries and 4 MiB beyond what was published.
+   */
+  differences: { path: string; problem: 'missing' | 'unexpected' | 'content' | 'mode' | 'owner' | 'type' | 'more' }[]
 }
 
 /* The part of a record about a target's past, and about the objects of its content. */
@@ -380,14 +385,11 @@ export interface HoldOptions {
 export const relocationStates = ['staged', 'both', 'draining', 'done'] as const
 export type RelocationState = (typeof relocationStates)[number]
 
-/** `removed`: nothing stays at the old path. Version 0.2.0 could leave a symbolic link there, and reads no record without this word. */
-export const relocationForms = ['removed', 'link'] as const
-
 export interface Relocation {
   /** Absolute. */
   from: string
-  /** How the old path ends; holdfast writes `removed` only. */
-  as: (typeof relocationForms)[number]
+  /** How the old path ends: nothing stays there. */
+  as: 'removed'
   state: RelocationState
   /** Milliseconds since the epoch, of this state. */
   since: number

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Backoff } from '../backoff.js'
 import { messageOf } from '../errors.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
-import { credentialsAdvice, field, statusMessage } from '../kubernetes/reads/api-error.js'
+import { credentialsAdvice, field, statusMessage, unsentAdvice } from '../kubernetes/reads/api-error.js'
 import { listPages } from '../kubernetes/reads/list-pages.js'
 import { resourceVersionOf } from '../kubernetes/reads/observed-version.js'
 import type { metadataOnly } from '../kubernetes/reads/requests.js'
@@ -196,19 +196,21 @@ function nameOf(object: unknown): string {
   return typeof name === 'string' ? name : ''
 }
 
-function refuse({ status, body }: Pick<ApiResponse, 'status' | 'body'>, what: string): void {
+function refuse(answer: Pick<ApiResponse, 'status' | 'body' | 'anonymous'>, what: string): void {
+  const { status, body } = answer
   if (status === 200) return
   const message = statusMessage(body)
   const said = `${what}: HTTP ${status}${message && `: ${message}`}`
   if (status === 410) throw new Expired(said)
-  const told = `${said}${advice[status] ?? ''}`
+  const known = unsentAdvice(answer) ?? advice[status]
+  const told = known === undefined ? said : `${said} (${known})`
   // 401: other credentials may be had in a moment.
   if (status === 401 || status === 429 || status >= 500) throw new Error(told)
   throw new FollowRefused(told, status)
 }
 
 const advice: Readonly<Record<number, string>> = {
-  401: ` (${credentialsAdvice})`,
-  403: ' (this user needs list and watch of it)',
-  404: ' (the cluster has no definition of it: kubectl apply -k deploy/fleet; where it has a newer one, upgrade holdfast)',
+  401: credentialsAdvice,
+  403: 'this user needs list and watch of it',
+  404: 'the cluster has no definition of it: kubectl apply -k deploy/fleet; where it has a newer one, upgrade holdfast',
 }

@@ -7,7 +7,7 @@ import { Backoff } from '../backoff.js'
 import { messageOf } from '../errors.js'
 import { realClock, type EventClock } from '../kubernetes/events/event-recorder.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
-import { credentialsAdvice, field, isAbsent, statusMessage } from '../kubernetes/reads/api-error.js'
+import { credentialsAdvice, field, isAbsent, statusMessage, unsentAdvice } from '../kubernetes/reads/api-error.js'
 import { uidOf } from '../kubernetes/reads/observed-version.js'
 import { describeTarget, metadataOnly, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
@@ -300,10 +300,12 @@ export class NodeReporter {
     return this.api.get(path, {}, this.#request())
   }
 
-  #body({ status, body, retryAfter = 0 }: ApiResponse, what: string): unknown {
+  #body(answer: ApiResponse, what: string): unknown {
+    const { status, body, retryAfter = 0 } = answer
     if (status < 300) return body
     const message = statusMessage(body)
-    const advice = status === 401 ? ` (${credentialsAdvice})` : ''
+    const unsent = unsentAdvice(answer)
+    const advice = status === 401 ? ` (${unsent ?? credentialsAdvice})` : ''
     const said = `${what}: HTTP ${status}${message && `: ${message}`}${advice}`
     // An older definition lacks a field: the API server says so as an internal error (structured-merge-diff, "not declared in schema").
     const isOlder = message.includes('not declared in schema')
@@ -314,7 +316,7 @@ export class NodeReporter {
     if (!isOlder && (status === 401 || status === 409 || status === 429 || status >= 500)) {
       throw new Unanswered(said, Math.min(retryAfter, backoff.longestDelay))
     }
-    throw new ReportRefused(`${said} (${isOlder ? newDefinition : adviceFor(status, message)})`)
+    throw new ReportRefused(`${said} (${unsent ?? (isOlder ? newDefinition : adviceFor(status, message))})`)
   }
 }
 

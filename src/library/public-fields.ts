@@ -21,7 +21,10 @@ export const callChecks: Checks = callFields
 
 const attributes = oneOf('set', 'keep')
 
+const allowEmpty = refuseUnless((value) => typeof value === 'boolean', 'must be true or false')
+
 const fileFields = {
+  allowEmpty,
   attributes,
   parents: refuseUnless((value) => typeof value === 'boolean', 'must be true or false'),
   mode: refuseDecimal,
@@ -39,6 +42,7 @@ const directoryFields = {
   publish: oneOf('exchange', 'symlink'),
   foreign: oneOf('always', 'same-names'),
   attributes,
+  allowEmpty,
   ...callFields,
 } satisfies Record<keyof DirectoryOptions, Check>
 

@@ -14,14 +14,17 @@ export type CallOptions = Pick<PublicationOptions, 'lockTimeout' | 'signal' | 'r
 /** What replaceDirectory takes. */
 export type DirectoryOptions = ReplaceDirectoryOptions &
   CallOptions &
-  Pick<PublicationOptions, 'publish' | 'foreign' | 'attributes'>
+  Pick<PublicationOptions, 'publish' | 'foreign' | 'attributes' | 'allowEmpty'>
 
 /**
  * What replaceFile takes. An existing file keeps the mode and the owner that are not named here; `attributes: 'set'` gives it the defaults
- * of a new file, and `attributes: 'keep'` has `mode` and `owner` apply to a new file alone. `parents` (default false) makes the directories
- * above it that are missing.
+ * of a new file, and `attributes: 'keep'` has `mode` and `owner` apply to a new file alone. A mode that another user may have set is not
+ * kept: that of a former owner, or of a user who may have made the file. `parents` (default false) makes the directories above it that are
+ * missing.
  */
-export type FileOptions = ReplaceFileOptions & CallOptions & Pick<PublicationOptions, 'attributes' | 'parents'>
+export type FileOptions = ReplaceFileOptions &
+  CallOptions &
+  Pick<PublicationOptions, 'attributes' | 'parents' | 'allowEmpty'>
 
 /** One of a batch; what stops the batch is an option of the batch. */
 export type BatchRequest = DirectoryRequest & Omit<DirectoryOptions, 'signal'>

@@ -24,7 +24,7 @@ export class ObjectStore {
   /** An object that a selector matches again must not come back older than it went, unless history was rewound, and the report says so. */
   readonly #left = new Map<string, ObjectVersion>()
   readonly #subscribers = new Set<() => void>()
-  readonly #listener: Pick<SourceListener, 'observed' | 'confirmed'>
+  readonly #listener: Pick<SourceListener, 'observed' | 'confirmed' | 'told'>
 
   /** Without a budget all content stays in memory. */
   constructor(
@@ -37,6 +37,7 @@ export class ObjectStore {
         for (const subscriber of this.#subscribers) subscriber()
       },
       confirmed: (reference) => listener.confirmed(reference),
+      told: (reference) => listener.told?.(reference),
     }
   }
 

@@ -33,15 +33,33 @@ export class StoredObject {
   /** The highest floor of the history that a rewind has undone: a publication out of it is no floor any more. */
   #undone: string | undefined
   #forgotten = false
+  #isBehind = false
 
   constructor(
     readonly reference: ObjectReference,
-    private readonly listener: Pick<SourceListener, 'observed' | 'confirmed'>,
+    private readonly listener: Pick<SourceListener, 'observed' | 'confirmed' | 'told'>,
     private readonly budget?: ContentBudget,
   ) {}
 
   get latest(): ObservedState | undefined {
     return this.#latest
+  }
+
+  /** The source was told of a newer version, and has not read it yet. */
+  get isBehind(): boolean {
+    return this.#isBehind
+  }
+
+  /** Another version than the known one is told, and has yet to be read. */
+  tell(): void {
+    if (this.#isBehind || this.#forgotten) return
+    this.#isBehind = true
+    this.listener.told?.(this.reference)
+  }
+
+  /** The known version is the newest that was told. */
+  caughtUp(): void {
+    this.#isBehind = false
   }
 
   /** Below this, only a fresh read decides. */

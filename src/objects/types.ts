@@ -80,6 +80,8 @@ export interface SourceListener {
   observed(reference: ObjectReference, observation: ObservedState, details: { rewound: boolean }): void
   /** The source has just confirmed that its last report of the object is current (event, bookmark or list). */
   confirmed(reference: ObjectReference): void
+  /** The source was told of a newer version of the object, which it has yet to read; absent: the owner need not know. */
+  told?(reference: ObjectReference): void
   /** A watch ended and starts again; `reason` is one of watchRestartReasons. `references`: its objects. `lost`: the error. */
   watchRestarted(reason: WatchRestartReason, references: readonly ObjectReference[], lost?: UnknownState): void
   /** Counts what the source costs the API server; absent: the owner does not count. */
@@ -116,6 +118,8 @@ export interface Source {
    * `unknown`. Rejects only with the signal's reason.
    */
   load(reference: ObjectReference, signal: AbortSignal): Promise<LoadedState | undefined>
+  /** Whether it was told of a newer version than the present state, and has yet to read it; absent: it reads what it is told. */
+  isBehind?(reference: ObjectReference): boolean
   /** This version is published: the floor below which only a confirmed rewind is accepted. */
   published(reference: ObjectReference, version: ObjectVersion): void
   /** Not-after date of the client certificate in use, if there is one. */

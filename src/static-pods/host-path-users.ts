@@ -3,7 +3,7 @@ import { NodeFileSystem } from '../durable/index.js'
 import type { FileSystem } from '../durable/file-system.js'
 import { hostPathVolumes, namesByKernel, namesOfTarget, plainName } from './host-paths.js'
 import { parseManifest } from './pod/manifest.js'
-import { listManifests, readNodeFile } from './node-files.js'
+import { listManifests, readListed } from './node-files.js'
 
 /** kubelet's staticPodPath, as kubeadm and OpenShift configure it. */
 export const usualManifestDirectory = '/etc/kubernetes/manifests'
@@ -39,7 +39,7 @@ export async function hostPathUsers(
   const targets = await Promise.all(paths.map(async (path) => (look ? await namesOfTarget(fs, path) : [path])))
   for (const manifest of await manifests(fs, manifestDirectory, unreadable)) {
     try {
-      const bytes = await readNodeFile(fs, manifest, { follow: true })
+      const bytes = await readListed(fs, manifest)
       if (bytes === undefined) continue
       const { pod, name } = await parseManifest(bytes, manifest)
       for (const { path: hostPath, mounted } of hostPathVolumes(pod)) {

@@ -44,6 +44,12 @@ export function needsOwnUid(kubeletVersion: string | undefined): boolean {
   return patch === '0' && rest.startsWith('-')
 }
 
+/** 35 of `v1.35.4`. */
+export function minorOf(kubeletVersion: string | undefined): number | undefined {
+  const [, minor] = /^v?1\.(\d+)\./.exec(kubeletVersion ?? '') ?? []
+  return minor === undefined ? undefined : Number(minor)
+}
+
 export function newUid(): string {
   return randomUUID()
 }

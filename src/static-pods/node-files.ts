@@ -3,19 +3,16 @@ import { basename, dirname, join } from 'node:path'
 import { nodeFiles, type Disk } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
 import type { FileSystem } from '../durable/file-system.js'
-import { parseManifest, type Manifest } from './pod/manifest.js'
+import { StaticPodError } from './failure.js'
+import { largestManifest, parseManifest, type Manifest } from './pod/manifest.js'
 import { largestFile } from './read-file.js'
 
 /**
- * A small regular file; undefined where there is none. `follow`: through symbolic links in its last part.
+ * A small regular file; undefined where there is none.
  * @throws Error naming the path, for a file that is not regular, is too large, or cannot be read
  */
-export async function readNodeFile(
-  fs: FileSystem,
-  path: string,
-  options: { readonly follow?: boolean } = {},
-): Promise<Uint8Array | undefined> {
-  return nodeFiles.read(fs, path, { ...options, largest: largestFile })
+export async function readNodeFile(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
+  return nodeFiles.read(fs, path, { largest: largestFile })
 }
 
 /** @throws InvalidInput for a file that is no pod, and as `readNodeFile` does */
@@ -43,9 +40,34 @@ export async function holding<T>(lock: Promise<HeldLock | undefined> | undefined
   }
 }
 
-/** Files without a leading dot, and links, as kubelet reads a manifest directory. Empty where there is no directory. */
+/*
+ * What kubelet reads of a manifest directory (kubernetes: pkg/kubelet/config/file.go, extractFromDir): each file whose name has no leading dot, also
+ * through links. It passes over everything else that stands there.
+ */
+
+/** Empty where there is no directory. What a link leads to, `readListed` tells. */
 export async function listManifests(fs: FileSystem, directory: string): Promise<string[]> {
   return (await nodeFiles.entriesOf(fs, directory))
     .filter(({ name, type }) => !name.startsWith('.') && (type === 'file' || type === 'symlink'))
     .map(({ name }) => join(directory, name))
+}
+
+/** undefined for what kubelet passes over. @throws DurableWriteError where the file cannot be read */
+export async function readListed(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
+  return nodeFiles.read(fs, path, { follow: true, largest: largestManifest })
+}
+
+/** Refuses a lock that could not be taken, before any work. @throws StaticPodError */
+export async function checkLockFile(path: string | undefined, { fs }: Disk): Promise<void> {
+  const found = path === undefined ? undefined : await fs.lookPath(path).catch(() => undefined)
+  if (found === undefined) return
+  const { type, uid } = found
+  const isOthers = uid !== 0 && uid !== fs.user.uid
+  if (type === 'file' && !isOthers) return
+  const what = type === 'symlink' ? 'is a symbolic link' : 'is not a regular file'
+  throw new StaticPodError(
+    isOthers
+      ? `the lock ${path} belongs to user ${uid}; nothing was changed; name a lock in a directory where only root may make files, such as /run/holdfast/locks`
+      : `the lock ${path} ${what}; nothing was changed; name a regular file`,
+  )
 }

@@ -1,7 +1,7 @@
 import { readRegularFile } from '../regular-file.js'
 import { codeOf } from '../errors.js'
 
-/** A pod is at most a few MiB of JSON; kubelet itself reads no more than 10 MiB of a manifest. */
+/** Bytes: more than kubelet reads of a manifest. */
 export const largestFile = 16 * 1024 * 1024
 
 /**

@@ -11,8 +11,9 @@ import { StaticPodError } from './failure.js'
 import { newUid } from './kubelet.js'
 import { editedText, parseManifest, type Manifest } from './pod/manifest.js'
 import { contentAnnotationPrefix, operationLockName } from './names.js'
-import { holding, listManifests, ownershipAt, readNodeFile } from './node-files.js'
-import { readState, rolloutLockPath } from './rollout/rollout-state.js'
+import { holding, listManifests, ownershipAt, readListed, readNodeFile } from './node-files.js'
+import { rolloutLockPath } from './rollout/rollout-state.js'
+import { rolloutLine, unfinishedRollouts } from './rollout/rollout-status.js'
 
 export interface Renewal {
   /** The pod's name, as its manifest has it. */
@@ -69,12 +70,8 @@ export async function renewStaticPod(disk: Disk, renewal: Renewal): Promise<'ren
   const untouched = 'the manifest is as it was'
   const noRollout = disk.lock(rolloutLockPath(manifestDirectory), lockTimeout, signal, untouched)
   return holding(noRollout, async () => {
-    const rollout = await readState(manifestDirectory, disk)
-    if (rollout !== undefined && rollout.phase !== 'ended') {
-      throw new StaticPodError(
-        `a rollout in ${manifestDirectory} was interrupted; ${untouched}; holdfast rollout --resume finishes it or takes it back`,
-      )
-    }
+    const [unfinished] = await unfinishedRollouts([manifestDirectory], disk)
+    if (unfinished) throw new StaticPodError(`${rolloutLine(unfinished)}; ${untouched}`)
     const lockPath = lockFile ?? join(manifestDirectory, operationLockName(pod))
     return holding(disk.lock(lockPath, lockTimeout, signal, untouched), () => renew(disk, renewal))
   })
@@ -110,8 +107,7 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
   let unreadable = 0
   for (const path of await listManifests(disk.fs, directory)) {
     try {
-      // Kubelet follows links to files.
-      const bytes = await readNodeFile(disk.fs, path, { follow: true })
+      const bytes = await readListed(disk.fs, path)
       if (bytes === undefined) continue
       const manifest = await parseManifest(bytes, path)
       if (manifest.name === pod) found.push({ path, text: manifest.source, manifest })

@@ -2,6 +2,7 @@
  * The documents of a YAML text as Kubernetes' own readers take them: the YAML library of kubectl, kubelet and client-go (go-values.ts and
  * go-scanner.ts), with the places of their values.
  */
+import { resolvePlain } from './go-scalars.js'
 import { readContents, type ReadContents } from './go-values.js'
 import { refuseCharacters, refusePlaces } from './go-scanner.js'
 import { parseText, YamlError, type ParsedText, type Position } from './parse.js'
@@ -35,10 +36,11 @@ export async function readDocuments(text: string): Promise<KubernetesDocument[]>
 
 /** `isPlain`: no place of it has another meaning for that library. @throws YamlError, RangeError */
 export function readDocument(document: Document, parsed: ParsedText, isPlain = false): ReadContents {
-  const [error] = document.errors
+  // go-values.ts knows the escapes.
+  const error = document.errors.find(({ code }) => code !== 'BAD_DQ_ESCAPE')
   if (error) throw new YamlError(`not valid YAML (${error.code})`, parsed.positionOf(error.pos[0]))
   if (!isPlain) refusePlaces(document, parsed)
-  return readContents(document.contents, parsed)
+  return readContents(document.contents, parsed, isPlain ? { plain: resolvePlain, repeats: 'last' } : undefined)
 }
 
 function isJson(text: string): boolean {

@@ -4,7 +4,7 @@
  */
 import type * as Yaml from 'yaml'
 import { ExactNumber } from './exact-number.js'
-import { integerOf, resolvePlain, type PlainValue } from './go-scalars.js'
+import { integerOf, resolvePlain, resolveQuoted, type PlainValue } from './go-scalars.js'
 import { YamlError, type ParsedText, type Position } from './parse.js'
 
 type Node = Yaml.Node | null
@@ -35,18 +35,24 @@ export interface ReadContents {
   readonly repeated: Position | undefined
 }
 
+/** How a text is read: as YAML, or as JSON. */
+interface ReadingRules {
+  /** What an unquoted scalar means; undefined refuses it. */
+  readonly plain: (text: string) => PlainValue | undefined
+  /** The same of a text in double quotes, without them. Absent: what the parser here makes of it. */
+  readonly quoted?: (text: string) => string | undefined
+  /** What counts of a field that stands twice; Go's decoder of JSON reads the second map into the first (encoding/json, Unmarshal). */
+  readonly repeats: 'last' | 'merged'
+}
+
+const asYaml: ReadingRules = { plain: resolvePlain, quoted: resolveQuoted, repeats: 'last' }
+
 /**
- * The value of a document's contents. `plain`: what an unquoted scalar means; undefined refuses it. `repeats`: what counts of a field that
- * stands twice; Go's decoder of JSON reads the second map into the first (encoding/json, Unmarshal).
+ * The value of a document's contents.
  * @throws YamlError, with the position; RangeError for contents that nest too deeply
  */
-export function readContents(
-  contents: Node,
-  parsed: ParsedText,
-  plain: (text: string) => PlainValue | undefined = resolvePlain,
-  repeats: 'last' | 'merged' = 'last',
-): ReadContents {
-  const reader = new Reader(parsed, plain, repeats === 'merged')
+export function readContents(contents: Node, parsed: ParsedText, reading: ReadingRules = asYaml): ReadContents {
+  const reader = new Reader(parsed, reading)
   const value = reader.value(contents)
   return { value, repeated: reader.repeated }
 }
@@ -54,10 +60,9 @@ export function readContents(
 class Reader {
   repeated: Position | undefined
   readonly #yaml: typeof Yaml
-  readonly #positionOf: ParsedText['positionOf']
+  readonly #parsed: ParsedText
   /** Where the text ends, if it does so without a newline. */
   readonly #endsOpen: number
-  readonly #plain: (text: string) => PlainValue | undefined
   readonly #anchors = new Map<string, Yaml.Node>()
   /** A text may reuse an anchor's name: the first meeting with an alias settles its anchor. */
   readonly #targets = new Map<Yaml.Alias, Yaml.Node>()
@@ -67,13 +72,12 @@ class Reader {
   #aliased = 0
 
   constructor(
-    { yaml, positionOf, text }: ParsedText,
-    plain: (text: string) => PlainValue | undefined,
-    private readonly isMerging: boolean,
+    parsed: ParsedText,
+    private readonly reading: ReadingRules,
   ) {
-    this.#plain = plain
+    const { yaml, text } = parsed
+    this.#parsed = parsed
     this.#yaml = yaml
-    this.#positionOf = positionOf
     this.#endsOpen = text.endsWith('\n') ? Infinity : text.length
   }
 
@@ -106,7 +110,7 @@ class Reader {
         const isRepeated = own.has(name)
         if (isRepeated) this.repeated ??= this.#error('', key ?? map).position
         own.add(name)
-        entries.set(name, isRepeated && this.isMerging ? merged(entries.get(name), value) : value)
+        entries.set(name, isRepeated && this.reading.repeats === 'merged' ? merged(entries.get(name), value) : value)
       }
       return entries
     })
@@ -162,15 +166,23 @@ class Reader {
     if (tag === binaryTag) return this.#binary(text, node)
     // A tag of any other kind makes text of a scalar, and nothing of a collection.
     if (tag !== undefined && tag !== timeTag && !Object.hasOwn(typeTags, tag)) return text
-    const value = this.#plain(text)
+    const value = this.reading.plain(text)
     if (value !== undefined && tag !== undefined && typeTags[tag]?.(value, text) !== true)
       throw this.#error('a YAML tag that does not fit its value: remove it', node)
     return value
   }
 
-  /** The parser here adds the newline that a block at the end of the text lacks. */
-  #text({ value, type, range }: Yaml.Scalar): string {
+  /** The parser here adds the newline that a block at the end of the text lacks, and knows the escapes of YAML 1.2. */
+  #text(node: Yaml.Scalar): string {
+    const { value, type, range } = node
     const text = String(value)
+    if (type === 'QUOTE_DOUBLE' && this.reading.quoted !== undefined) {
+      const [from = 0, to = 0] = range ?? []
+      const source = this.#parsed.text.slice(from + 1, to - 1)
+      const read = source.includes('\\') ? this.reading.quoted(source) : text
+      if (read !== undefined) return read
+      throw this.#error('an escape (\\) that Kubernetes does not know: write the character itself', node)
+    }
     const isBlock = type === 'BLOCK_LITERAL' || type === 'BLOCK_FOLDED'
     return isBlock && (range?.[2] ?? 0) >= this.#endsOpen ? text.replace(/\n$/, '') : text
   }
@@ -220,7 +232,7 @@ class Reader {
   }
 
   #error(problem: string, { range }: Yaml.Node): YamlError {
-    return new YamlError(problem, range ? this.#positionOf(range[0]) : undefined)
+    return new YamlError(problem, range ? this.#parsed.positionOf(range[0]) : undefined)
   }
 }
 

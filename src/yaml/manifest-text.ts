@@ -45,7 +45,8 @@ async function readAsJson(text: string): Promise<ManifestText> {
     return { value, documents: 1, repeated: undefined, positionAt }
   }
   const exact = await parsed()
-  return { ...readContents(exact.documents[0]?.contents ?? null, exact, jsonWord, 'merged'), documents: 1, positionAt }
+  const read = readContents(exact.documents[0]?.contents ?? null, exact, { plain: jsonWord, repeats: 'merged' })
+  return { ...read, documents: 1, positionAt }
 }
 
 /** How many fields the text of JSON has, of which JSON.parse keeps the last of each name. */

@@ -1,4 +1,6 @@
 /** What a pass knows of selections that change while it goes on, and which earlier contents stay meanwhile. */
+import { rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { objectName } from '../../src/object-name.js'
 import t from 'tap'
 import { historyFor, PassObjects, renderFrom } from '../../src/agent/desired-content.js'
@@ -10,7 +12,9 @@ import {
   type ObjectReference,
   type ObservedState,
 } from '../../src/objects/types.js'
+import { replaceDirectory } from '../../src/durable/index.js'
 import { directoryOf, present, secret, whole } from '../directories/objects.js'
+import { scratch } from '../durable/scratch.js'
 
 const away: ObservedState = { state: 'unknown', reason: 'SourceUnavailable', message: 'connection refused' }
 const names = (...matching: string[]): ObservedState => ({ state: 'selected', names: matching })
@@ -128,3 +132,20 @@ await t.test(
     t.strictSame(await rendered(limits({ bytes: 1024 }), 1, 1, 1), [true, 'abc'])
   },
 )
+
+await t.test('what an object that is gone has published stays, whatever its files are called', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const content = { ['__proto__']: 'p', constructor: 'c', k: '1' }
+  const files = Object.fromEntries(Object.entries(content))
+  const object = { ...secret('a'), uid: 'u', resourceVersion: '7', paths: Object.keys(files) }
+  await replaceDirectory(target, { files, objects: [object] })
+  const directory = directoryOf([whole(secret('a'), { optional: true })], { path: target })
+  const load = (): Promise<LoadedState> => Promise.resolve({ state: 'absent' })
+  const kept = async (): Promise<unknown> =>
+    shown(await renderFrom(directory, new PassObjects({ latest: () => undefined, load }, new AbortController().signal)))
+  t.strictSame(await kept(), ['__proto__', 'constructor', 'k'])
+  // One that cannot be read must not take the others with it.
+  rmSync(join(target, 'constructor'))
+  symlinkSync('k', join(target, 'constructor'))
+  t.strictSame(await kept(), ['__proto__', 'k'])
+})

@@ -4,7 +4,7 @@ import t from 'tap'
 import { beside, fileSystemOf, fileSystemsNow, onFileSystem } from '../../src/agent/file-systems.js'
 import { parseMount } from '../../src/mountinfo.js'
 import { Lane } from '../../native/index.js'
-import { threadsOfLane } from '../../native/lane.js'
+import { threadsOfLane } from '../../native/loop.js'
 import { SimulatedTime } from '../simulated-time.js'
 
 const table = [

@@ -1,19 +1,29 @@
 /** One pass over several directories of a batch, on a real disk. */
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
 import { causes, reconcile } from '../../src/agent/reconcile.js'
 import { noEvents, openEvents } from '../../src/agent/report/agent-events.js'
 import { noMetrics, type Metrics } from '../../src/agent/report/report-metrics.js'
 import { silent } from '../../src/log.js'
+import { replaceDirectory } from '../../src/durable/index.js'
 import type { ObjectReference } from '../../src/objects/types.js'
+import { isKind } from '../crash/judge/names.js'
 import { makeCertificate, makeKey } from '../directories/make-certificates.js'
 import { directoryOf, present, secret, whole } from '../directories/objects.js'
 import { scratch } from '../durable/scratch.js'
 import { json } from '../kubernetes/connection/api-server.js'
 import { start } from '../kubernetes/connection/connected.js'
 import { until } from '../until.js'
+
+function once(work: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) work()
+    isDone = true
+  }
+}
 
 /** Directories on a real disk, each with a Secret of its name, and all that passes over them report. */
 class Scene {
@@ -28,6 +38,8 @@ class Scene {
   data: (name: string) => Readonly<Record<string, string>> = (name) => ({ key: name })
   /** Called when a pass reads an object. */
   asked: (name: string) => void = () => {}
+  /** Called when a pass loads the content of an object. */
+  loaded: (name: string) => void = () => {}
   /** Called when a barrier has ended. */
   afterBarrier: () => void = () => {}
   /** Called with the path of a directory that has an outcome. */
@@ -64,7 +76,10 @@ class Scene {
           this.asked(name)
           return present(secret(name), this.data(name))[1]
         },
-        load: ({ name }) => Promise.resolve(present(secret(name), this.data(name))[1]),
+        load: ({ name }) => {
+          this.loaded(name)
+          return Promise.resolve(present(secret(name), this.data(name))[1])
+        },
         published: ({ name }) => void this.floors.push(name),
       },
       state: (operation) => this.states.byOperation(operation),
@@ -74,7 +89,9 @@ class Scene {
         this.applied(path)
       },
     })
-    return [...results.values()]
+    const ended: string[] = []
+    for (const result of results.values()) ended.push(await result)
+    return ended
   }
 
   /** Counts and lines since the last call. */
@@ -88,6 +105,23 @@ class Scene {
   }
 }
 
+await t.test('a pass publishes before it has loaded more than 16 MiB', async (t) => {
+  const names = Array.from({ length: 40 }, (_, index) => `large-${index}`)
+  const scene = new Scene(t, names)
+  const content = 'x'.repeat(1024 * 1024)
+  scene.data = () => ({ key: content })
+  const loaded = new Set<string>()
+  let most = 0
+  scene.loaded = (name) => {
+    loaded.add(name)
+    most = Math.max(most, loaded.size)
+  }
+  scene.afterBarrier = () => loaded.clear()
+  await scene.pass(causes.start)
+  t.strictSame(scene.outcomes, Array(40).fill('created'))
+  t.ok(most <= 16, `${most} of 1 MiB`)
+})
+
 await t.test('all directories of a batch share one pair of barriers', async (t) => {
   const scene = new Scene(t, ['one', 'two', 'three'])
   t.strictSame(await scene.pass(causes.start), ['done', 'done', 'done'])
@@ -96,6 +130,28 @@ await t.test('all directories of a batch share one pair of barriers', async (t) 
   t.equal(scene.counted.filter(([name, , result]) => name === 'publish' && result === 'created').length, 3)
   t.strictSame(scene.floors, ['one', 'two', 'three'], 'the source knows what is published')
   for (const name of ['one', 'two', 'three']) t.equal(readFileSync(scene.file(name), 'utf8'), name)
+})
+
+await t.test('all of a batch are reported before anything goes that others have filled', async (t) => {
+  const scene = new Scene(t, ['filled', 'neighbour'])
+  await scene.pass(causes.start)
+  const theirs = Array.from({ length: 3_000 }, (_, index) => join(scene.root, 'filled', `theirs-${index}`))
+  for (const path of theirs) writeFileSync(path, '')
+  const old = (): number =>
+    readdirSync(scene.root)
+      .filter(isKind('staging'))
+      .flatMap((name) => readdirSync(join(scene.root, name))).length
+  const seen: [string, number][] = []
+  scene.applied = (path) => void seen.push([basename(path), old()])
+  scene.data = () => ({ key: 'new' })
+  t.strictSame(await scene.pass(causes.start), ['done', 'done'])
+  // The mutation after the second barrier has removed one.
+  const whole = theirs.length
+  t.strictSame(seen, [
+    ['filled', whole],
+    ['neighbour', whole],
+  ])
+  t.equal(old(), 0)
 })
 
 await t.test(
@@ -128,6 +184,33 @@ await t.test(
     t.strictSame(scene.outcomes, ['unchanged', 'unchanged'])
   },
 )
+
+await t.test('a pass says what it repaired, also where no comparison found it before', async (t) => {
+  const scene = new Scene(t, ['one'])
+  await scene.pass(causes.start)
+  // As `sync` of another source does.
+  const replaceByHand = () => replaceDirectory(join(scene.root, 'one'), { files: { key: 'by hand' } })
+  const edit = () => writeFileSync(scene.file('one'), 'edited')
+  const others: [what: string, before: () => unknown, why: string[]][] = [
+    ['it edited a file before news came', edit, ['news']],
+    ['it published before a retry', replaceByHand, ['retry']],
+    ['it edited a file after the comparison', () => (scene.asked = once(edit)), [causes.driftCheck, 'news']],
+  ]
+  for (const [what, before, why] of others) {
+    await before()
+    scene.news()
+    t.strictSame(await scene.pass(...why), ['done'])
+    t.strictSame(scene.outcomes, ['replaced'], what)
+    t.equal(scene.counted.filter(([name]) => name === 'drift').length, 1, what)
+    t.match(scene.lines[0], { reason: 'DriftRepaired', message: /one is repaired; .* after the last comparison/ }, what)
+    t.equal(readFileSync(scene.file('one'), 'utf8'), 'one')
+  }
+  writeFileSync(scene.file('one'), 'edited')
+  scene.data = () => ({ key: 'new' })
+  scene.news()
+  await scene.pass('news')
+  t.match(scene.lines[0], { reason: 'Published' }, 'new content repairs nothing')
+})
 
 await t.test('a disk that a comparison cannot read ends Published=True, until a comparison can read it', async (t) => {
   const scene = new Scene(t, ['one'])

@@ -5,7 +5,7 @@ import { Workqueue, type Batch, type NewsTimes, type QueueResult } from '../../s
 interface Run {
   readonly batch: Batch
   readonly keys: string[]
-  end(results?: Record<string, QueueResult>): void
+  end(results?: Record<string, QueueResult | Promise<QueueResult>>): void
   fail(error: Error): void
 }
 
@@ -383,4 +383,34 @@ await t.test('people hear once of news that wait long; a key that is forgotten f
   await turn()
   t.strictSame(begun[0]?.keys, ['c'])
   begun[0]?.end()
+})
+
+await t.test('a key whose result is to come runs until then; its group is free, and an end waits for it', async (t) => {
+  const { queue, next } = queueOf('batch')
+  queue.add('slow', 'start')
+  queue.add('quick', 'start')
+  let resolve!: (result: QueueResult) => void
+  const removal = new Promise<QueueResult>((done) => (resolve = done))
+  ;(await next()).end({ slow: removal })
+  queue.add('slow', 'more')
+  queue.add('quick', 'more')
+  const second = await next()
+  t.strictSame(second.keys, ['quick'])
+  t.match(queue.all(), [
+    { key: 'slow', state: 'running' },
+    { key: 'quick', state: 'running' },
+  ])
+  second.end()
+  resolve('done')
+  const third = await next()
+  t.strictSame(third.keys, ['slow'])
+  let last!: (result: QueueResult) => void
+  third.end({ slow: new Promise((done) => (last = done)) })
+  await turn()
+  let ended = false
+  const closing = queue.close().then(() => (ended = true))
+  await turn()
+  t.notOk(ended)
+  last('retry')
+  await closing
 })

@@ -1,7 +1,9 @@
 /** `check` and an API server: a real one over TLS that gives the answers of kube-apiserver. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { json, startServer, type Handler, type Reply, type Seen } from '../kubernetes/connection/api-server.js'
+import { scratch } from '../durable/scratch.js'
 import { authority, serving } from '../kubernetes/connection/connected.js'
 import { base64, kubeconfig } from '../kubernetes/credentials/kubeconfig-text.js'
 import { Scene } from './scene.js'
@@ -29,10 +31,11 @@ interface Review {
   }
 }
 
+const secret = { token: 'very-secret' }
 const trusted = { 'certificate-authority-data': base64(authority.certificate) }
 
 /** The findings of `check` about the API server, and its requests. */
-async function checkAgainst(t: Test, answers: Answers, trust: object = trusted) {
+async function checkAgainst(t: Test, answers: Answers, trust: object = trusted, user: object = secret) {
   const handler: Handler = (seen, reply) => {
     const answer = answers[seen.path]
     if (answer === undefined) status(reply, 404, 'the server could not find the requested resource')
@@ -43,7 +46,7 @@ async function checkAgainst(t: Test, answers: Answers, trust: object = trusted) 
   const scene = new Scene(t)
   const file = scene.path('kubeconfig')
   const cluster = { server: server.url, ...trust }
-  writeFileSync(file, kubeconfig(cluster, { token: 'very-secret' }))
+  writeFileSync(file, kubeconfig(cluster, user))
   const source = { namespace: 'demo', kubernetes: { kubeconfig: file } }
   scene.configure([{ path: scene.target, contents: [{ secret: 'serving-cert' }] }], { source })
   const checked = await scene.check(t, { env: { NODE_NAME: 'n1' } }, ['--timeout', '60s'])
@@ -98,6 +101,14 @@ await t.test('check asks nothing more after rejected credentials', async (t) => 
   t.notOk(requests.some(({ path }) => path === accessReview))
 })
 
+await t.test('check finds an agent that sends no credential, whatever the API server lets it do', async (t) => {
+  const { found, requests } = await checkAgainst(t, healthy, trusted, { token: '' })
+  t.match(found('credentials'), [
+    { status: 'FAULT', found: /^none was sent/, advice: /give the user in the kubeconfig/ },
+  ])
+  t.notOk(requests.some(({ path }) => path === accessReview))
+})
+
 await t.test('check counts a server as reached that shows its version to known users only', async (t) => {
   for (const code of [401, 403]) {
     const { found } = await checkAgainst(t, { ...healthy, [version]: (reply) => status(reply, code, 'no') })
@@ -142,3 +153,21 @@ await t.test('check warns of a server whose certificate is not looked at', async
   const { found: beside } = await checkAgainst(t, healthy)
   t.strictSame(beside('server certificate'), [])
 })
+
+await t.test(
+  'check says who may write to the files of a kubeconfig once, in the order of the kubeconfig',
+  async (t) => {
+    const directory = scratch(t)
+    // A long way takes longer to look at.
+    const deep = join(directory, ...Array<string>(40).fill('d'))
+    mkdirSync(deep, { recursive: true })
+    const [ca, token] = [join(deep, 'ca.crt'), join(directory, 'token')]
+    writeFileSync(ca, authority.certificate, { mode: 0o600 })
+    writeFileSync(token, secret.token, { mode: 0o600 })
+    // A refused token is read again.
+    const answers = { ...healthy, [version]: (reply: Reply) => status(reply, 401, 'Unauthorized') }
+    const { found } = await checkAgainst(t, answers, { 'certificate-authority': ca }, { tokenFile: token })
+    const places = found('writers').map((finding) => finding.found.replace(/: no user .*/, ''))
+    t.strictSame(places, ['clusters[0].cluster.certificate-authority', 'users[0].user.tokenFile'])
+  },
+)

@@ -1,9 +1,9 @@
 /** `check --consumers`, and what `status` says of the same: real processes, on this machine's own procfs. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import type { Consumer } from '../../src/check/consumers.js'
+import { type Consumer, podAndContainer } from '../../src/check/consumers.js'
 import { holder } from './holders.js'
-import { needsRoot, Scene, type CheckDocument } from './scene.js'
+import { type CheckDocument, needsRoot, Scene } from './scene.js'
 
 const looking = ['--consumers', '--pod-manifest-dir']
 
@@ -107,12 +107,35 @@ await t.test('check says which processes it cannot inspect', { skip: needsRoot }
   chmodSync(scene.root, 0o755)
   const hiding =
     'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=1000 --regid=1000 --clear-groups -- "$@"'
-  if (!scene.readableBy(1000)) {
-    t.comment('the program is not readable by others here')
-    return
-  }
   const other = await found(['setpriv', '--reuid=1000', '--regid=1000', '--clear-groups', '--'])
   t.match(other.join('\n'), /WARN \d+ processes may not be looked at \(for example \d+: EACCES\)/)
   const hidden = await found(['unshare', '--mount', '--propagation', 'private', '--', 'sh', '-c', hiding, 'sh'])
   t.match(hidden.join('\n'), /WARN \/proc hides the processes of other users \(hidepid\)/)
 })
+
+const uid = '1f3a5b6c-0d2e-4f60-8a1b-9c3d5e7f9012'
+const id = 'a'.repeat(64)
+const hash = '0123456789abcdef0123456789abcdef'
+
+await t.test(
+  'podAndContainer finds pod and container by the names that kubelet and the runtimes give their control groups',
+  async (t) => {
+    const both = { pod: uid, container: id }
+    const slice = `kubepods-burstable-pod${uid.replaceAll('-', '_')}.slice`
+    for (const [text, expected] of [
+      [`0::/kubepods.slice/kubepods-burstable.slice/${slice}/cri-containerd-${id}.scope`, both],
+      [`0::/kubepods.slice/${slice}/crio-${id}.scope`, both],
+      [`11:memory:/kubepods/burstable/pod${uid}/${id}\n0::/`, both],
+      [`0::/kubepods/burstable/pod${uid}/${id}`, both],
+      // From within another cgroup namespace.
+      [`0::/../../${slice}/cri-containerd-${id}.scope`, both],
+      [`0::/kubepods/pod${hash}/${id}/init.scope`, { pod: hash, container: id }],
+      [`0::/system.slice/docker-${id}.scope`, { container: id }],
+      ['0::/system.slice/nginx.service', {}],
+      ['0::/user.slice/podman.service', {}],
+      ['', {}],
+    ] as const) {
+      t.strictSame(podAndContainer(`${text}\n`), expected, text)
+    }
+  },
+)

@@ -31,6 +31,7 @@ interface Case {
   readonly proven: boolean
   readonly type: RegExp
   readonly flushes: RegExp
+  readonly advice?: RegExp
 }
 
 const loop = /is a loop device over .*\/image: its flushes are only as good as those of the file system/
@@ -50,6 +51,15 @@ const cases: Case[] = [
     proven: false,
     type: /^ext4 without a journal: durability is not proven/,
     flushes: loop,
+  },
+  {
+    name: 'ext4 with inodes of 128 bytes',
+    mkfs: ['mkfs.ext4', '-q', '-I', '128'],
+    size: 32 * MiB,
+    proven: false,
+    type: /^ext4 whose inodes have no time of birth: durability is not proven/,
+    flushes: loop,
+    advice: /^tune2fs -l \/dev\/loop\d+ \| grep 'Inode size' says 128: make it anew with mkfs.ext4 -I 256, or put/,
   },
   {
     name: 'ext4 without barriers',
@@ -78,7 +88,7 @@ const cases: Case[] = [
   },
 ]
 
-for (const { name, mkfs, size, options = '', proven, type, flushes } of cases) {
+for (const { name, mkfs, size, options = '', proven, type, flushes, advice = /^/ } of cases) {
   const skip = needsRoot || (has(mkfs[0] ?? '') ? false : `needs ${mkfs[0] ?? ''}`)
   await t.test(name, { skip }, async (t) => {
     const scene = new Scene(t)
@@ -86,6 +96,7 @@ for (const { name, mkfs, size, options = '', proven, type, flushes } of cases) {
     const under = mounted(scene, `-o loop${options} '${file}'`)
     const checked = await scene.check(t, { under })
     t.match(checked.one('file system'), { status: proven ? 'OK' : 'WARN', found: type })
+    t.match(checked.one('file system').advice ?? '', advice)
     t.match(checked.one('mount'), { status: 'OK', found: new RegExp(`^/dev/loop\\d+ on ${scene.parent}$`) })
     t.match(checked.one('flushes'), { status: 'WARN', found: flushes })
     t.match(checked.one('exchange'), { status: 'OK', found: /changed places in one step/ })

@@ -18,6 +18,8 @@ await t.test("check judges a hook's program, pid file and address", async (t) =>
   script('plain', `#!/bin/sh\ntouch ${ran}\n`, 0o644)
   script('good', `#!/bin/sh\ntouch ${ran}\n`, 0o755)
   script('shell-less', '#! /nowhere/sh -e\n', 0o755)
+  script('windows', `#!/bin/sh\r\ntouch ${ran}\r\n`, 0o755)
+  script('windows-env', '#!/usr/bin/env sh\r\n', 0o755)
   script('open', `#!/bin/sh\ntouch ${ran}\n`, 0o757)
   script('systemctl', `#!/bin/sh\ntouch ${ran}\n`, 0o755)
   mkdirSync(at('directory'))
@@ -55,6 +57,8 @@ await t.test("check judges a hook's program, pid file and address", async (t) =>
     [exec('plain'), 'FAULT', /^exec plain: .* is not executable: EACCES$/],
     [exec('directory'), 'FAULT', /is not a regular file$/],
     [exec('shell-less'), 'FAULT', /is a script for \/nowhere\/sh: no such file$/],
+    [exec('windows'), 'FAULT', /\/windows has Windows line ends: the kernel looks for the interpreter "\/bin\/sh\\r"$/],
+    [exec('windows-env'), 'WARN', /\/windows-env has Windows line ends: \/usr\/bin\/env gets the argument "sh\\r"$/],
     [exec('open'), 'OK', /\/open is executable$/],
     [exec('good'), 'OK', /\/good is executable$/],
     [{ exec: ['true', 'secret-argument'] }, 'OK', /^exec true: (\/usr)?\/bin\/true is executable$/],

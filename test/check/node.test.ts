@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { selfSigned } from '../../src/cli/demo/certificate.js'
+import { makeCertificateFrom, makeKey } from '../directories/make-certificates.js'
 import { isRoot, Scene } from './scene.js'
 
 const thisProcess = 'this process'
@@ -102,8 +102,8 @@ await t.test('check compares certificates with the clock', async (t) => {
   const scene = new Scene(t)
   const day = 86_400_000
   const publish = async (days: number, from = Date.now()) => {
-    const { certificate, key } = selfSigned('node.test', days, new Date(from))
-    scene.put('serving-cert', { 'tls.crt': certificate, 'tls.key': key })
+    const key = makeKey()
+    scene.put('serving-cert', { 'tls.crt': makeCertificateFrom(key, new Date(from), days), 'tls.key': key })
     t.equal((await scene.run('sync')).code, 0)
     return scene.check(t)
   }
@@ -195,7 +195,7 @@ await t.test('check names each fault on the way to the API server', async (t) =>
     'current-context': 'x',
   }
   writeFileSync(kubeconfig, JSON.stringify(document))
-  const away = await at({ env: { NODE_NAME: 'n1' } })
+  const away = await at({ env: { NODE_NAME: 'N1' } })
   t.match(away, [
     { check: 'node name', status: 'OK', found: 'n1' },
     { check: 'access', status: 'OK', found: `kubeconfig ${kubeconfig}` },

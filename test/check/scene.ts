@@ -1,12 +1,12 @@
 /** `holdfast check` on the test's own disk: in this process, or in a separate one, of another user or under strace. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Finding, Status } from '../../src/check/findings.js'
 import { runInProcess } from '../cli/in-process.js'
-import { environment, executable } from '../crash/syscalls/distribution.js'
+import { environment, executableForOthers } from '../crash/syscalls/distribution.js'
 import { scratch } from '../durable/scratch.js'
 
 export interface CheckDocument {
@@ -34,24 +34,21 @@ export const needsRoot = isRoot ? false : 'mounting and changing users needs roo
 export class Scene {
   readonly root: string
   readonly configuration: string
-  readonly #executable: string
+  #program: string | undefined
 
   /** The target is `ROOT/parent/certs`, of one Secret out of a file. */
   constructor(t: Test, directory: object = {}, more: object = {}) {
     this.root = scratch(t)
     this.configuration = join(this.root, 'holdfast.yaml')
-    this.#executable = executable(this.root)
     mkdirSync(this.parent)
     mkdirSync(this.path('objects'))
     this.put('serving-cert', { 'tls.crt': 'x' })
     this.configure([{ path: this.target, contents: [{ secret: 'serving-cert' }], ...directory }], more)
   }
 
-  /** Whether another user can read the program at all. */
-  readableBy(uid: number): boolean {
-    const user = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
-    const words = ['-u', 'NODE_OPTIONS', 'setpriv', ...user, process.execPath, this.#executable, '--version']
-    return spawnSync('env', words).status === 0
+  /** Made for a first separate process, which may be another user's. */
+  get #executable(): string {
+    return (this.#program ??= executableForOthers(this.root))
   }
 
   get parent(): string {

@@ -1,23 +1,29 @@
-/** Directories that have left the configuration, as the agent's state directory names them. */
-import { readFileSync, writeFileSync } from 'node:fs'
+/** Directories that have left the configuration, and the ten minutes that an agent waits before it removes one. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 interface Named {
   readonly onDrop?: 'remove'
-  readonly absent?: object
+  readonly left?: true
 }
 
+/** As the agent's state directory names them. */
 export function namedIn(state: string): Record<string, Named> {
   return JSON.parse(readFileSync(join(state, 'directories.json'), 'utf8')) as Record<string, Named>
 }
 
-/** The ten minutes of each absence are over. The agent must have ended. Answers which directories are absent. */
-export function endAbsences(state: string): string[] {
-  const named = Object.entries(namedIn(state))
-  const due = named.map(([path, one]) => [
-    path,
-    { ...one, ...(one.absent && { absent: { ...one.absent, due: true } }) },
-  ])
-  writeFileSync(join(state, 'directories.json'), JSON.stringify(Object.fromEntries(due)))
-  return named.flatMap(([path, { absent }]) => (absent ? [path] : []))
+const program = `
+  const now = performance.now.bind(performance)
+  let passed = 0
+  performance.now = () => now() + passed
+  process.on('SIGUSR2', () => {
+    passed += 600_000
+    process.emit('SIGHUP')
+  })`
+
+/** The environment of an agent for which ten minutes pass at each SIGUSR2: it then looks again, as at a SIGHUP. */
+export const hurried = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(program)}` }
+
+export function tenMinutesPass(agent: { readonly signal: (name: NodeJS.Signals) => void }): void {
+  agent.signal('SIGUSR2')
 }

@@ -41,6 +41,13 @@ await t.test('SIGHUP adds a new directory, drops a missing one, and refuses an i
   t.equal(node.read('disk/web/secret/user'), 'alice', 'a dropped directory stays')
   t.notMatch((await agent.get('/metrics')).text, 'disk/web')
 
+  const metric = async (name: string): Promise<number> =>
+    Number(new RegExp(`^holdfast_${name} (.*)$`, 'm').exec((await agent.get('/metrics')).text)?.[1])
+  const isValid = () => metric('configuration_valid')
+  const succeeded = () => metric('last_reload_successful_timestamp_seconds')
+  t.equal(await isValid(), 1)
+  const before = await succeeded()
+  t.ok(before > 1_600_000_000)
   node.configure([{ ...second, contnets: [] }])
   agent.signal('SIGHUP')
   const invalid = await agent.logged('ConfigurationInvalid')
@@ -52,6 +59,8 @@ await t.test('SIGHUP adds a new directory, drops a missing one, and refuses an i
   })
   t.match(await agent.logged('ConfigurationInvalid', 2), { msg: /is invalid; .*stays in force$/ })
   await until('the status says so', () => node.read('state/status.json')?.includes('configurationInvalid'))
+  t.equal(await isValid(), 0)
+  t.equal(await succeeded(), before)
   node.put('ConfigMap', 'conf', { 'app.conf': 'port=81\n' })
   await agent.logged('Published', 3)
   t.equal(node.read('disk/second/app.conf'), 'port=81\n', 'the old one stays in force')
@@ -60,6 +69,8 @@ await t.test('SIGHUP adds a new directory, drops a missing one, and refuses an i
   agent.signal('SIGHUP')
   await agent.logged('Published', 4)
   t.equal(statSync(node.path('disk/second/app.conf')).mode & 0o7777, 0o640)
+  await until('it is valid again', async () => (await isValid()) === 1)
+  t.ok((await succeeded()) > before)
   t.equal(await agent.end('SIGTERM'), 0)
 })
 

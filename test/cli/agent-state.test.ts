@@ -1,5 +1,5 @@
 /** The agent's state directory: one agent at a time, and whose state is in it. */
-import { rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import t from 'tap'
 import { until } from '../until.js'
 import { type Agent, Node } from './holdfast.js'
@@ -50,6 +50,27 @@ await t.test('a second agent with the same stateDirectory exits with 75, and say
   const third = node.agent()
   await third.address()
   t.equal(await third.end('SIGTERM'), 0)
+})
+
+await t.test('an agent whose state directory is taken away ends, and lets the next one be', async (t) => {
+  const node = new Node(t, [directory('web')])
+  node.put('Secret', 'web', { key: '1' })
+  const first = await started(node)
+  renameSync(node.path('state'), node.path('away'))
+  const second = node.agent()
+  await until('the second has begun', () => node.read('state/status.json'))
+  await until('the first ends', () => !first.running)
+  t.equal(await first.end(), 1)
+  const said = first.log().find(({ level, reason }) => level === 'error' && reason === 'Busy')
+  t.match(said?.msg, /agent\.lock is gone, or another file.*this agent ends.*start it again/)
+  t.match(await shown(node), { running: true, agent: { pid: second.pid } })
+  node.put('Secret', 'web', { key: '2' })
+  await until('the second publishes', () => node.read('disk/web/key') === '2')
+  t.equal(await second.end('SIGTERM'), 0)
+  t.notOk(
+    second.log().some(({ reason }) => reason === 'TargetForeign'),
+    'it alone publishes',
+  )
 })
 
 await t.test('status says when the configuration file has changed since the agent read it', async (t) => {

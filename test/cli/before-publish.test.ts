@@ -61,7 +61,7 @@ await t.test('beforePublish keeps refused content out, checks it once, and holds
   t.match(refused, {
     level: 'warn',
     published: false,
-    msg: /disk\/checked: its new content is rejected \(directories\[0\]\.beforePublish\[0\]\): exec sh: exit code 1; it wrote 0 bytes .*; what is published stays; run the command/,
+    msg: /disk\/checked: its new content is rejected \(directories\[0\]\.beforePublish\[0\]\): exec sh: exit code 1; its output is not shown; what is published stays; run the command/,
   })
   await until('status tells of it', () => condition('Published')?.reason === 'ContentRejected')
   t.equal(condition('Published')?.status, 'False')

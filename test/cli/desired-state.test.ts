@@ -69,7 +69,10 @@ await t.test('a backup of the parent that is put back is repaired, and the older
 
 await t.test('the agent repairs content that a person published by hand', async (t) => {
   const { node, agent, path } = await published(t)
+  // No comparison meets the publication half done.
+  agent.signal('SIGSTOP')
   await replaceDirectory(path, { files: { password: 'by hand' }, lockTimeout: 10_000 })
+  agent.signal('SIGCONT')
   await isRepaired(t, node, agent)
   t.match(warnings(agent), [{ msg: /its content was published at \S+Z, from no object/ }])
 })

@@ -84,7 +84,6 @@ await t.test('no other long-running command opens an inspector at SIGUSR1', asyn
   t.equal((await holdfastProcess(['sync', '--config', status.configuration])).code, 0)
   const commands: [ready: RegExp, args: string[], ports: number][] = [
     [/"port"/, ['witness', '--listen', '127.0.0.1:0', '--state', join(directory, 'state'), '-o', 'json'], 1],
-    [/Ctrl-C ends the demo/, ['demo', '--directory', join(directory, 'demo')], 1],
     [/certs/, ['status', '--watch', '--config', status.configuration], 0],
     [
       /exit code 1/,

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Command } from 'commander'
 import t from 'tap'
-import { completionTree } from '../../src/cli/completion/tree.js'
 import { program } from '../../src/cli/program.js'
 import { project } from '../project.js'
 import { scratch } from './holdfast.js'
@@ -24,8 +23,16 @@ const plain = (page: string) =>
     .replace(/\\\[u([0-9A-F]+)\]/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)))
 
 await t.test('each command has a man page with each option, and the package names it', async (t) => {
-  const nodes = completionTree(await program(testIo().io)).filter(({ path }) => path !== 'help')
-  const names = nodes.map(({ path }) => `${['holdfast', ...path.split(' ').filter((part) => part !== '')].join('-')}.1`)
+  const nodesOf = (command: Command, above: readonly string[] = []): { path: string; command: Command }[] => {
+    const names = [...above, command.name()]
+    const below = command
+      .createHelp()
+      .visibleCommands(command)
+      .filter((one) => one.name() !== 'help')
+    return [{ path: names.join('-'), command }, ...below.flatMap((one) => nodesOf(one, names))]
+  }
+  const nodes = nodesOf(await program(testIo().io))
+  const names = nodes.map(({ path }) => `${path}.1`)
   t.strictSame([...pages.keys()], names)
   const { man, files } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as Record<string, string[]>
   t.strictSame(
@@ -34,12 +41,14 @@ await t.test('each command has a man page with each option, and the package name
     'package.json, "man"',
   )
   t.ok(files?.includes('man'))
-  for (const [index, { path, flags }] of nodes.entries()) {
-    const page = plain(pages.get(names[index] ?? '') ?? '')
-    for (const { names: words } of flags)
+  for (const { path, command } of nodes) {
+    const page = plain(pages.get(`${path}.1`) ?? '')
+    const flags = command.options.filter(({ hidden }) => !hidden)
+    const words = flags.map(({ short, long }) => [short, long].filter((name) => name !== undefined).join(', '))
+    for (const flag of [...words, '-h, --help'])
       t.ok(
-        page.split('\n').some((line) => line.startsWith('.B ') && line.includes(words.join(', '))),
-        `${path}: ${words.join(', ')}`,
+        page.split('\n').some((line) => line.startsWith('.B ') && line.includes(flag)),
+        `${path}: ${flag}`,
       )
     for (const title of ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS']) t.match(page, `\n.SH ${title}\n`, path)
   }

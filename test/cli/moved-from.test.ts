@@ -5,7 +5,7 @@ import t from 'tap'
 import { holder } from '../check/holders.js'
 import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
-import { endAbsences, namedIn } from './absences.js'
+import { hurried, namedIn, tenMinutesPass } from './absences.js'
 import { holdfast, Node } from './holdfast.js'
 
 const contents = [{ secret: 'web' }]
@@ -152,8 +152,9 @@ await t.test(
     )
     t.equal(await agent.end('SIGTERM'), 0)
     process.kill(hold, 'SIGKILL')
-    t.strictSame(endAbsences(node.path('state')).sort(), paths)
-    agent = node.agent([], prefix)
+    agent = node.agent([], prefix, node.configuration, hurried)
+    await agent.logged('DropPending', 2)
+    tenMinutesPass(agent)
     await agent.logged('Dropped', 2)
     for (const path of paths) t.notOk(existsSync(path), path)
     t.equal(node.read('disk/other/key'), '1')

@@ -28,6 +28,16 @@ await t.test('the program names the Node that it needs on one that is too old', 
   }
 })
 
+await t.test('the program says what to raise, where it may open too few files to load itself', async (t) => {
+  const words = [process.execPath, join(project, 'bin/holdfast.js'), '--version']
+  const few = (limit: number) =>
+    spawnSync('sh', ['-c', `ulimit -n ${limit}; exec "$@"`, 'sh', ...words], { encoding: 'utf8', env: {} })
+  // Node itself opens some 18, and the program of separate files as many at once as it may.
+  const { status, stderr } = few(22)
+  t.match(stderr, /^holdfast cannot load its program: EMFILE: .*; raise the limit of open files \(ulimit -n\)\n$/)
+  t.equal(status, 1)
+})
+
 await t.test('the compiler asks for npm ci where its packages are missing', async (t) => {
   const copy = scratch(t)
   for (const path of ['scripts', 'package.json']) cpSync(join(project, path), join(copy, path), { recursive: true })

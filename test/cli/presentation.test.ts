@@ -13,13 +13,11 @@ import { testIo } from './in-process.js'
 import { statusText } from '../../src/cli/commands/status.js'
 import { age, table } from '../../src/cli/output/table.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
-import { selfSigned } from '../../src/cli/demo/certificate.js'
-import { createPrivateKey, X509Certificate } from 'node:crypto'
 
 const plain = painter(false)
 
 await t.test('flags parse modes, owners, durations and addresses', async (t) => {
-  t.strictSame(['0755', '640', '2750', '1777'].map(parseDirectoryMode), [0o755, 0o640, 0o2750, 0o1777])
+  t.strictSame(['0755', '710', '2750', '1777'].map(parseDirectoryMode), [0o755, 0o710, 0o2750, 0o1777])
   t.strictSame(['0600', '444'].map(parseFileMode), [0o600, 0o444])
   t.throws(() => parseDirectoryMode('4755'), { message: /at most 3777/ })
   for (const text of ['4755', '2755', '1777']) t.throws(() => parseFileMode(text), { message: /at most 0777/ })
@@ -148,7 +146,13 @@ await t.test('statusText prints the table of status, and its notes below', async
     pendingHooks,
   })
   const agent = { version: '1.0.0', node: '', pid: 1, startedAt: time, writtenAt: time }
-  const about = { stateDirectory: '/s', running: true, configurationChanged: false, otherConfiguration: null }
+  const about = {
+    stateDirectory: '/s',
+    running: true,
+    configurationChanged: false,
+    otherConfiguration: null,
+    rollouts: [],
+  }
   const document = {
     ...about,
     agent,
@@ -198,14 +202,4 @@ agent 1.0.0, last reported 3m ago
   t.match(statusText(document, at(11), plain), /hangs: it last reported 11m ago/)
   const stopped = { ...document, agent: { ...agent, stoppedAt: time } }
   t.match(statusText(stopped, at(1), plain), /is not running: it ended in order 60s ago/)
-})
-
-await t.test("the demo's certificate is a real one", async (t) => {
-  const { certificate, key } = selfSigned('web.demo.example', 90)
-  const parsed = new X509Certificate(certificate)
-  t.ok(parsed.checkPrivateKey(createPrivateKey(key)))
-  t.ok(parsed.verify(parsed.publicKey), 'signed by itself')
-  t.equal(parsed.checkHost('web.demo.example'), 'web.demo.example')
-  t.ok(Date.parse(parsed.validFrom) <= Date.now() && Date.parse(parsed.validTo) > Date.now() + 89 * 86_400_000)
-  t.notOk(parsed.checkPrivateKey(createPrivateKey(selfSigned('a', 1).key)))
 })

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import t from 'tap'
 import { contentAnnotation, contentMark } from '../../src/static-pods/renew.js'
 import { until } from '../until.js'
-import { Node } from './holdfast.js'
+import { holdfast, Node } from './holdfast.js'
 
 await t.test('the staticPod hook renews a manifest once for one content, over restarts of the agent', async (t) => {
   const node = new Node(t, [])
@@ -47,4 +47,19 @@ await t.test('the staticPod hook renews a manifest once for one content, over re
   t.not(statSync(manifest).ino, ino)
   t.equal(await again.end('SIGTERM'), 0)
   t.equal((await node.run('check', '-o', 'json')).stdout.includes('web.yaml is the manifest of web'), true)
+
+  const next = node.path('next.yaml')
+  writeFileSync(next, pod.replace('image: i', 'image: j'))
+  const places = ['--pod-manifest-dir', node.path('manifests'), '--ready-exec=false', '--no-fallback']
+  t.equal((await holdfast(['rollout', next, ...places, '--timeout=1ms'])).code, 1)
+  const stands = 'a rollout of web.yaml in .* was interrupted, and is at web.yaml'
+  t.match(JSON.parse((await node.run('status', '-o', 'json')).stdout), {
+    rollouts: [{ directory: node.path('manifests'), state: 'interrupted' }],
+  })
+  t.match((await node.run('status')).stdout, new RegExp(`${stands}.*\n-> no process is seen that works on it: `))
+  const { checks } = JSON.parse((await node.run('check', '-o', 'json')).stdout) as { checks: { check: string }[] }
+  t.match(
+    checks.filter(({ check }) => check === 'rollout'),
+    [{ status: 'WARN', found: new RegExp(stands), advice: /--resume --pod-manifest-dir/ }],
+  )
 })

@@ -122,3 +122,26 @@ await t.test('until it is repaired it is neither ready nor published: while its 
   await until('it is published again', () => isPublished(node) === 'True')
   t.equal(node.read('disk/web/password'), 'one')
 })
+
+const withoutInotify = [
+  ...['unshare', '--user', '--map-root-user', 'sh', '-c'],
+  ...['echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"', 'sh'],
+]
+const mayUnshare = spawnSync('unshare', ['--user', '--map-root-user', 'true']).status === 0
+
+await t.test(
+  'without inotify the agent says so, and notices a removed directory long before its comparison',
+  { skip: !mayUnshare && 'needs user namespaces' },
+  async (t) => {
+    const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }])
+    node.put('Secret', 'web', { key: '1' })
+    const agent = node.agent([], withoutInotify)
+    await agent.logged('Published')
+    const said = await until('it says so', () => agent.log().find(({ msg }) => /fs\.inotify\.max_user/.test(msg)))
+    t.match(said, { level: 'warn', code: 'EMFILE', msg: /looks every 10 s/ })
+    rmSync(node.path('disk/web'), { recursive: true })
+    await until('it is there again', () => node.read('disk/web/key') === '1')
+    t.equal(await agent.end('SIGTERM'), 0)
+    t.equal(agent.log().filter(({ msg }) => msg === said.msg).length, 1, 'once')
+  },
+)

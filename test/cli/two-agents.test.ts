@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
-import { endAbsences, namedIn } from './absences.js'
+import { hurried, namedIn, tenMinutesPass } from './absences.js'
 import { holdfast, Node } from './holdfast.js'
 import { isKind } from '../crash/judge/names.js'
 
@@ -25,7 +25,7 @@ function two(t: Test) {
     writeFileSync(node.path(`${name}.yaml`), readFileSync(node.configuration))
     writeFileSync(node.configuration, first)
   }
-  const start = (name: string) => node.agent([], prefix ?? [], node.path(`${name}.yaml`))
+  const start = (name: string) => node.agent([], prefix ?? [], node.path(`${name}.yaml`), hurried)
   return { node, configure, start, path: node.path('disk/web') }
 }
 
@@ -48,7 +48,6 @@ for (const content of ['newer content', 'the same content'] as const) {
     await until('the second publishes it', () =>
       second.log().some(({ reason, directory }) => directory === path && /^(Published|Unchanged)$/.test(reason ?? '')),
     )
-    endAbsences(node.path('state-one'))
     one = start('one')
     const line = await until('it is said', () =>
       one.log().find(({ msg }) => /another agent publishes it now/.test(msg)),
@@ -72,8 +71,9 @@ for (const content of ['newer content', 'the same content'] as const) {
     const third = start('two')
     await third.logged('DropPending')
     t.equal(await third.end('SIGTERM'), 0)
-    endAbsences(node.path('state-two'))
     const last = start('two')
+    await last.logged('DropPending')
+    tenMinutesPass(last)
     await last.logged('Dropped')
     t.notOk(existsSync(path))
     t.equal(await last.end('SIGTERM'), 0)
@@ -130,18 +130,41 @@ await t.test(
   },
 )
 
+/** One directory of two clusters, each with its own source and agent. */
+function twoClusters(t: Test) {
+  const mine = { path: 'disk/web', contents: [{ secret: 'web' }] }
+  const [east, west] = [new Node(t, [mine]), new Node(t, [mine])]
+  const path = east.path('disk/web')
+  const start = (node: Node, cluster: string) => {
+    node.put('Secret', 'web', { key: cluster })
+    const own = { stateDirectory: join(node.root, 'state'), driftInterval: '1s' }
+    node.configure([{ ...mine, path }], own)
+    return node.agent()
+  }
+  return { east, west, path, start }
+}
+
+await t.test('once a mistaken second agent has gone for good, the first one takes the directory back', async (t) => {
+  const { east, west, path, start } = twoClusters(t)
+  const first = start(east, 'east')
+  await first.logged('Published')
+  const second = start(west, 'west')
+  await first.logged('TargetForeign')
+  await second.end('SIGKILL')
+  const repaired = await first.logged('DriftRepaired')
+  t.equal(repaired.directory, path)
+  t.equal(east.read('disk/web/key'), 'east')
+  t.match(
+    first.log().find(({ msg }) => /has ended/.test(msg))?.msg,
+    `another agent (${identityIn(join(west.root, 'state'))}), which published ${path}, has ended: this one publishes it again`,
+  )
+  t.equal(await first.end('SIGTERM'), 0)
+})
+
 await t.test(
   'of two agents with one directory the earlier lets it be, and says so, until a reload takes it back',
   async (t) => {
-    const mine = { path: 'disk/web', contents: [{ secret: 'web' }] }
-    const [east, west] = [new Node(t, [mine]), new Node(t, [mine])]
-    const path = east.path('disk/web')
-    const start = (node: Node, cluster: string) => {
-      node.put('Secret', 'web', { key: cluster })
-      const own = { stateDirectory: join(node.root, 'state'), driftInterval: '1s' }
-      node.configure([{ ...mine, path }], own)
-      return node.agent()
-    }
+    const { east, west, path, start } = twoClusters(t)
     const publications = (agent: ReturnType<typeof start>) =>
       agent.log().filter(({ reason }) => reason === 'Published').length
     const first = start(east, 'east')

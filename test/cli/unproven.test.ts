@@ -140,7 +140,6 @@ const claims = {
   fleet: { claims: 'nothing' },
   rbac: { claims: 'nothing' },
   schema: { claims: 'nothing' },
-  demo: { file: 'test/cli/commands/demo.test.ts', words: 'Durability is not proven here' },
   completion: { claims: 'nothing' },
 } as const satisfies Record<keyof typeof commands, Claim>
 

@@ -272,13 +272,14 @@ await t.test('driftInterval has bounds, and needs a unit', async (t) => {
   const read = (line: string) => parseConfiguration(sound.replace('source:', `${line}\nsource:`), file)
   t.equal((await read('driftInterval: 1m30s')).driftInterval, 90_000)
   await t.rejects(read('driftInterval: 100ms'), { message: /"100ms" is out of range: write 1s to 24h/ })
-  await t.rejects(read('driftInterval: 5'), { message: /5 has no unit/ })
+  await t.rejects(read('driftInterval: 5'), { message: /5 has no unit: write "5s" for seconds/ })
+  await t.rejects(read('driftInterval: 0'), { message: /0 has no unit: write 1s to 24h/ })
 })
 
 await t.test('operationTimeout has bounds, and needs a unit', async (t) => {
   const read = (line: string) => parseConfiguration(sound.replace('source:', `${line}\nsource:`), file)
   t.equal((await read('operationTimeout: 30s')).operationTimeout, 30_000)
-  await t.rejects(read('operationTimeout: 0'), { message: /operationTimeout: 0 has no unit|out of range/ })
+  await t.rejects(read('operationTimeout: 0'), { message: /operationTimeout: 0 has no unit: write 1s to 24h/ })
   await t.rejects(read('operationTimeout: 999ms'), { message: /"999ms" is out of range: write 1s to 24h/ })
 })
 

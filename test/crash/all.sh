@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
 # The proof: the model disk, generated histories, programs killed under load, mutations of the program by hand and by rule, the sweep of
 # system calls, readers and writers, hostile file systems, and power cuts on real ones. Each random choice comes from HOLDFAST_SEED, 1
-# unless it is set, so that two runs of one program agree; the order of the mutations is new each time, and its seed is printed. `--long`
-# runs each at full extent, from a new seed, which it prints; `--brief` is for a slow or busy machine; `--no-model` leaves the model disk to
-# a run of its own. Suites that need root say so.
+# unless it is set, so that two runs of one program agree; the order of the mutations is new each time, and its seed is printed. `--brief`
+# is for a slow or busy machine; `--no-model` leaves the model disk to a run of its own. Suites that need root say so.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
-long=no
 brief=no
 model=yes
 for option in "$@"; do
   case $option in
     --brief) brief=yes ;;
-    --long) long=yes HOLDFAST_SEED=${HOLDFAST_SEED:-$((RANDOM * 32768 + RANDOM))} ;;
     --no-model) model=no ;;
-    *) echo "usage: test/crash/all.sh [--brief | --long] [--no-model]" && exit 2 ;;
+    *) echo "usage: test/crash/all.sh [--brief] [--no-model]" && exit 2 ;;
   esac
 done
 export HOLDFAST_SEED=${HOLDFAST_SEED:-1}
@@ -24,18 +21,9 @@ echo "seed $HOLDFAST_SEED"
 . test/crash/parts.sh
 
 crash=(node dist/test/crash/run.js)
-# Mutations are drawn anew each time, for as many seconds; `--long` tries each.
+# Mutations are drawn anew each time, for as many seconds.
 mutations=(--no-model --draw 150)
 power=(node dist/test/crash/power/run.js --seed "$HOLDFAST_SEED")
-rounds=2
-if [ "$long" = yes ]; then
-  export HOLDFAST_SWEEP=all HOLDFAST_SWAPS=10000 HOLDFAST_CRASH_ALL=1
-  crash+=(--long)
-  mutations=(--no-model)
-  power+=(--exhaustive)
-  rounds=200
-fi
-
 if [ "$brief" = yes ]; then
   export HOLDFAST_SWEEP=cheap
   power+=(--quick)
@@ -46,12 +34,9 @@ fi
 generated_mutants() {
   if [ "$(id -u)" -eq 0 ]; then
     mutants=dist/test/crash/mutants
-    if [ "$long" = yes ]; then part "generated mutants" node "$mutants/run.js" --heavy
-    else
-      part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 12 --patience 60
-      # Two of a new draw may live: hundreds of mutants of today's core were put before no test yet.
-      part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 10 --patience 60 --tolerate 2
-    fi
+    part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 12 --patience 60
+    # Two of a new draw may live: hundreds of mutants of today's core were put before no test yet.
+    part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 10 --patience 60 --tolerate 2
   else
     echo "left out: generated mutants, power cuts (they need root)"
   fi
@@ -79,7 +64,7 @@ part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seco
 # Lives of two or three targets, on the model: from the seed that all runs have, and from one that none had.
 part "drawn lives, seed $HOLDFAST_SEED" "${histories[@]}" --lives 20000 --seed "$HOLDFAST_SEED" --seconds 15
 part "drawn lives, seed $fresh" "${histories[@]}" --lives 20000 --seed "$fresh" --seconds 15
-part "kill and recover under load" node dist/test/crash/load/main.js --seed "$HOLDFAST_SEED" --rounds "$rounds"
+part "kill and recover under load" node dist/test/crash/load/main.js --seed "$HOLDFAST_SEED" --rounds 2
 if [ "$model" = yes ]; then generated_mutants; fi
 wait "${beside[@]}"
 cat "$logs"/{model,power} 2>/dev/null

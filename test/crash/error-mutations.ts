@@ -27,14 +27,11 @@ export const errors: readonly Mutation[] = [
     'failures of files that were closed at the bound are forgotten': drop('firstBarrier', 'set'),
   }),
   ...caught([model(), syscalls(), power('ext4', 'failing')], {
-    'no mutation after barrier 2': drop('publish', 'mutate'),
-  }),
-  ...caught([model('symlink form, again', 'fault')], {
-    'links: no mutation after the last sync': drop('SymlinkPublication.mutate', 'mutate 2/2'),
+    'no mutation after barrier 2': drop('publishTogether', 'mutate'),
   }),
   ...caught([model()], {
-    'the old is deleted on error': becomes(false, 'publish', 'published'),
-    'nothing is discarded on error': drop('publish', 'published'),
+    'the old is deleted on error': becomes(false, 'publishTogether', 'published'),
+    'nothing is discarded on error': drop('publishTogether', 'published'),
     "the rename's answer is believed": move('makeVisible', 'renameError', 'isAt 1/2'),
   }),
   ...caught([ownTest('stale-events')], {
@@ -46,8 +43,5 @@ export const errors: readonly Mutation[] = [
   }),
   ...caught([ownTestOfRoot('failing-disk')], {
     'AIO: an fsync that fails has succeeded': becomes(undefined, 'AioContext.#collect', 'SystemError 2/2'),
-  }),
-  ...caught([ownTest()], {
-    'AIO: a descriptor that is not taken has succeeded': drop('AioContext.sync', '= 2/3'),
   }),
 ]

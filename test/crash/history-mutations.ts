@@ -5,7 +5,6 @@ import { caught, model, ownTest, type Mutation } from './mutation.js'
 export const earlierContents: readonly Mutation[] = [
   ...caught([model('with history', 'power cut')], {
     'no fsync of the directories that keep an earlier content': becomes([], 'stageGeneration', '[]'),
-    'no fsync of the files of an earlier content': drop('copyTree', 'add'),
   }),
   ...caught([model('symlink form with history', 'power cut')], {
     'no fsync of the directories of an earlier content in the symlink form': answers(
@@ -14,7 +13,7 @@ export const earlierContents: readonly Mutation[] = [
       '#stagePast',
     ),
   }),
-  ...caught([ownTest('keep/history'), model('with history', 'kill')], {
+  ...caught([ownTest('keep/clean'), model('with history', 'kill')], {
     'earlier contents that no record names stay': without('makeRoom', '? 2/3'),
   }),
   ...caught([ownTest()], {
@@ -32,7 +31,6 @@ export const earlierContents: readonly Mutation[] = [
   ...caught([ownTest('keep/history')], {
     'the symlink form keeps no earlier content': without('SymlinkPublication.stageContent', '#stagePast'),
     'an earlier content counts as whole, whatever it holds': keep('stateOf', '===', 1),
-    'the removal of earlier contents is not synced': drop('pruneHistory', 'fsyncAll'),
   }),
   ...caught([ownTest('operator/rollback')], {
     'a rollback is undone by whoever publishes next': drop('TargetPublication.#decide', 'isRepeated'),

@@ -1,15 +1,6 @@
 import { editsOf, type Mutation, type SuiteName, suiteNames } from './mutation.js'
 import { makeProgram } from './program.js'
-import {
-  matrixTrials,
-  oracles,
-  oracleTrials,
-  run,
-  type Trial,
-  trialOf,
-  type TrialResult,
-  wholeTrials,
-} from './suites.js'
+import { matrixTrials, oracles, oracleTrials, run, type Trial, trialOf, type TrialResult } from './suites.js'
 
 interface Cell extends TrialResult {
   readonly trial: Trial
@@ -24,10 +15,9 @@ export interface Row {
 
 export interface Extent {
   /**
-   * `usual`: what must catch it and is cheapest; `matrix`: each quick suite before every mutation; `long`: every
-   * suite as a whole; `oracles`: each oracle alone.
+   * `usual`: what must catch it and is cheapest; `matrix`: each quick suite before every mutation; `oracles`: each oracle alone.
    */
-  readonly extent: 'usual' | 'matrix' | 'long' | 'oracles'
+  readonly extent: 'usual' | 'matrix' | 'oracles'
   /** Only this suite; '' for all. */
   readonly suite: string
   readonly isRoot: boolean
@@ -38,7 +28,7 @@ export interface Extent {
 }
 
 /** Longest time for one suite with one mutation, in milliseconds: one that hangs has been caught. */
-const patience = { long: 1_800_000, matrix: 900_000, oracles: 240_000, usual: 240_000 }
+const patience = { matrix: 900_000, oracles: 240_000, usual: 240_000 }
 
 /** Each kind of fsync is also taken out on real disks, whatever else has caught it. */
 function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent): Trial[] {
@@ -52,7 +42,6 @@ function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent):
       ),
     matrix: () => matrixTrials(mutation),
     oracles: () => oracleTrials(mutation),
-    long: () => wholeTrials(mutation),
   }[extent]()
   return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }

@@ -1,30 +1,28 @@
 import { syncs } from './sync-mutations.js'
 import { errors } from './error-mutations.js'
-import { examinations } from './examine-mutations.js'
 import { attributes } from './attribute-mutations.js'
 import { places } from './place-mutations.js'
-import { openings } from './opening-mutations.js'
 import { records } from './record-mutations.js'
 import { staticPods } from './static-pod-mutations.js'
-import { drop, without, becomes, answers, keep, move, postpone, quoted } from './changes.js'
+import { drop, becomes, answers, keep, move, postpone, quoted } from './changes.js'
 import { caught, model, ownTest, ownTestOfRoot, syscalls, type Mutation } from './mutation.js'
 
 const orders: readonly Mutation[] = [
   ...caught([model(), syscalls()], {
-    'exchange before barrier 1': move('publish', 'firstBarrier', 'filter 2/2'),
+    'exchange before barrier 1': move('publishTogether', 'firstBarrier', 'filter 2/2'),
   }),
   ...caught([model()], {
     'committed before barrier 2': quoted(
-      'publish',
+      'publishTogether',
       'const visible =',
       "await each(going(), 'too early', (publication) => publication.commit())\n    const visible =",
     ),
     'the old is removed before barrier 2': quoted(
-      'publish',
+      'publishTogether',
       'const visible =',
       "await each(going(), 'too early', (publication) => publication.removeOld())\n    const visible =",
     ),
-    'mode and owner after the fsync': postpone(['stageTree', 'setMetadata 1/3'], ['publish', 'swap']),
+    'mode and owner after the fsync': postpone(['stageTree', 'setMetadata 1/3'], ['publishTogether', 'swap']),
     'two renames for an exchange': quoted(
       'makeVisible',
       'const failure = await failureOf(fs.rename(directory, from, directory, to, mode))',
@@ -48,7 +46,6 @@ const memory: readonly Mutation[] = [
   }),
   ...caught([ownTest('durable/crash-recovery'), model()], {
     'every record is believed': becomes(true, 'parseRecord', 'trusted', 0),
-    'no other boot is believed': without('parseRecord', 'boot 1/2'),
     'leftovers go before the new is committed': drop('judge', 'isKnown'),
     'an unsettled publication is known': becomes(true, 'isKnown', 'trusted'),
   }),
@@ -56,10 +53,12 @@ const memory: readonly Mutation[] = [
     'a commit is never recorded': becomes(undefined, 'TargetPublication.commit', 'markCommitted'),
   }),
   ...caught([ownTest('file-system/trust')], {
-    "a record's checksum is not looked at": without('readLines', 'checksum'),
-    "anybody's record is believed": keep('readRecordFile', '!== 1/2'),
+    "anybody's record is believed": becomes(false, 'readRecordFile', 'isTaken'),
+    'a record to which others may write is nobody’s': becomes(true, 'isTaken', '&& 2/2'),
+    "somebody else's file raises the sequence": quoted('nextSequence', '...bounded,', '...taken,'),
+  }),
+  ...caught([ownTest('record/record-files')], {
     "somebody else's record name is tried again and again": drop('nextSequence', 'has'),
-    "somebody else's file raises the sequence": quoted('nextSequence', '...torn,', '...torn, ...taken,'),
   }),
   ...caught([ownTest('killed-twice')], {
     'only the newest publication is asked': becomes(true, 'isKnown', 'every'),
@@ -76,9 +75,6 @@ const memory: readonly Mutation[] = [
     'no target in the names': becomes('', 'namesOf', 'update', 0),
     'nothing random in staging names': becomes('0000000000000000', 'TargetPublication.constructor', 'random 2/2'),
   }),
-  ...caught([ownTest('one-inode')], {
-    'target and staging may be one directory': drop('readBeside', 'refuseOneInode'),
-  }),
   ...caught([ownTest(), ownTest('interrupted-calls'), syscalls()], {
     'no lock': becomes(true, 'lockOnce', 'tryLock'),
   }),
@@ -86,7 +82,8 @@ const memory: readonly Mutation[] = [
     'callers in one process do not wait for one another': keep('enqueue', 'return 1/2'),
   }),
   ...caught([ownTestOfRoot('file-system/trust')], {
-    "anybody's lock is taken": without('lockOnce', '&& 1/2'),
+    "another user's file in a sticky directory stops a publication": becomes(false, 'isTaken', '&& 2/2'),
+    'what a taken name may name goes': becomes(false, 'survey', '>'),
   }),
   ...caught([model('ancestors')], {
     'ancestors are made 0700 first': becomes(undefined, 'makeDirectory', 'createDirectory', 2),
@@ -120,18 +117,30 @@ const hostile: readonly Mutation[] = [
   ...caught([ownTest('quarantine'), model('family', 'taken out')], {
     'staging of a family is recognized by one target alone': becomes(false, 'ownStaging', '!=='),
   }),
+  ...caught([ownTest('opening')], {
+    'links are followed in paths': becomes(0, 'resolveNoSymlinks', "'4'"),
+    'no RENAME_NOREPLACE': becomes(0, 'renameFlags', "'1'"),
+    'no RENAME_EXCHANGE': becomes(0, 'renameFlags', "'2'"),
+  }),
+  ...caught([ownTest('durable/calls'), ownTest('durable/interrupted-calls')], {
+    'links of other users are followed on the way to a target': becomes(true, 'isTrusted', '&&'),
+  }),
+  ...caught([ownTest('lock')], {
+    'no flock': keep('tryLock', 'return 1/2'),
+  }),
+  ...caught([ownTest()], {
+    'what examines the content may change it': keep('examineStaged', 'return'),
+  }),
 ]
 
 export const mutations: readonly Mutation[] = [
   ...syncs,
   ...errors,
-  ...examinations,
   ...attributes,
   ...orders,
   ...places,
   ...memory,
   ...hostile,
-  ...openings,
   ...records,
   ...staticPods,
 ]

@@ -1,5 +1,5 @@
 import { drop, without, becomes, answers, keep, quoted } from './changes.js'
-import { caught, histories, model, ownTest, ownTestOfRoot, type Mutation } from './mutation.js'
+import { caught, histories, model, ownTest, type Mutation } from './mutation.js'
 import { earlierContents } from './history-mutations.js'
 import { removals } from './removal-mutations.js'
 import { relocations } from './relocation-mutations.js'
@@ -13,18 +13,12 @@ export const places: readonly Mutation[] = [
   ...caught([ownTest(), model('somebody uses', 'power cut')], {
     'what somebody uses is removed': becomes(true, 'isOver', '==='),
   }),
-  ...caught([ownTest('retired'), model('somebody uses', 'power cut')], {
-    'old content is removed first, and its users are looked for later': without(
-      'DirectoryPublication.#removeFirst',
-      '#retires',
-    ),
-  }),
   ...caught([ownTest('retired')], {
     'what somebody uses is forgotten by the next record': without('TargetPublication.#stageRecord', '?? 3/3'),
     'old content that a power cut may bring back is removed': keep('makeRoom', '? 1/3', 1),
     'old content is asked for by its path alone': becomes(false, 'isOf', 'has'),
   }),
-  ...caught([ownTest('in-use')], {
+  ...caught([ownTest('posix/holdings')], {
     'who begins while users are looked for is not seen': becomes(1, 'holdingsOn', 'mostRounds'),
   }),
   ...caught([ownTest()], {
@@ -34,9 +28,6 @@ export const places: readonly Mutation[] = [
       "(await import('../path/index.js')).remove(fs, parent, name)",
     ),
     'old content that could not be removed is forgotten': answers(true, 'removeUnused', 'isRemoved'),
-  }),
-  ...caught([ownTest('record')], {
-    'a record may name anything as old content': without('isStagingName', 'test'),
   }),
   ...caught([model('somebody uses')], {
     'what staging holds counts as old content, whatever it is': becomes(true, 'findRetired', '==='),
@@ -49,31 +40,22 @@ export const places: readonly Mutation[] = [
     ),
     'a moved directory is unchanged at once': drop('TargetPublication.prepare', 'moved'),
     'a new place is recorded, and only the parent synced': without('TargetPublication.#recordPlace', 'ancestors'),
-    'the path is not found again': drop('publish', 'confirm'),
+    'the path is not found again': drop('publishTogether', 'confirm'),
     'what holds a link on the way is not synced': drop('openAncestors', 'linksIn'),
   }),
   ...caught([ownTest(), histories], {
     'a record is believed wherever it stands': becomes(true, 'isOfThis', '&& 2/2'),
     'a record is believed for any target in its parent': without('isOfThis', 'isSame 2/2'),
   }),
-  ...caught([ownTestOfRoot('mounts-below')], {
-    'mounts below the target are not looked for': drop('openTarget', 'refuseMountsBelow'),
-    'mounts in a leftover are not looked for': drop('remove', 'refuseMounted'),
-  }),
   ...caught([ownTest('names-and-limits')], {
     'a removed lock is as good as another': becomes(true, 'lockOnce', 'links'),
-    'a record of a newer version is damaged': becomes(false, 'readRecords', 'isOfNewerVersion'),
+    'a record of a newer version is damaged': becomes(false, 'readRecords', 'isOfOtherVersion'),
   }),
   ...caught([ownTest('record-fuzz')], {
     'the fields of a record are not looked at': becomes(true, 'isBody', 'every'),
   }),
   ...caught([ownTest('added-meanwhile')], {
     'the old content is removed, whoever changed it': drop('DirectoryPublication.removeOldContent', '#isForeign'),
-    'what changed in the old content is not looked at': without('isAsRead', 'changed'),
-    'what a predecessor was removing is removed, whatever it holds': without('quarantineForeign', '&& 4/4'),
-  }),
-  ...caught([ownTest('lost-drift')], {
-    'content is believed durable while leftovers cannot be judged': without('judge', '&& 3/4', 1),
   }),
   ...earlierContents,
   ...removals,

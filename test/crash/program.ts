@@ -39,7 +39,7 @@ const rooms = [
 const tsconfigRaw = { compilerOptions: { verbatimModuleSyntax: true } }
 
 /** What tests of these rooms take from others. */
-const taken = ['test/e2e/authority.ts', 'test/kubernetes/credentials/kubeconfig-text.ts']
+const taken = ['test/e2e/authority.ts', 'test/kubernetes/credentials/kubeconfig-text.ts', 'test/cli/in-process.ts']
 
 /** The files in `test` itself, and those from other rooms of tests. */
 function sharedByTests(): string[] {
@@ -100,6 +100,8 @@ export function makeProgram(
     writeFileSync(output, code)
   }
   writeFileSync(join(directory, 'package.json'), readFileSync(join(project, 'package.json')))
+  const golden = 'test/crash/golden/disks.json.br'
+  symlinkSync(join(project, golden), join(directory, golden))
   // Some tests start the built program: this copy is it.
   symlinkSync('.', join(directory, 'dist'))
   symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))

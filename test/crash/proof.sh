@@ -15,6 +15,7 @@ failed=0
 "${histories[@]}" --where model --lives 20000 || failed=1
 "${histories[@]}" --where ext4,xfs,btrfs --lives 300 || failed=1
 HOLDFAST_FIELDS=all node dist/test/e2e/kubelet-decode.test.js || failed=1
+HOLDFAST_FIELDS=all node dist/test/e2e/kubelet-mistakes.test.js || failed=1
 # What a real kube-state-metrics makes of the nodes' reports: it takes minutes to build.
 node dist/test/e2e/kube-state-metrics.js || failed=1
 node dist/test/crash/load/main.js --seed "$seed" --rounds 40 || failed=1

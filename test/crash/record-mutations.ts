@@ -5,7 +5,6 @@ import { caught, histories, ownTest, ownTestOfRoot, type Mutation } from './muta
 export const records: readonly Mutation[] = [
   ...caught([ownTest('record-appends')], {
     'a line is added to a record that is damaged': keep('add', '<='),
-    'a record that is written anew is not synced': drop('rewrite', 'fsyncAll'),
     'a line is added to a record while another process writes it anew': becomes(true, 'openAlone', 'tryLock'),
     'a line is added to a record that has lost its name': becomes(true, 'openAlone', '>'),
   }),
@@ -13,19 +12,14 @@ export const records: readonly Mutation[] = [
     'a record that was copied tells of a target': becomes(true, 'isTarget', 'isSame'),
     'an inode is known by its number alone': becomes(true, 'isVery', 'tellBirths'),
     'what became of a target that was let go is drift': drop('isRecorded', 'letGoSince'),
-    'a target that was let go keeps others out': without('targetAbove', 'letGoSince'),
     'an aborted publication takes from what is kept': without('beyond', 'filter 2/2'),
     'what was let go goes with its hold': becomes(true, 'isFinished', '&&'),
   }),
   ...caught([ownTest('interrupted-calls')], {
     'a status that meets a publication is not looked at again': becomes(true, 'lookUntilQuiet', '&& 1/2'),
   }),
-  ...caught([ownTest('record-bounds')], {
-    'a record has no bound': without('add', 'length 1/3'),
-  }),
   ...caught([ownTest('nesting')], {
     'a target in another target is published': drop('Site.resolve', 'insideAnother'),
-    'a target that holds another is published': drop('TargetPublication.#look', 'refuseTargetBelow'),
   }),
   ...caught([ownTestOfRoot('nesting')], {
     'a btrfs subvolume below a target is not noticed': drop('beginDirectory', 'device'),
@@ -42,11 +36,5 @@ export const records: readonly Mutation[] = [
   }),
   ...caught([ownTest('history-limits')], {
     'what was made from an object that is gone stays in the history': becomes(false, 'limitsOf', '=== 1/2'),
-  }),
-  ...caught([ownTest('read-history')], {
-    'copies go that a damaged record may name': without('makeRoom', '||'),
-  }),
-  ...caught([ownTest('durable/crash-recovery')], {
-    'a mark that a power cut took away is not made up for': drop('tidy', 'recordCommit'),
   }),
 ]

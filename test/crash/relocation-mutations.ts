@@ -1,4 +1,4 @@
-import { drop, without, becomes, keep, quoted } from './changes.js'
+import { drop, becomes, keep, quoted } from './changes.js'
 import { caught, ownTest, type Mutation } from './mutation.js'
 
 /** A directory that moves to another path. */
@@ -8,10 +8,6 @@ export const relocations: readonly Mutation[] = [
       becomes(true, 'readPublishedContent', 'durable'),
       keep('Move.#begin', 'trusted', 0),
     ],
-    'what changed at the new path while it was read is published at the old one': without(
-      'readPublishedContent',
-      'hash',
-    ),
     'a publication forgets how far a relocation has come': keep('movesAfter', '? 2/2', 2),
   }),
   ...caught([ownTest()], {
@@ -27,20 +23,10 @@ export const relocations: readonly Mutation[] = [
     "somebody else's directory counts as one that is not there": drop('Move.claim', 'isThere'),
     'a move is over while the new path is empty': drop('Move.#end', '#contentOfNew'),
   }),
-  ...caught([ownTest(), ownTest('durable/calls')], {
-    'the old path follows no more': drop('Move.follow', '#result'),
-  }),
   ...caught([ownTest('relocation-guards')], {
     'an old path goes while the new one is not whole': drop('Move.drain', '#contentOfNew'),
     'what is published for its own sake in the last instant goes': drop('Move.drain', 'NotNow 1/2'),
     'a directory moves to itself by another name': drop('Move.run', 'refuseSame'),
-  }),
-  ...caught([ownTest('left-links')], {
-    'a move that 0.2.0 has begun, to leave a link, is not read': without('relocationForms', "'link'"),
-    'a removal does not go on where 0.2.0 has left a link': without('Removal.run', '&& 1/2'),
-  }),
-  ...caught([ownTest('left-links'), ownTest('quarantine-claims')], {
-    'what has the number of a link of 0.2.0 is taken for it': drop('proven', 'link'),
   }),
   ...caught([ownTest('quarantine-claims')], {
     'what has the number of a link that was replaced is taken for it': keep('proven', '?', 2),

@@ -21,7 +21,6 @@ import { Random } from '../random.js'
  *   --seed N             for the model; HOLDFAST_SEED does the same
  *   --draw SECONDS       mutations in an order that is drawn anew, until the time is over; the seed is printed
  *   --draw-seed N        draws the same order again
- *   --long               the model at full extent; every suite as a whole before every mutation
  *   --matrix             each quick suite before every mutation: what else sees it, beside what must
  *   --oracles            each oracle alone before mutations of what the model disk has, for a limited processor time: prints how many each catches.
  *                        All of them take hours; with --draw SECONDS a sample
@@ -33,7 +32,6 @@ import { Random } from '../random.js'
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: process.env['HOLDFAST_SEED'] ?? '1' },
-    long: { type: 'boolean', default: false },
     matrix: { type: 'boolean', default: false },
     oracles: { type: 'boolean', default: false },
     'no-mutations': { type: 'boolean', default: false },
@@ -44,15 +42,15 @@ const { values } = parseArgs({
     suite: { type: 'string', default: '' },
   },
 })
-/** Milliseconds for the model at full extent. */
-const patience = 12 * 3600 * 1000
+/** Milliseconds for the model. */
+const patience = 2 * 3600 * 1000
 const state = { green: true, complaints: new Array<string>() }
 
 async function model(): Promise<void> {
   console.log(`model: seed ${values.seed} (replay with --seed ${values.seed})`)
   const program = makeProgram()
   try {
-    const args = ['--effort', values.long ? 'long' : 'normal', '--seed', values.seed]
+    const args = ['--effort', 'normal', '--seed', values.seed]
     const command = ['test/crash/model/main.js', ...args]
     const { code, output, errors } = await runProgram(program.directory, command, {}, patience)
     if (errors !== '') console.error(errors)
@@ -85,9 +83,9 @@ function inOrder<T>(all: readonly T[]): readonly T[] {
 }
 
 async function mutationTable(): Promise<void> {
-  const { long, matrix, suite } = values
+  const { matrix, suite } = values
   const extent = {
-    extent: values.oracles ? 'oracles' : long ? 'long' : matrix ? 'matrix' : 'usual',
+    extent: values.oracles ? 'oracles' : matrix ? 'matrix' : 'usual',
     suite,
     isRoot: process.geteuid?.() === 0,
     width: 2,

@@ -10,9 +10,6 @@ export const staticPods: readonly Mutation[] = [
   ...caught([ownTest('host-path-spellings')], {
     'rollout: a hostPath is compared by its text': keep('hostPathUsers', '? 2/2', 2),
   }),
-  ...caught([ownTestOfRoot('in-use')], {
-    'rollout: what another process has mounted of the old tree goes': becomes(undefined, 'Scan.mountsOf', '#add'),
-  }),
   ...caught([model('static pod: install')], {
     'install: the manifest before what it names': move('install', 'publishManifests', 'publishDirectories'),
   }),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { project } from '../project.js'
 import { testsOf } from '../tested.js'
-import { type Catcher, editsOf, type Mutation, type SuiteName, suiteNames, testFile } from './mutation.js'
+import { type Catcher, editsOf, type Mutation, type SuiteName, testFile } from './mutation.js'
 import { runGroup } from './process-group.js'
 
 /** One suite, or a part of it, as a command in a copy of the program. */
@@ -53,8 +53,8 @@ function modelTrial(only: string, phase: string, extent = 'quick'): Omit<Trial, 
 /** Crash states of generated histories: more than the rarest of the mutations needs. */
 const historyStates = 30_000
 
-function historiesTrial(states = historyStates): Omit<Trial, 'expects'> {
-  const command = ['test/crash/histories/main.js', '--impatient', '--seed', seed, '--states', `${states}`]
+function historiesTrial(): Omit<Trial, 'expects'> {
+  const command = ['test/crash/histories/main.js', '--impatient', '--seed', seed, '--states', `${historyStates}`]
   return { suite: 'histories', command, env: {}, needsRoot: false }
 }
 
@@ -94,26 +94,6 @@ export function trialOf(catcher: Catcher, mutation: Mutation): Trial {
     case 'own test':
       return { ...ownTrial(testFile(catcher, mutation), catcher.needsRoot), expects }
   }
-}
-
-/** Every suite as a whole; of the suites about one step alone, only the mutation's own test, if it has one. */
-export function wholeTrials(mutation: Mutation): Trial[] {
-  return suiteNames.flatMap((suite) => {
-    const own = mutation.caughtBy.filter((catcher) => catcher.suite === suite)
-    const expects = [...new Set(own.map((catcher) => expected(catcher, mutation)))]
-    switch (suite) {
-      case 'model':
-        return [{ ...modelTrial('', ''), expects }]
-      case 'histories':
-        return [{ ...historiesTrial(4 * historyStates), expects }]
-      case 'syscalls':
-        return [{ ...sweepTrial({ HOLDFAST_SWEEP: 'cheap' }), expects }]
-      case 'power':
-        return [{ ...powerTrial([]), expects }]
-      case 'own test':
-        return own.map((catcher) => trialOf(catcher, mutation))
-    }
-  })
 }
 
 /** What lies behind the FileSystem interface, or beside it: the model disk stands in its place. */

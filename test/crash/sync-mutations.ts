@@ -16,7 +16,7 @@ export const syncs: readonly Mutation[] = [
     ],
     {
       'no fsync of the content': drop('stageTree', 'add'),
-      'no fsync after the exchange': becomes([], 'publish', 'secondBarrier', 0),
+      'no fsync after the exchange': becomes([], 'publishTogether', 'secondBarrier', 0),
     },
   ),
   ...caught([model('a file'), syscalls(), power('btrfs', 'replaceFile')], {
@@ -40,17 +40,14 @@ export const syncs: readonly Mutation[] = [
     'links: the parent is synced after the rename': without('SymlinkPublication.swapped', '#targetDirectory'),
   }),
   ...caught([model('symlink'), power('ext4', 'symlink'), power('btrfs', 'symlink')], {
-    'no fsync of new links': without('SymlinkPublication.mutate', 'length'),
+    'no fsync of new links': drop('SymlinkPublication.mutate', 'fsyncAll'),
   }),
   ...caught([ownTest('file-system/exchange')], {
     'exchange(): no fsync of the first parent': without('exchange', 'anchor 5/7'),
     'exchange(): no fsync of the second parent': without('exchange', 'anchor 6/7'),
-    'exchange(): no mutation after its fsyncs': drop('exchange', 'probeJournal'),
   }),
   ...caught([ownTest()], {
     'exchange(): no fsync of what is above': without('exchange', 'fsyncAll', 1, 2),
-    'an aborted journal under a file of its own goes unseen': drop('OwnFile.replace', 'probeJournal'),
-    'an aborted journal under an addition to it goes unseen': drop('OwnFile.append', 'probeJournal'),
   }),
   ...caught(
     [
@@ -91,15 +88,9 @@ export const syncs: readonly Mutation[] = [
       'await openAncestors(',
       'this.#tidied ? [] : await openAncestors(',
     ),
-    'no fsync of the name of a file of its own': drop('OwnFile.replace', 'fsyncAll 2/2'),
-    'no fsync of what is added to a file of its own': drop('OwnFile.append', 'fsyncAll'),
   }),
   ...caught([ownTest('durable/calls')], {
     'no fsync of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 0),
     'no fsync of the name of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 1),
-  }),
-  ...caught([ownTest('durable/failing-calls')], {
-    'what a killed release wrote is taken for durable': drop('rewriteRecord', 'syncRecord'),
-    'what a killed removal unlinked at the old path is taken for durable': drop('Move.#end', 'fsyncAll'),
   }),
 ]

@@ -84,7 +84,7 @@ for (const [name, file] of Object.entries(podFiles)) {
       if (hostPath === undefined) continue
       t.equal(mountPath, hostPath.path, 'paths in messages and in status are the node’s')
       t.notMatch(hostPath.path, /^\/(|etc|etc\/kubernetes|var|var\/lib|run|var\/run)\/?$/)
-      const written = readOnly !== true && !['/var/lib/holdfast', '/var/lock'].includes(mountPath)
+      const written = readOnly !== true && !['/var/lib/holdfast', '/run/holdfast/locks'].includes(mountPath)
       t.equal(mountPropagation, written ? 'HostToContainer' : undefined, mountPath)
     }
   })

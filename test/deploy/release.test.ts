@@ -1,6 +1,6 @@
 /** The workflow of a release, and the script that makes its files; `.ci/package` runs the script whole. */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
@@ -82,6 +82,18 @@ await t.test('the workflow runs for tags of versions alone, and only what must w
   for (const [, argument = ''] of String(image?.with?.['build-args']).matchAll(/^(\w+)=/gm))
     t.match(readFileSync(join(project, 'Dockerfile'), 'utf8'), new RegExp(`^ARG ${argument}=`, 'm'), argument)
 })
+
+await t.test(
+  'each action of a workflow is named by the digest of its commit, with its version for people',
+  async (t) => {
+    const workflows = join(project, '.github/workflows')
+    const text = readdirSync(workflows).map((name) => readFileSync(join(workflows, name), 'utf8'))
+    const uses = [...text.join('').matchAll(/^ *(?:- *)?uses: *(.*)$/gm)].map(([, action]) => action)
+    t.ok(uses.length > 0)
+    // Its owner can move a tag to another commit, which would then run with the rights to sign.
+    for (const action of uses) t.match(action, /^[\w-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+  },
+)
 
 await t.test('the package says where it comes from, so that npm leads to its pages', async (t) => {
   const directory = scratch(t)

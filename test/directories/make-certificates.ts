@@ -26,6 +26,23 @@ export function makeCertificate(key: string, { days = 30, name = 'holdfast.test'
   return openssl(`req -x509 -new -key IN -subj /CN=${name} -days ${days} -out OUT`, key).toString()
 }
 
+/** Self-signed, valid for so many days from a time that need not be now. */
+export function makeCertificateFrom(key: string, from: Date, days: number): string {
+  const time = (date: Date) => date.toISOString().replaceAll(/[-:T]|\.\d+/g, '')
+  const [index, config] = [join(directory, `index-${++count}`), join(directory, `config-${count}`)]
+  writeFileSync(index, '')
+  const own = `database=${index}\nrand_serial=yes\nnew_certs_dir=${directory}\ndefault_md=sha256\npolicy=p`
+  writeFileSync(config, `[ca]\ndefault_ca=c\n[c]\n${own}\n[p]\ncommonName=supplied\n`)
+  const keyFile = join(directory, `key-${count}`)
+  writeFileSync(keyFile, key)
+  const asked = openssl('req -new -key IN -subj /CN=holdfast.test -out OUT', key)
+  const dates = `-startdate ${time(from)} -enddate ${time(new Date(from.getTime() + days * 86_400_000))}`
+  return openssl(
+    `ca -batch -notext -selfsign -config ${config} -keyfile ${keyFile} ${dates} -in IN -out OUT`,
+    asked,
+  ).toString()
+}
+
 export const toDer = (certificate: string): Buffer => openssl('x509 -in IN -outform DER -out OUT', certificate)
 
 /** The lines of a PEM text, changed by a function and put together again. */

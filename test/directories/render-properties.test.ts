@@ -74,8 +74,8 @@ function anyCase(): Case {
 }
 
 /** The fault of a rendering, for objects and contents of every kind. */
-function fault({ directory, latest, kept }: Case): string | undefined {
-  const rendering = render(directory, lookup(latest), lookup(kept))
+async function fault({ directory, latest, kept }: Case): Promise<string | undefined> {
+  const rendering = await render(directory, lookup(latest), lookup(kept))
   if (!rendering.ready) {
     if (rendering.findings.length === 0) return 'not ready without a finding'
     const reported = JSON.stringify(rendering.findings)
@@ -124,12 +124,12 @@ await t.test(`no rendering climbs, conflicts, or tells content; ${replay}`, asyn
   let ready = 0
   for (let round = 0; round < rounds; round++) {
     const one = anyCase()
-    const found = fault(one)
+    const found = await fault(one)
     if (found !== undefined) {
       t.fail(`round ${round}: ${found}`, { found: JSON.stringify(one) })
       break
     }
-    if (render(one.directory, lookup(one.latest), lookup(one.kept)).ready) ready++
+    if ((await render(one.directory, lookup(one.latest), lookup(one.kept))).ready) ready++
   }
   t.ok(ready > rounds / 50, `${ready} of ${rounds} were ready: the property is about something`)
 })

@@ -48,7 +48,7 @@ const explanations: Readonly<Record<Reason | 'StaticPodInstallerCompleted' | 'St
     CertificateInvalid: {
       event: 'Warning; object and Node (a block of a bundle: Node)',
       meaning:
-        '`validate: [certificates]` refused it: certificate and key do not match, or do not parse. The published content stays',
+        '`validate: [certificates]` refused it: certificate and key do not match, or do not parse as Go does it. The published content stays. Without `validate`: a warning of a certificate that is published so',
       remedy: 'put the right pair into the Secret',
     },
     ContentRejected: {
@@ -82,15 +82,15 @@ const explanations: Readonly<Record<Reason | 'StaticPodInstallerCompleted' | 'St
     TargetForeign: {
       event: 'Warning; Node',
       meaning:
-        'the directory holds files that holdfast did not publish, or `holdfast install` published it: the agent leaves it alone, and looks again every `driftInterval` and on SIGHUP. Or another agent has taken it over: this one leaves it alone until SIGHUP or its next start',
+        'the directory holds files that holdfast did not publish, or `holdfast install` published it: the agent leaves it alone, and looks again every `driftInterval` and on SIGHUP. Or another agent has taken it over: this one leaves it alone until SIGHUP, its next start, or the end of the other one',
       remedy:
         'move it away, or set `adopt: replace` for this directory; where `install` published it, as the message says',
     },
     TargetUnfit: {
       event: 'Warning; Node',
       meaning:
-        'holdfast cannot exchange anything there: a mount point, a symbolic link, a file system without exchange, a parent that others may write to. Or `requireProven` refuses the file system',
-      remedy: 'choose another path; `holdfast check --config FILE` says what is wrong',
+        'holdfast cannot exchange anything there: a mount point, a symbolic link, a file system without exchange, a parent or a publication record that others may write to. Or `requireProven` refuses the file system',
+      remedy: 'do what the message says, or choose another path; `holdfast check --config FILE` says what is wrong',
     },
     Busy: {
       event: 'never an event',
@@ -101,8 +101,9 @@ const explanations: Readonly<Record<Reason | 'StaticPodInstallerCompleted' | 'St
     AccessDenied: {
       event: 'Warning; object and Node',
       meaning:
-        'the API server refuses to show the object (401, 403). The published content stays; a refusal never counts as absence',
-      remedy: '403: `holdfast rbac --config FILE | kubectl apply -f -`. 401: renew token or client certificate',
+        'the API server refuses to show the object (401, 403). The published content stays; a refusal never counts as absence. Of a command that looks at the disk: its user may not',
+      remedy:
+        '403: `holdfast rbac --config FILE | kubectl apply -f -`. 401: renew token or client certificate. Of a command: run it as a user who may read what is there',
     },
     SourceUnavailable: {
       event: 'Warning; Node (once the API server answers)',

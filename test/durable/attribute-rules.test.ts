@@ -7,7 +7,7 @@ import {
   isKept,
   KeptAttributes,
   setExtended,
-  upwards,
+  nearest,
   withMode,
 } from '../../src/durable/path/kept-attributes.js'
 import type { ExtendedAttributes } from '../../src/durable/file-system.js'
@@ -33,9 +33,15 @@ function entry(path: string, type: TreeEntry['type'], extended?: Record<string, 
 }
 
 await t.test('a path, and the directories above it up to the one in which all are', async (t) => {
-  t.strictSame(upwards('a/b/c'), ['a/b/c', 'a/b', 'a', ''])
-  t.strictSame(upwards('a'), ['a', ''])
-  t.equal(upwards('').at(-1), '')
+  const asked = (path: string, known?: string): string[] => {
+    const paths: string[] = []
+    nearest(path, (at) => (paths.push(at), at === known ? true : undefined))
+    return paths
+  }
+  t.strictSame(asked('a/b/c'), ['a/b/c', 'a/b', 'a', ''])
+  t.strictSame(asked('a/b/c', 'a/b'), ['a/b/c', 'a/b'])
+  t.strictSame(asked('a'), ['a', ''])
+  t.strictSame(asked(''), [''])
 })
 
 await t.test(

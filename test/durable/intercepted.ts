@@ -110,6 +110,6 @@ export class Rebooted extends NodeFileSystem {
 /** Where no durability is proven. */
 export class Unproven extends NodeFileSystem {
   override async mount(...args: Parameters<NodeFileSystem['mount']>) {
-    return { ...(await super.mount(...args)), proven: false }
+    return { ...(await super.mount(...args)), proven: false, lasting: false }
   }
 }

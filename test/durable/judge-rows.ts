@@ -170,13 +170,13 @@ export const rows: readonly Row[] = [
     expected: { current: 1, nextSequence: 8 },
   },
   {
-    what: "somebody else's file has a record's name: it is passed over, and raises nothing",
+    what: "somebody else's file has a record's name: it is passed over, and the next one is above it",
     target: 'a',
     valid: [record(1, null, 'a', committed)],
     taken: [2, 99],
     now: [],
     later: [],
-    expected: { nextSequence: 3 },
+    expected: { nextSequence: 100 },
   },
   {
     what: 'staging that other targets share waits for the next commit',
@@ -208,13 +208,13 @@ export const rows: readonly Row[] = [
     expected: { current: 1, trusted: false },
   },
   {
-    what: 'a time of birth that is not known is no difference',
+    what: 'a number without a time of birth proves nothing',
     target: 'a',
     valid: [record(1, null, 'a', committed)],
     identity: { inode: '2', birth: '0' },
     now: [],
     later: [],
-    expected: { current: 1, trusted: true },
+    expected: { current: 1, trusted: false },
   },
   {
     what: 'a restored parent',

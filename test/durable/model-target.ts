@@ -19,7 +19,7 @@ export const names = namesFor('certs')
 /** On a disk on which no durability is proven. */
 export class Unproven extends ModelProcess {
   override async mount(descriptor: Descriptor): Promise<Mount> {
-    return { ...(await super.mount(descriptor)), proven: false }
+    return { ...(await super.mount(descriptor)), proven: false, lasting: false }
   }
 }
 

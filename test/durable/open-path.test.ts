@@ -3,12 +3,12 @@ import { chmodSync, closeSync, mkdirSync, readlinkSync, symlinkSync, writeFileSy
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { openPathNoSymlinks, walkNoSymlinks } from '../../src/durable/posix/open-path.js'
+import { openNoSymlinks, walkNoSymlinks } from '../../src/durable/posix/open-path.js'
 import { scratch } from './scratch.js'
 
 // The walk stands in for openat2 on old kernels and under seccomp profiles: both must answer alike.
 for (const [name, openPath] of [
-  ['openat2', openPathNoSymlinks],
+  ['openat2', openNoSymlinks],
   ['the walk', walkNoSymlinks],
 ] as const) {
   await t.test(name, async (t) => {
@@ -35,7 +35,7 @@ await t.test('a directory on the way needs no right to be read', async (t) => {
   chmodSync(join(root, 'a'), 0o311)
   const source = new URL('../../src/durable/posix/open-path.js', import.meta.url).href
   const opens = `const ways = await import('${source}')
-    for (const way of ['openPathNoSymlinks', 'walkNoSymlinks']) console.log(await ways[way](process.argv[1]) > 0)`
+    for (const way of ['openNoSymlinks', 'walkNoSymlinks']) console.log(await ways[way](process.argv[1]) > 0)`
   // Without its capabilities, root has the rights of the directories' owner.
   const bare = process.geteuid?.() === 0 ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : []
   const args = [...bare, process.execPath, '--input-type=module', '-e', opens, join(root, 'a/b')]
@@ -43,7 +43,7 @@ await t.test('a directory on the way needs no right to be read', async (t) => {
   chmodSync(join(root, 'a'), 0o700)
 })
 
-await t.test('openPathNoSymlinks opens a name that is no text, and follows no link of such a name', async (t) => {
+await t.test('openNoSymlinks opens a name that is no text, and follows no link of such a name', async (t) => {
   const root = scratch(t)
   const named = (byte: number): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.of(byte)])
   mkdirSync(named(0xfe))

@@ -51,7 +51,7 @@ for (const [name, call] of Object.entries({ ...writing, pruneHistory: prune })) 
     const line = JSON.stringify({ version: 1000, name: 'certs' })
     makeEntry(disk, `/etc/${names.record(9)}`, 'file', 0o600, `${hash('sha256', line)} ${line}\n`)
     const before = beside()
-    t.match(await refusal(call(fs)), { code: 'ENOTSUP', message: /a newer version of holdfast/ })
+    t.match(await refusal(call(fs)), { code: 'ENOTSUP', message: /another version of holdfast/ })
     t.strictSame(beside(), before)
     t.notOk(name === 'removePublished' && calls.includes('openDirectory certs'))
   })
@@ -81,7 +81,7 @@ for (const [name, call] of Object.entries(writing)) {
     const theirs = `/etc/${names.record(2)}`
     fs.before = (made, entry) => {
       calls.push(made)
-      if (made === 'createFile' && entry === names.record(2)) makeEntry(disk, theirs, 'file', 0o666, 'precious')
+      if (made === 'createFile' && entry === names.record(2)) makeEntry(disk, theirs, 'file', 0o600, 'precious')
     }
     const problem = name === 'setHold' ? /^could not hold \/etc\/certs/ : /^could not remove \/etc\/certs: /
     t.match(await refusal(call(fs)), { code: 'EEXIST', published: false, problem })

@@ -29,7 +29,6 @@ const none = undefined
 type Claim = Omit<StagingClaims[number], 'boot' | 'staging'>
 const replacing: Claim = { before: 'old', after: 'new', entries: [a] }
 const first: Claim = { ...replacing, before: null }
-const linking: Claim = { ...replacing, removing: { since: 0, link: 'there' } }
 const removing: Claim = { ...first, removing: { since: 0 } }
 const another: Claim = { before: 'x', after: 'y', entries: [] }
 
@@ -71,9 +70,6 @@ const rows: readonly Row[] = [
   },
   { what: 'old content without a digest', put: filled, claim: first, number: 'old', known: [a], isOwn: true },
   { what: 'what is being removed', put: filled, claim: removing, number: 'old', isOwn: true },
-  { what: 'what a link of version 0.2.0 took the place of', put: filled, claim: linking, number: 'old', isOwn: true },
-  { what: 'a file that has got the number of that', put: file, claim: linking, number: 'old', isOwn: false },
-  { what: 'what has the number of the link', put: filled, claim: linking, number: 'staged', isOwn: false },
   { what: 'what has the number of a link that it replaced', put: empty, claim: first, number: 'old', isOwn: false },
 ]
 

@@ -10,7 +10,7 @@ import {
   encodeRecord,
   isBody,
   isInForce,
-  isOfNewerVersion,
+  isOfOtherVersion,
   isPinned,
   parseRecord,
   type RecordBody,
@@ -55,12 +55,6 @@ await t.test('the last line that says something counts, and lines about somethin
   t.equal(read({}, appended({ keepsAttributes: false })).keepsAttributes, false)
 })
 
-await t.test('a record of an earlier version says nothing of onDrop any more', async (t) => {
-  const found = read({ onDrop: 'remove', later: 'said' } as object, line({ onDrop: 'keep' }))
-  t.strictSame(found.unknown, { later: 'said' }, 'the next record does not carry it')
-  t.notOk('onDrop' in recordBody(found as StoredRecord, { hold: undefined, pin: undefined, removing: undefined }))
-})
-
 await t.test('a line that holds something else than it may is passed over', async (t) => {
   const before = { attributes: 'x', keepsAttributes: true, hooks: ['one'] } as const
   for (const wrong of [{ settled: 1 }, { settled: false }, { hook: 7 }, { attributes: 7 }, { keepsAttributes: 'no' }]) {
@@ -84,10 +78,13 @@ await t.test('text that is no record is neither one of this version nor of a new
     [line({ version: 1, requires: ['hold'] }), false],
     [line({ version: 1, requires: ['time-travel'] }), true],
     [line({ version: 2 }), true],
+    [line({ version: 1, relocation: { as: 'link' } }), true],
+    [line({ version: 1, relocation: { as: 'removed' }, removing: { since: 0 } }), false],
+    [line({ version: 1, removing: { since: 0, link: '../is' } }), true],
     [line({ version: 0 }), true],
     ['', false],
   ] as const) {
-    t.equal(isOfNewerVersion(text), expected, text)
+    t.equal(isOfOtherVersion(text), expected, text)
   }
 })
 

@@ -89,6 +89,17 @@ await t.test('killed after the rename, and in use: a whole target goes back to i
   t.strictSame(beside(), [names.record(1), names.record(2), names.lock, 'certs'])
 })
 
+await t.test(
+  "killed after the rename, and another program's link in its place: the rest goes, and the link stays",
+  async (t) => {
+    const { fs, beside } = await interrupted(6)
+    await fs.createLink(await fs.openPath('/etc'), 'certs', 'elsewhere')
+    const { error } = await changesOf(fs)
+    t.equal(error, undefined)
+    t.strictSame(beside(), [names.lock, 'certs'])
+  },
+)
+
 await t.test('killed after the rename, users unknown: a whole target counts as in its place, dry or not', async (t) => {
   for (const dryRun of [true, false]) {
     const { fs } = await interrupted(6)

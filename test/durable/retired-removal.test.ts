@@ -20,7 +20,7 @@ async function removed(name: string, entries: readonly KnownEntry[] = [], mounts
   const parent = await fs.openPath('/etc')
   const inode = (await fs.look(parent, name))?.inode.toString() ?? ''
   const tree = { name, inode, until: 0, entries }
-  const staying = await removeUnused({ fs, parent, path: target, names, log }, [tree])
+  const staying = await removeUnused({ fs, parent, path: target, names, log }, [tree], { most: 1 })
   await fs.close(parent)
   return { staying: staying.map((one) => one.name), lines, names: beside(), disk, open: fs.descriptors }
 }

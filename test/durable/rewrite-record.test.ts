@@ -12,7 +12,7 @@ import { names, published, refusal, target } from './model-target.js'
 const hold = { reason: 'INC-7', since: 1, until: null }
 
 await t.test('a rewritten record has the given words on moves, and none of the old ones', async (t) => {
-  const relocation: Relocation = { from: '/was/certs', as: 'link', state: 'both', since: 1 }
+  const relocation: Relocation = { from: '/was/certs', as: 'removed', state: 'both', since: 1 }
   const before = record(3, null, 'a', { ...committed, relocation, movedTo: '/is/certs', publisher: 'agent' })
   const saidBy = (...given: Parameters<typeof bodyWithMoves>) => {
     const { relocation: from, movedTo, publisher, after } = bodyWithMoves(...given)

@@ -9,6 +9,7 @@ import { byDefault, changeExtended, decoded, listOf } from '../crash/model/acces
 import { find } from '../crash/model/content.js'
 import { ModelDisk, rootInode } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
+import { makeEntry } from '../crash/model/scenario.js'
 import { failure } from './intercepted.js'
 
 /** A process with room for one staged entry. */
@@ -79,6 +80,136 @@ await t.test('a new entry inherits the default list of its directory, in each fo
     t.strictSame(of(path), inner, path)
   for (const path of ['/exchange/sub/a', `/symlink/${generation}/sub/a`, '/file']) t.strictSame(of(path), file, path)
 })
+
+await t.test(
+  "an ACL that another user may have set does not stay, in each form; that of the last publication's owner does",
+  async (t) => {
+    const owner = { uid: 1000, gid: 1000 }
+    const stranger = { uid: 1001, gid: 1001 }
+    for (const form of ['exchange', 'symlink', 'file'] as const) {
+      const disk = new ModelDisk()
+      const said: string[] = []
+      const warn = (_: object, message: string): void => void said.push(message)
+      const log = { debug() {}, info() {}, warn, error() {} }
+      const run = async (content: string, owner: { uid: number; gid: number }) => {
+        const process = new ModelProcess(disk)
+        const options = { owner, log }
+        const publication =
+          form === 'file'
+            ? filePublication(process, '/t', content, options)
+            : directoryPublication(process, { target: '/t', files: { a: content }, publish: form, ...options })
+        const [outcome] = await publish([publication])
+        return outcome
+      }
+      const holder = () => (form === 'symlink' ? `/t/${find(disk, '/t/..data')?.now.data ?? ''}` : '/t')
+      const paths = () => (form === 'file' ? ['/t'] : ['/t', holder(), `${holder()}/a`])
+      const listed = () => paths().map((path) => decoded(find(disk, path)?.now.attributes.extended ?? '').size > 0)
+      const setLists = (): void => {
+        for (const path of new Set(paths())) {
+          const inode = find(disk, path)
+          if (inode)
+            disk.setMetadata(
+              inode.number,
+              changeExtended(inode.now.attributes, accessAttribute, listOf(6, 4, 0, 4, 0)),
+              's',
+            )
+        }
+      }
+      t.match(await run('1', owner), { outcome: 'created' }, form)
+      setLists()
+      t.match(await run('2', owner), { outcome: 'replaced' }, form)
+      t.notOk(listed().includes(false), `${form}: the owner is as it was`)
+      t.strictSame(
+        said.filter((line) => line.includes('another user owned')),
+        [],
+      )
+      t.match(await run('3', stranger), { outcome: 'replaced' }, form)
+      t.notOk(listed().includes(true), `${form}: a former owner's`)
+      t.match(said.at(-1), /does not keep ACLs and user attributes of .*: another user owned that/)
+    }
+  },
+)
+
+/** `/home`, where user 1000 has made things first, with modes for everybody; and what is said while holdfast publishes there. */
+function strangersHome() {
+  const disk = new ModelDisk()
+  const said: string[] = []
+  const log = { debug() {}, info() {}, warn: (_: object, message: string): void => void said.push(message), error() {} }
+  const put = (path: string, type: 'directory' | 'file', mode: number, uid = 1000, data = ''): void => {
+    const number = makeEntry(disk, path, type, mode, data)
+    disk.setMetadata(number, { uid }, 'chown')
+  }
+  put('/home', 'directory', 0o755)
+  const shown = (path: string): string => {
+    const { mode = 0, uid } = find(disk, path)?.now.attributes ?? {}
+    return `${mode.toString(8)} ${uid}`
+  }
+  return { disk, said, log, put, shown, process: new ModelProcess(disk) }
+}
+
+await t.test('a mode that another user may have set does not stay, in each form', async (t) => {
+  const home = strangersHome()
+  const { put, shown, process, log } = home
+  for (const path of ['/home/exchange', '/home/symlink', '/home/symlink/..1-0123456789abcdef'])
+    put(path, 'directory', 0o777)
+  for (const path of ['/home/file', '/home/both', '/home/exchange/a', '/home/symlink/..1-0123456789abcdef/a'])
+    put(path, 'file', 0o666)
+  const link = makeEntry(home.disk, '/home/symlink/..data', 'symlink', 0o777, '..1-0123456789abcdef')
+  home.disk.setMetadata(link, { uid: 1000 }, 'chown')
+  const keep = { attributes: 'keep', foreign: 'always', log } as const
+  const files = { a: 'key' }
+  const publications = () => [
+    filePublication(process, '/home/file', 'key', { owner: { uid: 0, gid: 0 }, unnamed: 'keep', log }),
+    filePublication(process, '/home/both', 'key', { unnamed: 'keep', log }),
+    directoryPublication(process, { target: '/home/exchange', files, ...keep }),
+    directoryPublication(process, { target: '/home/symlink', files, publish: 'symlink', ...keep }),
+  ]
+  t.match(await publish(publications()), Array(4).fill({ outcome: 'replaced' }))
+  t.equal(shown('/home/file'), '600 0', 'the owner is named')
+  t.equal(shown('/home/both'), '600 1000')
+  t.strictSame([shown('/home/exchange'), shown('/home/exchange/a')], ['755 1000', '600 1000'])
+  const generation = `/home/symlink/${find(home.disk, '/home/symlink/..data')?.now.data ?? ''}`
+  t.strictSame([shown('/home/symlink'), shown(generation), shown(`${generation}/a`)], ['755 0', '755 1000', '600 1000'])
+  for (const path of ['file', 'both', 'exchange', 'symlink'])
+    t.ok(
+      home.said.some((line) =>
+        new RegExp(`^the new content of /home/${path} does not keep .*mode.* of \\.`).test(line),
+      ),
+    )
+  t.match(await publish(publications()), Array(4).fill({ outcome: 'unchanged' }))
+})
+
+await t.test(
+  'content that is equal, in an entry that another user made, is published anew without their ACL',
+  async (t) => {
+    const { disk, put, shown, process, log, said } = strangersHome()
+    put('/srv', 'directory', 0o755, 0)
+    const run = () =>
+      publish([directoryPublication(process, { target: '/srv/t', files: { a: '1' }, attributes: 'keep', log })])
+    const list = (): void => {
+      const { number, now } = find(disk, '/srv/t/a') ?? disk.inode(rootInode)
+      disk.setMetadata(number, changeExtended(now.attributes, accessAttribute, listOf(6, 4, 0, 4, 0)), 'setfacl')
+    }
+    t.match(await run(), [{ outcome: 'created' }])
+    const target = find(disk, '/srv/t') ?? disk.inode(rootInode)
+    disk.setMetadata(disk.child(target.number, 'a')?.number ?? 0, { uid: 1000 }, 'chown')
+    list()
+    t.match(
+      await run(),
+      [{ outcome: 'unchanged' }],
+      'root has given it to that user, since nobody else may write there',
+    )
+    disk.setMetadata(target.number, { mode: 0o777 }, 'chmod')
+    disk.link(target.number, [['a', undefined]], 'unlink')
+    put('/srv/t/a', 'file', 0o600, 1000, '1')
+    list()
+    t.match(await run(), [{ outcome: 'replaced' }])
+    t.equal(shown('/srv/t/a'), '600 1000')
+    t.equal(find(disk, '/srv/t/a')?.now.attributes.extended, '')
+    t.match(said.at(-1), /does not keep ACLs and user attributes of a: another user owned that/)
+    t.match(await run(), [{ outcome: 'unchanged' }])
+  },
+)
 
 await t.test('files that their mode keeps to their owner, and that a list opens to others', async (t) => {
   const disk = new ModelDisk()

@@ -17,6 +17,7 @@ export type Program =
   | 'kubectl'
   | 'kubelet'
   | 'kubelet-decode'
+  | 'kubelet-decode-1.37'
 
 const found = new Map<Program, Promise<string>>()
 

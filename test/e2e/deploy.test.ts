@@ -75,6 +75,34 @@ await t.test('the chart makes what the kustomize tree makes', async (t) => {
   }
 })
 
+await t.test('the API server takes the names of a release that YAML reads as something else', async (t) => {
+  for (const name of ['4711', '1e3', '0x1f', 'on', 'null']) {
+    for (const values of [{}, { fullnameOverride: name, criticalQuota: true }]) {
+      const text = await helm('template', [], values, name)
+      await t.resolves(cluster.kubectl(['apply', '--dry-run=server', '--validate=strict', '--filename=-'], text), name)
+    }
+  }
+})
+
+await t.test('another chart that depends on it switches it on and off', async (t) => {
+  const parent = mkdtempSync(join(workingDirectory, 'parent-'))
+  cpSync(join(deploy, 'helm/holdfast'), join(parent, 'charts/holdfast'), { recursive: true, dereference: true })
+  const { version } = parse(readFileSync(join(parent, 'charts/holdfast/Chart.yaml'), 'utf8')) as { version: string }
+  const dependencies = [{ name: 'holdfast', version, condition: 'holdfast.enabled' }]
+  writeFileSync(
+    join(parent, 'Chart.yaml'),
+    JSON.stringify({ apiVersion: 'v2', name: 'parent', version: '0.1.0', dependencies }),
+  )
+  for (const [enabled, count] of [
+    ['true', 1],
+    ['false', 0],
+  ] as const) {
+    const words = ['template', 'one', parent, '--set', `holdfast.enabled=${enabled},global.registry=example.com`]
+    const { stdout } = await promisify(execFile)(await findProgram('helm'), words, { env: { HOME: parent } })
+    t.equal(objectsOf(stdout).filter(({ kind }) => kind === 'DaemonSet').length, count, enabled)
+  }
+})
+
 await t.test('kubelet probes the agent where it listens', async (t) => {
   const rendered = (values: object) => helm('template', ['--show-only', 'templates/daemonset.yaml'], values)
   const at = (address: string | null) => ({ configuration: { server: { address } } })

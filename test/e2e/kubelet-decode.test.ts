@@ -1,18 +1,30 @@
 /** kubelet's own decoder judges the manifests that holdfast accepts as Pods, and those that it writes. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { project } from '../project.js'
+import { NodeFileSystem } from '../../src/durable/index.js'
+import { asMap } from '../../src/static-pods/json.js'
+import { listManifests, readListed } from '../../src/static-pods/node-files.js'
+import { parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { replaying, seed } from '../seed.js'
 import { run } from '../static-pods/command.js'
+import { fillWithOthers } from '../static-pods/passed-over.js'
 import { brokenPods, soundPods } from '../static-pods/pod/broken-pods.js'
-import { jsonValues, manifestWith, podFields, values, type DrawnManifest } from '../static-pods/pod/drawn-manifests.js'
+import {
+  jsonValues,
+  manifestWith,
+  podFields,
+  quotedTexts,
+  values,
+  type DrawnManifest,
+} from '../static-pods/pod/drawn-manifests.js'
 import { kubeletCases } from '../static-pods/pod/kubelet-cases.js'
 import { workingDirectory } from './guard.js'
-import { compareWritten, counted, judge, ruleOf, watchManifests } from './kubelet-judge.js'
+import { compareWritten, counted, judgeByAll, ruleOf, watchManifests } from './kubelet-judge.js'
 import { errorOf } from '../static-pods/pod/error-of.js'
 
 t.setTimeout(process.env.HOLDFAST_FIELDS === 'all' ? 3_600_000 : 240_000)
@@ -43,7 +55,7 @@ function disagreement(drawn: DrawnManifest, error: string | undefined, refusal: 
   if (isType !== undefined && !isUndecodable(refusal)) return `kubelet's decoder takes it: ${error}`
   const place = text.split('\n')[Number(line) - 1]?.slice(Number(column) - 1) ?? ''
   // The place of a value with a tag is behind the tag, and in a list that of its first item.
-  const isPlaced = /^(?:[[{]|!!)/.test(value) || place.startsWith(value)
+  const isPlaced = /^(?:[[{]|!!)/.test(value) || place.startsWith(value.split('\n', 1)[0] ?? '')
   if (isType !== undefined && !isPlaced) return `another place: ${error}`
   return undefined
 }
@@ -59,7 +71,7 @@ function drawnFrom(from: number, among: readonly string[], form: 'YAML' | 'JSON'
 }
 
 await t.test('kubelet judges each manifest as the table says', async (t) => {
-  const { refusals } = await judge(
+  const { refusals } = await judgeByAll(
     t,
     kubeletCases.map(({ text }) => text),
   )
@@ -78,18 +90,18 @@ await t.test('kubelet and holdfast make the same pod of JSON in which maps stand
     text: `{"apiVersion":"v1","kind":"Pod",${fields}}`.replaceAll('"U"', `"twice-${index}"`),
     uid: `twice-${index}`,
   }))
-  const { pods } = await judge(
+  const { pods } = await judgeByAll(
     t,
     taken.map(({ text }) => text),
   )
-  t.equal(await compareWritten(t, taken, pods), taken.length)
+  t.equal(await compareWritten(t, taken, pods, 'kubelet-decode-1.37'), taken.length)
 })
 
 await t.test('kubelet refuses each broken pod of the list, and takes each sound one', async (t) => {
   const pods = [...brokenPods, ...soundPods]
   // kubelet's source keeps one pod of a name.
   const texts = pods.map(({ pod }, index) => JSON.stringify(pod).replace('"name":"web"', `"name":"web-${index}"`))
-  const { refusals } = await judge(t, texts)
+  const { refusals } = await judgeByAll(t, texts)
   for (const [index, { what }] of pods.entries())
     t.equal(refusals[index] === undefined, index >= brokenPods.length, `${what}: ${refusals[index] ?? 'taken'}`)
 })
@@ -114,7 +126,7 @@ const tally = (): Tally => ({
 
 /** Has kubelet and holdfast judge the same manifests, and compares what they say and what they make of them. */
 async function compare(t: Test, drawn: readonly DrawnManifest[], found: Tally): Promise<void> {
-  const { refusals, pods } = await judge(
+  const { refusals, pods } = await judgeByAll(
     t,
     drawn.map(({ text }) => text),
   )
@@ -132,7 +144,7 @@ async function compare(t: Test, drawn: readonly DrawnManifest[], found: Tally): 
   }
   t.strictSame(faults.slice(0, 20), [], `${drawn.length} manifests, of which ${faults.length} are judged otherwise`)
   const taken = drawn.filter((_, index) => refusals[index] === undefined && errors[index] === undefined)
-  const compared = taken.length === 0 ? 0 : await compareWritten(t, taken, pods)
+  const compared = taken.length === 0 ? 0 : await compareWritten(t, taken, pods, 'kubelet-decode-1.37')
   t.ok(compared >= taken.length / 2, `${compared} pods were compared`)
   found.counts.manifests += drawn.length
   found.counts.compared += compared
@@ -148,7 +160,7 @@ function report(t: Test, { counts, stricter, missed }: Tally): void {
   )
   t.comment(`kubelet takes and holdfast refuses ${stricter.length}`, ...counted(stricter).slice(0, longestTable))
   t.comment(
-    `kubelet's validation refuses and holdfast publishes ${missed.length}`,
+    `a kubelet's validation refuses and holdfast publishes ${missed.length}`,
     ...counted(missed).slice(0, longestTable),
   )
 }
@@ -161,6 +173,18 @@ for (const from of replaying ? [seed] : [1, seed]) {
     t.ok(Math.min(found.counts.undecodable, found.counts.taken) > 50, 'there are many of each')
   })
 }
+
+await t.test('kubelet and holdfast read quoted text alike, in a field of each type', async (t) => {
+  const found = tally()
+  const fields = [...new Map(podFields.map((field) => [field.type, field])).values()].filter(({ type }) =>
+    /^[a-z]/.test(type),
+  )
+  const drawn = fields.flatMap((field, of) =>
+    quotedTexts.map((value, index) => manifestWith(field, value, 'YAML', `quoted-${of}-${index}`)),
+  )
+  await compare(t, drawn, found)
+  report(t, found)
+})
 
 /** Each field with each value: `npm run proof` does so, and CI draws one value for each field. */
 if (process.env.HOLDFAST_FIELDS === 'all') {
@@ -179,6 +203,30 @@ if (process.env.HOLDFAST_FIELDS === 'all') {
     report(t, found)
   })
 }
+
+await t.test('kubelet and holdfast read the same files of a manifest directory', async (t) => {
+  const directory = join(workingDirectory, 'files')
+  mkdirSync(directory)
+  const podOf = (name: string) =>
+    `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: a, image: a}]}\n#`
+  fillWithOthers(directory, podOf('other'))
+  const read = ['b~.yaml', 'c.yaml.bak', 'd', '~', '#e#', 'f.yaml.tmp1', 'g h', '[i]']
+  for (const [index, name] of read.entries()) writeFileSync(join(directory, name), podOf(`p${index}`))
+  // The largest, and one byte more.
+  for (const [name, size] of Object.entries({ largest: 10_485_759, larger: 10_485_760 }))
+    writeFileSync(join(directory, name), podOf(name).padEnd(size, ' '))
+  symlinkSync('largest', join(directory, 'to-largest'))
+  const { pods } = await (await watchManifests(t, directory, '1h'))()
+  const fs = new NodeFileSystem()
+  const ours: string[] = []
+  for (const path of await listManifests(fs, directory)) {
+    const bytes = await readListed(fs, path)
+    if (bytes !== undefined) ours.push((await parseManifest(bytes, path)).name)
+  }
+  const theirs = pods.map((pod) => String(asMap(pod.metadata)?.name).replace(/-node$/, ''))
+  t.strictSame([...new Set(ours)].sort(), theirs.sort())
+  t.strictSame(theirs, ['largest', ...read.map((_, index) => `p${index}`)])
+})
 
 await t.test('a manifest that kubelet refuses ends the pod, and holdfast publishes none', async (t) => {
   const directory = join(workingDirectory, 'live')

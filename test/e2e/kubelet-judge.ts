@@ -1,4 +1,4 @@
-/** kubelet's own source of static pods, which says what kubelet makes of manifests (control-plane/kubelet-decode). */
+/** kubelet's own source of static pods, which says what kubelet makes of manifests (control-plane/kubelet-decode), of two versions. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { encodeManifest, parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { readManifestText } from '../../src/yaml/manifest-text.js'
 import { asList, asMap, asText, type JsonMap } from '../../src/static-pods/json.js'
-import { findProgram } from './assets.js'
+import { findProgram, type Program } from './assets.js'
 import { endProcess, startProcess, workingDirectory, type Owner } from './guard.js'
 
 /** kubelet's words after it has read its directory once: why it refuses files, and the pods that it would run. */
@@ -17,14 +17,22 @@ export interface Reading {
   readonly pods: readonly JsonMap[]
 }
 
+/** By the minor version. The first is that of the control plane, the last the newest. */
+export const kubelets = new Map<number, Program>([
+  [35, 'kubelet-decode'],
+  [37, 'kubelet-decode-1.37'],
+])
+
 /** Starts kubelet's file source; each call of the answer waits for it to read the directory, which it does at each interval. */
 export async function watchManifests(
   owner: Owner,
   directory: string,
   interval: string,
+  kubelet: Program = 'kubelet-decode',
 ): Promise<() => Promise<Reading>> {
-  const program = await findProgram('kubelet-decode')
-  const child = startProcess(program, [directory, interval], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = startProcess(await findProgram(kubelet), [directory, interval], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   owner.teardown(() => endProcess(child, 'SIGKILL'))
   if (!child.stdout) throw new Error('unreachable')
   const lines: AsyncIterator<string, unknown> = createInterface(child.stdout)[Symbol.asyncIterator]()
@@ -45,12 +53,29 @@ export async function watchManifests(
 export async function judge(
   owner: Owner,
   texts: readonly (string | Uint8Array)[],
+  kubelet?: Program,
 ): Promise<{ readonly refusals: readonly (string | undefined)[]; readonly pods: readonly JsonMap[] }> {
   const directory = mkdtempSync(join(workingDirectory, 'manifests-'))
   mkdirSync(directory, { recursive: true })
   for (const [index, text] of texts.entries()) writeFileSync(join(directory, `${index}.yaml`), text)
-  const { refused, pods } = await (await watchManifests(owner, directory, '1h'))()
+  const { refused, pods } = await (await watchManifests(owner, directory, '1h', kubelet))()
   return { refusals: texts.map((_, index) => refused.get(`${index}.yaml`)), pods }
+}
+
+/** The same of every kubelet: their refusals of each text, and the pods of the newest. */
+export async function judgeByAll(
+  owner: Owner,
+  texts: readonly (string | Uint8Array)[],
+): Promise<{ readonly refusals: readonly (string | undefined)[]; readonly pods: readonly JsonMap[] }> {
+  const refusals: (string | undefined)[] = texts.map(() => undefined)
+  let newest: readonly JsonMap[] = []
+  for (const program of kubelets.values()) {
+    const read = await judge(owner, texts, program)
+    for (const [index, refusal] of read.refusals.entries())
+      refusals[index] = refusals[index] ? `${refusals[index]}\n${refusal ?? ''}` : refusal
+    newest = read.pods
+  }
+  return { refusals, pods: newest }
 }
 
 /**
@@ -61,6 +86,7 @@ export async function compareWritten(
   t: Test,
   taken: readonly { readonly text: string; readonly uid: string }[],
   pods: readonly JsonMap[],
+  kubelet?: Program,
 ): Promise<number> {
   const written = await Promise.all(
     taken.map(async ({ text }) => {
@@ -68,7 +94,7 @@ export async function compareWritten(
       return encodeManifest(manifest, manifest.uid)
     }),
   )
-  const again = await judge(t, written)
+  const again = await judge(t, written, kubelet)
   t.strictSame(
     again.refusals.filter((refusal) => refusal !== undefined),
     [],

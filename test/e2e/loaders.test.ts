@@ -155,27 +155,28 @@ const kubeconfigs: Loader = {
     const [username, ...password] = Buffer.from(user.basic?.slice('Basic '.length) ?? '', 'base64')
       .toString()
       .split(':')
+    // Without TLS, both use neither credentials nor trust (clientcmd, DirectClientConfig.ClientConfig).
+    const isPlain = cluster.server.protocol === 'http:'
+    const { certificate, token, impersonation, exec } = isPlain ? withoutCredentials : user
     return {
       server: cluster.server.href,
-      serverName: cluster.serverName ?? '',
-      insecure: cluster.insecure,
-      ...material('ca', cluster.authority),
-      ...material('certificate', user.certificate?.chain),
-      ...material('key', user.certificate?.key),
-      ...(user.token?.type === 'file' ? { token: '' } : {}),
-      ...material('token', user.token),
-      username,
-      password: password.join(':'),
-      impersonated: user.impersonation['impersonate-user'] ?? '',
-      hasExec: user.exec !== undefined,
+      serverName: isPlain ? '' : (cluster.serverName ?? ''),
+      insecure: !isPlain && cluster.insecure,
+      ...material('ca', isPlain ? undefined : cluster.authority),
+      ...material('certificate', certificate?.chain),
+      ...material('key', certificate?.key),
+      ...(token?.type === 'file' ? { token: '' } : {}),
+      ...material('token', token),
+      username: isPlain ? '' : username,
+      password: isPlain ? '' : password.join(':'),
+      impersonated: impersonation['impersonate-user'] ?? '',
+      hasExec: exec !== undefined,
     }
   },
   asRead(value) {
     const found = value as Record<string, unknown>
     // client-go reads a token's file at once.
-    const server = String(found.server)
-    const href = URL.canParse(server) ? new URL(server).href : server
-    return { ...found, server: href, ...(found.tokenFile !== '' && { token: '' }) }
+    return { ...found, server: asDialled(String(found.server)), ...(found.tokenFile !== '' && { token: '' }) }
   },
   stricter: [
     // Two readers may take another one of the two.
@@ -191,6 +192,20 @@ const kubeconfigs: Loader = {
     // The type of a field that the context does not use.
     /cannot unmarshal/,
   ],
+}
+
+const withoutCredentials = { certificate: undefined, token: undefined, impersonation: {}, exec: undefined } as Pick<
+  Awaited<ReturnType<typeof resolveContext>>['user'],
+  'certificate' | 'token' | 'impersonation' | 'exec'
+>
+
+/** client-go puts a scheme before the server, and drops its query, as it dials (rest/url_utils.go, DefaultServerURL). */
+function asDialled(server: string): string {
+  const address = server.includes('://') ? server : `http://${server}`
+  if (!URL.canParse(address)) return server
+  const url = new URL(address)
+  url.search = ''
+  return url.href
 }
 
 function material(name: string, found: Material | undefined): Record<string, string> {

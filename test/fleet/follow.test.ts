@@ -1,7 +1,9 @@
 /** Follows collections of an API server that breaks off, forgets, refuses and ends its watches. */
 import t, { type Test } from 'tap'
 import { follow, readPages } from '../../src/fleet/follow.js'
+import { silent } from '../../src/log.js'
 import { json, refuse } from '../kubernetes/connection/api-server.js'
+import { start } from '../kubernetes/connection/connected.js'
 import { until } from '../until.js'
 import { FleetServer, nodesPath } from './fleet-server.js'
 
@@ -125,6 +127,13 @@ await t.test('watches that end at once, and bring nothing, are not opened again 
   // At least half of 200, 400 and 800 ms lie between them.
   t.ok(performance.now() - began >= 700, 'the pauses grow')
   t.strictSame(server.warnings, [], 'nothing has failed')
+})
+
+await t.test('the refusal of a request without a credential advises no right', async (t) => {
+  const { api } = await start(t, { handler: (_, reply) => void refuse(reply, 403, 'no') }, {})
+  const followed = { put() {}, remove() {}, complete: () => Promise.resolve() }
+  const following = follow(api, followed, { path: nodesPath, signal: new AbortController().signal, log: silent })
+  await t.rejects(following, { message: /HTTP 403: .*\(no credential was sent: give the user [^)]*\)$/ })
 })
 
 await t.test('a refusal ends it before the first whole list, and is tried again after it', async (t) => {

@@ -171,6 +171,11 @@ await t.test(
 const refusals: readonly [string, ApiResponse, RegExp][] = [
   ['no right', answer(403, { message: 'forbidden' }), /HTTP 403: forbidden.*holdfast rbac/],
   [
+    'no credential',
+    { ...answer(403), anonymous: true },
+    /HTTP 403 \(no credential was sent: give the user [^"]*\); everything else works$/,
+  ],
+  [
     'the policy',
     answer(403, { message: "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: bound to no node" }),
     /bound to no node \(RBAC grants it, but a policy denies it: docs\/fleet.md, "Set up",/,

@@ -46,8 +46,9 @@ export function withDirt<T>(byte: number, act: () => T): T {
   }
 }
 
-/** The memory at this address. Throws without an allocation there. */
+/** The memory at this address, or of this array. Throws without an allocation there. */
 export function memoryAt(address: unknown): DataView {
+  if (address instanceof Uint8Array) return new DataView(address.buffer)
   const view = memory.get(address as bigint)
   if (view) return view
   for (const [start, { buffer, byteLength }] of memory) {

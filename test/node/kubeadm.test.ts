@@ -231,13 +231,13 @@ async function suite(): Promise<void> {
         )
       await kubectl('kubectl create serviceaccount monitor')
       writeFileSync(tokenFile, await kubectl('kubectl create token monitor'), { mode: 0o600 })
-      t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 403: it needs the verb get/ })
+      t.match(await ask(secure, tokenFile), { state: 'cannot-ask', message: /^HTTP 403: it needs the verb get/ })
       const rights = `--target-name etcd --namespace kube-system --node-name ${name} --kubelet-access nodes/pods`
       await kubectl(`holdfast rbac monitor ${rights} --service-account monitor | kubectl apply --filename -`)
       // The API server, and kubelet, remember a refusal for some seconds.
       await until('the right has come', async () => (await ask(secure, tokenFile)).state === 'ready', patience)
       appendFileSync(tokenFile, 'x')
-      t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 401: / })
+      t.match(await ask(secure, tokenFile), { state: 'cannot-ask', message: /^HTTP 401: / })
       t.match(await ask(`http://127.0.0.1:${readOnlyPort}`, null), { state: 'ready' })
     },
   )

@@ -16,6 +16,8 @@ for each in etc opt var/lib var/log; do
   mkdir -p "$directory/overlay/$each" "$directory/work/$each"
   mount -t overlay -o "lowerdir=/$each,upperdir=$directory/overlay/$each,workdir=$directory/work/$each" overlay "/$each"
 done
+# kubelet starts no pod without it, and a machine without a resolver has none.
+[ -e /etc/resolv.conf ] || : >/etc/resolv.conf
 # What a node's programs keep is on the disk itself: an overlay can do neither all that containerd nor all that holdfast needs.
 for each in etc/kubernetes etc/holdfast var/lib/kubelet var/lib/containerd var/lib/holdfast var/log/pods; do
   mkdir -p "$directory/disk/$each" "/$each"

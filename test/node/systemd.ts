@@ -1,11 +1,11 @@
 /** A node that a real systemd has booted, with the agent as deploy/systemd has it. */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { executableForOthers } from '../crash/syscalls/distribution.js'
 import { type Owner, workingDirectory } from '../e2e/guard.js'
 import { project } from '../project.js'
 import { until } from '../until.js'
 import { makeCgroups } from './cgroups.js'
-import { holdfastProgram } from './holdfast.js'
 import { Space } from './space.js'
 
 const deploy = join(project, 'deploy/systemd')
@@ -59,8 +59,9 @@ export class SystemdNode {
     })
     mkdirSync(space.onDisk('/etc/kubernetes/node-certs'), { recursive: true })
     mkdirSync(dirname(space.seen(program)), { recursive: true })
-    const start = `exec ${process.execPath} ${holdfastProgram} "$@"`
-    writeFileSync(space.seen(program), `#!/bin/sh\n${start}\n`, { mode: 0o755 })
+    // Beside it: the unit sees neither /home nor /root nor the machine's /tmp, where the project may lie.
+    const seen = relative(space.seen('/'), executableForOthers(dirname(space.seen(program))))
+    writeFileSync(space.seen(program), `#!/bin/sh\nexec ${process.execPath} /${seen} "$@"\n`, { mode: 0o755 })
     writeFileSync(space.seen(`${program}.hanging.cjs`), hanging)
     const unit = readFileSync(join(deploy, 'holdfast.service'), 'utf8')
     await node.install('holdfast.service', unit.replaceAll('/usr/local/bin/holdfast', program))

@@ -14,6 +14,7 @@ export const longest: Readonly<Record<string, number>> = {
   'test/node/static-pods.test.ts': 150,
   'test/e2e/fleet.test.ts': 150,
   'test/e2e/footprint.test.ts': 140,
+  'test/node/rollout.test.ts': 140,
   'test/node/daemon-set.test.ts': 115,
   'test/node/static-agent.test.ts': 85,
   'test/e2e/static-pods.test.ts': 55,

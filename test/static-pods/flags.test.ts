@@ -13,7 +13,7 @@ const { io } = testIo()
 
 /** Parses the flags, and runs nothing. */
 function read(command: Command, args: readonly string[]): Record<string, unknown> {
-  const { words } = normalLine([command.name(), ...args], new Command('holdfast').addCommand(command))
+  const words = normalLine([command.name(), ...args], new Command('holdfast').addCommand(command))
   const { operands, unknown } = command
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })

@@ -19,7 +19,7 @@ await t.test('monitor does not fall back over a held manifest, and leaves the la
   writeFileSync(join(node.revision(5), 'web-pod.yaml'), '{')
   const places = [`--resource-dir=${node.resources}`, `--manifests-dir=${node.manifests}`]
   const monitor = ['monitor', '--revision=7', '--target-name=web', ...places, '--ready-exec=false']
-  const { code, stderr } = await run([...monitor, '--fallback-timeout-duration=0'])
+  const { code, stderr } = await run([...monitor, '--fallback-timeout-duration=1ms'])
   t.equal(code, 1)
   t.match(stderr, /web-pod\.yaml is held since .*INC-7.*nothing was changed.*holdfast release/s)
   t.equal(readFileSync(node.manifest(), 'utf8'), `${text}\n`)

@@ -4,10 +4,12 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { logToFile } from '../../src/cli/output/log-file.js'
@@ -58,6 +60,19 @@ await t.test('the log removes files without a write for 28 days', async (t) => {
   logToFile(path, remembering().log).info({}, 'm')
   t.ok(existsSync(`${path}.1`))
   t.notOk(existsSync(`${path}.2`))
+})
+
+await t.test('the log follows no link, and writes to no FIFO', async (t) => {
+  const [directory, elsewhere] = scratchWith(t, 'elsewhere')
+  writeFileSync(elsewhere, '')
+  symlinkSync(elsewhere, join(directory, 'link'))
+  execFileSync('mkfifo', [join(directory, 'fifo')])
+  for (const name of ['link', 'fifo']) {
+    const { log, said } = remembering()
+    logToFile(join(directory, name), log).info({}, 'one')
+    t.same(said, ['one', 'could not write the log file'], name)
+  }
+  t.equal(statSync(elsewhere).size, 0)
 })
 
 await t.test('the log reports an unwritable file once, and stops nothing', async (t) => {

@@ -24,15 +24,18 @@ interface DeparturesOptions {
   readonly log: Log
   readonly identity: () => string | undefined
   readonly named: NamedDirectories
+  /** Ends the agent: nothing begins any more. Absent for one pass. */
+  readonly signal?: AbortSignal
 }
 
 export class Departures {
   readonly #options: DeparturesOptions
   #problem: string | undefined
   readonly #trying = new Set<string>()
+  /** The state directory that is worked on. */
+  #working: string | undefined
   #timer: NodeJS.Timeout | undefined
   #work: Promise<void> = Promise.resolve()
-  #closed = false
   /** Old paths of the configuration that are done. */
   readonly #moved = new Set<string>()
   /** Of several that come together, the last one counts. */
@@ -47,25 +50,38 @@ export class Departures {
     clearTimeout(this.#timer)
     this.#newest = configuration
     this.#work = this.#work.then(async () => {
-      if (this.#newest !== configuration) return
+      if (this.#newest !== configuration || this.#hasEnded()) return
+      this.#working = configuration.stateDirectory
       await this.#attempt(configuration, () => this.list(configuration))
       await this.mark(configuration)
       await this.#attempt(configuration, () => this.#options.named.save(configuration.stateDirectory))
-      if (this.#owed.length === 0 || this.#closed) return
+      this.#working = undefined
+      if (this.#owed.length === 0 || this.#hasEnded()) return
       this.#timer = setTimeout(() => void this.configure(configuration), retryInterval).unref()
     })
     await endsWithin(this.#work, patience)
   }
 
-  close(): void {
-    this.#closed = true
+  #hasEnded(): boolean {
+    return this.#options.signal?.aborted === true
+  }
+
+  /** Resolves when the departures that were under way as the signal aborted have ended. */
+  async ended(): Promise<void> {
     clearTimeout(this.#timer)
+    await this.#work
+  }
+
+  /** The paths that departures wait for: directories, or the state directory. */
+  underWay(): string[] {
+    if (this.#trying.size > 0) return [...this.#trying]
+    return this.#working === undefined ? [] : [this.#working]
   }
 
   /** Brings the list up to the configuration. What comes back while its mark is owed is marked first. */
   async list(configuration: AgentConfiguration): Promise<void> {
     const { file, stateDirectory, directories } = configuration
-    const { named, log } = this.#options
+    const { named } = this.#options
     const known = await named.load(configuration)
     const configured = new Map(withOldPaths(directories).map((directory) => [directory.path, directory]))
     for (const path of this.#moved) if (configured.get(path)?.follows === undefined) this.#moved.delete(path)
@@ -74,7 +90,6 @@ export class Departures {
       if (one.file === file && !configured.has(path)) known.set(path, { ...one, left: true })
     for (const [path, { onDrop }] of configured) {
       const before = known.get(path)
-      if (before?.absent) log.info({ directory: path }, `${path} is configured again: holdfast does not remove it`)
       const goes = onDrop === 'remove' && !this.#moved.has(path)
       known.set(path, { file, ...(goes && { onDrop }), ...(before?.left && { left: true }) })
     }
@@ -94,6 +109,7 @@ export class Departures {
 
   /** Has the records say it of those that have left. */
   async mark(configuration: AgentConfiguration, which: (path: string) => boolean = () => true): Promise<void> {
+    if (this.#hasEnded()) return
     const paths = this.#owed.filter((path) => which(path) && !this.#trying.has(path))
     const marking = paths.map(async (path) => {
       this.#trying.add(path)
@@ -119,18 +135,19 @@ export class Departures {
 
   /** Whether the record of a path says that it has left, or need not. */
   async #isMarked(path: string, configuration: AgentConfiguration, isConfigured: boolean): Promise<boolean> {
-    const { log, identity } = this.#options
+    const { log, identity, signal } = this.#options
     try {
       return await beside(path, async () => {
         const others = pathsOf(configuration).filter((one) => one !== path)
         if ((await sameTarget(path, others)) !== undefined) return true
-        if (await letGo(path, { agent: identity(), lockTimeout, log })) return true
+        if (await letGo(path, { agent: identity(), lockTimeout, log, ...(signal && { signal }) })) return true
         // Its disk may come later. A configured directory counts in spite of that: its parent may just be empty, and would stay so for
         // ever.
         return isConfigured || (await readPublication(path)) !== undefined || !(await isBare(path))
       })
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return true
+      if (this.#hasEnded()) return false
       log.warn({ directory: path }, `${messageOf(error)}; the agent tries again`)
       return false
     }
@@ -138,6 +155,7 @@ export class Departures {
 
   /** The agent publishes, too, where it cannot write its state directory. */
   async #attempt({ stateDirectory }: AgentConfiguration, work: () => Promise<void>): Promise<void> {
+    if (this.#hasEnded()) return
     try {
       await work()
     } catch (error) {

@@ -1,24 +1,21 @@
 import { basename } from 'node:path'
 import type { AgentConfiguration } from '../../config/types.js'
-import { NodeFileSystem, readRecord } from '../../durable/index.js'
+import { readRecord } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'
 import type { AgentEvents } from '../report/agent-events.js'
 import { beside } from '../file-systems.js'
 import { withOldPaths } from './moves.js'
-import type { Absence, Named, NamedDirectories } from './named-directories.js'
+import type { Named, NamedDirectories } from './named-directories.js'
 import { removeDropped, Stays } from './remove-dropped.js'
 import type { Metrics } from '../report/report-metrics.js'
 import type { DirectoryStatus } from '../report/status-file.js'
 
 /*
  * `onDrop: remove`: a directory that leaves the configuration goes, once no process uses it. STATE/directories.json has its configuration's
- * last word, and since when it is absent; the record beside the directory must say that this agent has let it go, or it stays. Only an
- * absence of ten minutes is a wish: a directory that comes back within that time was missing by a typo.
- *
- * The minutes are those of the machine since its start, which no clock that is set makes shorter or longer. After a reboot they begin
- * again, but a removal that was due is.
+ * last word; the record beside the directory must say that this agent has let it go, or it stays. Only an absence of ten minutes is a wish: a
+ * directory that comes back within that time was missing by a typo. The minutes are those of this process, and begin again at each start.
  */
 
 /** Milliseconds of absence. */
@@ -30,42 +27,40 @@ const retryInterval = 60_000
 /** By path. */
 type Known = Map<string, Named>
 
-/** How long the machine has been running, and since which start. */
-export interface Uptime {
-  readonly boot: string
-  readonly milliseconds: number
-}
-
 interface DropsOptions {
   readonly log: Log
   readonly named: NamedDirectories
+  /** Ends the agent: nothing begins any more. */
+  readonly signal: AbortSignal
   readonly metrics: Pick<Metrics, 'dropPending'>
   readonly events: () => Pick<AgentEvents, 'pass'>
   /** The agent's identity: it removes only its own publications. Default: unknown, and it removes nothing. */
   readonly identity?: () => string | undefined
   /** Something that the status shows has changed. */
   readonly changed: () => void
-  /** Default: the machine's. */
-  readonly uptime?: () => Promise<Uptime>
+  /** A clock that nobody sets, in milliseconds. Default: performance.now. */
+  readonly now?: () => number
   /** Removes a directory. Default: the core does. */
   readonly remove?: (path: string, signal: AbortSignal) => Promise<void>
 }
 
 export class Drops {
   readonly #options: DropsOptions
-  readonly #uptime: () => Promise<Uptime>
+  readonly #now: () => number
   readonly #remove: (path: string, signal: AbortSignal) => Promise<void>
   #configuration: AgentConfiguration | undefined
   /** The message for each absent directory, and since when. */
   readonly #messages = new Map<string, { readonly message: string; readonly at: string }>()
+  /** When each absent path was first missed, by `now`. */
+  readonly #absentSince = new Map<string, number>()
   readonly #removing = new Map<string, AbortController>()
   #timer: NodeJS.Timeout | undefined
   #work: Promise<void> = Promise.resolve()
-  #closed = false
+  #isWorking = false
 
   constructor(options: DropsOptions) {
     this.#options = options
-    this.#uptime = options.uptime ?? machineUptime
+    this.#now = options.now ?? (() => performance.now())
     this.#remove =
       options.remove ??
       ((path, signal) =>
@@ -106,18 +101,29 @@ export class Drops {
     })
   }
 
-  /** Begins nothing any more; resolves when nothing is under way. */
-  async close(): Promise<void> {
-    this.#closed = true
+  /** Resolves when the removals that were under way as the signal aborted have ended. */
+  async ended(): Promise<void> {
     clearTimeout(this.#timer)
     for (const controller of this.#removing.values()) controller.abort()
     await this.#work
   }
 
+  /** The paths that removals wait for: a directory, or the state directory. */
+  underWay(): string[] {
+    const { stateDirectory } = this.#configuration ?? {}
+    if (this.#removing.size > 0) return [...this.#removing.keys()]
+    return this.#isWorking && stateDirectory !== undefined ? [stateDirectory] : []
+  }
+
+  get #hasEnded(): boolean {
+    return this.#options.signal.aborted
+  }
+
   /** One pass after the other. */
   #next(): Promise<void> {
     this.#work = this.#work.then(async () => {
-      if (this.#closed) return
+      if (this.#hasEnded) return
+      this.#isWorking = true
       try {
         await this.#pass()
       } catch (error) {
@@ -127,48 +133,50 @@ export class Drops {
         )
         this.#again(retryInterval)
       }
+      this.#isWorking = false
     })
     return this.#work
   }
 
   #again(milliseconds: number): void {
     clearTimeout(this.#timer)
-    if (!this.#closed) this.#timer = setTimeout(() => void this.#next(), milliseconds).unref()
+    if (!this.#hasEnded) this.#timer = setTimeout(() => void this.#next(), milliseconds).unref()
   }
 
   async #pass(): Promise<void> {
     const { named } = this.#options
     if (this.#configuration === undefined) return
     const known = await named.load(this.#configuration)
-    const uptime = await this.#uptime()
-    const absent = this.#absences(known, this.#configuration, uptime)
-    await this.#save()
+    const absent = this.#absent(known, this.#configuration)
     if (absent.length === 0) return
     let next = retryInterval
-    for (const { path, absence } of absent) {
-      const left = absence.due ? 0 : absenceBeforeRemoval - (uptime.milliseconds - absence.uptime)
+    for (const [path, since] of absent) {
+      if (this.#hasEnded) return
+      const left = absenceBeforeRemoval - (this.#now() - since)
       if (left > 0 && !(await this.#isTaken(path))) next = Math.min(next, left)
-      else await this.#take(known, path, absence)
+      else await this.#take(known, path)
     }
     this.#again(next)
   }
 
   /** Which directories are to be removed and are not configured, each since when. */
-  #absences(known: Known, { file }: AgentConfiguration, { boot, milliseconds: uptime }: Uptime) {
+  #absent(known: Known, { file }: AgentConfiguration): (readonly [string, number])[] {
     const configured = new Set(this.#configured)
-    for (const path of this.#messages.keys()) if (configured.has(path)) this.#forget(path)
+    for (const path of this.#messages.keys()) {
+      if (!configured.has(path)) continue
+      this.#forget(path)
+      this.#options.log.info({ directory: path }, `${path} is configured again: holdfast does not remove it`)
+    }
     return [...known].flatMap(([path, named]) => {
       if (named.file !== file || named.onDrop !== 'remove' || configured.has(path)) return []
-      const before = named.absent
-      const goesOn = before !== undefined && (before.due || before.boot === boot)
-      const absence = goesOn ? before : { since: new Date().toISOString(), boot, uptime, due: false }
-      known.set(path, { ...named, absent: absence })
+      const since = this.#absentSince.get(path) ?? this.#now()
+      this.#absentSince.set(path, since)
       if (!this.#messages.has(path)) {
         const minutes = absenceBeforeRemoval / 60_000
         const text = `${path} is not configured any more: holdfast removes it (onDrop: remove) after ${minutes} minutes, once nobody uses it`
         this.#report(path, text)
       }
-      return [{ path, absence }]
+      return [[path, since] as const]
     })
   }
 
@@ -179,16 +187,11 @@ export class Drops {
     return identity !== undefined && keeper !== undefined && keeper !== identity
   }
 
-  async #take(known: Known, path: string, absence: Absence): Promise<void> {
-    if (this.#configured.includes(path)) return
-    // Before the first try: a start after a crash goes on with it.
-    const named = known.get(path)
-    if (named) known.set(path, { ...named, absent: { ...absence, due: true } })
-    await this.#save()
+  async #take(known: Known, path: string): Promise<void> {
     const controller = new AbortController()
     this.#removing.set(path, controller)
     try {
-      if (this.#closed || this.#configured.includes(path)) return
+      if (this.#hasEnded || this.#configured.includes(path)) return
       await beside(path, () => this.#remove(path, controller.signal))
       this.#end(known, path, 'Dropped', `${path} was not configured any more: holdfast has removed it (onDrop: remove)`)
     } catch (error) {
@@ -198,7 +201,7 @@ export class Drops {
     } finally {
       this.#removing.delete(path)
     }
-    await this.#save()
+    if (this.#configuration) await this.#options.named.save(this.#configuration.stateDirectory)
   }
 
   #end(known: Known, path: string, reason: Reason | undefined, message: string): void {
@@ -210,6 +213,7 @@ export class Drops {
 
   #forget(path: string): void {
     this.#messages.delete(path)
+    this.#absentSince.delete(path)
     this.#options.metrics.dropPending(path, false)
     this.#options.changed()
   }
@@ -224,14 +228,4 @@ export class Drops {
     this.#options.events().pass({ events: [{ on: 'node', reason, message }] })
     this.#options.changed()
   }
-
-  async #save(): Promise<void> {
-    if (this.#configuration) await this.#options.named.save(this.#configuration.stateDirectory)
-  }
-}
-
-/** By the kernel's own clock, which no user can set. */
-async function machineUptime(): Promise<Uptime> {
-  const fs = new NodeFileSystem()
-  return { boot: await fs.bootId(), milliseconds: fs.uptime() }
 }

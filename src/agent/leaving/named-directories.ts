@@ -1,7 +1,7 @@
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentConfiguration } from '../../config/types.js'
-import { OwnFile, syncParents } from '../../durable/index.js'
+import { OwnFile } from '../../durable/index.js'
 import { codeOf } from '../../errors.js'
 import { beside } from '../file-systems.js'
 import { readStatusFile } from '../report/read-status.js'
@@ -13,17 +13,6 @@ import { readStatusFile } from '../report/read-status.js'
  * counts without one.
  */
 
-/** Since when a directory is not configured. */
-export interface Absence {
-  /** RFC 3339, for people. */
-  readonly since: string
-  readonly boot: string
-  /** Milliseconds from the machine's start until then. */
-  readonly uptime: number
-  /** The time is over: the removal may have begun. */
-  readonly due: boolean
-}
-
 /** What directories.json says of a path. */
 export interface Named {
   /** The configuration file that names it: one state directory may serve several files, each by `sync`. */
@@ -32,8 +21,6 @@ export interface Named {
   readonly onDrop?: 'remove'
   /** The file names the path no more, and the record does not say so yet. */
   readonly left?: true
-  /** For a path that is to be removed. */
-  readonly absent?: Absence
 }
 
 export class NamedDirectories {
@@ -88,42 +75,15 @@ export class NamedDirectories {
     return saving
   }
 
-  /** Where a version before this one has kept its state, its status names its directories. */
   async #read({ stateDirectory, file }: AgentConfiguration): Promise<Map<string, Named>> {
     const status = await beside(stateDirectory, () => readStatusFile(stateDirectory)).catch(() => undefined)
     const last = status?.agent?.configuration?.file ?? file
-    const owner = this.isAgent ? file : last
     const text = await textIn(stateDirectory, listIn(stateDirectory))
     if (text !== undefined) this.#saved = text
-    const paths =
-      text === undefined
-        ? new Map((status?.directories ?? []).map(({ path }) => [path, { file: owner }]))
-        : parsePaths(text, listIn(stateDirectory), isNamed, 'what has left the configuration meanwhile is not noticed')
+    const paths = text === undefined ? new Map<string, Named>() : parsePaths(text, listIn(stateDirectory))
     if (this.isAgent) for (const [path, named] of paths) if (named.file === last) paths.set(path, { ...named, file })
     this.#paths = paths
-    await this.#takeDrops(stateDirectory, owner)
     return paths
-  }
-
-  /**
-   * A version before this one had a file for the directories with `onDrop: remove`: null for those that were configured. That file must
-   * be gone, durably, before anything changes in this one: later, it would be out of date.
-   */
-  async #takeDrops(stateDirectory: string, file: string): Promise<void> {
-    const drops = join(stateDirectory, 'drops.json')
-    const text = await textIn(stateDirectory, drops)
-    if (text === undefined) return
-    const isAbsent = (value: unknown): value is Absence | null => value === null || isAbsence(value)
-    for (const [path, absent] of parsePaths(text, drops, isAbsent, 'directories that have left the configuration stay'))
-      this.#paths?.set(path, {
-        ...{ file, ...this.#paths.get(path), onDrop: 'remove' },
-        ...(absent && { left: true, absent }),
-      })
-    await this.save(stateDirectory)
-    await beside(stateDirectory, async () => {
-      await rm(drops)
-      await syncParents([drops])
-    })
   }
 }
 
@@ -143,16 +103,8 @@ async function textIn(stateDirectory: string, file: string): Promise<string | un
   })
 }
 
-/**
- * A file of the agent that says something of paths, as one JSON object. `lost`: what follows from its removal.
- * @throws Error where it is none
- */
-function parsePaths<Said>(
-  text: string,
-  file: string,
-  isSaid: (value: unknown) => value is Said,
-  lost: string,
-): Map<string, Said> {
+/** @throws Error where the text is no such file */
+function parsePaths(text: string, file: string): Map<string, Named> {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -160,20 +112,16 @@ function parsePaths<Said>(
     value = undefined
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    const entries = Object.entries(value)
-    if (entries.every((entry): entry is [string, Said] => isSaid(entry[1]))) return new Map(entries)
+    const entries = Object.entries(value).map(([path, said]) => [path, namedBy(said)] as const)
+    if (entries.every((entry): entry is [string, Named] => entry[1] !== undefined)) return new Map(entries)
   }
-  throw new Error(`${file} is not a file of the agent: remove it; ${lost}`)
+  throw new Error(
+    `${file} is not a file of the agent: remove it; what has left the configuration meanwhile is not noticed`,
+  )
 }
 
-function isNamed(value: unknown): value is Named {
-  const { file, onDrop, left, absent } = (value ?? {}) as Partial<Record<keyof Named, unknown>>
-  const isWord = (onDrop === undefined || onDrop === 'remove') && (left === undefined || left === true)
-  return typeof file === 'string' && isWord && (absent === undefined || isAbsence(absent))
-}
-
-function isAbsence(value: unknown): value is Absence {
-  const { since, boot, uptime, due } = (value ?? {}) as Partial<Record<keyof Absence, unknown>>
-  const isText = typeof since === 'string' && typeof boot === 'string'
-  return isText && typeof uptime === 'number' && typeof due === 'boolean'
+function namedBy(value: unknown): Named | undefined {
+  const { file, onDrop, left } = (value ?? {}) as Partial<Record<keyof Named, unknown>>
+  if (typeof file !== 'string' || (onDrop ?? 'remove') !== 'remove' || (left ?? true) !== true) return undefined
+  return { file, ...(onDrop === 'remove' && { onDrop }), ...(left === true && { left }) }
 }

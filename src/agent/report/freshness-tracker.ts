@@ -1,13 +1,15 @@
+import { expand, referencesOf } from '../../config/references.js'
+import { objectName } from '../../object-name.js'
 import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import type { DirectoryState, DirectoryStates } from '../directory-state.js'
 import { freshness, Heartbeats, lossGrace, now } from './freshness.js'
-import type { Metrics } from './report-metrics.js'
+import { reportStanding, type Metrics } from './report-metrics.js'
 
 interface FreshnessTrackerOptions {
   readonly states: DirectoryStates
   readonly metrics: Metrics
   /** undefined until the first one is open. */
-  source(): Pick<Source, 'latest'> | undefined
+  source(): Pick<Source, 'latest' | 'isBehind'> | undefined
   /** A condition has changed. */
   changed(): void
 }
@@ -47,6 +49,11 @@ export class FreshnessTracker {
   /** The source has reported something about this directory, which is to be published. */
   reported(state: DirectoryState): void {
     state.reports += 1
+    this.told(state)
+  }
+
+  /** The source was told of something newer about this directory. */
+  told(state: DirectoryState): void {
     this.#news.add(state)
     this.#newsTimer ??= setTimeout(() => {
       this.#newsTimer = undefined
@@ -65,12 +72,11 @@ export class FreshnessTracker {
     const { metrics } = this.options
     const source = this.options.source()
     if (source === undefined) return
-    const { condition, confirmedAt } = freshness(
-      state,
-      (reference) => source.latest(reference),
-      now(),
-      this.#heartbeats,
-    )
+    const latest = (reference: ObjectReference) => source.latest(reference)
+    const behind = referencesOf(expand(state.configuration, latest)).find((one) => source.isBehind?.(one))
+    state.setBehind(behind && objectName(behind), new Date())
+    reportStanding(metrics, state)
+    const { condition, confirmedAt } = freshness(state, latest, now(), this.#heartbeats)
     if (confirmedAt) {
       state.confirmedAt = confirmedAt
       metrics.confirmed(state.path, confirmedAt)

@@ -61,6 +61,9 @@ export function freshness(
   if (state.isAhead) {
     return unconfirmed('NotConfirmed', 'what is published is newer than what the source has reported')
   }
+  if (state.behind !== undefined) {
+    return unconfirmed('NotConfirmed', `the source has a newer version of ${state.behind}, which is not read yet`)
+  }
   if (state.reports !== state.publishedReports) {
     return unconfirmed('NotConfirmed', 'the source has something newer, which is not published yet')
   }

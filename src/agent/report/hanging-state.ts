@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readdirSync, statSync } from 'node:fs'
 import { unlink } from 'node:fs/promises'
+import { isSea } from 'node:sea'
 import { join } from 'node:path'
+import { endsWithin, pause } from '../../deadline.js'
+import { commandOf } from '../../durable/index.js'
 import type { Log } from '../../log.js'
-import { messageOf } from '../../errors.js'
 import { describeFileSystem } from '../file-systems.js'
 import { hasBlockedThread } from '../process-identity.js'
-import { StatusInMemory } from './status-in-memory.js'
 
 /** Milliseconds after which a write of the status counts as hanging. */
 const patience = 3_000
@@ -21,17 +25,11 @@ const restAfter = 15_000
 /** Milliseconds after which a look counts as hanging, which waits for no flush: where a thread waits in the kernel, and in any case. */
 const lookPatience = { blocked: 500, any: 2_000 }
 
-/** Milliseconds after a change: one write serves the changes of a moment. */
-const together = 150
-
-/** Milliseconds: a status that is older looks as if its agent hung. */
-const heartbeat = 60_000
-
 interface HangingStateOptions {
   readonly stateDirectory: string
   readonly log: Log
-  /** The status as it is now. */
-  readonly text: () => string
+  /** One more look at it, of the same thread. */
+  readonly look?: () => Promise<unknown>
   /** `problem` differs from before. */
   readonly changed: () => void
 }
@@ -43,19 +41,64 @@ interface HangingStateOptions {
  */
 export async function askToWrite(directory: string): Promise<void> {
   // An error is an answer of the file system, too.
-  await unlink(join(directory, '.holdfast-may-write')).catch(() => undefined)
+  await unlink(asked(directory)).catch(() => undefined)
 }
 
+const asked = (directory: string): string => join(directory, '.holdfast-may-write')
+
 /**
- * Watches the writes of the status, and looks at the disk between them: while it hangs, says so, and keeps the status in memory. One thread at a
- * time waits for the disk.
+ * Asks the same in a process of its own: a thread that waits in the kernel keeps its process, and a command must end. One such process stays
+ * until the disk answers, however many commands look at the status meanwhile: the next ones wait for it. Answers what to say where there is
+ * no answer in time.
+ */
+export async function problemOfState(stateDirectory: string): Promise<string | undefined> {
+  const name = `hf?${createHash('sha256').update(stateDirectory).digest('hex').slice(0, 12)}`
+  const earlier = await waitingProcess(name)
+  if (earlier !== undefined) return (await answersInTime(earlier)) ? undefined : problemOf(stateDirectory)
+  const program = isSea() ? ['__ask'] : ['--eval', askingProgram]
+  const options = { stdio: 'ignore', detached: true } as const
+  const child = spawn(process.execPath, [...program, asked(stateDirectory), name], options)
+  const answer = new Promise<void>((resolve) => child.once('exit', () => resolve()).once('error', () => resolve()))
+  child.unref()
+  return (await endsWithin(answer, patience)) ? undefined : problemOf(stateDirectory)
+}
+
+/** The executable runs no script: it has the command `__ask`. */
+const askingProgram =
+  'const [, file, name] = process.argv, fs = require("node:fs"); fs.writeFileSync("/proc/self/comm", name); fs.unlink(file, () => {})'
+
+/** A process of this user that waits in the kernel, by its name (comm) of 15 characters at most: another user's may only call itself so. */
+async function waitingProcess(name: string): Promise<number | undefined> {
+  const own = readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && commandOf(pid) === name && ownerOf(pid) === process.geteuid?.())
+  for (const pid of own) if (await hasBlockedThread(pid)) return pid
+  return undefined
+}
+
+function ownerOf(pid: number): number | undefined {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
+}
+
+/** Whether the kernel answers it in time. */
+async function answersInTime(pid: number): Promise<boolean> {
+  const until = performance.now() + patience
+  while (await hasBlockedThread(pid)) {
+    if (performance.now() > until) return false
+    await pause(50)
+  }
+  return true
+}
+
+const problemOf = (stateDirectory: string): string =>
+  `${stateDirectory} does not answer: its disk, ${describeFileSystem(stateDirectory)}, hangs`
+
+/**
+ * Watches the writes of the status, and looks at the disk between them: says so while it hangs. One thread at a time waits for the disk.
  */
 export class HangingState {
   readonly #options: HangingStateOptions
-  readonly #memory: StatusInMemory
   #problem: string | undefined
-  #soon: NodeJS.Timeout | undefined
-  #beat: NodeJS.Timeout | undefined
   #changedAt = -Infinity
   #nextLook: NodeJS.Timeout | undefined
   #look: Promise<void> | undefined
@@ -64,7 +107,6 @@ export class HangingState {
 
   constructor(options: HangingStateOptions) {
     this.#options = options
-    this.#memory = new StatusInMemory(options.stateDirectory)
   }
 
   /** What does not answer; undefined: the disk does. */
@@ -76,8 +118,7 @@ export class HangingState {
   changed(): void {
     const wasAtRest = this.#isAtRest
     this.#changedAt = performance.now()
-    if (this.#problem !== undefined) this.#soon ??= setTimeout(() => this.#keep(), together)
-    else if (wasAtRest) this.#lookLater()
+    if (wasAtRest) this.#lookLater()
   }
 
   /** Makes a write of the status. */
@@ -93,11 +134,10 @@ export class HangingState {
     }
   }
 
-  /** Looks and keeps nothing any more. */
+  /** Looks no more. */
   close(): void {
     this.#closed = true
     clearTimeout(this.#nextLook)
-    this.#forget()
   }
 
   get #isAtRest(): boolean {
@@ -126,6 +166,7 @@ export class HangingState {
     }, lookPatience.blocked)
     try {
       await askToWrite(this.#options.stateDirectory)
+      await this.#options.look?.()
     } finally {
       clearTimeout(blocked)
     }
@@ -148,40 +189,19 @@ export class HangingState {
     }
   }
 
-  #forget(): void {
-    clearTimeout(this.#soon)
-    this.#soon = undefined
-    clearInterval(this.#beat)
-  }
-
   #hangs(): void {
     if (this.#problem !== undefined) return
     const { stateDirectory, log, changed } = this.#options
-    this.#problem = `${stateDirectory} does not answer: its disk, ${describeFileSystem(stateDirectory)}, hangs`
-    const meanwhile = 'the agent goes on, and keeps in memory what "holdfast status" shows; check the kernel log'
-    this.#beat = setInterval(() => this.#keep(), heartbeat).unref()
-    // First: the line sends its reader to the status.
-    this.#keep()
+    this.#problem = problemOf(stateDirectory)
+    const meanwhile = 'the agent goes on, and "holdfast status" shows what it wrote there before; check the kernel log'
     log.warn({ reason: 'Stalled', stateDirectory }, `${this.#problem}; ${meanwhile}`)
     changed()
-  }
-
-  #keep(): void {
-    clearTimeout(this.#soon)
-    this.#soon = undefined
-    try {
-      this.#memory.write(this.#options.text())
-    } catch (error) {
-      this.#options.log.debug({}, `could not keep the status in memory: ${messageOf(error)}`)
-    }
   }
 
   #answers(): void {
     if (this.#problem === undefined) return
     const { stateDirectory, log, changed } = this.#options
     this.#problem = undefined
-    this.#forget()
-    this.#memory.drop()
     log.info({ stateDirectory }, `${stateDirectory} answers again`)
     changed()
   }

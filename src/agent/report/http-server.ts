@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { isIP, type AddressInfo, type Socket } from 'node:net'
+import { STATUS_CODES } from 'node:http'
+import { createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerAddress } from '../../config/types.js'
 
@@ -22,17 +22,8 @@ const silence = 10_000
 /** Milliseconds from the connection to the end of the request's head. */
 const headTimeout = 2_000
 
-/**
- * Milliseconds that a connection stays open for the next request. Node's own default: it then ends a connection that has sent nothing; a
- * client that has begun a head has the rest of its time.
- */
-const keepAlive = 5_000
-
-/**
- * Node looks for connections over their time at an interval, with or without any: two wakeups a second of an agent at rest, or a limit that
- * is late. So each connection has a timer, and Node never looks: this is the longest that it takes.
- */
-const unwatched = { requestTimeout: 0, headersTimeout: 0, connectionsCheckingInterval: 2 ** 31 - 1 }
+/** Bytes of a head, as Node's own server has it. */
+const longestHead = 16_384
 
 /** Connections at a time: what a kubelet and a few scrapers need, many times over. */
 const mostConnections = 64
@@ -40,24 +31,36 @@ const mostConnections = 64
 /** Milliseconds from one computation of the metrics to the next: a thousand directories take tens of them. */
 const metricsInterval = 1_000
 
-/** Requests of one connection that wait for the answer to the one before: who sends more before it reads is no prober and no scraper. */
-const mostWaiting = 4
-
 /** Connections that came last, of them. */
 const newest = 16
 
 /**
  * Serves /livez, /readyz, /healthz and /metrics. That it answers at all is what /livez says: the loop turns. Rejects with the
  * system's error where the address cannot be had.
+ *
+ * A connection has one answer. Node's server parses all requests of a chunk before it can end their connection: thousands, of anybody on
+ * the node. So nothing behind the first head is looked at here.
  */
 export async function serveHealth(configured: ServerAddress, health: Health): Promise<HealthServer> {
   const metrics = atMostEach(metricsInterval, async () => {
     const { type, text } = await health.metrics()
     return { type, text: Buffer.from(text) }
   })
-  const server = createServer({ ...unwatched, keepAliveTimeout: keepAlive })
-  server.timeout = silence
-  limitConnections(server, (request, response) => answer(request, response, health, metrics))
+  // In the order in which they came; whether the request has.
+  const connections = new Map<Socket, boolean>()
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    makeRoom(connections)
+    connections.set(socket, false)
+    socket.on('close', () => connections.delete(socket)).on('error', () => {})
+    socket.setTimeout(silence, () => socket.destroy())
+    readHead(socket, (head) => {
+      connections.set(socket, true)
+      answer(head, health, metrics).then(
+        (bytes) => finish(socket, bytes),
+        () => socket.destroy(),
+      )
+    })
+  })
   await listen(server, configured)
   const bound = server.address() as AddressInfo
   return {
@@ -65,90 +68,49 @@ export async function serveHealth(configured: ServerAddress, health: Health): Pr
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
-        server.closeAllConnections()
+        for (const socket of connections.keys()) socket.destroy()
       }),
   }
 }
 
 /**
  * Takes every newcomer. Beyond the limit another connection goes: a client that only holds connections, or fills them (any process of the
- * node may), cannot keep a prober out, as Node's own limit, which refuses newcomers, would.
+ * node may), cannot keep a prober out, as Node's own limit, which refuses newcomers, would. It is the oldest without a request, but for the
+ * newest, whose requests may not have been read yet; or the oldest of all.
  */
-function limitConnections(server: Server, answer: Answering): void {
-  // In the order in which they came.
-  const connections = new Map<Socket, Connection>()
-  server.on('connection', (socket: Socket) => {
-    if (connections.size >= mostConnections) {
-      const least = leastDeserving([...connections])
-      if (least) {
-        connections.delete(least)
-        least.destroy()
-      }
-    }
-    const late = endUnlessHead(socket, headTimeout)
-    const connection: Connection = { answering: 0, turn: Promise.resolve(), late }
-    connections.set(socket, connection)
-    socket.once('close', () => {
-      connections.delete(socket)
-      clearTimeout(connection.late)
-    })
-  })
-  server.on('request', (request, response) => {
-    const { socket } = request
-    const connection = connections.get(socket)
-    if (!connection || socket.destroyed) return
-    if (connection.answering > mostWaiting) {
-      socket.destroy()
-      return
-    }
-    connection.answering += 1
-    clearTimeout(connection.late)
-    response.once('close', () => {
-      connection.answering -= 1
-      // A client may send its next request before it has the answer to this one.
-      if (connection.answering > 0 || socket.destroyed) return
-      clearTimeout(connection.late)
-      connection.late = endUnlessHead(socket, keepAlive + headTimeout)
-    })
-    connection.turn = connection.turn.then(async () => {
-      if (socket.destroyed) return
-      const closed = new Promise((resolve) => response.once('close', resolve))
-      await answer(request, response).catch(() => response.destroy())
-      await closed
-    })
-  })
+function makeRoom(connections: Map<Socket, boolean>): void {
+  if (connections.size < mostConnections) return
+  const all = [...connections]
+  const [least] = all.slice(0, -newest).find(([, asked]) => !asked) ?? all[0] ?? []
+  if (least === undefined) return
+  connections.delete(least)
+  least.destroy()
 }
 
-/**
- * The oldest connection with several requests under way; or without any, but for the newest, whose requests may not have been read yet; or the
- * oldest of all.
- */
-function leastDeserving(all: readonly (readonly [Socket, Connection])[]): Socket | undefined {
-  const [socket] =
-    all.find(([, { answering }]) => answering > 1) ??
-    all.slice(0, -newest).find(([, { answering }]) => answering === 0) ??
-    all[0] ??
-    []
-  return socket
-}
-
-type Answering = (request: IncomingMessage, response: ServerResponse) => Promise<void>
-
-interface Connection {
-  /** Requests without an answer yet. */
-  answering: number
-  /** Of its next request, after the answers to those before. */
-  turn: Promise<void>
-  /** Ends it. */
-  late: NodeJS.Timeout
-}
-
-/** Ends the connection after so many milliseconds, as Node does where a request's head is late. */
-function endUnlessHead(socket: Socket, milliseconds: number): NodeJS.Timeout {
-  const late = (): void => {
-    socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n', () => socket.destroy())
+/** Reads until the end of a request's head, and nothing from then on; ends the connection where none comes in time. */
+function readHead(socket: Socket, done: (head: string) => void): void {
+  const late = setTimeout(() => finish(socket, page({ status: 408 })), headTimeout).unref()
+  const ended = (): void => void socket.destroy()
+  let head = ''
+  const read = (chunk: Buffer): void => {
+    const from = Math.max(0, head.length - 3)
+    head += chunk.toString('latin1', 0, longestHead - head.length)
+    const end = head.indexOf('\r\n\r\n', from)
+    if (end === -1 && head.length < longestHead) return
+    clearTimeout(late)
+    socket.off('data', read).off('end', ended).pause()
+    if (end === -1) finish(socket, page({ status: 431 }))
+    else done(head.slice(0, end))
   }
-  return setTimeout(late, milliseconds).unref()
+  socket
+    .on('data', read)
+    .on('end', ended)
+    .once('close', () => clearTimeout(late))
+}
+
+function finish(socket: Socket, bytes: Buffer): void {
+  socket.write(bytes)
+  socket.destroySoon()
 }
 
 function listen(server: Server, { host, port }: ServerAddress): Promise<void> {
@@ -165,34 +127,47 @@ function listen(server: Server, { host, port }: ServerAddress): Promise<void> {
 
 interface Page {
   readonly status: number
-  readonly text: string | Buffer
+  readonly text?: string | Buffer
   readonly type?: string
 }
 
 type Metrics = () => Promise<{ readonly type: string; readonly text: Buffer }>
 
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  health: Health,
-  metrics: Metrics,
-): Promise<void> {
-  const reads = request.method === 'GET' || request.method === 'HEAD'
-  const page = reads
-    ? await pageFor(request, health, metrics)
-    : { status: 405, text: 'this server answers only GET and HEAD\n' }
-  if (!reads) response.setHeader('allow', 'GET, HEAD')
-  response.writeHead(page.status, {
-    'content-type': page.type ?? 'text/plain; charset=utf-8',
-    'cache-control': 'no-store',
-  })
-  response.end(request.method === 'HEAD' ? undefined : page.text)
+async function answer(head: string, health: Health, metrics: Metrics): Promise<Buffer> {
+  const [first = '', ...fields] = head.trimStart().split('\r\n')
+  const [, method, url = '', minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(first) ?? []
+  const hosts = fields.filter((field) => /^host:/i.test(field)).map((field) => field.slice('host:'.length).trim())
+  const [host] = hosts
+  if (method === undefined || hosts.length > 1 || (host === undefined && minor === '1')) return page({ status: 400 })
+  if (method !== 'GET' && method !== 'HEAD') {
+    return page({ status: 405, text: 'this server answers only GET and HEAD\n' }, { allow: 'GET, HEAD' })
+  }
+  if (host !== undefined && !isOwn(host, health.hosts())) {
+    return page({ status: 421, text: 'this server has no such name: add it to server.hosts of the configuration\n' })
+  }
+  return page(await pageAt(url, health, metrics), {}, method === 'GET')
 }
 
-async function pageFor({ url = '', headers }: IncomingMessage, health: Health, metrics: Metrics): Promise<Page> {
-  if (headers.host !== undefined && !isOwn(headers.host, health.hosts())) {
-    return { status: 421, text: 'this server has no such name: add it to server.hosts of the configuration\n' }
+function page(
+  { status, text = '', type = 'text/plain; charset=utf-8' }: Page,
+  more: Readonly<Record<string, string>> = {},
+  hasBody = true,
+): Buffer {
+  const body = Buffer.from(text)
+  const fields = {
+    ...more,
+    'content-type': type,
+    'cache-control': 'no-store',
+    date: new Date().toUTCString(),
+    connection: 'close',
+    'content-length': body.length,
   }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  const head = Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`)
+  return hasBody ? Buffer.concat([head, body]) : head
+}
+
+async function pageAt(url: string, health: Health, metrics: Metrics): Promise<Page> {
   switch (url.split('?')[0] ?? '') {
     case '/livez':
     case '/healthz':

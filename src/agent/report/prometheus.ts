@@ -7,6 +7,8 @@ import { processMetrics } from './process-metrics.js'
 import { hookResults, type Metrics } from './report-metrics.js'
 
 export interface PrometheusMetrics extends Metrics {
+  /** Whether the configuration file may come into force as it is, and when one last did. */
+  configuration(valid: boolean, inForceSince: Date): void
   /** The text exposition format, and its content type. */
   expose(): Promise<{ type: string; text: string }>
 }
@@ -62,6 +64,12 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   )
 
   const build = gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
+  const valid = gauge('holdfast_configuration_valid', '0: the configuration file was refused, or is gone.', [])
+  const reloaded = gauge(
+    'holdfast_last_reload_successful_timestamp_seconds',
+    'When a configuration last came into force, at the start or by a reload.',
+    [],
+  )
   const publishes = counter('holdfast_publishes_total', 'Publications by result.', ['directory', 'result'])
   const durations = histogram(
     'holdfast_publish_duration_seconds',
@@ -158,6 +166,10 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   }
 
   return {
+    configuration(isValid, since) {
+      valid.set(isValid ? 1 : 0)
+      reloaded.set(seconds(since))
+    },
     follow(directory, names) {
       const none = { hooks: new Set<string>(), failing: new Set<string>(), files: new Set<string>(), drifts: [] }
       const known = followed.get(directory) ?? none

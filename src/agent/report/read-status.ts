@@ -1,5 +1,6 @@
 /** Reads the agent's status from its stateDirectory. */
 import { readFile } from 'node:fs/promises'
+import { readError } from '../../durable/errors.js'
 import { codeOf } from '../../errors.js'
 import {
   type AgentStatus,
@@ -44,7 +45,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
     return await readFile(path, 'utf8')
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined
-    throw error
+    throw readError(path, error)
   }
 }
 

@@ -45,7 +45,7 @@ export interface AgentStatus {
   readonly configurationInvalid?: string
   /** Why health and metrics are not served at the configured address. */
   readonly serverProblem?: string
-  /** Why this document is in the agent's memory alone: the disk of the stateDirectory does not answer. */
+  /** A reader adds this: the disk of the stateDirectory does not answer, and the file's text is what was written before. */
   readonly stateProblem?: string
 }
 
@@ -93,7 +93,7 @@ export function statusFileIn(stateDirectory: string): string {
 /** What status.json holds. */
 export interface StatusFile extends StatusDocument {
   readonly agent: AgentStatus
-  /** The directories are in status.lines, and `directories` has one row for readers that do not know that. */
+  /** The directories are in status.lines. */
   readonly pieces?: {
     /** Of the status.lines whose directories `confirmed` counts. */
     readonly id: string

@@ -61,7 +61,9 @@ async function unmoved(directories: readonly DirectoryConfiguration[]): Promise<
   const left: Unmoved[] = []
   for (const directory of directories) {
     const { follows, path } = directory
-    const found = follows === undefined ? undefined : (await readPublication(follows))?.relocation
+    // The new path's own line tells of a record that cannot be read.
+    const said = follows === undefined ? undefined : await readPublication(follows).catch(() => undefined)
+    const found = said?.relocation
     const relocation = found?.from === path ? found : undefined
     if (relocation?.state !== 'done') left.push({ directory, relocation })
   }

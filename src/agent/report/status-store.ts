@@ -7,7 +7,7 @@ import { beside } from '../file-systems.js'
 import { statusFileIn, type DirectoryStatus, type OperationStatus, type StatusFile } from './status-file.js'
 import { encodeStatusLine, encodeStatusLines, statusLinesIn } from './status-lines.js'
 
-/** So many directories stand in status.json itself, where any version of any program finds them. */
+/** So many directories stand in status.json itself. */
 const mostInOne = 8
 
 /** Bytes of changes in status.lines, at least, before it is written anew; or as many as its directories take. */
@@ -109,26 +109,12 @@ export class StatusStore {
     this.#added = 0
   }
 
-  /** Without the directories. Versions up to 0.2.0 read this file alone: they show one row, which says where the directories are. */
+  /** Without the directories: status.lines has them. */
   #small({ agent, directories }: CurrentStatus): StatusFile {
-    const path = this.#lines.path
     const written = Date.parse(agent.writtenAt)
     const age = ({ confirmedAt }: DirectoryStatus): number | null =>
       confirmedAt === null ? null : Math.ceil((written - Date.parse(confirmedAt)) / 1000)
-    const row: DirectoryStatus = {
-      path,
-      conditions: [
-        {
-          type: 'Published',
-          status: 'Unknown',
-          reason: 'NotConfirmed',
-          message: `this file has the status of ${directories.length} directories: only holdfast of the agent's version (${agent.version}) and later read it`,
-          lastTransitionTime: agent.startedAt,
-        },
-      ],
-      ...{ objects: [], digest: null, publishedAt: null, confirmedAt: null, pendingHooks: [] },
-    }
-    return { agent, directories: [row], pieces: { id: this.#id, confirmed: directories.map(age) } }
+    return { agent, directories: [], pieces: { id: this.#id, confirmed: directories.map(age) } }
   }
 }
 

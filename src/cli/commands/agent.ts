@@ -1,6 +1,6 @@
 import type { ServerAddress } from '../../config/types.js'
 import { fingerprint } from '../../regular-file.js'
-import { Exit, exitCodeAfter } from '../words/exit-codes.js'
+import { Exit, exitCodeAfter, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { loadTrusted, nodeName } from '../content/load.js'
 import { createLogger, type LogOptions } from '../output/logger.js'
@@ -45,22 +45,25 @@ Examples:
   HOLDFAST_CONFIG=/etc/holdfast.yaml NODE_NAME=node-1 holdfast agent --log-level debug
   kill -HUP PID
 
-Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 75 another agent has the stateDirectory,
-128+N ended by another signal.`,
+Exit codes: 0 after SIGTERM, 1 could not start, or its stateDirectory was taken away, 2 wrong usage or configuration, 75 another
+agent has the stateDirectory, 128+N ended by another signal.`,
     )
     .action((options: AgentOptions) => runAgent(io, options))
 }
 
 /** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
 async function runAgent(io: Io, options: AgentOptions): Promise<void> {
-  const [{ Daemon }, { notifyTarget }, { openSource }, { disableCoreDumps }, { Trust }] = await Promise.all([
-    import('../../agent/daemon.js'),
-    import('../../agent/notify-systemd.js'),
-    import('../../agent/open-source.js'),
-    import('../../durable/index.js'),
-    import('../../trust.js'),
-  ])
+  const [{ Daemon }, { notifyTarget }, { openSource }, { reapOrphans }, { disableCoreDumps }, { Trust }] =
+    await Promise.all([
+      import('../../agent/daemon.js'),
+      import('../../agent/notify-systemd.js'),
+      import('../../agent/open-source.js'),
+      import('../../agent/orphans.js'),
+      import('../../durable/index.js'),
+      import('../../trust.js'),
+    ])
   disableCoreDumps()
+  reapOrphans()
   const node = nodeName(options, io.env)
   const log = createLogger(io, options, node === '' ? {} : { node })
   const ending = new Ending(io, log)
@@ -92,16 +95,17 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
   })
   reload = () => void daemon.reload()
   if (early.hangUps > 0) reload()
-  const signal = await ending.signal
+  const signal = await Promise.race([ending.signal, daemon.lost])
   reload = () => {}
   const directories = await daemon.stop()
   if (directories.length > 0) {
-    const message = `${signal}: the agent ends without ${directories.join(', ')}: a thread that waits in the kernel for the disk keeps this process, its locks and its pod until the disk answers`
+    const message = `${signal ?? 'its lock is lost'}: the agent ends without ${directories.join(', ')}: a thread that waits in the kernel for the disk keeps this process, its locks and its pod until the disk answers`
     log.error({ reason: 'Stalled', signal, directories }, message)
-    io.raise(signal)
+    io.raise(signal ?? 'SIGTERM')
     return
   }
-  log.info({ signal }, `the agent ended in order after ${signal}`)
   ending.release()
+  if (signal === undefined) throw new Exit(exitCodes.failed)
+  log.info({ signal }, `the agent ended in order after ${signal}`)
   if (signal !== 'SIGTERM') throw new Exit(exitCodeAfter(signal))
 }

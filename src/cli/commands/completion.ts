@@ -1,23 +1,75 @@
 import { Argument, Command } from 'commander'
-import type { CommandNode } from '../completion/tree.js'
 import type { Io } from '../output/io.js'
 
-const shells = ['bash', 'zsh', 'fish'] as const
-type Shell = (typeof shells)[number]
+/*
+ * What each shell runs at its key: it asks `holdfast __complete` (complete.ts). Through `eval`, which knows the aliases of bash and zsh.
+ */
 
-const scripts = {
-  bash: async () => (await import('../completion/bash.js')).bashCompletion,
-  zsh: async () => (await import('../completion/zsh.js')).zshCompletion,
-  fish: async () => (await import('../completion/fish.js')).fishCompletion,
-} satisfies Record<Shell, () => Promise<(nodes: readonly CommandNode[]) => string>>
+const bash = `# bash completion for holdfast. For this shell: source <(holdfast completion bash)
+_holdfast() {
+  local offer current=\${COMP_WORDS[COMP_CWORD]}
+  [[ $current == = ]] && current=''
+  COMPREPLY=()
+  while IFS= read -r offer; do
+    if [[ $offer == :path ]]; then
+      # Only while bash completes: it then adds the slash of a directory.
+      compopt -o filenames 2> /dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    else
+      COMPREPLY+=("\${offer%%$'\\t'*}")
+    fi
+  done < <(eval 'holdfast __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}"' 2> /dev/null)
+}
+complete -F _holdfast holdfast
+`
+
+const zsh = `#compdef holdfast
+# zsh completion for holdfast. For this shell: source <(holdfast completion zsh)
+_holdfast() {
+  local offer
+  local -a offers items
+  offers=("\${(@f)$(eval 'holdfast __complete -- "\${(@Q)words[2,CURRENT-1]}" "$PREFIX"' 2> /dev/null)}")
+  for offer in $offers; do
+    if [[ $offer == :path ]]; then
+      compset -P '--*='
+      _files
+    else
+      items+=("\${\${offer//:/\\\\:}/$'\\t'/:}")
+    fi
+  done
+  _describe word items
+}
+compdef _holdfast holdfast
+
+if [[ $funcstack[1] == _holdfast ]]; then
+  _holdfast "$@"
+fi
+`
+
+const fish = `# fish completion for holdfast. For this shell: holdfast completion fish | source
+function __holdfast_offers --description 'What holdfast may be told next'
+    set --local words (commandline --tokenize --cut-at-cursor --current-process)[2..]
+    set --local current (commandline --current-token --cut-at-cursor)
+    for offer in (holdfast __complete -- $words "$current" 2> /dev/null)
+        if test "$offer" = :path
+            set --local flag (string match --regex -- '^--[^=]*=' "$current")
+            string replace --regex -- '^' "$flag" (__fish_complete_path (string replace -- "$flag" '' "$current"))
+        else
+            echo $offer
+        end
+    end
+end
+complete --command holdfast --no-files --arguments '(__holdfast_offers)'
+`
+
+const scripts = { bash, zsh, fish } as const
 
 /** `holdfast completion SHELL` */
 export function completionCommand({ stdout }: Io): Command {
-  const completion = new Command('completion')
-  return completion
+  return new Command('completion')
     .summary('print the completion script of a shell')
     .description(`Prints a script that completes commands, flags and their values in a shell.`)
-    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
     .addHelpText(
       'after',
       `
@@ -29,9 +81,5 @@ Examples:
 
 Exit codes: 0 printed, 2 wrong usage.`,
     )
-    .action(async (shell: Shell) => {
-      const { completionTree } = await import('../completion/tree.js')
-      const script = await scripts[shell]()
-      stdout.write(script(completionTree(completion.parent ?? completion)))
-    })
+    .action((shell: keyof typeof scripts) => stdout.write(scripts[shell]))
 }

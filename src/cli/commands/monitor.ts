@@ -93,6 +93,8 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   const { operatorStatus, kubeconfig } = options
   if (operatorStatus && !kubeconfig) throw new UsageError('--operator-status needs --kubeconfig')
   const timeout = options.fallbackTimeoutDuration
+  // Nothing would ever be in time; library-go's monitor refuses it, too.
+  if (timeout === 0) throw new UsageError('--fallback-timeout-duration must be more than 0')
   const settings = readinessSettings(options, timeout, io.env)
   const { probes, apis } = await openProbes(settings, io.env, log)
   const [api] = apis
@@ -108,11 +110,13 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     keepOwnManifest: options.keepOwnManifest === true,
     operator: api && operatorStatus && new OperatorStatus(api, operatorStatus, nodeNameOf(options, io.env) ?? '', log),
   }
-  const [{ Disk }, { monitor }, { unprovenPlaces, warnOfUnproven }] = await Promise.all([
+  const [{ Disk }, { monitor }, { unprovenPlaces, warnOfUnproven }, { reapOrphans }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/monitor/monitor.js'),
     import('../../static-pods/unproven-places.js'),
+    import('../../agent/orphans.js'),
   ])
+  reapOrphans()
   const disk = new Disk()
   const { resourceDirectory, manifestDirectory } = request
   const directories = [{ path: resourceDirectory }, { path: manifestDirectory }]

@@ -13,10 +13,11 @@ import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.j
 import { findPublishedSource, type PublishedSource, takesLinks } from '../content/published-source.js'
 import { Progress, Reading } from '../output/progress.js'
 import type { FoundTree } from '../content/read-tree.js'
-import type { DirectoryPlanResult, DirectoryPublicationOptions } from '../../durable/publish/index.js'
+import type { DirectoryPlanResult, DirectoryPublicationOptions, FileBelow } from '../../durable/publish/index.js'
+import type { FileSystem } from '../../durable/file-system.js'
 import type { ReplaceDirectoryOptions, ReplaceResult } from '../../durable/types.js'
 import { createLogger } from '../output/logger.js'
-import { Command } from '../words/option.js'
+import { Command, Option } from '../words/option.js'
 import { printPublished, targetArgument } from '../words/target.js'
 import { UsageError } from '../words/exit-codes.js'
 import { interruptible } from '../signals.js'
@@ -26,6 +27,7 @@ interface ReplaceOptions extends PublishingOptions {
   readonly mode: number
   readonly fileMode: number
   readonly owner?: { uid: number; gid: number }
+  readonly replaceForeign?: true
 }
 
 /** `holdfast replace TARGET --from DIR` */
@@ -39,7 +41,7 @@ when this command ends with 0, the new content survives a power cut at any later
 
 holdfast copies DIR and never changes it: at most 10,000 files, of any size; a file that another program changes meanwhile is refused. It may hold files and directories of files; holdfast refuses symbolic links, sockets,
 devices and empty directories. It does not copy modes and owners: --mode, --file-mode and --owner set them, or --keep-attributes keeps
-those of TARGET. Without --file-mode, a file that is executable in DIR is executable in TARGET for those who may read it.
+those of TARGET. What TARGET holds and DIR does not is gone afterwards; where holdfast did not publish TARGET, only with --replace-foreign. Without --file-mode, a file that is executable in DIR is executable in TARGET for those who may read it.
 
 Where holdfast itself has published DIR, TARGET gets its modes and its owner, unless these flags say otherwise, and a TARGET that is
 not there yet gets its form: so a directory is moved by hand. "holdfast remove DIR" takes the old one away once nobody uses it.`,
@@ -50,6 +52,9 @@ not there yet gets its form: so a directory is moved by hand. "holdfast remove D
     .addOption(fileModeOption('--file-mode', 'mode of files', '0600'))
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode', 'fileMode']))
+    .addOption(
+      new Option('--replace-foreign', 'replace what holdfast did not publish, too, with all that DIR does not hold'),
+    )
   return replace
     .addOptions(publishingOptions())
     .addHelpText(
@@ -73,10 +78,14 @@ to be durable, 75 another process holds TARGET's lock.`,
         const path = await targetArgument(target)
         const { withTree, refuseInside } = await import('../content/read-tree.js')
         refuseInside(from, path)
-        const { disableCoreDumps } = await import('../../durable/publishing.js')
+        const { AtOnceFileSystem, disableCoreDumps } = await import('../../durable/publishing.js')
         disableCoreDumps()
         const own = await findPublishedSource(from)
-        return withTree(from, signal, (tree) => publishTree(path, tree, { io, command: replace, options, signal, own }))
+        // This process has nothing else to do.
+        const fs = new AtOnceFileSystem()
+        return withTree(from, fs, signal, (tree) =>
+          publishTree(path, tree, { io, command: replace, options, signal, own, fs }),
+        )
       })
       await printPublished(io, result, options)
     })
@@ -89,24 +98,25 @@ interface ReplaceContext {
   readonly signal: AbortSignal
   /** Where holdfast itself has published what this copies. */
   readonly own: PublishedSource | undefined
+  readonly fs: FileSystem
 }
 
 async function publishTree(
   path: string,
   tree: FoundTree,
-  { io, command, options, signal, own }: ReplaceContext,
+  { io, command, options, signal, own, fs }: ReplaceContext,
 ): Promise<ReplaceResult | DirectoryPlanResult> {
-  const { AtOnceFileSystem, planDirectory, refuseKeptByAgent, replaceDirectory } =
-    await import('../../durable/publishing.js')
+  const { planDirectory, refuseKeptByAgent, replaceDirectory } = await import('../../durable/publishing.js')
   const found = await findAttributes(path, Object.keys(tree.files))
   const fileModeNamed = isNamed(command, 'fileMode')
   const modeOf = async ({ path: at, mode }: FoundTree['files'][string]): Promise<number> => {
     if (fileModeNamed) return options.fileMode
     return own ? own.modeOf(at, mode) : withExecution(options.fileMode, mode)
   }
-  const entries = Object.entries(tree.files).map(
-    async ([name, file]) => [name, { content: { path: file.path, follow: false }, mode: await modeOf(file) }] as const,
-  )
+  const entries = Object.entries(tree.files).map(async ([name, file]) => {
+    const content: FileBelow = { path: file.path, below: { root: tree.root, from: name } }
+    return [name, { content, mode: await modeOf(file) }] as const
+  })
   const files = Object.fromEntries(await Promise.all(entries))
   const mode = own && !isNamed(command, 'mode') ? own.mode : options.mode
   const owner = options.owner ?? own?.owner
@@ -119,6 +129,7 @@ async function publishTree(
     ...(own?.form === 'symlink' && takesLinks(path) && { publish: own.form }),
     ...publicationOptions(options),
     ...(options.force !== true && { confirm: (found) => refuseKeptByAgent(path, found) }),
+    foreign: options.replaceForeign === true ? 'always' : 'same-names',
     // `replace` publishes here for its own sake, so it takes a move back.
     movedTo: null,
     progress: reading.add,
@@ -126,10 +137,7 @@ async function publishTree(
     log,
   }
   const result = await new Progress(io.stderr).during<ReplaceResult | DirectoryPlanResult>(reading.describe, () =>
-    options.dryRun === true
-      ? planDirectory({ ...request, target: path }, true)
-      : // This process has nothing else to do.
-        replaceDirectory(path, request, new AtOnceFileSystem()),
+    options.dryRun === true ? planDirectory({ ...request, target: path }, true) : replaceDirectory(path, request, fs),
   )
   if (options.keepAttributes === true) return result
   warnOfChanges(log, result, found, {

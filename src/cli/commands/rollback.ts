@@ -118,7 +118,7 @@ async function rollback(io: Io, path: string, options: RollbackOptions): Promise
 async function expiryCheck(target: string): Promise<(files: ReadonlyMap<string, Uint8Array>) => void> {
   const [{ DurableWriteError }, { certificateBlocks }, { certificateDate }] = await Promise.all([
     import('../../durable/errors.js'),
-    import('../../directories/certificates.js'),
+    import('../../x509/certificates.js'),
     import('../../directories/validate.js'),
   ])
   return (files) => {

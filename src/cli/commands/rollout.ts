@@ -1,14 +1,24 @@
 import type { ProbeFiles } from '../../static-pods/ready/probe-files.js'
-import type { ReadinessSettings } from '../../static-pods/ready/readiness-settings.js'
-import type { RolloutMeans, RolloutOutcome } from '../../static-pods/rollout/rollout.js'
+import { noLimit, type ReadinessSettings } from '../../static-pods/ready/readiness-settings.js'
+import type { PlannedRollout, RolloutMeans, RolloutOutcome } from '../../static-pods/rollout/rollout.js'
 import type { RolloutRequest } from '../../static-pods/rollout/rollout-plan.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { isNamed, reportOptions, requireFlags, requireProvenOption, type OutputOptions } from '../words/options.js'
+import {
+  dryRunOption,
+  isNamed,
+  reportOptions,
+  requireFlags,
+  requireProvenOption,
+  type OutputOptions,
+} from '../words/options.js'
+import { escaped } from '../../quote.js'
+import { changesText, outcomeText } from '../output/planned-text.js'
 import { print } from '../output/print.js'
+import { table } from '../output/table.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
 import { interruptible } from '../signals.js'
 import { pathArgument, targetArgument } from '../words/target.js'
@@ -21,6 +31,8 @@ interface RolloutOptions extends OutputOptions, ReadinessFlags {
   readonly timeout: number
   readonly fallback: boolean
   readonly resume?: true
+  readonly status?: true
+  readonly dryRun?: true
   readonly takeBack?: true
   readonly allowOlder?: true
   readonly requireProven?: true
@@ -50,15 +62,20 @@ pod from the old one. The others cannot: with these alone, an answer counts afte
     .option('--resource-dir <dir>', 'the directory that the pods read')
     .option('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change')
     .addOption(
-      new Option('--timeout <duration>', 'how long each pod may take to become ready')
-        .argParser(parseDuration)
+      new Option('--timeout <duration>', 'how long each pod may take to become ready; 0: without a limit')
+        .argParser(parseTimeout)
         .default(300_000, '5m'),
     )
     .option('--no-fallback', 'leave a pod that is not ready as it is, for what cannot go back (a schema of etcd)')
     .option('--resume', 'finish or take back a rollout that was interrupted, as its own flags said')
-    .option('--take-back', 'with --resume: take it back at once, without a look at the pods')
+    .option('--take-back', 'with --resume: take it back at once, without a look at the new pods')
+    .option(
+      '--status',
+      'show what a rollout stands at, in --pod-manifest-dir or in all usual directories, and change nothing',
+    )
     .option('--allow-older', 'make an older revision live in place of a newer one')
   return addReadinessOptions(command)
+    .addOption(dryRunOption())
     .addOption(requireProvenOption())
     .addOptions(reportOptions())
     .addHelpText(
@@ -71,15 +88,22 @@ Examples:
     --resources ./pki.new --resource-dir /etc/kubernetes/pki --kubelet-url https://node-1:10250 \\
     --kubelet-ca /var/lib/kubelet/pki/kubelet.crt --kubelet-cert /root/admin.crt --kubelet-key /root/admin.key
   holdfast rollout --resume --pod-manifest-dir /etc/kubernetes/manifests
+  holdfast rollout --status
 
-Exit codes: 0 every pod is ready, or nothing to do, 1 taken back, or not known to be ready, 2 wrong usage, 3 written but not
+Exit codes: 0 every pod is ready, or nothing to do, 1 taken back, or not known to be ready, or --resume where no rollout was ever begun, 2 wrong usage, 3 written but not
 known to be durable, 75 another rollout is under way,
 or another program holds a lock (then --resume goes on).`,
     )
     .action((manifests: string[], options: RolloutOptions) => {
+      if (options.status) return showStatus(io, command, options)
       if (options.resume) refuseFlags(command)
       return runRollout(io, manifests, options)
     })
+}
+
+/** As kubectl rollout status has it. */
+function parseTimeout(text: string): number {
+  return parseDuration(text) || noLimit
 }
 
 /** Flags that count for a resume, too. */
@@ -90,15 +114,46 @@ const ofResume = new Set([
   ...reportOptions().map((option) => option.attributeName()),
 ])
 
+/** Those of a look. */
+const ofStatus = new Set([...ofResume, 'status'])
+for (const flag of ['resume', 'takeBack']) ofStatus.delete(flag)
+
 /** @throws UsageError for a flag that a resume would ignore: the state file says how the rollout goes on */
 function refuseFlags(command: Command): void {
-  const ignored = command.options.find(
-    (option) => isNamed(command, option.attributeName()) && !ofResume.has(option.attributeName()),
-  )
+  const ignored = ignoredFlag(command, ofResume)
   if (ignored === undefined) return
   throw new UsageError(
-    `--resume goes on as the flags of the interrupted rollout said: leave out ${ignored.long ?? ''}, or name the manifests and all ` +
-      'flags again, without --resume: the same rollout then goes on with them',
+    `--resume goes on as the flags of the interrupted rollout said: leave out ${ignored}, or name the manifests and all flags ` +
+      'again, without --resume: the same rollout then goes on with them',
+  )
+}
+
+function ignoredFlag(command: Command, known: ReadonlySet<string>): string | undefined {
+  const isIgnored = (name: string): boolean => isNamed(command, name) && !known.has(name)
+  return command.options.find((option) => isIgnored(option.attributeName()))?.long
+}
+
+async function showStatus(io: Io, command: Command, { podManifestDir, output }: RolloutOptions): Promise<void> {
+  const ignored = ignoredFlag(command, ofStatus)
+  if (ignored !== undefined || command.args.length > 0) {
+    throw new UsageError(`--status only looks: leave out ${ignored ?? 'MANIFEST'}`)
+  }
+  const [{ Disk }, { checkManifestDirectory }, { rolloutStatus, rolloutLine, usualManifestDirectories }] =
+    await Promise.all([
+      import('../../durable/index.js'),
+      import('../../static-pods/rollout/rollout-plan.js'),
+      import('../../static-pods/rollout/rollout-status.js'),
+    ])
+  const named = podManifestDir === undefined ? usualManifestDirectories : [pathArgument(podManifestDir)]
+  const disk = new Disk()
+  if (podManifestDir !== undefined) await checkManifestDirectory(pathArgument(podManifestDir), disk)
+  const all = await Promise.all(named.map((directory) => rolloutStatus(directory, disk)))
+  // Of directories that nobody named, those that have had a rollout.
+  const rollouts = podManifestDir === undefined ? all.filter(({ state }) => state !== 'none') : all
+  await print(io.stdout, output, { rollouts }, () =>
+    rollouts.length === 0
+      ? `no rollout was ever begun in ${named.join(', ')}\n`
+      : rollouts.map((rollout) => `${escaped(rolloutLine(rollout))}\n`).join(''),
   )
 }
 
@@ -110,7 +165,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
   if (options.takeBack && !options.resume) throw new UsageError('--take-back goes with --resume')
   const log = createLogger(io, options)
   const request = options.resume ? undefined : await requestOf(io, paths, manifestDirectory, options)
-  const [{ Disk }, { rollout, resume }] = await Promise.all([
+  const [{ Disk }, { rehearse, rollout, resume }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/rollout/rollout.js'),
   ])
@@ -120,12 +175,13 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
     closing.push(...apis.map((api) => () => api.close()))
     return probes
   }
-  let outcome: RolloutOutcome
+  let outcome: RolloutOutcome | PlannedRollout
   try {
     // A mistake in the readiness flags must show before anything changes.
     if (request) await open(request.readiness)
-    outcome = await interruptible(io, (signal) => {
+    outcome = await interruptible<RolloutOutcome | PlannedRollout>(io, async (signal) => {
       const means: RolloutMeans = { disk: new Disk(), log, signal, openProbes: open }
+      if (request && options.dryRun) return rehearse(request, means)
       return request
         ? rollout(request, means)
         : resume(manifestDirectory, means, { takeBack: options.takeBack === true })
@@ -133,9 +189,9 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
   } finally {
     for (const close of closing) await close()
   }
-  await print(io.stdout, options.output, outcome, () =>
-    [sentence(outcome), ...(outcome.kept ?? [])].map((line) => `${line}\n`).join(''),
-  )
+  if (!('outcome' in outcome)) return printPlan(io, options, outcome)
+  const lines = [sentence(outcome), ...(outcome.kept ?? [])]
+  await print(io.stdout, options.output, outcome, () => lines.map((line) => `${line}\n`).join(''))
   const isDone = ['ready', 'unchanged', 'nothing-to-resume'].includes(outcome.outcome)
   if (!isDone) throw new Exit(exitCodes.failed)
 }
@@ -178,19 +234,30 @@ async function requestOf(
   }
 }
 
-function sentence({ outcome, manifests, message }: RolloutOutcome): string {
+async function printPlan(io: Io, { output }: OutputOptions, plan: PlannedRollout): Promise<void> {
+  const { manifests, tree } = plan
+  await print(io.stdout, output, { dryRun: true, ...plan }, () => {
+    if (manifests.length === 0) return `${nothingToDo}\n`
+    const exchanged = tree ? table([[outcomeText('replaced', true), tree.path]]) + changesText(tree.changes) : ''
+    return exchanged + manifests.map(({ path, outcome }) => table([[outcomeText(outcome, true), path]])).join('')
+  })
+}
+
+const nothingToDo = 'unchanged: the manifests and the directory are live already'
+
+function sentence({ outcome, manifests, message = '', old }: RolloutOutcome): string {
   switch (outcome) {
     case 'ready':
       return `ready: ${manifests.join(', ')}`
     case 'unchanged':
-      return 'unchanged: the manifests and the directory are live already'
+      return nothingToDo
     case 'taken-back':
-      return `taken back${manifests.length > 0 ? ` (${manifests.join(', ')})` : ''}: ${message ?? ''}`
+      return `taken back${manifests.length > 0 ? ` (${manifests.join(', ')})` : ''}: ${[message, ...(old === undefined ? [] : [old])].join('; ')}`
     case 'not-ready':
-      return `not ready, and it stays (--no-fallback): ${message ?? ''}`
-    case 'unknown':
-      return `could not find out whether the pod is ready; it stays, and --resume watches it again: ${message ?? ''}`
+      return `not ready, and it stays (--no-fallback): ${message}`
     case 'nothing-to-resume':
-      return 'no rollout was interrupted'
+      return `no rollout was interrupted: ${message}`
+    case 'never-begun':
+      return `${message}: is this the directory of the rollout's --pod-manifest-dir?`
   }
 }

@@ -1,6 +1,8 @@
 import type { Condition } from '../../agent/directory-state.js'
 import type { DirectoryStatus, StatusDocument } from '../../agent/report/status-file.js'
 import type { Consumer } from '../../check/consumers.js'
+import type { RolloutStatus } from '../../static-pods/rollout/rollout-status.js'
+import { escaped } from '../../quote.js'
 import type { AgentConfiguration } from '../../config/types.js'
 import { toError } from '../../errors.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
@@ -116,6 +118,8 @@ interface ShownStatus extends StatusDocument {
   /** The configuration file of the agent whose state is there, where that differs from the file that the user named. */
   readonly otherConfiguration: string | null
   readonly consumers: readonly Consumer[]
+  /** Of static pods, those that are not over. */
+  readonly rollouts: readonly RolloutStatus[]
   /** With --orphans. */
   readonly orphans?: readonly Orphan[]
 }
@@ -136,18 +140,21 @@ async function configurationFor(
 }
 
 async function statusFor(io: Io, options: StatusOptions): Promise<ShownStatus> {
-  const [{ readStatusFile }, { statusFileIn }, { readStatusInMemory }, { isAgentRunning }] = await Promise.all([
+  const [{ readStatusFile }, { statusFileIn }, { problemOfState }, { isAgentRunning }] = await Promise.all([
     import('../../agent/report/read-status.js'),
     import('../../agent/report/status-file.js'),
-    import('../../agent/report/status-in-memory.js'),
+    import('../../agent/report/hanging-state.js'),
     import('../../agent/state-lock.js'),
   ])
   const { configuration, problem } = await configurationFor(io, options)
   const stateDirectory =
     configuration?.stateDirectory ?? (await import('../../config/document.js')).defaultStateDirectory
-  // What is in memory is newer: an agent keeps it there only while the disk does not answer.
-  const found = (await readStatusInMemory(stateDirectory)) ?? (await readStatusFile(stateDirectory))
-  const running = found?.agent ? await isAgentRunning(stateDirectory, found.agent) : false
+  const before = await readStatusFile(stateDirectory)
+  const running = before?.agent ? await isAgentRunning(stateDirectory, before.agent) : false
+  // A frozen file system can still be read.
+  const stateProblem = running ? await problemOfState(stateDirectory) : undefined
+  const found =
+    before?.agent && stateProblem !== undefined ? { ...before, agent: { ...before.agent, stateProblem } } : before
   const otherConfiguration = otherThan(configuration, found)
   const own = otherConfiguration === null ? found : undefined
   const document =
@@ -162,8 +169,11 @@ async function statusFor(io: Io, options: StatusOptions): Promise<ShownStatus> {
   }
   const configurationChanged = running && own !== undefined && (await hasChanged(own, configuration))
   const consumers = await consumersOf(document)
+  const { rolloutsOf } = await import('../../check/rollouts.js')
+  const rollouts = await rolloutsOf(configuration?.directories ?? [])
   const operations = running ? (document.operations ?? []) : []
-  return { ...document, operations, stateDirectory, running, configurationChanged, otherConfiguration, consumers }
+  const looked = { configurationChanged, otherConfiguration, consumers, rollouts }
+  return { ...document, operations, stateDirectory, running, ...looked }
 }
 
 /** A file that was moved, or is mounted elsewhere, is still the same configuration: by its text. */
@@ -239,6 +249,7 @@ export function statusText(
     ...(notes.length > 0 ? ['\n', ...notes.map(fits)] : []),
     '\n',
     fits(agentLine(shown, now, paint)),
+    ...shown.rollouts.map(({ message, advice = '' }) => fits(`${paint('yellow', escaped(message))}\n-> ${advice}\n`)),
     ...orphans,
   ].join('')
 }
@@ -304,7 +315,9 @@ function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {
       ? ''
       : paint('yellow', `\nit serves neither health nor metrics, and tries again: ${agent.serverProblem}`)
   const state =
-    agent.stateProblem === undefined ? '' : paint('red', `\nit keeps its status in memory: ${agent.stateProblem}`)
+    agent.stateProblem === undefined
+      ? ''
+      : paint('red', `\n${agent.stateProblem}: this is what the agent wrote there before`)
   const changed =
     shown.configurationChanged && invalid === undefined
       ? paint(

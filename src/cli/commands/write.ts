@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Command, Option } from '../words/option.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
 import { contentOf, type ContentChecks, type ContentSource, throwReason } from '../content/content.js'
@@ -128,14 +130,18 @@ async function publishFile(
   const { AtOnceFileSystem, disableCoreDumps, planFile, refuseKeptByAgent, replaceFile } =
     await import('../../durable/publishing.js')
   disableCoreDumps()
+  if (options.force !== true) await refuseRolled(path)
   const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
   // Checks the file before a command runs, for holdfast cannot take the command's effects back.
   if (source.command.length > 0) await planFile(path, undefined, asked)
   const dryRun = options.dryRun === true
-  const { content, ...checks } = await contentOf(source, options, { io, signal, path, dryRun })
-  const request = { ...asked, ...checks }
-  const found = await findAttributes(path)
   const log = createLogger(io, options)
+  const doubt = (sentence: string) => {
+    log.warn({ path }, sentence)
+  }
+  const { content, ...checks } = await contentOf(source, options, { io, signal, path, dryRun, doubt })
+  const request = { ...asked, ...checks, ...(options.allowEmpty === true && { allowEmpty: true }) }
+  const found = await findAttributes(path)
   const reading = new Reading()
   const publication = { ...request, progress: reading.add, signal, log }
   const result = await new Progress(io.stderr)
@@ -153,6 +159,16 @@ async function publishFile(
       owner: options.owner ? undefined : ownOwner(),
     })
   return result
+}
+
+/** A rollout's manifest is no file of other commands before its end. @throws StaticPodError */
+async function refuseRolled(path: string): Promise<void> {
+  if (!existsSync(join(dirname(path), '.holdfast-rollout'))) return
+  const [{ Disk }, { refuseUnfinished }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../static-pods/rollout/rollout-status.js'),
+  ])
+  await refuseUnfinished([path], new Disk(), `${path} is as it was`)
 }
 
 /** The record that the publication found under the target's lock. */

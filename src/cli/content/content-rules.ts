@@ -1,17 +1,20 @@
 import { messageOf } from '../../errors.js'
 import type { ContentKind } from './content-kinds.js'
 
-/** Answers why content is not of a kind, in a sentence that quotes nothing of it. undefined: it is of that kind. */
-type ContentRule = (content: Uint8Array) => Promise<string | undefined>
+/**
+ * Answers why content is not of a kind, in a sentence that quotes nothing of it. undefined: it is of that kind. `doubt` is told what may be wrong
+ * with it.
+ */
+export type ContentRule = (content: Uint8Array, doubt: (sentence: string) => void) => Promise<string | undefined>
 
 /** The rules of `write --validate`. Each loads its parser when it runs. */
 export const contentRules = {
   pem: async (content) => {
-    const { pemProblem } = await import('../../directories/certificates.js')
+    const { pemProblem } = await import('../../x509/certificates.js')
     return withSubject(pemProblem(content))
   },
   'key-pair': async (content) => {
-    const { keyPairProblem } = await import('../../directories/certificates.js')
+    const { keyPairProblem } = await import('../../x509/certificates.js')
     return withSubject(keyPairProblem(content))
   },
   yaml: async (content) => {
@@ -25,9 +28,13 @@ export const contentRules = {
     const { readJson } = await import('../../yaml/read.js')
     return problemOf(() => readJson(decode(content)))
   },
-  pod: async (content) => {
-    const { parseManifest, refuseUnrunnable } = await import('../../static-pods/pod/manifest.js')
-    return problemOf(async () => refuseUnrunnable(await parseManifest(content, 'the manifest'), 'the manifest'))
+  pod: async (content, doubt) => {
+    const { doubtsOf, parseManifest, refuseUnrunnable } = await import('../../static-pods/pod/manifest.js')
+    return problemOf(async () => {
+      const manifest = await parseManifest(content, 'the manifest')
+      refuseUnrunnable(manifest, 'the manifest')
+      doubtsOf(manifest).forEach(doubt)
+    })
   },
 } satisfies Record<ContentKind, ContentRule>
 

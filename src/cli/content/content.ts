@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { fstatSync } from 'node:fs'
 import { contentPassed } from '../../content-garbage.js'
 import type { ContentKind } from './content-kinds.js'
+import type { ContentRule } from './content-rules.js'
 import { NotPublished, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 
@@ -33,6 +34,8 @@ export interface ContentContext {
   readonly path: string
   /** A stream stays in memory: the publication would keep a long one in an unnamed file of the target's file system. */
   readonly dryRun: boolean
+  /** Is told what may be wrong with content that the checks take. */
+  readonly doubt: (sentence: string) => void
 }
 
 export interface WantedContent {
@@ -63,7 +66,8 @@ export async function contentOf(
   const bytes = Buffer.concat(chunks)
   if (validate === undefined) return { content: bytes }
   const { contentRules } = await import('./content-rules.js')
-  const problem = await contentRules[validate](bytes)
+  const rule: ContentRule = contentRules[validate]
+  const problem = await rule(bytes, context.doubt)
   if (problem !== undefined) throw new NotPublished(`the content fails --validate ${validate}: ${problem}`, path)
   return { content: bytes }
 }
@@ -71,7 +75,7 @@ export async function contentOf(
 /** A file that reaches staging without another copy. @throws UsageError where it cannot be read */
 async function fileAt(from: string, target: string, checks: ContentChecks): Promise<WantedContent> {
   const { examineFrom } = await import('./read-file.js')
-  const { size } = examineFrom(from, true)
+  const { size } = examineFrom(from)
   const accept: WantedContent['accept'] = ([file]) => {
     const sha256 = file?.sha256 ?? emptyDigest
     refuse(target, { sha256, size: sha256 === emptyDigest ? 0 : size }, checks)

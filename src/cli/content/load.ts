@@ -119,7 +119,10 @@ export function loadForRights(
   })
 }
 
-/** This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; else the empty string. */
+/**
+ * This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; else the empty string. In lower case, as kubelet registers a host whose name
+ * has capitals (GetHostname in component-helpers/node/util/hostname.go); systemd's %H has them.
+ */
 export function nodeName(options: SourceOptions, environment: NodeJS.ProcessEnv): string {
-  return options.nodeName ?? environment.NODE_NAME ?? ''
+  return (options.nodeName ?? environment.NODE_NAME ?? '').toLowerCase()
 }

@@ -12,25 +12,14 @@ export interface FoundFile {
  * These short calls are synchronous: the process has nothing else to do, and each hop to a thread costs it more than the call.
  */
 
-/**
- * Opens a regular file that `--from` leads to. `follow`: also through a symbolic link in the path's last part.
- * @throws UsageError for a path that is unreadable, or no file
- */
-function openFrom(path: string, follow: boolean): { descriptor: number } & FoundFile {
+/** Mode and size of a regular file that `--from` leads to, and that this process may read. @throws UsageError for any other */
+export function examineFrom(path: string): FoundFile {
   // O_NONBLOCK: a pipe that took the file's place does not hold us up.
-  const flags = constants.O_RDONLY | constants.O_NONBLOCK | (follow ? 0 : constants.O_NOFOLLOW)
-  const descriptor = orRefuse(path, () => openSync(path, flags))
+  const descriptor = orRefuse(path, () => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
   const status = fstatSync(descriptor)
-  if (status.isFile()) return { descriptor, mode: status.mode, size: status.size }
   closeSync(descriptor)
+  if (status.isFile()) return { mode: status.mode, size: status.size }
   throw new UsageError(`--from: ${path} is not a regular file`)
-}
-
-/** Mode and size of a regular file that this process may read; `follow` as above. @throws UsageError for any other */
-export function examineFrom(path: string, follow = false): FoundFile {
-  const { descriptor, ...found } = openFrom(path, follow)
-  closeSync(descriptor)
-  return found
 }
 
 /**
@@ -39,7 +28,7 @@ export function examineFrom(path: string, follow = false): FoundFile {
  * @throws NotPublished, of `target`, where another process wrote to the file meanwhile: its content may be torn
  */
 export async function readFrom(path: string, target: string, most: number): Promise<Uint8Array> {
-  const { size } = examineFrom(path, true)
+  const { size } = examineFrom(path)
   if (size > most) throw new UsageError(`--from: ${path} is larger than ${most / 1024 / 1024} MiB`)
   try {
     return await readRegularFile(path, most, { steady: true })
@@ -63,7 +52,7 @@ export function orRefuse<T>(path: string, look: () => T): T {
 }
 
 /** @throws UsageError */
-function refuseUnreadable(path: string, error: unknown): never {
+export function refuseUnreadable(path: string, error: unknown): never {
   const code = codeOf(error) ?? String(error)
   const problems: Readonly<Record<string, string>> = {
     ENOENT: 'no such file or directory',

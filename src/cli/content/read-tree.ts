@@ -1,15 +1,18 @@
 import { lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { FileSystem } from '../../durable/file-system.js'
 import { isPublicationError } from '../../errors.js'
-import { readMounted } from '../../mounted-volume.js'
+import { type OpenedDirectory, openedIn, readMounted } from '../../mounted-volume.js'
 import { UsageError } from '../words/exit-codes.js'
-import { examineFrom, type FoundFile, orRefuse } from './read-file.js'
+import { type FoundFile, orRefuse, refuseUnreadable } from './read-file.js'
 
 /** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here. */
 const mostFiles = 10_000
 
 /** A directory's files, by relative path; none of their content has been read. */
 export interface FoundTree {
+  /** The directory, open until the content is published: its owner may put a link in the place of any name in it. */
+  readonly root: number
   readonly files: Readonly<Record<string, FoundFile & { readonly path: string }>>
   /** Of all files. */
   readonly bytes: number
@@ -22,6 +25,7 @@ export interface FoundTree {
  */
 export async function withTree<T>(
   root: string,
+  fs: FileSystem,
   signal: AbortSignal,
   publish: (tree: FoundTree) => Promise<T>,
 ): Promise<T> {
@@ -33,7 +37,8 @@ export async function withTree<T>(
     const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it leads to' : 'not a directory'
     throw new UsageError(`--from ${root} is ${what}`)
   }
-  return readMounted(root, (directory) => publish(findFiles(directory, signal)), isPublished)
+  const read = async (directory: OpenedDirectory): Promise<T> => publish(await findFiles(directory, fs, signal))
+  return readMounted(root, read, refuseUnreadable, isPublished)
 }
 
 function isPublished(error: unknown): boolean {
@@ -49,35 +54,37 @@ function orElse<T>(otherwise: T, look: () => T): T {
   }
 }
 
-function findFiles(root: string, signal: AbortSignal): FoundTree {
+async function findFiles(top: OpenedDirectory, fs: FileSystem, signal: AbortSignal): Promise<FoundTree> {
   const files = new Map<string, FoundFile & { path: string }>()
   let bytes = 0
-  const walk = (directory: string): void => {
+  const walk = async (directory: string): Promise<void> => {
     signal.throwIfAborted()
-    const at = join(root, directory)
-    const entries = orRefuse(at, () => readdirSync(at, { withFileTypes: true, encoding: 'buffer' }))
+    const at = join(top.path, directory)
+    const entries = await openedIn(fs, top, directory, refuseUnreadable, (opened) =>
+      orRefuse(at, () => readdirSync(`/proc/self/fd/${opened}`, { withFileTypes: true, encoding: 'buffer' })),
+    )
     if (entries.length === 0) {
       throw new UsageError(`${at} is empty: holdfast publishes files, and directories that hold files`)
     }
     for (const entry of entries) {
       const name = entry.name.toString('utf8')
       const path = directory === '' ? name : `${directory}/${name}`
-      if (!Buffer.from(name, 'utf8').equals(entry.name))
-        throw new UsageError(`${join(root, path)}: its name is not UTF-8`)
+      const place = join(top.path, path)
+      if (!Buffer.from(name, 'utf8').equals(entry.name)) throw new UsageError(`${place}: its name is not UTF-8`)
       if (entry.isDirectory()) {
-        walk(path)
+        await walk(path)
         continue
       }
-      if (!entry.isFile())
-        throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: holdfast publishes regular files only`)
-      const file = examineFrom(join(root, path))
-      bytes += file.size
-      files.set(path, { ...file, path: join(root, path) })
-      if (files.size > mostFiles) throw new UsageError(`--from ${root} holds more than ${mostFiles} files`)
+      if (!entry.isFile()) throw new UsageError(`${place} is ${kindOf(entry)}: holdfast publishes regular files only`)
+      const { type, mode, size } = await openedIn(fs, top, path, refuseUnreadable, (opened) => fs.attributes(opened))
+      if (type !== 'file') throw new UsageError(`--from: ${place} is not a regular file`)
+      bytes += size
+      files.set(path, { mode, size, path: place })
+      if (files.size > mostFiles) throw new UsageError(`--from ${top.path} holds more than ${mostFiles} files`)
     }
   }
-  walk('')
-  return { files: Object.fromEntries(files), bytes }
+  await walk('')
+  return { root: top.descriptor, files: Object.fromEntries(files), bytes }
 }
 
 /**

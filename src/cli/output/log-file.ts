@@ -1,4 +1,4 @@
-import { appendFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, closeSync, constants, fstatSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import type { Log } from '../../log.js'
 
 /** As library-go's startup-monitor keeps it. */
@@ -20,7 +20,7 @@ export function logToFile(path: string, log: Log): Log {
       looked = true
       if (sizeOf(path) >= largest) rotate(path)
       const line = JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg: message })
-      appendFileSync(path, `${line}\n`, { mode: 0o600 })
+      append(path, `${line}\n`)
     } catch (error) {
       if (!failed) log.warn({ path, error: String(error) }, 'could not write the log file')
       failed = true
@@ -33,6 +33,19 @@ export function logToFile(path: string, log: Log): Log {
   return { debug: both('debug'), info: both('info'), warn: both('warn'), error: both('error') }
 }
 
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
+
+/** Another user may have made the name: a link would lead elsewhere, and a FIFO that has no reader would hang the open. */
+function append(path: string, line: string): void {
+  const file = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
+  try {
+    if (!fstatSync(file).isFile()) throw new Error(`${path} is no regular file`)
+    appendFileSync(file, line)
+  } finally {
+    closeSync(file)
+  }
+}
+
 function rotate(path: string): void {
   for (let n = backups; n > 0; n--) {
     const from = n === 1 ? path : `${path}.${n - 1}`
@@ -43,11 +56,11 @@ function rotate(path: string): void {
 
 function forget(path: string): void {
   for (let n = 1; n <= backups; n++) {
-    const stat = statSync(`${path}.${n}`, { throwIfNoEntry: false })
+    const stat = lstatSync(`${path}.${n}`, { throwIfNoEntry: false })
     if (stat && Date.now() - stat.mtimeMs > longestKept) rmSync(`${path}.${n}`, { force: true })
   }
 }
 
 function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0
 }

@@ -1,5 +1,4 @@
-import { logProblems } from '../../config/log-problems.js'
-import type { ConfigurationError } from '../../config/problem.js'
+import { type ConfigurationError, logProblems } from '../../config/problem.js'
 import { adviceWithoutProc, invalidInputOf } from '../../errors.js'
 import { Exit } from '../words/exit-codes.js'
 import { createLogger, logFormats, logLevels } from './logger.js'

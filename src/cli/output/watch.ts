@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Io, Output } from './io.js'
 import { isForPrograms, type OutputFormat } from './print.js'
 
@@ -66,7 +66,7 @@ export async function showChanges(
       await changing.arm()
       if ((await show()) === 'unseen') return
       signal.throwIfAborted()
-      await delay(heartbeat, undefined, { signal: waking.signal }).catch(() => undefined)
+      await sleep(heartbeat, undefined, { signal: waking.signal }).catch(() => undefined)
       signal.throwIfAborted()
     }
   } finally {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { parseDuration as millisecondsOf } from '../../config/duration.js'
-import { formatMode, modeLimits, parseOctal } from '../../config/mode.js'
+import { formatMode, isFileMode, modeLimits, parseOctal } from '../../config/mode.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { parseRevision } from '../../static-pods/names.js'
 import type { OperatorResource } from '../../static-pods/monitor/operator-status.js'
@@ -14,7 +14,9 @@ export function parseFileMode(text: string): number {
 
 /** `0755`, `2750`: octal, as chmod(1) reads it; set-user-ID means nothing here. */
 export function parseDirectoryMode(text: string): number {
-  return parseMode(text, modeLimits.directory)
+  const mode = parseMode(text, modeLimits.directory)
+  if (!isFileMode(mode)) return mode
+  throw new InvalidArgumentError('A directory needs x where it has r, as in 0755; the mode of files is --file-mode.')
 }
 
 function parseMode(text: string, allowed: number): number {

@@ -43,7 +43,7 @@ const logLevelOption = () =>
     .env('HOLDFAST_LOG_LEVEL')
 
 /** `fallback`: of a daemon `auto`; people run the other commands, also where a pipe takes what these say. */
-export const logFormatOption = (fallback: LogFormat) =>
+const logFormatOption = (fallback: LogFormat) =>
   new Option('--log-format <format>', 'format of the log; auto: text on a terminal, JSON lines elsewhere')
     .choices(logFormats)
     .default(fallback)
@@ -160,18 +160,20 @@ export function isNamed(command: Command, attribute: string): boolean {
 export const nodeNameOption = (description: string) =>
   new Option('--node-name <name>', description)
     // A template's empty text means that the name is not set.
-    .argParser((text: string) => (text === '' ? text : parseName(text)))
+    .argParser((text: string) => (text === '' ? text : parseName(text.toLowerCase())))
     .env('HOLDFAST_NODE_NAME')
 
-/** The flag's, or NODE_NAME's, which an operator's template sets; empty counts as not set. Throws UsageError. */
+/** The flag's, or NODE_NAME's, which an operator's template sets; empty counts as not set. In lower case, as kubelet's. Throws UsageError. */
 export function nodeNameOf(
   { nodeName }: { readonly nodeName?: string },
   environment: NodeJS.ProcessEnv,
 ): string | undefined {
   if (nodeName) return nodeName
-  const name = environment.NODE_NAME || undefined
+  const name = environment.NODE_NAME?.toLowerCase() || undefined
   if (name !== undefined && !isObjectName(name))
-    throw new UsageError(`NODE_NAME is ${JSON.stringify(name)}: it must be a name that Kubernetes allows`)
+    throw new UsageError(
+      `NODE_NAME is ${JSON.stringify(environment.NODE_NAME)}: it must be a name that Kubernetes allows`,
+    )
   return name
 }
 

@@ -41,7 +41,7 @@ export function addReadinessOptions(command: Command): Command {
     ).argParser(collectCommands),
     new Option(
       '--ready-for <duration>',
-      'how long it must answer so, without a failure, within the timeout (default: 10s; half of the timeout, if that is shorter)',
+      'how long it must answer so, without a failure, within the timeout (default: 10s, or 5s longer than a liveness probe needs to kill within 30s; half of the timeout, if that is shorter)',
     ).argParser(parseDuration),
     new Option('--kubelet-url <url>', 'ask this kubelet for the pod: https://NODE:10250').argParser(parseUrl),
     new Option('--kubelet-ca <file>', 'certificate authorities for --kubelet-url, PEM'),
@@ -79,17 +79,10 @@ function collectCommands(text: string, before: readonly string[] = []): string[]
   return [...before, text]
 }
 
-/** Milliseconds for which a pod must answer, where no flag says so. */
-const usualReadyFor = 10_000
-
 /** The flags, checked together, with absolute paths: as a file can keep them. `timeout`: the command's. @throws UsageError */
-export function readinessSettings(
-  flags: ReadinessFlags,
-  timeout: number,
-  env: NodeJS.ProcessEnv,
-): ReadinessSettings & { readonly readyFor: number } {
-  const { readyFor = Math.min(usualReadyFor, timeout / 2) } = flags
-  if (readyFor > 0 && readyFor >= timeout) {
+export function readinessSettings(flags: ReadinessFlags, timeout: number, env: NodeJS.ProcessEnv): ReadinessSettings {
+  const { readyFor } = flags
+  if (readyFor !== undefined && readyFor > 0 && readyFor >= timeout) {
     throw new UsageError('--ready-for must be shorter than the timeout: a pod needs time to start before it answers')
   }
   const { readyUrl = [], readyExec = [], kubeconfig, kubeletUrl } = flags
@@ -115,7 +108,7 @@ export function readinessSettings(
   const nodeName = kubeconfig ? nodeNameOf(flags, env) : undefined
   if (kubeconfig) requireFlags({ '--node-name (or NODE_NAME)': nodeName })
   return {
-    readyFor,
+    ...(readyFor !== undefined && { readyFor }),
     urls: readyUrl.map(({ href }) => href),
     authority: path(flags.readyCa),
     commands: readyExec,

@@ -14,7 +14,7 @@ import type { FileSystem } from '../file-system.js'
 import { readTarget } from '../look/index.js'
 import { Scope, readTree, type Tree } from '../path/index.js'
 import { PlannedTree, type Adoption, type AdoptionScene, planFor } from '../publish/index.js'
-import { readRecords, isRecorded } from '../record/index.js'
+import { readRecords, isRecorded, type StoredRecord } from '../record/index.js'
 import { openTarget, refuseOtherThanDirectory, Parents, Site } from '../target/index.js'
 import type { Adopting, AdoptionCheck, AdoptionResult, DirectoryRequest, PublicationOptions } from '../types.js'
 
@@ -99,13 +99,16 @@ async function isOwn(scene: AdoptionScene): Promise<boolean> {
   const { fs, name, names, site } = scene
   const { valid, newer } = await readRecords(fs, site.parent.directory, name, names)
   if (newer.length > 0) return true
-  return valid.length > 0 && isRecorded(valid, await treeOf(scene))
+  return valid.length > 0 && isRecorded(valid, await treeOf(scene, valid))
 }
 
 /** The content of the target; undefined where no publication can replace it. */
-async function treeOf({ fs, path, name, site }: AdoptionScene): Promise<Tree | undefined> {
+async function treeOf(
+  { fs, path, name, site }: AdoptionScene,
+  records: readonly StoredRecord[] = [],
+): Promise<Tree | undefined> {
   try {
-    return await readTarget(fs, path, site.parent.directory, name, 'exchange')
+    return await readTarget(fs, path, site.parent.directory, name, 'exchange', records)
   } catch (error) {
     if (error instanceof DurableWriteError) return undefined
     throw error

@@ -1,7 +1,7 @@
 /* What another program wrote on the node's disk, read through the FileSystem interface: a test's disk shows it, too. */
 import { join } from 'node:path'
 import { codeOf } from '../../errors.js'
-import { DurableWriteError, leftAsItWas, wrapError } from '../errors.js'
+import { DurableWriteError, leftAsItWas, readError } from '../errors.js'
 import type { Entry, FileSystem } from '../file-system.js'
 import { checkTarget, readWhole, resolve, resolveLinks, Scope } from '../path/index.js'
 
@@ -10,7 +10,7 @@ export { attributesAt, followTrusted, namesOf } from '../path/index.js'
 export interface ReadingOptions {
   /** Bytes above which a file is refused. */
   readonly largest: number
-  /** Through symbolic links in its last part. */
+  /** Also through symbolic links in its last part; then passes over what is no such file, too. */
   readonly follow?: boolean | undefined
 }
 
@@ -27,16 +27,8 @@ export async function read(
     const { places, found } = await resolveLinks(scope, checkTarget(path), follow)
     const place = places.at(-1)
     if (place === undefined || found === undefined) return undefined
-    if (found.type === 'symlink') {
-      if (!follow) throw new Error(`${path} is a symbolic link: name the file itself`)
-      throw new DurableWriteError(`could not read ${path}: it leads through too many symbolic links`, {
-        code: 'ELOOP',
-        syscall: 'readlink',
-        path,
-        state: leftAsItWas(path),
-        advice: 'name the file itself',
-      })
-    }
+    if (follow && (found.type !== 'file' || found.size > largest)) return undefined
+    if (found.type === 'symlink') throw new Error(`${path} is a symbolic link: name the file itself`)
     if (found.type !== 'file') throw new Error(`${path} is not a regular file`)
     if (found.size > largest) throw new Error(`${path} is larger than ${largest} bytes`)
     return await readWhole(fs, await scope.keep(fs.openFile(place.anchor, place.name)))
@@ -67,8 +59,8 @@ async function reading<T>(fs: FileSystem, path: string, use: (scope: Scope) => P
     return await use(scope)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
-    const { problem, code, syscall, reason, advice } = wrapError(path, error, false, `could not read ${path}`)
     // Of the path that the caller knows: a directory is resolved as the parent of a name.
+    const { problem, code, syscall, reason, advice } = readError(path, error)
     const state = leftAsItWas(path)
     throw new DurableWriteError(problem, { code, syscall, path, reason, state, advice, cause: error })
   } finally {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { ready } from '../../../native/index.js'
 import { absolutePath } from '../../absolute-path.js'
 import {
   probeJournal,
@@ -22,6 +23,7 @@ const system: FileSystem = new NodeFileSystem()
 /** fsync of a file or a directory; symbolic links in its last part are refused. Throws DurableWriteError. */
 export async function syncPath(path: string, { requireProven }: SyncOptions = {}): Promise<void> {
   const absolute = absolutePath(checkPath(path))
+  await ready()
   const scope = new Scope(system)
   try {
     const opened = absolute === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, absolute)
@@ -50,7 +52,7 @@ async function refuseUnproven(path: string, opened: Descriptor): Promise<void> {
 }
 
 async function place(scope: Scope, path: string): Promise<Place> {
-  const found = await resolve(scope, checkTarget(path))
+  const found = await resolve(scope, path)
   if (found.missing.length === 0) return found
   throw missing(path)
 }
@@ -69,13 +71,15 @@ function missing(path: string, syscall = 'openat2'): DurableWriteError {
  * when they have changed places, perhaps not durably.
  */
 export async function exchange(a: string, b: string, { requireProven }: SyncOptions = {}): Promise<void> {
+  const paths = [checkTarget(a), checkTarget(b)] as const
+  await ready()
   const scope = new Scope(system)
   let published = false
   try {
-    const first = await place(scope, a)
-    const second = await place(scope, b)
-    for (const [path, { anchor, name }] of [[a, first] as const, [b, second] as const]) {
-      if ((await system.look(anchor, name)) === undefined) throw missing(path)
+    const first = await place(scope, paths[0])
+    const second = await place(scope, paths[1])
+    for (const { anchor, name, target } of [first, second]) {
+      if ((await system.look(anchor, name)) === undefined) throw missing(target)
     }
     // Both, or EXDEV.
     if (requireProven === true) await refuseUnproven(a, first.anchor)

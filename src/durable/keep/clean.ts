@@ -1,4 +1,5 @@
-import { fsyncAll, attributesDigest, attempt, remove } from '../path/index.js'
+import { codeOf } from '../../errors.js'
+import { fsyncAll, atOnce, attributesDigest, attempt, mostRemoved, remove, type RemovalLimits } from '../path/index.js'
 import { unfit } from '../errors.js'
 import type { Attributes } from '../file-system.js'
 import {
@@ -8,7 +9,6 @@ import {
   agentOf,
   append,
   readAllRecords,
-  readRecords,
   type Records,
   type RetiredTree,
 } from '../record/index.js'
@@ -23,8 +23,6 @@ export interface TargetArea extends StagingArea {
   readonly name: string
   /** The target itself; undefined where there is none. */
   readonly target: Attributes | undefined
-  /** The names in the parent, listed under the lock, where the caller has them. */
-  readonly listing?: readonly string[] | undefined
   /** Of the publication. */
   readonly options: Pick<PublicationOptions, 'history' | 'attributes' | 'release' | 'family' | 'publisher' | 'agent'>
 }
@@ -48,8 +46,10 @@ export interface Survey {
 export interface Staying {
   /** Names that go then. */
   readonly leftovers: readonly string[]
-  /** Old content that its users keep. */
+  /** Old content that its users keep, or that is too much to go at once. */
   readonly retired: readonly RetiredTree[]
+  /** Something of it, which others filled, is so much that no neighbour may wait until it has gone: removeRest() does that. */
+  readonly hasRest: boolean
 }
 
 /*
@@ -61,9 +61,10 @@ export interface Staying {
 /** Reads the state that a predecessor left. @throws DurableWriteError where holdfast must leave it alone */
 export async function survey(
   area: TargetArea,
+  records: Records,
   state: Pick<Seen, 'tree' | 'within' | 'parent' | 'lasting'>,
 ): Promise<Survey> {
-  const records = await readBeside(area)
+  await checkBeside(area, records)
   refuseNewer(area.path, records)
   const retired = await findRetired(area, records.valid)
   const staying = new Set(retired.map(({ name }) => name))
@@ -72,31 +73,47 @@ export async function survey(
   const more = { names, exists: target !== undefined, sharedStaging: options.family !== undefined }
   const found = judge({ ...state, ...more, records, staging })
   const { stays, over, leftovers } = sift(records.generations, found, area.options.history, area.fs.now())
-  return { area, found, records, retired, generations: stays, over, strays: leftovers }
+  // A record that was given to another user in a sticky directory looks like that user's own file, and may name them.
+  const strays = records.taken.size > 0 ? [] : leftovers
+  return { area, found, records, retired, generations: stays, over, strays }
 }
 
-/** Where the target needs no publication, removes leftovers, and brings the record up to date; does nothing to a held target. */
-export async function tidy(seen: Survey): Promise<void> {
-  const { area, found, over } = seen
-  if (isHeld(area, found)) return
+/**
+ * Where the target needs no publication, removes leftovers, and brings the record up to date; does nothing to a held target. Answers whether
+ * there is a rest for removeRest().
+ */
+export async function tidy(seen: Survey): Promise<boolean> {
+  const { area, found } = seen
+  if (isHeld(area, found)) return false
   await recordCommit(area, found)
   await reportAttributes(area, found, true)
   await recordWhose(area, found)
   await recordAgent(area, found)
-  const { leftovers } = await makeRoom(seen)
-  const going = leftovers.filter((name) => over.includes(name) || found.removeNow.includes(name))
-  await removeLater(seen, going)
+  return removeRest(seen, { most: atOnce })
 }
 
-/** After a refused publication, removes the files that no reader sees: a predecessor may have left keys among them. */
-export async function clearRefused(seen: Survey, refusal: unknown): Promise<never> {
+/** Removes what is left over, as far as the limits allow; nothing of a held target. Answers whether there is more. */
+export async function removeRest(seen: Survey, limits: RemovalLimits): Promise<boolean> {
+  const { area, found, over } = seen
+  if (isHeld(area, found)) return false
+  const { leftovers, hasRest } = await makeRoom(seen, limits)
+  const going = leftovers.filter((name) => over.includes(name) || found.removeNow.includes(name))
+  await removeLater(seen, going, limits)
+  return hasRest
+}
+
+/**
+ * After a refused publication, removes the files that no reader sees: a predecessor may have left keys among them. Answers whether there is a
+ * rest for removeRest().
+ */
+export async function clearRefused(seen: Survey): Promise<boolean> {
   const { area, found } = seen
-  if (!isHeld(area, found)) {
-    await attempt(area.log, area.path, 'could not remove what was left over', async () => {
-      await makeRoom(seen)
-    })
-  }
-  throw refusal
+  let hasRest = false
+  if (isHeld(area, found)) return hasRest
+  await attempt(area.log, area.path, 'could not remove what was left over', async () => {
+    hasRest = (await makeRoom(seen)).hasRest
+  })
+  return hasRest
 }
 
 function isHeld({ options, fs }: TargetArea, found: Judgement): boolean {
@@ -104,25 +121,24 @@ function isHeld({ options, fs }: TargetArea, found: Judgement): boolean {
 }
 
 /** Before a publication, removes the files that no reader sees. A power cut may still bring it back beside an unknown target. */
-export async function makeRoom(seen: Survey): Promise<Staying> {
+export async function makeRoom(seen: Survey, limits: RemovalLimits = { most: atOnce }): Promise<Staying> {
   const { area, found, records, over, strays } = seen
   const { known, removeNow } = found
   const own = new Set((await ownStaging(area, records)).map(area.names.staging))
   const retired = seen.retired.filter(({ name }) => own.has(name))
   const isGone = (name: string): boolean => area.names.stagingOf(name) !== undefined && !own.has(name)
   const isRecord = (name: string): boolean => area.names.sequenceOf(name) !== undefined
-  const staying = known ? await removeUnused(area, retired) : retired
+  const staying = known ? await removeUnused(area, retired, limits) : retired
   // A damaged record hides which copies it named: they may be all that a person has to go back to.
   const isNamedByNone = known && (records.torn.length === 0 || records.valid.length > 0)
-  const left = await clean(area, [
-    ...removeNow.filter((name) => !isRecord(name) && !isGone(name)),
-    ...(isNamedByNone ? strays : []),
-  ])
+  const going = [...removeNow.filter((name) => !isRecord(name) && !isGone(name)), ...(isNamedByNone ? strays : [])]
+  let hasRest = staying.some(({ goesWhole }) => goesWhole)
+  const left = await clean(area, going, limits, (error) => (hasRest ||= isTooMuch(error)))
   const later = [
     ...[...left, ...over, ...found.removeLater.filter((name) => !isGone(name))],
     ...(isNamedByNone ? [] : strays),
   ]
-  return { leftovers: [...later, ...removeNow.filter(isRecord)], retired: staying }
+  return { leftovers: [...later, ...removeNow.filter(isRecord)], retired: staying, hasRest }
 }
 
 /** Once the publication is committed, older records last. `kept`: the earlier contents that its record names. */
@@ -134,16 +150,18 @@ export async function removeSuperseded(
   await reportAttributes(seen.area, seen.found, false)
   const { area, found, generations } = seen
   // Those of a known target were looked at before it was published.
-  if (!found.known) await removeUnused(area, retired)
-  return removeLater(seen, [
+  const limits = { most: atOnce }
+  if (!found.known) await removeUnused(area, retired, limits)
+  const going = [
     ...leftovers,
     ...generations.filter((one) => !kept.includes(one)).map(({ name }) => name),
     ...(found.current ? [area.names.record(found.current.sequence)] : []),
-  ])
+  ]
+  return removeLater(seen, going, limits)
 }
 
-async function removeLater({ area, over }: Survey, names: readonly string[]): Promise<void> {
-  await clean(area, names)
+async function removeLater({ area, over }: Survey, names: readonly string[], limits: RemovalLimits): Promise<void> {
+  await clean(area, names, limits)
   if (over.length > 0)
     await attempt(area.log, area.path, 'could not sync the removal of history', () => syncParent(area))
 }
@@ -164,7 +182,7 @@ async function reportAttributes(area: TargetArea, { current, tree }: Judgement, 
   const { path, names, log } = area
   log.info(
     { path },
-    `another program changed ACLs or user attributes of ${path} since holdfast published it; holdfast keeps them as they are`,
+    `another program changed ACLs or user attributes of ${path} since holdfast published it${records ? '; holdfast keeps them as they are' : ''}`,
   )
   if (!records) return
   await attempt(log, path, 'could not record the attributes', () =>
@@ -205,18 +223,22 @@ async function recordAgent(area: TargetArea, { current }: Judgement): Promise<vo
   )
 }
 
-/** Reads the files beside the target. Throws where the file system has made target and staging one directory. */
-async function readBeside(area: TargetArea): Promise<Records> {
-  const { fs, parent, path, name, names, listing, log } = area
-  const records = await readRecords(fs, parent, name, names, listing)
+/** Throws where the file system has made target and staging one directory. */
+async function checkBeside(area: TargetArea, records: Records): Promise<void> {
+  const { path, names, log } = area
   await refuseOneInode(area, records.staging)
+  if (records.loose.length > 0) {
+    log.warn(
+      { path, records: records.loose },
+      "root's group may write to the publication record, which holdfast believes all the same: chmod 600 it, or the next publication does",
+    )
+  }
   if (records.torn.length > 0 && records.valid.length === 0) {
     log.warn(
       { path, records: records.torn.map((sequence) => names.record(sequence)) },
       'the publication record is damaged: holdfast ignores it, and the next publication replaces it',
     )
   }
-  return records
 }
 
 /** Random parts of staging names whose content is this program's; first quarantines content that another program's exchange left. */
@@ -228,21 +250,31 @@ async function ownStaging(area: TargetArea, { valid, staging, quarantined }: Rec
 
 /** Removes these names beside the target. Returns those that it could not remove, for the next run; `failed` gets the reason. */
 export async function clean(
-  { fs, parent, path, log }: StagingArea,
+  { fs, parent, path, log, names: { isGeneration } }: StagingArea,
   names: readonly string[],
+  limits: RemovalLimits,
   failed: (error: unknown) => void = () => undefined,
 ): Promise<string[]> {
   const left: string[] = []
   for (const entry of names) {
+    // Nobody else can fill a copy of an earlier content.
+    const most = isGeneration(entry) ? Math.max(limits.most, mostRemoved) : limits.most
     try {
-      await remove(fs, parent, entry)
+      await remove(fs, parent, entry, { ...limits, most })
     } catch (error) {
-      log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; the next run retries')
+      // removeRest() goes on with the former; an end is no failure.
+      const isExpected = (most === atOnce && isTooMuch(error)) || limits.signal?.aborted === true
+      if (!isExpected)
+        log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; the next run retries')
       left.push(entry)
       failed(error)
     }
   }
   return left
+}
+
+function isTooMuch(error: unknown): boolean {
+  return codeOf(error) === 'E2BIG'
 }
 
 /** An ext4 without a journal can leave target and staging as two names of one directory: each removal would be both. */

@@ -1,6 +1,14 @@
 import { nameOf, parentOf } from '../../relative-path.js'
 import { objectName } from '../../object-name.js'
-import { type StagedEntries, disinherit, OpenDirectories, type Scope, setMetadata, type Tree } from '../path/index.js'
+import {
+  type StagedEntries,
+  disinherit,
+  notMapped,
+  OpenDirectories,
+  type Scope,
+  setMetadata,
+  type Tree,
+} from '../path/index.js'
 import type { Descriptor } from '../file-system.js'
 import { isRepeated, type Judgement, letGoSince, type StoredRecord, withTakenOver } from '../record/index.js'
 import { inParallel } from '../../parallel.js'
@@ -233,7 +241,7 @@ async function copyTree<T>(
       const text = await from.use(above, (parent) => fs.readLink(parent, name))
       await to.use(above, async (parent) => {
         await fs.createLink(parent, name, text)
-        await fs.setLinkOwner(parent, name, entry.uid, entry.gid)
+        await fs.setLinkOwner(parent, name, entry.uid, entry.gid).catch(notMapped(entry.path, entry))
       })
     }
     // The deepest first, since they are reached through the others.

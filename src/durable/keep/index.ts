@@ -3,7 +3,17 @@
  * nothing else of it.
  */
 
-export { clean, clearRefused, makeRoom, removeSuperseded, survey, tidy, type Staying, type Survey } from './clean.js'
+export {
+  clean,
+  clearRefused,
+  makeRoom,
+  removeRest,
+  removeSuperseded,
+  survey,
+  tidy,
+  type Staying,
+  type Survey,
+} from './clean.js'
 export {
   generationFor,
   historyAfter,

@@ -1,7 +1,8 @@
+import { isWholeSecond } from '../../change-times.js'
 import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import { OpenDirectories, makeWritable, readTree, type Tree } from '../path/index.js'
+import { Bound, OpenDirectories, makeWritable, readTree, type Tree } from '../path/index.js'
 import { inParallel } from '../../parallel.js'
 import type { KnownEntry } from '../record/index.js'
 
@@ -21,12 +22,17 @@ function byDirectory<Entry extends KnownEntry>(entries: readonly Entry[]): Map<s
   return found
 }
 
-/** Whether a directory is unchanged since its reading: its names, and the time of each inode's last change. */
-export async function isAsRead(fs: FileSystem, root: Descriptor, { entries }: Tree): Promise<boolean> {
+/**
+ * Whether a directory is unchanged since its reading: its names, and the time of each inode's last change. Where the file system keeps whole
+ * seconds, that may be the same after a change: there, its content. Of one that was not read whole, no name is new.
+ */
+export async function isAsRead(fs: FileSystem, root: Descriptor, { entries, isCut }: Tree): Promise<boolean> {
+  if (isCut !== true && entries.some(isTimedInSeconds) && !(await holdsOnly(fs, root, entries))) return false
   const gone = new Set<string>()
   const isDirectoryAsRead = async (directory: Descriptor, expected: Tree['entries']): Promise<boolean> => {
     const names = new Set(expected.map(({ path }) => nameOf(path)))
-    if ((await fs.list(directory)).some((name) => !names.has(name))) return false
+    const listed = isCut ? [] : await fs.list(directory, names.size + 1)
+    if (listed.some((name) => !names.has(name))) return false
     let same = true
     await inParallel(expected, fs.callsAtATime, async ({ path, type, changed }) => {
       const found = await fs.look(directory, nameOf(path))
@@ -48,6 +54,10 @@ export async function isAsRead(fs: FileSystem, root: Descriptor, { entries }: Tr
   }
 }
 
+function isTimedInSeconds({ changed }: Tree['entries'][number]): boolean {
+  return changed !== undefined && isWholeSecond(changed)
+}
+
 /** Whether all that a directory holds is among these entries, by type and content: the rest of what a predecessor was removing. */
 export async function isPartOf(
   fs: FileSystem,
@@ -59,15 +69,21 @@ export async function isPartOf(
   try {
     // The mount in it keeps it anyway.
     if ((await fs.mountsBelow(opened)).length > 0) return true
-    const known = new Map(entries.map((entry) => [entry.path, entry]))
-    const { entries: found } = await readTree(fs, opened, false)
-    return found.every(({ path, type, sha256 }) => {
-      const entry = known.get(path)
-      return path === '' || (entry?.type === type && entry.sha256 === sha256)
-    })
+    return await holdsOnly(fs, opened, entries)
   } finally {
     await fs.close(opened)
   }
+}
+
+/** Whether all in an open directory is among these entries, by type and content. */
+async function holdsOnly(fs: FileSystem, root: Descriptor, entries: readonly KnownEntry[]): Promise<boolean> {
+  const known = new Map(entries.map((entry) => [entry.path, entry]))
+  const { entries: found, isCut } = await readTree(fs, root, false, new Bound(entries))
+  if (isCut) return false
+  return found.every(({ path, type, sha256 }) => {
+    const entry = known.get(path)
+    return path === '' || (entry?.type === type && entry.sha256 === sha256)
+  })
 }
 
 /**

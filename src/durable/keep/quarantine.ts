@@ -100,18 +100,14 @@ async function claimsByName(
   let lasting: boolean | undefined
   for (const record of records) {
     if (record.staging === undefined) continue
-    if (record.boot !== boot && !(lasting ??= (await fs.mount(parent)).proven)) continue
+    if (record.boot !== boot && !(lasting ??= (await fs.mount(parent)).lasting)) continue
     claims.set(record.staging.name, proven(record, record.staging))
   }
   return claims
 }
 
-/**
- * Version 0.2.0 exchanged directories for symbolic links, and links for directories. The kernel may give a link's number to its successor:
- * such a number proves nothing. No content's record says where a replaced link led.
- */
+/** Where nothing was replaced that had a digest or entries, the number of an old content proves nothing: the kernel gives it out again. */
 function proven({ before, removing }: StagingClaims[number], staging: StagedInodes): StagedInodes {
-  if (removing?.link !== undefined) return { ...staging, staged: 'none' }
   return before === null && removing === undefined && !staging.entries ? { ...staging, old: 'none' } : staging
 }
 

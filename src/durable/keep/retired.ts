@@ -2,7 +2,7 @@ import { codeOf, failureOf, messageOf } from '../../errors.js'
 import { removeEntries } from './old-content.js'
 import { quarantineOld, type StagingArea, type StagingClaims } from './quarantine.js'
 import type { RecordBody, RetiredTree } from '../record/index.js'
-import { refuseMounted } from '../path/index.js'
+import { atOnce, refuseMounted, remove, type RemovalLimits } from '../path/index.js'
 
 /*
  * Old content that stays until no process uses it (`retire: whenUnused`): a process that works in the directory, or opens its files by an
@@ -18,8 +18,8 @@ export function retiredClaims(records: readonly RecordBody[]): StagingClaims {
   return records.flatMap(({ boot, retired = [] }) =>
     retired
       .filter(({ name }) => !own.has(name))
-      .map(({ name, inode, entries }) => {
-        const staging = { name, staged: inode, old: inode, entries }
+      .map(({ name, inode, entries, goesWhole }) => {
+        const staging = { name, staged: inode, old: inode, ...(goesWhole !== true && { entries }) }
         return { boot, before: null, after: '', entries: [], staging }
       }),
   )
@@ -54,32 +54,52 @@ export async function isOver(
   return true
 }
 
-/** Removes those that may go. Answers those that are still there: the next record names them, too. */
-export async function removeUnused(area: StagingArea, trees: readonly RetiredTree[]): Promise<RetiredTree[]> {
+/**
+ * Removes those that may go; what others filled, only where nobody waits for it. Answers those that are still there: the next record names
+ * them, too.
+ */
+export async function removeUnused(
+  area: StagingArea,
+  trees: readonly RetiredTree[],
+  limits: RemovalLimits,
+): Promise<RetiredTree[]> {
   const staying: RetiredTree[] = []
   for (const tree of trees) {
-    if (!(await isOver(area, tree)) || !(await isRemoved(area, tree))) staying.push(tree)
+    const isLater = tree.goesWhole === true && limits.most === atOnce
+    if (isLater || !(await isOver(area, tree)) || !(await isRemoved(area, tree, limits))) staying.push(tree)
   }
   return staying
 }
 
-async function isRemoved(area: StagingArea, tree: RetiredTree): Promise<boolean> {
-  const failure = await failureOf(removeTree(area, tree))
+async function isRemoved(area: StagingArea, tree: RetiredTree, limits: RemovalLimits): Promise<boolean> {
+  const failure = await failureOf(removeTree(area, tree, limits))
   if (failure === undefined) return true
   const { path, log } = area
-  log.warn({ path, leftover: tree.name, error: String(failure) }, 'could not remove old content; the next run retries')
+  // An end is no failure.
+  if (limits.signal?.aborted !== true)
+    log.warn(
+      { path, leftover: tree.name, error: String(failure) },
+      'could not remove old content; the next run retries',
+    )
   return false
 }
 
 /** A process that worked in it may have added files since the last scan. */
-async function removeTree(area: StagingArea, { name, inode, entries }: RetiredTree): Promise<void> {
+async function removeTree(
+  area: StagingArea,
+  { name, inode, entries, goesWhole }: RetiredTree,
+  limits: RemovalLimits,
+): Promise<void> {
   const { fs, parent, names } = area
   const opened = await fs.openDirectory(parent, name)
   try {
     if ((await fs.attributes(opened)).inode.toString() !== inode) return
     await refuseMounted(fs, opened)
-    await removeEntries(fs, opened, entries)
-    await fs.removeDirectory(parent, name)
+    if (goesWhole === true) await remove(fs, parent, name, limits)
+    else {
+      await removeEntries(fs, opened, entries)
+      await fs.removeDirectory(parent, name)
+    }
   } catch (error) {
     const random = names.stagingOf(name)
     if (codeOf(error) !== 'ENOTEMPTY' || random === undefined) throw error

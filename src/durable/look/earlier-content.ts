@@ -3,6 +3,7 @@ import { isSystemError, messageOf } from '../../errors.js'
 import { unfit, type DurableWriteError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { OpenDirectories, Scope, readTree, readWhole, type TreeEntry } from '../path/index.js'
+import type { StoredRecord } from '../record/index.js'
 import type { Generation } from '../types.js'
 
 /* The bytes of an earlier content, for those who publish it again or compare it. See history.ts. */
@@ -10,6 +11,17 @@ import type { Generation } from '../types.js'
 export interface EarlierContent {
   readonly entries: readonly TreeEntry[]
   readonly files: ReadonlyMap<string, Uint8Array>
+}
+
+/** The earlier contents that a record keeps, as far as they are there: the removal of a copy writes no record. */
+export async function generationsOf(
+  fs: FileSystem,
+  parent: Descriptor,
+  { history }: Pick<StoredRecord, 'history'>,
+): Promise<Generation[]> {
+  if (history === undefined || history.generations.length === 0) return []
+  const names = new Set(await fs.list(parent))
+  return history.generations.filter(({ name }) => names.has(name))
 }
 
 /** Its entries, or why it cannot be read; undefined where it differs from its record: it can then be of any size. */

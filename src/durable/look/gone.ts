@@ -36,16 +36,19 @@ async function holdsAny(
   try {
     const names = topNames(record.entries.map(({ path }) => path))
     if (names.size === 0) return true
-    const found = record.kind === 'symlink' ? await shownNames(fs, opened) : await fs.list(opened)
-    return found.some((one) => names.has(one))
+    // By name: others can have put any number of files there.
+    if (record.kind === 'symlink') return await showsAny(fs, opened, names)
+    for (const one of names) if ((await fs.look(opened, one)) !== undefined) return true
+    return false
   } finally {
     await fs.close(opened)
   }
 }
 
-/** What consumers find in the form `symlink`: the links, while they lead anywhere. */
-async function shownNames(fs: FileSystem, target: Descriptor): Promise<string[]> {
+/** Whether consumers find anything in the form `symlink`: a link, while it leads anywhere. */
+async function showsAny(fs: FileSystem, target: Descriptor, names: ReadonlySet<string>): Promise<boolean> {
   const generation = await currentGeneration(fs, target)
-  if (generation === undefined || (await fs.look(target, generation)) === undefined) return []
-  return [...(await keyLinks(fs, target))]
+  if (generation === undefined || (await fs.look(target, generation)) === undefined) return false
+  const links = await keyLinks(fs, target, names)
+  return [...names].some((name) => links.has(name))
 }

@@ -46,7 +46,9 @@ export async function usesOf(targets: readonly string[]): Promise<UseReport> {
     const within = mount && pathWithin(mount, target)
     return { name, names: namesFor(name), device: mount?.device, parent: within && dirname(within) }
   })
-  const { holdings, unseen } = await holdingsOn(new Set(places.flatMap(({ device }) => device ?? [])))
+  const isOfOne = ({ locations }: Holding): boolean =>
+    locations.some((location) => places.some((place) => relationOf(location, place) !== undefined))
+  const { holdings, unseen } = await holdingsOn(new Set(places.flatMap(({ device }) => device ?? [])), isOfOne)
   const uses = places.map((place) => {
     const found = new Map<string, Use>()
     for (const holding of holdings) {

@@ -1,6 +1,6 @@
 /* Compare a target with its record; change nothing. The door of this room: other rooms import nothing else of it. */
 
-export { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
+export { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
 export { isGone } from './gone.js'
 export { usesOf } from './in-use.js'
 export {

@@ -4,9 +4,11 @@ import { codeOf } from '../../errors.js'
 import { type DurableWriteError, unfit } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
+  Bound,
   currentGeneration,
   dataLink,
   keyLinks,
+  mostOthers,
   readGeneration,
   topNames,
   metadataOf,
@@ -120,12 +122,12 @@ export async function publicationIn(
   // An aborted publication leaves its record until the next run: the one that fits the disk speaks.
   const [newest] = records
   if (newest === undefined) return undefined
-  const tree = await readTarget(fs, target, parent, name, newest.kind)
+  const tree = await readTarget(fs, target, parent, name, newest.kind, records)
   const record = recordFor(newest, records, tree)
   const here = {
     parent: identityOf(await fs.attributes(parent)),
     target: tree?.identity,
-    lasting: !record.otherBoot || (await fs.mount(parent)).proven,
+    lasting: !record.otherBoot || (await fs.mount(parent)).lasting,
   }
   const letGo = letGoSince(record)
   const state: Publication = {
@@ -140,7 +142,7 @@ export async function publicationIn(
     ...(isPinned(record.pin, fs.now()) && { pin: record.pin }),
     objects: [...record.objects],
     pendingHooks: [...record.pendingHooks],
-    ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
+    ...((await hasOldContent(fs, parent, records)) && { retired: true as const }),
     ...(await oldestKept(fs, parent, record)),
     ...(record.removing && { removing: true as const }),
     ...(letGo !== undefined && { letGo: new Date(letGo) }),
@@ -149,6 +151,13 @@ export async function publicationIn(
     differences: await differencesIn(fs, parent, name, record, tree),
   }
   return { state, record, tree, here }
+}
+
+/** It stays for those who use it, or was too much to be removed at once. */
+async function hasOldContent(fs: FileSystem, parent: Descriptor, records: readonly StoredRecord[]): Promise<boolean> {
+  if ((await findRetired({ fs, parent }, records)).length > 0) return true
+  const name = records[0]?.staging?.name
+  return name !== undefined && (await fs.look(parent, name)) !== undefined
 }
 
 /** Where something of another kind stands at the target, that alone. */
@@ -180,18 +189,23 @@ function typeOf(kind: StoredRecord['kind']): 'file' | 'directory' {
   return kind === 'file' ? 'file' : 'directory'
 }
 
-/** The content of a target in the form of its publication; undefined where there is none. */
+/**
+ * The content of a target in the form of its publication, as far as these records and the bound go; without a record, all of it. undefined
+ * where there is none.
+ */
 export async function readTarget(
   fs: FileSystem,
   target: string,
   parent: Descriptor,
   name: string,
   kind: StoredRecord['kind'],
+  records: readonly Pick<StoredRecord, 'entries'>[],
 ): Promise<Tree | undefined> {
+  const bound = records.length === 0 ? undefined : new Bound(records.flatMap(({ entries }) => entries))
   const entry = await fs.look(parent, name)
   if (entry === undefined) return undefined
   if (entry.type !== typeOf(kind)) return undefined
-  if (kind === 'file') return readFileTree(fs, parent, name)
+  if (kind === 'file') return readFileTree(fs, parent, name, bound)
   let opened: Descriptor
   try {
     opened = await openOffMounts(fs, target, parent, name)
@@ -200,7 +214,7 @@ export async function readTarget(
     throw error
   }
   try {
-    return kind === 'symlink' ? await readGeneration(fs, opened, false) : await readTree(fs, opened, false)
+    return await (kind === 'symlink' ? readGeneration : readTree)(fs, opened, false, bound)
   } finally {
     await fs.close(opened)
   }
@@ -226,13 +240,16 @@ export async function formDifferences(
     else if (root && (root.uid !== uid || root.gid !== gid)) differences.push({ path: '.', problem: 'owner' })
     const generation = await currentGeneration(fs, target)
     if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })
-    const links = await keyLinks(fs, target)
     const names = topNames(record.entries.map(({ path }) => path))
+    const links = await keyLinks(fs, target, names)
     for (const link of names) if (!links.has(link)) differences.push({ path: link, problem: 'missing' })
     const known = new Set([...names, dataLink, generation])
-    for (const entry of await fs.list(target)) {
+    const most = known.size + mostOthers
+    const found = await fs.list(target, most + 1)
+    for (const entry of found.slice(0, most)) {
       if (!known.has(entry)) differences.push({ path: entry, problem: 'unexpected' })
     }
+    if (found.length > most) differences.push({ path: '.', problem: 'more' })
     return differences
   } finally {
     await fs.close(target)
@@ -252,7 +269,7 @@ export async function speakingRecord(
 ): Promise<StoredRecord | undefined> {
   const [newest] = records
   if (newest === undefined || newest.committed || records.length === 1) return newest
-  return recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind))
+  return recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind, records))
 }
 
 /** What the record that speaks for a target says of it: see RecordSaid. */
@@ -277,7 +294,8 @@ export async function readPublishedFiles(
   paths: readonly string[],
   largest = Infinity,
 ): Promise<Record<string, { content: Uint8Array; mode: number }>> {
-  const files: Record<string, { content: Uint8Array; mode: number }> = {}
+  // Without a prototype: `__proto__` is a name like another.
+  const files = Object.create(null) as Record<string, { content: Uint8Array; mode: number }>
   await withRecord(fs, target, async (parent, name, [newest]) => {
     if ((await fs.look(parent, name))?.type !== 'directory') return
     const root = await openOffMounts(fs, target, parent, name)

@@ -1,10 +1,11 @@
 import { codeOf, messageOf } from '../../errors.js'
 import { silent } from '../../log.js'
-import { fsyncAll, checkTarget, Scope, readTree, type Tree } from '../path/index.js'
+import { fsyncAll, checkTarget, mostRemoved, Scope, readTree, type Tree } from '../path/index.js'
 import { clean, limitsBeside, within } from '../keep/index.js'
 import { wrapError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import type { HoldOptions } from '../types.js'
+import { generationsOf } from './earlier-content.js'
 import { lookUntilQuiet, readTarget, refuseMissed } from './inspect.js'
 import { withRecord, describes, type StoredRecord, inForce, recordFor, withTakenOver } from '../record/index.js'
 import { holdOf, type LockedTarget, type Site, withLockedTarget } from '../target/index.js'
@@ -25,15 +26,13 @@ async function readPast(
     refuseMissed(target, records, missed)
     const [newest] = records
     if (newest === undefined) return undefined
-    const tree = await readTarget(fs, target, parent, name, newest.kind)
+    const tree = await readTarget(fs, target, parent, name, newest.kind, records)
     const record = recordFor(newest, records, tree)
     const past: PastContent[] = [presentOf(record, tree)]
     // What an aborted publication meant to keep is still at the target.
     const isInForce = inForce(records, tree).length > 0
-    for (const generation of (isInForce && record.history?.generations) || []) {
+    for (const generation of isInForce ? await generationsOf(fs, parent, record) : []) {
       const found = await generationTree(fs, parent, name, generation)
-      // It was to stay no longer.
-      if (found === undefined) continue
       past.push({ ...saidOf(generation), replacedAt: new Date(generation.replacedAt), ...stateOf(generation, found) })
     }
     return { state: past, sequence: record.sequence, quiet: past.every(({ state }) => state !== 'damaged') }
@@ -58,16 +57,15 @@ function stateOf({ digest }: Generation, found: Tree | Error): Pick<PastContent,
   return { state: 'damaged', problem: 'it is not what was published' }
 }
 
-/** The entries of an earlier content now, or why they are unknown; undefined where it has gone as a whole. */
+/** The entries of an earlier content now, or why they are unknown. */
 async function generationTree(
   fs: FileSystem,
   parent: Descriptor,
   target: string,
   { name }: Generation,
-): Promise<Tree | Error | undefined> {
+): Promise<Tree | Error> {
   const scope = new Scope(fs)
   try {
-    if ((await fs.look(parent, name)) === undefined) return undefined
     const holder = await scope.keep(fs.openDirectory(parent, name))
     return await readTree(fs, await scope.keep(fs.openDirectory(holder, target)), false)
   } catch (error) {
@@ -98,7 +96,7 @@ export async function pruneHistory(
       if (going.length === 0) return 0
       const { site } = locked
       const { directory: parent } = site.parent
-      const left = await clean({ fs, parent, path: target, names: site.names, log }, going)
+      const left = await clean({ fs, parent, path: target, names: site.names, log }, going, { most: mostRemoved })
       isGone = left.length < going.length
       await fsyncAll(fs, [parent, ...(await site.ancestors())])
       return going.length - left.length
@@ -124,7 +122,8 @@ async function beyond(fs: FileSystem, { site, records }: LockedTarget, limits: H
   if (over.length === 0) return []
   // What an aborted publication counts as too much may be what the record in force keeps.
   const [newest] = records.valid
-  const tree = await readTarget(fs, site.path, site.parent.directory, site.name, newest?.kind ?? 'exchange')
+  const kind = newest?.kind ?? 'exchange'
+  const tree = await readTarget(fs, site.path, site.parent.directory, site.name, kind, records.valid)
   const [speaking] = inForce(records.valid, tree)
   const stays = new Set(speaking && staying(speaking).map(({ name }) => name))
   return [...new Set(over.map(({ name }) => name))].filter((name) => !stays.has(name))

@@ -14,7 +14,7 @@ import {
   namedIn,
 } from '../path/index.js'
 import { letGoSince, letGoText, readRecords, type RecordKind, type Records } from '../record/index.js'
-import { openTarget, refuseOtherThanDirectory } from '../target/index.js'
+import { openTarget, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
 import { publicationIn } from './inspect.js'
 
 /* What a publication would meet at a directory's path, for a command that looks before the first publication. */
@@ -57,14 +57,17 @@ export async function read(scope: Scope, place: Place, parent: Attributes): Prom
   const records = await readRecords(fs, anchor, name, namesFor(name))
   const attributes = await fs.look(anchor, name)
   if (attributes === undefined) return { records }
+  const [newest] = records.valid
   let opened: Descriptor
   try {
     refuseOtherThanDirectory(target, attributes)
     opened = await scope.keep(openTarget(fs, target, anchor, name, parent.device))
+    // That form makes its content in the target.
+    const { flags } = await fs.attributes(opened)
+    if (newest?.kind !== 'symlink') refuseDecrypted(target, { entries: [{ path: '', flags }] }, parent)
   } catch (refusal) {
     return { records, refusal }
   }
-  const [newest] = records.valid
   const isEmpty = (await fs.list(opened)).length === 0
   const linked = (await fs.look(opened, dataLink))?.type === 'symlink'
   const form = newest?.kind ?? (linked ? 'symlink' : 'exchange')

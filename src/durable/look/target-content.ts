@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { damaged, noneEarlier, readEarlier } from './earlier-content.js'
+import { damaged, generationsOf, noneEarlier, readEarlier } from './earlier-content.js'
 import { unfit } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { formDifferences, lookUntilQuiet, readPublishedFiles, readTarget, refuseMissed } from './inspect.js'
@@ -37,7 +37,7 @@ export interface TargetContent {
   /** In force now. */
   readonly hold?: Hold
   readonly pin?: Pin
-  /** The links of a symlink directory, and the directory behind them, that differ from its form. */
+  /** The links of a symlink directory, and the directory behind them, that differ from its form; and that there is more than was read. */
   readonly brokenForm?: Publication['differences']
 }
 
@@ -79,10 +79,11 @@ async function presentOnce(
     const there = await fs.look(parent, name)
     const [newest] = records
     const kind = newest?.kind ?? (there?.type === 'file' ? 'file' : 'exchange')
-    const tree = await readTarget(fs, target, parent, name, kind)
+    const tree = await readTarget(fs, target, parent, name, kind, records)
     const record = newest && recordFor(newest, records, tree)
     const intact = record !== undefined && describes(record, tree)
     const brokenForm = record ? await formDifferences(fs, parent, name, record) : []
+    if (tree?.isCut) brokenForm.push({ path: '.', problem: 'more' })
     const content = {
       entries: tree ? await entriesOf(fs, target, tree, record) : there ? [ofOtherKind(there)] : [],
       ...saidOf(fs, record),
@@ -120,7 +121,9 @@ async function entriesOf(
   record: StoredRecord | undefined,
 ): Promise<ContentEntry[]> {
   const recorded = new Map(record?.entries.map((entry) => [entry.path, entry]))
-  const read = entries.filter(({ type, path, size = 0 }) => type === 'file' && path !== '' && size <= largest)
+  const read = entries.filter(
+    ({ type, path, size = 0, sha256 }) => type === 'file' && sha256 !== '' && path !== '' && size <= largest,
+  )
   const found = await readPublishedFiles(
     fs,
     target,
@@ -156,15 +159,14 @@ async function earlierContent(
   record: StoredRecord | undefined,
   sequence: number,
 ): Promise<TargetContent> {
-  const generations = record?.history?.generations ?? []
-  const generation = generations.find((one) => one.sequence === sequence)
-  if (generation === undefined) {
+  const content = await withRecord(fs, target, async (parent, name) => {
+    const generations = record ? await generationsOf(fs, parent, record) : []
+    const generation = generations.find((one) => one.sequence === sequence)
+    if (generation) return earlierOnce(fs, target, { parent, name }, generation)
     const shown = [record?.sequence, ...generations.map((one) => one.sequence)].join(', ')
     throw noneEarlier(target, `${target} has no content ${sequence}; there are ${shown}`)
-  }
-  const content = await withRecord(fs, target, (parent, name) => earlierOnce(fs, target, { parent, name }, generation))
-  if (content === undefined) throw damaged(target, generation)
-  return content
+  })
+  return content ?? Promise.reject(noneEarlier(target, `${target} has no content ${sequence}: its directory is gone`))
 }
 
 async function earlierOnce(

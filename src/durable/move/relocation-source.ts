@@ -93,7 +93,7 @@ export async function recordOf(fs: FileSystem, target: string): Promise<StoredRe
       refuseMissed(target, records, missed)
       const [newest] = records
       if (newest === undefined) return undefined
-      const state = recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind))
+      const state = recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind, records))
       return { state, sequence: state.sequence, quiet: true }
     }),
   )

@@ -46,7 +46,7 @@ export async function rewriteRecord(
       const { directory } = parent
       const [newest] = records.valid
       if (newest === undefined) throw nothingPublished(target)
-      const tree = await readTarget(fs, target, directory, name, newest.kind)
+      const tree = await readTarget(fs, target, directory, name, newest.kind, records.valid)
       await refuseTargetBelow({ fs, path: target, parent: directory, name }, tree)
       const record = recordFor(newest, records.valid, tree)
       const body = change(record, tree)

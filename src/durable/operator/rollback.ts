@@ -1,6 +1,6 @@
 import { objectName } from '../../object-name.js'
-import { damaged, noneEarlier, readEarlier, type EarlierContent, readTarget } from '../look/index.js'
-import { type DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
+import { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent, readTarget } from '../look/index.js'
+import { type DurableWriteError, foreign, leftAsItWas, readError, unfit } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import type { HoldOptions } from '../types.js'
 import {
@@ -90,7 +90,7 @@ async function readEarlierAtRest(
       }
     }
   } catch (error) {
-    throw wrapError(target, error, false, `could not read the earlier contents of ${target}`)
+    throw readError(target, error, `could not read the earlier contents of ${target}`)
   }
 }
 
@@ -106,9 +106,15 @@ async function earlier(
   const found = await withRecord(fs, target, async (parent, name, records) => {
     const [newest] = records
     if (newest === undefined) return undefined
-    const tree = await readTarget(fs, target, parent, name, newest.kind)
+    const tree = await readTarget(fs, target, parent, name, newest.kind, records)
     const record = recordFor(newest, records, tree)
-    const generation = chosen(target, record, digestBy(record, tree), options.to)
+    const generation = chosen(
+      target,
+      record,
+      await generationsOf(fs, parent, record),
+      digestBy(record, tree),
+      options.to,
+    )
     if (options.force !== true) {
       refuseOtherObjects(target, generation, record)
       refuseLetGo(target, record, tree)
@@ -134,11 +140,11 @@ async function earlier(
 /** The generation of the request. */
 function chosen(
   target: string,
-  { history, sequence: present, after, trusted, why }: StoredRecord,
+  { sequence: present, after, trusted, why }: StoredRecord,
+  generations: readonly Generation[],
   digest: string | undefined,
   to: number | undefined,
 ): Generation {
-  const generations = history?.generations ?? []
   const shown = generations.map(({ sequence }) => sequence).join(', ')
   if (generations.length === 0) throw noneEarlier(target, `no earlier content of ${target} is kept`)
   if (why === 'rolledBack' && !trusted && digest === after && (to === undefined || to === present)) {

@@ -4,7 +4,7 @@ import type { FileSystem } from '../file-system.js'
 import type { PublicationOptions } from '../types.js'
 
 /** The calls that read a file. */
-export type ContentReader = Pick<FileSystem, 'openContent' | 'attributes' | 'read' | 'close'>
+export type ContentReader = Pick<FileSystem, 'openContent' | 'attributes' | 'read' | 'close' | 'now'>
 
 export type ReadingOptions = Pick<PublicationOptions, 'signal' | 'progress'>
 /** `fs` opens and reads a file of the caller's. */

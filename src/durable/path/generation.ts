@@ -1,5 +1,6 @@
 import { codeOf } from '../../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
+import type { Bound } from './bound.js'
 import { readTree, type Tree } from './tree.js'
 
 /*
@@ -36,7 +37,12 @@ export async function currentGeneration(fs: FileSystem, target: Descriptor): Pro
 }
 
 /** What the current generation holds; undefined where there is none. */
-export async function readGeneration(fs: FileSystem, target: Descriptor, labels: boolean): Promise<Tree | undefined> {
+export async function readGeneration(
+  fs: FileSystem,
+  target: Descriptor,
+  labels: boolean,
+  bound?: Bound,
+): Promise<Tree | undefined> {
   const name = await currentGeneration(fs, target)
   if (name === undefined) return undefined
   let opened: Descriptor
@@ -47,16 +53,19 @@ export async function readGeneration(fs: FileSystem, target: Descriptor, labels:
     throw error
   }
   try {
-    return await readTree(fs, opened, labels)
+    return await readTree(fs, opened, labels, bound)
   } finally {
     await fs.close(opened)
   }
 }
 
-/** Names in the target that are links of ours, `NAME → ..data/NAME`. */
-export async function keyLinks(fs: FileSystem, target: Descriptor): Promise<Set<string>> {
+/** Names in a target that may be beside those that belong there. Its owner can make any number. */
+export const mostOthers = 128
+
+/** The links of ours in the target, `NAME → ..data/NAME`: those of these names, and others among the first of all. */
+export async function keyLinks(fs: FileSystem, target: Descriptor, names: Iterable<string>): Promise<Set<string>> {
   const links = new Set<string>()
-  for (const name of await fs.list(target)) {
+  for (const name of new Set([...names, ...(await fs.list(target, mostOthers))])) {
     if (name.startsWith('..')) continue
     const entry = await fs.look(target, name)
     if (entry?.type === 'symlink' && (await fs.readLink(target, name)) === `${dataLink}/${name}`) links.add(name)

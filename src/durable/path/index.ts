@@ -20,6 +20,7 @@ export {
   generationName,
   isGeneration,
   keyLinks,
+  mostOthers,
   nextDataLink,
   readGeneration,
   topNames,
@@ -37,16 +38,18 @@ export {
   metadataOf,
   modeOf,
   otherLists,
-  upwards,
+  nearest,
   withLists,
   withMode,
   type CopyOptions,
   type OwnAttributes,
 } from './kept-attributes.js'
 export { lock, lockFile, type HeldLock } from './lock.js'
-export { setMetadata, type Metadata } from './kept-attributes.js'
+export { notMapped, setMetadata, type Metadata } from './kept-attributes.js'
 export { generationPattern, namesFor, ownPattern, recordPattern, stagingPattern, type TargetNames } from './names.js'
+export { Bound } from './bound.js'
 export { OpenDirectories, entriesBelow } from './open-directories.js'
+export { openOwn } from './open-own.js'
 export {
   identityOf,
   isOfThis,
@@ -61,7 +64,16 @@ export {
   type Standing,
 } from './place.js'
 export { isUnproven, unprovenAt, unprovenRefused } from './proof.js'
-export { attempt, makeWritable, refuseMounted, remove, removeInside } from './remove.js'
+export {
+  attempt,
+  atOnce,
+  makeWritable,
+  mostRemoved,
+  refuseMounted,
+  remove,
+  removeInside,
+  type RemovalLimits,
+} from './remove.js'
 export {
   atPlace,
   followTrusted,

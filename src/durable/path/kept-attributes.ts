@@ -1,9 +1,10 @@
 import type { Owner } from '../types.js'
 import { hash } from 'node:crypto'
+import { mapThem, unmappedIds } from '../../capabilities.js'
 import { adviceFor, isSystemError } from '../../errors.js'
-import { directoriesAbove, parentOf } from '../../relative-path.js'
+import { parentOf } from '../../relative-path.js'
 import { inheritedList, listWithMode, modeByList } from './access-list.js'
-import { DurableWriteError, leftAsItWas } from '../errors.js'
+import { DurableWriteError, leftAsItWas, unfit } from '../errors.js'
 import type { Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
 
 /** What one entry is to have for itself. */
@@ -41,9 +42,12 @@ interface OldEntry {
   readonly extended?: ExtendedAttributes
 }
 
-/** A path and the directories above it, the nearest first; '', in which all are, is the last. */
-export function upwards(path: string): string[] {
-  return [path, ...directoriesAbove(path).reverse(), '']
+/** What `found` answers of the path itself, else of the nearest directory above it that it answers of; '', in which all are, is the last. */
+export function nearest<T>(path: string, found: (at: string) => T | undefined): T | undefined {
+  for (let at = path; ; at = parentOf(at)) {
+    const answer = found(at)
+    if (answer !== undefined || at === '') return answer
+  }
 }
 
 /** The attributes that staged entries get. */
@@ -73,10 +77,12 @@ export class KeptAttributes {
 
   /** The default ACL that a directory of the new content has. */
   #defaultOf(path: string): Uint8Array | undefined {
-    const nearest = upwards(path)
-      .map((at) => this.#old.get(at))
-      .find((old) => old?.type === 'directory')
-    return nearest ? nearest.extended?.get(defaultAttribute) : this.inherited
+    if (this.#old.size === 0) return this.inherited
+    const old = nearest(path, (at) => {
+      const entry = this.#old.get(at)
+      return entry?.type === 'directory' ? entry : undefined
+    })
+    return old ? old.extended?.get(defaultAttribute) : this.inherited
   }
 }
 
@@ -146,9 +152,9 @@ export async function metadataOf(
   return { mode: modeOf(mode, extended), uid, gid, size, extended }
 }
 
-/** What a copy of the file or directory at this path has for itself. A symbolic link is not followed (ELOOP). */
-export async function attributesAt(fs: FileSystem, path: string): Promise<OwnAttributes> {
-  const descriptor = await fs.openContent(path, false)
+/** What a copy of the file or directory has for itself. `path` leads from this open directory through no symbolic link (ELOOP). */
+export async function attributesAt(fs: FileSystem, root: Descriptor, path: string): Promise<OwnAttributes> {
+  const descriptor = await fs.openContent(path, false, root)
   try {
     const { mode, uid, gid, extended } = await metadataOf(fs, descriptor)
     return { mode, owner: { uid, gid }, lists: listsIn(extended) }
@@ -218,6 +224,19 @@ function notKept(path: string, name: string, error: unknown): unknown {
   })
 }
 
+/** For the failure of a chown(2) of this path. @throws DurableWriteError where the user namespace lacks the owner, else the error as it is */
+export function notMapped(path: string, owner: Owner): (error: unknown) => never {
+  return (error) => {
+    const ids = isSystemError(error) && error.code === 'EINVAL' ? unmappedIds(owner) : undefined
+    if (!isSystemError(error) || ids === undefined) throw error
+    const { code, syscall } = error
+    throw unfit(
+      `could not give ${path} to ${owner.uid}:${owner.gid}: the user namespace of holdfast does not map ${ids} (${syscall}: ${code})`,
+      { code, syscall, path, state: leftAsItWas(path), advice: mapThem, cause: error },
+    )
+  }
+}
+
 /** What something new is to have. */
 export interface Metadata {
   /** Of the target, for messages, and the path in it. */
@@ -240,7 +259,7 @@ export async function setMetadata(fs: FileSystem, descriptor: Descriptor, metada
   // A parent with the set-group-ID bit hands its group down.
   const now = await fs.attributes(descriptor)
   const disowned = now.uid !== desired.uid || now.gid !== desired.gid
-  if (disowned) await fs.setOwner(descriptor, desired.uid, desired.gid)
+  if (disowned) await fs.setOwner(descriptor, desired.uid, desired.gid).catch(notMapped(shown, desired))
   if (disowned || now.mode !== mode) await fs.setMode(descriptor, mode)
   // Even to set a label that is equal takes the right to relabel (selinux_inode_setxattr).
   if (label && !isEqual(await fs.label(descriptor), label)) await fs.setLabel(descriptor, label)

@@ -1,9 +1,10 @@
 import { dirname, join } from 'node:path'
 import { clock } from '../../clock.js'
 import { Deadline, pause, unlessAborted } from '../../deadline.js'
-import { codeOf, isSystemError, messageOf } from '../../errors.js'
+import { codeOf, messageOf } from '../../errors.js'
 import { DurableWriteError, leftAsItWas, unfit, wrapError } from '../errors.js'
-import type { Descriptor, FileSystem, LockHolder } from '../file-system.js'
+import type { Attributes, Descriptor, EntryType, FileSystem, LockHolder } from '../file-system.js'
+import { openOwn, type OpenedOwn } from './open-own.js'
 import { checkTarget } from './target-path.js'
 import { openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
@@ -29,11 +30,8 @@ export interface LockRequest {
   /** Milliseconds to wait for another holder. Undefined: 0 for another process, and no limit for calls of this one. */
   readonly timeout: number | undefined
   readonly signal: AbortSignal | undefined
-  /**
-   * The error's words while another descriptor holds the lock: the problem, and the state of the disk. Default: a publication of its target
-   * runs.
-   */
-  readonly refusal?: (holder: LockHolder) => { readonly problem: string; readonly state: string }
+  /** Of a lock that the user names: the state of the disk before it, for messages. Default: the lock of a target. */
+  readonly state?: string
 }
 
 /**
@@ -58,16 +56,8 @@ export async function lock(scope: Scope, request: LockRequest): Promise<() => vo
 
 /** Opens and locks the file; false where it has lost its name meanwhile, so that its lock keeps no publisher out. */
 async function lockOnce(scope: Scope, request: LockRequest, deadline: number): Promise<boolean> {
-  const file = await scope.keep(open(scope, request))
-  const { type, uid } = await scope.fs.attributes(file)
-  if (type !== 'file' || (uid !== 0 && uid !== scope.fs.user.uid)) {
-    throw unfit(`the lock ${pathOf(request)} is not a regular file of root or of this user`, {
-      code: 'EPERM',
-      syscall: 'fstat',
-      path: request.target,
-      advice: 'remove it: holdfast creates the lock itself',
-    })
-  }
+  const { file, attributes } = await open(scope, request)
+  if (file === undefined) throw notOurs(scope.fs, request, attributes)
   let looks = 0
   while (!scope.fs.tryLock(file)) {
     const left = deadline - clock.now()
@@ -90,22 +80,12 @@ async function waitForOwn(fs: FileSystem, file: Descriptor, request: LockRequest
   return true
 }
 
-/** EACCES: the lock belongs to another user, or there is none, and this user may not make one here. */
-async function open({ fs }: Scope, request: LockRequest): Promise<Descriptor> {
-  const { parent, name, target } = request
+/** EACCES: the lock is root's, or there is none, and this user may not make one here. */
+async function open(scope: Scope, { parent, name, target }: LockRequest): Promise<OpenedOwn> {
   try {
-    return await fs.openLock(parent, name)
+    return await openOwn(scope, 'openLock', parent, name)
   } catch (error) {
-    if (codeOf(error) === 'ELOOP') {
-      throw unfit(`the lock ${pathOf(request)} is a symbolic link`, {
-        code: 'ELOOP',
-        syscall: 'open',
-        path: target,
-        advice: 'remove the link: holdfast creates the lock as a regular file',
-        cause: error,
-      })
-    }
-    const owned = codeOf(error) === 'EACCES' && (await fs.look(parent, name).catch(() => undefined))
+    const owned = codeOf(error) === 'EACCES' && (await scope.fs.look(parent, name).catch(() => undefined))
     if (!owned) throw error
     throw new DurableWriteError(`could not lock ${target}: ${messageOf(error)}`, {
       code: 'EACCES',
@@ -118,22 +98,45 @@ async function open({ fs }: Scope, request: LockRequest): Promise<Descriptor> {
   }
 }
 
+/** Of another user's file nobody knows who holds its lock. */
+function notOurs(fs: FileSystem, request: LockRequest, { type, uid }: Attributes): DurableWriteError {
+  const { target, state } = request
+  const details = { syscall: 'open', path: target, ...(state !== undefined && { state }) }
+  const lock = `the lock ${pathOf(request)} is`
+  if (uid !== 0 && uid !== fs.user.uid) {
+    const example = state === undefined ? '' : ', such as /run/holdfast/locks'
+    return unfit(`${lock} not a regular file of root or of this user, but of user ${uid}`, {
+      ...details,
+      code: 'EPERM',
+      advice: `${removeIt}; other users may make it again there: use a directory where only root may make files${example}`,
+    })
+  }
+  const { what, code } = others[type] ?? { what: 'not a regular file', code: 'EPERM' }
+  const advice = state === undefined ? removeIt : 'name a regular file, or a path that does not exist yet'
+  return unfit(`${lock} ${what}`, { ...details, code, advice })
+}
+
+const removeIt = 'remove it: holdfast creates the lock itself'
+
+const others: Partial<Record<EntryType, { readonly what: string; readonly code: string }>> = {
+  symlink: { what: 'a symbolic link', code: 'ELOOP' },
+  directory: { what: 'a directory', code: 'EISDIR' },
+}
+
 function pathOf({ target, name }: LockRequest): string {
   return join(dirname(target), name)
 }
 
-function busy({ target, refusal }: LockRequest, holder: LockHolder): DurableWriteError {
-  const { problem, state } = refusal?.(holder) ?? {
-    problem: `${holder} is publishing ${target} and holds its lock`,
-    state: 'nothing was changed',
-  }
+function busy({ target, state }: LockRequest, holder: LockHolder): DurableWriteError {
+  const problem =
+    state === undefined ? `${holder} is publishing ${target} and holds its lock` : `${holder} holds the lock ${target}`
   const advice = 'try again when the lock is free'
   return new DurableWriteError(problem, {
     code: 'EAGAIN',
     syscall: 'flock',
     path: target,
     reason: 'Busy',
-    state,
+    state: state ?? 'nothing was changed',
     advice,
   })
 }
@@ -197,7 +200,7 @@ export async function lockFile(
       target: path,
       timeout,
       signal,
-      refusal: (holder) => ({ problem: `${holder} holds the lock ${path}`, state }),
+      state,
     })
     return {
       release: async () => {
@@ -207,20 +210,6 @@ export async function lockFile(
     }
   } catch (error) {
     await scope.closeAll()
-    throw lockError(path, error, state)
+    throw wrapError(path, error, false, `could not lock ${path}`)
   }
-}
-
-function lockError(path: string, error: unknown, state: string): unknown {
-  if (!isSystemError(error)) return error
-  if (error.code !== 'EISDIR') return wrapError(path, error, false, `could not lock ${path}`)
-  const { code, syscall } = error
-  return new DurableWriteError(`the lock ${path} is a directory`, {
-    code,
-    syscall,
-    path,
-    state,
-    advice: 'name a regular file, or a path that does not exist yet',
-    cause: error,
-  })
 }

@@ -1,7 +1,11 @@
 import { nameOf, parentOf } from '../../relative-path.js'
+import type { Bound } from './bound.js'
 import type { Descriptor, Entry, FileSystem } from '../file-system.js'
 import { type Identity, identityOf, isSame } from './place.js'
 import { compareBytes } from './target-path.js'
+
+/** Levels from which the way down costs too much: on a shorter one, a directory that another program has replaced is noticed. */
+const longWay = 16
 
 interface Held {
   readonly opening: Promise<Descriptor>
@@ -40,6 +44,8 @@ export class OpenDirectories {
   /** Opens the directory for the caller alone, which closes it. */
   async take(path: string): Promise<Descriptor> {
     const held = await this.#hold(path)
+    // The next to be taken is mostly the one above.
+    if (path.includes('/')) (await this.#hold(parentOf(path))).users -= 1
     this.#held.delete(path)
     return held.opening
   }
@@ -51,6 +57,8 @@ export class OpenDirectories {
   }
 
   async #hold(path: string): Promise<Held> {
+    const reached = await this.#fromBelow(path)
+    if (reached) return reached
     const missing: string[] = []
     let open = path
     for (; open !== '' && !this.#held.has(open); open = parentOf(open)) missing.push(open)
@@ -71,6 +79,27 @@ export class OpenDirectories {
     return held
   }
 
+  /**
+   * Opens a closed directory by `..` of an open one in it: who works from the deepest up would else open all that are above, again and
+   * again. undefined: only the way down leads there.
+   */
+  async #fromBelow(path: string): Promise<Held | undefined> {
+    if (!this.#closed.has(path) || this.#held.has(path) || this.#held.has(parentOf(path))) return undefined
+    if (path.split('/').length < longWay) return undefined
+    const below = [...this.#held].find(([one]) => parentOf(one) === path)?.[1]
+    if (below === undefined) return undefined
+    below.users += 1
+    const opened = await this.#openIn(below, path, '..').catch(() => undefined)
+    below.users -= 1
+    if (opened === undefined) return undefined
+    const meanwhile = this.#pin(path)
+    const held = meanwhile ?? { opening: Promise.resolve(opened), users: 1 }
+    if (meanwhile) await this.fs.close(opened)
+    else this.#held.set(path, held)
+    await this.#makeRoom()
+    return held
+  }
+
   #pin(path: string): Held | undefined {
     const held = path === '' ? this.#root : this.#held.get(path)
     if (held === undefined) return undefined
@@ -85,8 +114,8 @@ export class OpenDirectories {
     return held
   }
 
-  async #openIn(above: Held, path: string): Promise<Descriptor> {
-    const opened = await this.fs.openDirectory(await above.opening, nameOf(path))
+  async #openIn(from: Held, path: string, name = nameOf(path)): Promise<Descriptor> {
+    const opened = await this.fs.openDirectory(await from.opening, name)
     const before = this.#closed.get(path)
     if (before === undefined) return opened
     try {
@@ -115,9 +144,10 @@ export class OpenDirectories {
   }
 }
 
-/** All that is in a directory, and in those below it: in byte order of the paths. */
+/** All that is in a directory, and in those below it, as far as the bound goes: in byte order of the paths. */
 export async function* entriesBelow(
   directories: OpenDirectories,
+  bound?: Bound,
 ): AsyncIterable<{ readonly path: string; readonly type: Entry['type'] }> {
   const pending = [{ path: '', type: 'directory' as Entry['type'], key: '/' }]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -126,7 +156,7 @@ export async function* entriesBelow(
       yield { path, type }
       continue
     }
-    const found = await directories.use(path, (directory) => directories.fs.entries(directory))
+    const found = await directories.use(path, (directory) => entriesOf(directories.fs, directory, path, bound))
     // `a/…` comes after `a-b`, since a slash comes after a dash.
     const both = found.flatMap((entry) => {
       const below = { path: inside(path, entry.name), type: entry.type, key: entry.name }
@@ -134,6 +164,20 @@ export async function* entriesBelow(
     })
     for (const one of both.sort((a, b) => compareBytes(b.key, a.key))) pending.push(one)
   }
+}
+
+/** Of a directory with too many names it tells the expected ones, whichever the kernel tells first. */
+async function entriesOf(fs: FileSystem, directory: Descriptor, path: string, bound?: Bound): Promise<Entry[]> {
+  if (bound === undefined) return fs.entries(directory)
+  const listed = await fs.entries(directory, bound.mostIn(path))
+  const found = listed.filter(({ name }) => bound.takes(inside(path, name)))
+  if (found.length === listed.length) return found
+  const names = new Set(found.map(({ name }) => name))
+  for (const name of bound.namesIn(path)) {
+    const attributes = names.has(name) ? undefined : await fs.look(directory, name)
+    if (attributes !== undefined) found.push({ name, type: attributes.type })
+  }
+  return found
 }
 
 /** The path of a name in a directory. */

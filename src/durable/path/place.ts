@@ -18,7 +18,7 @@ export interface Standing {
   readonly parent: Identity
   /** What holds the content: the directory, the generation of the symlink form, the file. */
   readonly target: Identity
-  /** What held the content that is replaced; absent where nothing did, and in records of 0.2.0. */
+  /** What held the content that is replaced; absent where nothing did. */
   readonly replaced?: Identity
 }
 
@@ -69,11 +69,18 @@ export interface FoundPlace {
 }
 
 /**
- * Whether a record's word that its content is durable counts for the files at the target: it does for the inodes that the record names. A
- * record in a copy, a restored backup or a cloned directory says the same of files that no fsync has reached.
+ * Whether a record's word that its content is durable counts for the files at the target: it does for the inodes that the record names, by
+ * number and birth, since a copy gets the number of a removed inode. A record in a copy, a restored backup or a cloned directory says the
+ * same of files that no fsync has reached.
  */
 export function isTrustedHere(record: RecordedPlace, found: FoundPlace): boolean {
-  return record.trusted && isOfThis(record, found)
+  if (!record.trusted || !isOfThis(record, found)) return false
+  const { place, otherBoot } = record
+  if (otherBoot && !found.lasting) return true
+  const { parent, target } = found
+  return (
+    target !== undefined && place !== undefined && tellBirths(place.parent, parent) && tellBirths(place.target, target)
+  )
 }
 
 /** Whether a record speaks of the inodes that are there, be they durable or not. */

@@ -23,7 +23,7 @@ export function isUnproven(path: string, { type, proven }: Mount, requireProven:
 /** `otherwise`: what to do to have it done all the same. */
 export function unprovenRefused(path: string, type: string, otherwise: string): DurableWriteError {
   return unfit(
-    `${path} is on ${type}, where durability is not proven (proven: ext4 with a journal, xfs and btrfs, with barriers on)`,
+    `${path} is on ${type}, where durability is not proven (proven: ext4 with a journal and inodes of 256 bytes, xfs and btrfs, with barriers on)`,
     { code: 'ENOTSUP', syscall: 'fstatfs', path, advice: `choose another file system, or ${otherwise}` },
   )
 }

@@ -2,15 +2,42 @@ import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf, failureOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
+import { inParallel } from '../../parallel.js'
 import { inside, OpenDirectories } from './open-directories.js'
 
-/** Removes the entry of this name: a file, a link (without following it), or a directory with all of its content. */
-export async function remove(fs: FileSystem, parent: Descriptor, name: string): Promise<void> {
+/**
+ * Entries that one run removes of what others may have filled: more than an agent publishes by default. The rest goes with the next runs.
+ */
+export const mostRemoved = 20_480
+
+/** How many of them a publication removes, while its neighbours wait; and the names that are in memory at a time. */
+export const atOnce = 1_024
+
+export interface RemovalLimits {
+  /** Entries. */
+  readonly most: number
+  /** Aborted: the caller ends, and nothing goes any more. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Levels that are emptied in their place. */
+const deepest = 32
+
+/**
+ * Removes the entry of this name: a file, a link (without following it), or a directory with all of its content.
+ * @throws E2BIG where it holds more than `most` entries, once so many are gone; ECANCELED where the signal stops it
+ */
+export async function remove(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  limits: RemovalLimits = { most: Infinity },
+): Promise<void> {
   if (await removeUnlessDirectory(fs, parent, name)) return
   const directory = await fs.openDirectory(parent, name)
   try {
     await refuseMounted(fs, directory)
-    await empty(fs, directory)
+    await empty(fs, directory, limits)
   } finally {
     await fs.close(directory)
   }
@@ -27,29 +54,71 @@ async function removeUnlessDirectory(fs: FileSystem, parent: Descriptor, name: s
   return false
 }
 
-/** Removes all that is in a directory. */
-async function empty(fs: FileSystem, root: Descriptor): Promise<void> {
+/**
+ * Removes all that is in a directory, what is below first. A directory that is too deep goes up to the first level before: to come back to it,
+ * all above it would have to be opened again, each time.
+ */
+async function empty(fs: FileSystem, root: Descriptor, { most, signal }: RemovalLimits): Promise<void> {
   const directories = new OpenDirectories(fs, root)
-  const found: string[] = []
-  const pending = ['']
+  const pending = [{ path: '', isListed: false }]
+  let left = most
+  const count = (): void => {
+    left -= 1
+    const rest = 'the rest goes with the next runs'
+    if (signal?.aborted)
+      throw Object.assign(new Error(`holdfast ends; ${rest}`), { code: 'ECANCELED', syscall: 'unlink' })
+    if (left >= 0) return
+    const message = `it holds more than ${most} entries, which are gone; ${rest}`
+    throw Object.assign(new Error(message), { code: 'E2BIG', syscall: 'unlink' })
+  }
   try {
-    for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-      const at = path
-      found.push(at)
-      await directories.use(at, async (directory) => {
-        await makeWritable(fs, directory)
-        for (const name of await fs.list(directory)) {
-          if (!(await removeUnlessDirectory(fs, directory, name))) pending.push(inside(at, name))
-        }
-      })
-    }
-    // The deepest first.
-    for (const path of found.slice(1).reverse()) {
+    for (let next = pending.at(-1); next !== undefined; next = pending.at(-1)) {
+      const { path } = next
+      if (!next.isListed) {
+        const { below, isWhole } = await directories.use(path, (directory) => emptyOnce(fs, directory, count))
+        next.isListed = isWhole
+        for (const name of below) pending.push({ path: await lifted(directories, path, name), isListed: false })
+        if (below.length > 0) continue
+      }
+      pending.pop()
+      if (path === '') return
+      count()
       await directories.use(parentOf(path), (parent) => fs.removeDirectory(parent, nameOf(path)))
     }
   } finally {
     await directories.closeAll()
   }
+}
+
+/** Removes what is no directory. Answers the directories, and whether those are all: none where it is empty. */
+async function emptyOnce(
+  fs: FileSystem,
+  directory: Descriptor,
+  count: () => void,
+): Promise<{ below: string[]; isWhole: boolean }> {
+  await makeWritable(fs, directory)
+  const below: string[] = []
+  let names: string[]
+  do {
+    names = await fs.list(directory, atOnce)
+    await inParallel(names, fs.callsAtATime, async (name) => {
+      count()
+      if (!(await removeUnlessDirectory(fs, directory, name))) below.push(name)
+    })
+  } while (names.length >= atOnce && below.length === 0)
+  return { below, isWhole: names.length < atOnce }
+}
+
+/** Where a directory is to be emptied. */
+async function lifted(directories: OpenDirectories, above: string, name: string): Promise<string> {
+  const { fs } = directories
+  const path = inside(above, name)
+  if (path.split('/').length <= deepest) return path
+  const higher = fs.random()
+  // To leave one directory for another changes it.
+  await directories.use(path, (directory) => makeWritable(fs, directory))
+  await directories.use(above, (from) => directories.use('', (to) => fs.rename(from, name, to, higher, 'noreplace')))
+  return higher
 }
 
 /** Runs before the first removal, so that a directory with a mount in it stays whole. */

@@ -40,9 +40,9 @@ export function checkPublishedTarget(target: string): string {
   )
 }
 
-/** Whether a path is text that UTF-8 can hold; bytes of a name that are none come as halves of surrogate pairs (posix/calls.ts). */
-export function isUnicode(path: string): boolean {
-  return Buffer.from(path, 'utf8').toString('utf8') === path
+/** Whether UTF-8 can hold this text; bytes of a name that are none come as halves of surrogate pairs (posix/calls.ts). */
+export function isUnicode(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text)
 }
 
 /** Order of the UTF-8 bytes, which is not the order of JavaScript's code units. */

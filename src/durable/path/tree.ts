@@ -1,5 +1,7 @@
 import { nameOf, parentOf } from '../../relative-path.js'
 import { createHash, hash } from 'node:crypto'
+import { codeOf } from '../../errors.js'
+import type { Bound } from './bound.js'
 import { Digest, type EntryHead } from './digest.js'
 import { type DurableWriteError, unfit } from '../errors.js'
 import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
@@ -18,8 +20,10 @@ export interface TreeEntry extends EntryHead {
   readonly extended?: ExtendedAttributes
   /** When the inode changed last, of an entry on the disk. */
   readonly changed?: bigint
-  /** Bytes of a file that was read from the disk. */
+  /** Bytes of a file. */
   readonly size?: number
+  /** As of Attributes; absent where there are none. */
+  readonly flags?: number
 }
 
 /** What a target holds, or is to hold: entries in byte order of their paths, and the digest over them. */
@@ -28,6 +32,8 @@ export interface Tree {
   readonly digest: string
   /** Of its inode; undefined before the entry is on the disk. */
   readonly identity?: Identity
+  /** It holds more: see Bound. The digest is no content's, and what was not read has no SHA-256. */
+  readonly isCut?: true
 }
 
 /** The content of a target now. */
@@ -40,8 +46,8 @@ export interface Current {
 /** Bytes below which a reader reads files ahead of their turn: so much of each stays in memory meanwhile. */
 const readAhead = 16 * 1024
 
-/** Reads a directory as it is on the disk. With `labels`, each entry's SELinux label too. */
-export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean): Promise<Tree> {
+/** Reads a directory as it is on the disk, as far as the bound goes. With `labels`, each entry's SELinux label too. */
+export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean, bound?: Bound): Promise<Tree> {
   const directories = new OpenDirectories(fs, root)
   const files = new Scope(fs)
   try {
@@ -49,31 +55,56 @@ export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean
     const { device } = await fs.attributes(root)
     const readRoot = await beginDirectory(fs, root, '', device, labels)
     const entries: TreeEntry[] = [await readRoot(digest)]
-    const reading = inOrder(entriesBelow(directories), fs.callsAtATime, ({ path, type }) =>
-      beginEntry(directories, files, path, type, device, labels),
+    const reading = inOrder(entriesBelow(directories, bound), fs.callsAtATime, ({ path, type }) =>
+      beginEntry(directories, files, path, type, device, labels, bound),
     )
     for await (const read of reading) {
       const entry = await read?.(digest)
       if (entry) entries.push(entry)
     }
-    return { entries, digest: digest.text(), identity: identityOf(await fs.attributes(root)) }
+    return { entries, ...endOf(digest, bound), identity: identityOf(await fs.attributes(root)) }
   } finally {
     await files.closeAll()
     await directories.closeAll()
   }
 }
 
+function endOf(digest: Digest, bound: Bound | undefined): Pick<Tree, 'digest' | 'isCut'> {
+  if (bound?.isCut !== true) return { digest: digest.text() }
+  digest.content(Buffer.from('and more'))
+  return { digest: digest.text(), isCut: true }
+}
+
 /** Reads a single file as a tree of one entry. */
-export async function readFileTree(fs: FileSystem, parent: Descriptor, name: string): Promise<Tree> {
+export async function readFileTree(fs: FileSystem, parent: Descriptor, name: string, bound?: Bound): Promise<Tree> {
   const scope = new Scope(fs)
   try {
     const digest = new Digest()
-    const file = await scope.keep(fs.openFile(parent, name))
-    const read = await beginFile(fs, file, '', true)
-    const entry = await read(digest)
-    return { entries: [entry], digest: digest.text(), identity: identityOf(await fs.attributes(file)) }
+    const file = await openUnlessLeased(scope, parent, name, bound)
+    const read =
+      file === undefined ? await beginOther(fs, parent, name, '') : await beginFile(fs, file, '', true, bound)
+    const entry = await read?.(digest)
+    const attributes = file === undefined ? await fs.look(parent, name) : await fs.attributes(file)
+    const identity = attributes && identityOf(attributes)
+    return { entries: entry ? [entry] : [], ...endOf(digest, bound), ...(identity && { identity }) }
   } finally {
     await scope.closeAll()
+  }
+}
+
+/** undefined where its owner has a lease of it (fcntl(2)), and can keep it for ever. */
+async function openUnlessLeased(
+  files: Scope,
+  parent: Descriptor,
+  name: string,
+  bound: Bound | undefined,
+): Promise<Descriptor | undefined> {
+  try {
+    return await files.keep(files.fs.openFile(parent, name))
+  } catch (error) {
+    if (bound === undefined || codeOf(error) !== 'EAGAIN') throw error
+    bound.leftOut()
+    return undefined
   }
 }
 
@@ -88,14 +119,17 @@ async function beginEntry(
   type: EntryType,
   device: number,
   labels: boolean,
+  bound: Bound | undefined,
 ): Promise<Read | undefined> {
   const { fs } = directories
   if (type === 'directory') {
     return directories.use(path, (directory) => beginDirectory(fs, directory, path, device, labels))
   }
-  if (type !== 'file') return directories.use(parentOf(path), (parent) => beginOther(fs, parent, path))
-  const file = await directories.use(parentOf(path), (parent) => files.keep(fs.openFile(parent, nameOf(path))))
-  const read = await beginFile(fs, file, path, labels)
+  const name = nameOf(path)
+  const open = (parent: Descriptor) => openUnlessLeased(files, parent, name, bound)
+  const file = type === 'file' ? await directories.use(parentOf(path), open) : undefined
+  if (file === undefined) return directories.use(parentOf(path), (parent) => beginOther(fs, parent, name, path))
+  const read = await beginFile(fs, file, path, labels, bound)
   return async (digest) => {
     const entry = await read(digest)
     await files.close(file)
@@ -118,29 +152,43 @@ async function beginDirectory(
   return (digest) => {
     const head = headOf(path, attributes, extended)
     digest.entry(head, 0)
-    return { ...head, sha256: '', changed: attributes.changed, ...(label && { label }), ...(extended && { extended }) }
+    return { ...head, sha256: '', ...ownOf(attributes, label, extended) }
   }
 }
 
-async function beginFile(fs: FileSystem, file: Descriptor, path: string, labels: boolean): Promise<Read> {
+async function beginFile(
+  fs: FileSystem,
+  file: Descriptor,
+  path: string,
+  labels: boolean,
+  bound?: Bound,
+): Promise<Read> {
   const attributes = await fs.attributes(file)
   const extended = await fs.extendedAttributes(file)
   const label = labels ? await fs.label(file) : undefined
+  const isRead = bound?.reads(path, attributes.size) ?? true
   const pieces = fs.read(file, attributes.size)[Symbol.asyncIterator]() as Pieces
-  const first = attributes.size < readAhead ? await pieces.next() : undefined
+  const first = isRead && attributes.size < readAhead ? await pieces.next() : undefined
   return async (digest) => {
     const head = headOf(path, attributes, extended)
-    const { changed, size } = attributes
+    const { size } = attributes
     digest.entry(head, size)
     return {
       ...head,
-      sha256: await addContent(digest, pieces, first, size),
-      changed,
+      sha256: isRead ? await addContent(digest, pieces, first, size) : '',
       size,
-      ...(label && { label }),
-      ...(extended && { extended }),
+      ...ownOf(attributes, label, extended),
     }
   }
+}
+
+/** What the digest does not cover. */
+function ownOf(
+  { changed, flags }: Attributes,
+  label: Uint8Array | undefined,
+  extended: ExtendedAttributes | undefined,
+): Pick<TreeEntry, 'changed' | 'flags' | 'label' | 'extended'> {
+  return { changed, ...(flags !== 0 && { flags }), ...(label && { label }), ...(extended && { extended }) }
 }
 
 function otherDevice(path: string): DurableWriteError {
@@ -169,16 +217,19 @@ async function addContent(
     return sha256
   }
   const content = createHash('sha256')
-  for (let piece = first ?? (await pieces.next()); piece.done !== true; piece = await pieces.next()) {
+  let read = 0
+  // What is appended meanwhile has no end.
+  for (let piece = first ?? (await pieces.next()); piece.done !== true && read <= size; piece = await pieces.next()) {
     digest.content(piece.value)
     content.update(piece.value)
+    read += piece.value.length
   }
+  await pieces.return?.()
   return content.digest('hex')
 }
 
-/** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */
-async function beginOther(fs: FileSystem, parent: Descriptor, path: string): Promise<Read | undefined> {
-  const name = nameOf(path)
+/** A link, a socket, a device, a file that may not be read: it is not opened. undefined where it has gone meanwhile. */
+async function beginOther(fs: FileSystem, parent: Descriptor, name: string, path: string): Promise<Read | undefined> {
   const attributes = await fs.look(parent, name)
   if (attributes === undefined) return undefined
   const { type, changed } = attributes
@@ -195,9 +246,17 @@ function headOf(path: string, { type, mode, uid, gid }: Attributes, extended?: E
   return { type, path, mode: modeOf(mode, extended), uid, gid }
 }
 
-/** A whole file, copied piece by piece, since the file system uses its buffer again. `size`: its bytes, where the caller knows them. */
+/**
+ * A whole file, copied piece by piece, since the file system uses its buffer again. `size`: its bytes, where the caller knows them; not much
+ * more is read then.
+ */
 export async function readWhole(fs: FileSystem, file: Descriptor, size?: number): Promise<Buffer> {
   const pieces: Buffer[] = []
-  for await (const piece of fs.read(file, size)) pieces.push(Buffer.from(piece))
+  let read = 0
+  for await (const piece of fs.read(file, size)) {
+    pieces.push(Buffer.from(piece))
+    read += piece.length
+    if (size !== undefined && read > size) break
+  }
   return Buffer.concat(pieces)
 }

@@ -51,8 +51,8 @@ export class AtOnceFileSystem extends NodeFileSystem {
     return this.#atOnce(() => super.openPath(path))
   }
 
-  override openContent(path: string, follow: boolean): Promise<Descriptor> {
-    return this.#atOnce(() => super.openContent(path, follow))
+  override openContent(path: string, follow: boolean, root?: Descriptor): Promise<Descriptor> {
+    return this.#atOnce(() => super.openContent(path, follow, root))
   }
 
   override openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -75,12 +75,12 @@ export class AtOnceFileSystem extends NodeFileSystem {
     return this.#atOnce(() => super.createDirectory(parent, name, mode))
   }
 
-  override list(directory: Descriptor): Promise<string[]> {
-    return this.#atOnce(() => super.list(directory))
+  override list(directory: Descriptor, most?: number): Promise<string[]> {
+    return this.#atOnce(() => super.list(directory, most))
   }
 
-  override entries(directory: Descriptor): Promise<Entry[]> {
-    return this.#atOnce(() => super.entries(directory))
+  override entries(directory: Descriptor, most?: number): Promise<Entry[]> {
+    return this.#atOnce(() => super.entries(directory, most))
   }
 
   override look(parent: Descriptor, name: string): Promise<Attributes | undefined> {

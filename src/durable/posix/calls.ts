@@ -64,20 +64,29 @@ export async function lookAt(
   }
 }
 
-/** stat(2) as the FileSystem interface has it. */
-export function toAttributes(stats: BigIntStats, birthKnown = false): Attributes {
+/** What something open has: its birth and flags, too, where the kernel answers statx(2). */
+export function attributesOf(descriptor: number): Attributes {
+  const status = native.statusOf(descriptor)
+  if (status === undefined) return toAttributes(fs.fstatSync(descriptor, { bigint: true }))
+  const { mode } = status
+  return { ...status, type: types.get(mode & constants.S_IFMT) ?? 'other', mode: mode & 0o7777 }
+}
+
+/** stat(2) as the FileSystem interface has it. Without statx(2), libuv takes the time of the last change for that of the birth. */
+function toAttributes(stats: BigIntStats): Attributes {
   const mode = Number(stats.mode)
   return {
     type: types.get(mode & constants.S_IFMT) ?? 'other',
     device: Number(stats.dev),
     inode: stats.ino,
-    birth: birthKnown ? stats.birthtimeNs : 0n,
+    birth: 0n,
     changed: stats.ctimeNs,
     links: Number(stats.nlink),
     mode: mode & 0o7777,
     uid: Number(stats.uid),
     gid: Number(stats.gid),
     size: Number(stats.size),
+    flags: 0,
   }
 }
 
@@ -103,6 +112,35 @@ export async function listEntries(path: () => string, directory: string): Promis
   )
   return entries.map((entry) => ({ name: decoded(entry.name), type: typeOf(entry) }))
 }
+
+/** Bytes of a directory below which one call that reads all of it is cheaper: some thousand names. */
+const small = 64 * 1024
+
+/** Whether a directory may hold far more than so many names. */
+export function isLarge(directory: number, most: number | undefined): boolean {
+  return most !== undefined && fs.fstatSync(directory).size > small
+}
+
+/** At least so many of the entries of a large directory, if it has them. */
+export async function firstEntries(path: () => string, directory: string, most = Infinity): Promise<Entry[]> {
+  const opened = await call<fs.Dir>(path, (done) => fs.opendir(directory, { encoding, bufferSize: pieces }, done))
+  const found: Entry[] = []
+  try {
+    while (found.length < most) {
+      const entry = await opened.read()
+      if (entry === null) break
+      found.push({ name: decoded(entry.name), type: typeOf(entry) })
+    }
+    return found
+  } catch (error) {
+    throw errorAt(path(), error)
+  } finally {
+    await opened.close()
+  }
+}
+
+/** Entries that one call reads. */
+const pieces = 512
 
 function typeOf(entry: fs.Dirent): EntryType {
   if (entry.isFile()) return 'file'

@@ -1,8 +1,16 @@
+import { outlast } from '../../change-times.js'
 import { adviceOnShortage, isSystemError } from '../../errors.js'
 import { type ContentReader, ContentSource, type FileReadingOptions } from '../path/index.js'
 import { DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
 import { errorAt } from './calls.js'
+
+/** How a file is opened: by its path, or from an open directory through no symbolic link. */
+interface Place {
+  readonly from: string
+  readonly follow?: boolean
+  readonly root?: Descriptor
+}
 
 /** A regular file, which must not change until the publication has read it. */
 export class FileSource extends ContentSource {
@@ -12,7 +20,7 @@ export class FileSource extends ContentSource {
 
   constructor(
     protected readonly origin: string,
-    private readonly follow: boolean,
+    private readonly place: Place,
     target: string,
     options: FileReadingOptions,
   ) {
@@ -33,11 +41,11 @@ export class FileSource extends ContentSource {
       for await (const piece of this.#fs.read(file, this.#found?.size ?? 0)) {
         size += piece.length
         // A file that grows without an end would be read without an end.
-        if (size > (this.#found?.size ?? 0)) throw this.changed()
+        if (size > (this.#found?.size ?? 0)) break
         yield piece
       }
-      if (size !== this.#found?.size) throw this.changed()
       await this.#examine(file)
+      if (size !== this.#found?.size) throw this.#sizeless()
     } catch (error) {
       throw this.#readable(error)
     } finally {
@@ -46,10 +54,13 @@ export class FileSource extends ContentSource {
   }
 
   async #open(): Promise<Descriptor> {
+    const { from, follow = false, root } = this.place
     let file: Descriptor | undefined
     try {
-      file = await this.#fs.openContent(this.origin, this.follow)
-      await this.#examine(file)
+      file = await this.#fs.openContent(from, follow, root)
+      const isFirst = this.#found === undefined
+      const changed = await this.#examine(file)
+      if (isFirst) await outlast(changed, this.#fs.now())
       return file
     } catch (error) {
       if (file !== undefined) await this.#fs.close(file)
@@ -57,8 +68,8 @@ export class FileSource extends ContentSource {
     }
   }
 
-  /** Before and after each reading it must be the same file, unchanged. */
-  async #examine(file: Descriptor): Promise<void> {
+  /** Before and after each reading it must be the same file, unchanged. Answers the time of its last change. */
+  async #examine(file: Descriptor): Promise<bigint> {
     const { device, inode, size, changed, type } = await this.#fs.attributes(file)
     // ctime: a program can set the mtime back, and not this.
     const fingerprint = [device, inode, size, changed].join(':')
@@ -66,6 +77,13 @@ export class FileSource extends ContentSource {
     if (type !== 'file')
       throw this.error(`${this.origin} is not a regular file`, { code: 'EINVAL', advice: 'name a regular file' })
     this.#found = { size, fingerprint }
+    return changed
+  }
+
+  /** Nobody has written to it: the kernel, or a file system in user space, makes its content at each reading. */
+  #sizeless(): DurableWriteError {
+    const problem = `${this.origin} gives other bytes than its size says, ${this.#found?.size ?? 0}: it is made anew at each reading, as in /proc and /sys`
+    return this.error(problem, { code: 'EINVAL', advice: 'give its content as bytes, or as a stream' })
   }
 
   #readable(error: unknown): unknown {

@@ -18,24 +18,26 @@ import type {
 import * as attributes from './attributes.js'
 import {
   lookAt,
-  toAttributes,
+  attributesOf,
   pathInside,
   call,
   callNow,
   isNameless,
   type Done,
   atPath,
+  firstEntries,
+  isLarge,
   listEntries,
   listNames,
 } from './calls.js'
 import * as calls from './node-calls.js'
 import { lockHolder } from './flock-holders.js'
 import { immovable } from './immovable.js'
-import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
+import { freeOn, mountIdOf, mountOf } from './mount.js'
 import { forgetMounts, mountPointsBelow } from '../../mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
 import { ReadBuffers } from './read-buffers.js'
-import { namedEach, openOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
+import { namedEach, openOnMount, openNoSymlinks, otherMount, pathOf } from './open-path.js'
 import { bound, mostCallsAtATime, mostOpenDirectories, mostStagedFiles } from './limits.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
@@ -49,8 +51,17 @@ import { startWriteOutAll, syncAll } from './sync.js'
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = fs.constants
 
 export class NodeFileSystem implements FileSystem {
-  readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
+  /** Asked each time: a program may give root up after it has imported the library. */
+  readonly user = {
+    get uid(): number {
+      return process.geteuid?.() ?? 0
+    },
+    get gid(): number {
+      return process.getegid?.() ?? 0
+    },
+  }
   readonly stagedFiles = bound(mostStagedFiles, 1 / 4)
+  readonly openTargets = bound(Infinity, 1 / 64)
   readonly callsAtATime = bound(mostCallsAtATime, 1 / 64)
   readonly openDirectories = bound(mostOpenDirectories, 1 / 32)
   readonly free: (directory: Descriptor) => Promise<Free> = freeOn
@@ -59,13 +70,14 @@ export class NodeFileSystem implements FileSystem {
   #boot: string | undefined
 
   openPath(path: string): Promise<Descriptor> {
-    return atPath(() => path, openPathNoSymlinks(path))
+    return atPath(() => path, openNoSymlinks(path))
   }
 
-  openContent(path: string, follow: boolean): Promise<Descriptor> {
-    const flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW)
+  openContent(path: string, follow: boolean, root?: Descriptor): Promise<Descriptor> {
+    const flags = O_RDONLY | O_NONBLOCK
+    if (root !== undefined) return atPath(() => pathOf(root, path), openNoSymlinks(path, flags, root))
     const named = (): string => path
-    return call<Descriptor>(named, (done) => calls.open(path, flags, done))
+    return call<Descriptor>(named, (done) => calls.open(path, follow ? flags : flags | O_NOFOLLOW, done))
   }
 
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -113,12 +125,14 @@ export class NodeFileSystem implements FileSystem {
     return call<string>(named, (done) => fs.readlink(path, done))
   }
 
-  list(directory: Descriptor): Promise<string[]> {
+  async list(directory: Descriptor, most?: number): Promise<string[]> {
+    if (isLarge(directory, most)) return (await this.entries(directory, most)).map(({ name }) => name)
     return listNames(() => pathOf(directory), `/proc/self/fd/${directory}`)
   }
 
-  entries(directory: Descriptor): Promise<Entry[]> {
-    return listEntries(() => pathOf(directory), `/proc/self/fd/${directory}`)
+  entries(directory: Descriptor, most?: number): Promise<Entry[]> {
+    const list = isLarge(directory, most) ? firstEntries : listEntries
+    return list(() => pathOf(directory), `/proc/self/fd/${directory}`, most)
   }
 
   look(parent: Descriptor, name: string): Promise<Attributes | undefined> {
@@ -140,7 +154,7 @@ export class NodeFileSystem implements FileSystem {
     // At once: an open inode's attributes are in memory. A hop to a thread would cost thirty times the call.
     return callNow(
       () => pathOf(descriptor),
-      () => toAttributes(fs.fstatSync(descriptor, { bigint: true }), tellsBirth(descriptor)),
+      () => attributesOf(descriptor),
     )
   }
 

@@ -6,15 +6,15 @@ import type { LockHolder } from '../file-system.js'
  * they have in the PID namespace of this procfs. It leaves out those that have none there.
  */
 
-/** `device`: `MAJOR:MINOR`, as mountinfo has it. @throws what the kernel answers where there is no procfs */
-export function flockHolders(device: string, inode: bigint): number[] {
-  const [major = 0, minor = 0] = device.split(':').map(Number)
+/** `device`: `MAJOR:MINOR`, as mountinfo has it. Without a file: the holders of any. @throws what the kernel answers where there is no procfs */
+export function flockHolders(device?: string, inode?: bigint): number[] {
+  const [major = 0, minor = 0] = (device ?? '').split(':').map(Number)
   const hexadecimal = (number: number): string => number.toString(16).padStart(2, '0')
-  const file = `${hexadecimal(major)}:${hexadecimal(minor)}:${inode}`
+  const file = device === undefined ? undefined : `${hexadecimal(major)}:${hexadecimal(minor)}:${inode}`
   const locks = readFileSync('/proc/locks', 'latin1')
   // `1: FLOCK  ADVISORY  WRITE 4711 08:02:131 0 EOF`; a line of a process that waits has `->` after the number.
   const held = [...locks.matchAll(/^\d+: FLOCK +\S+ +\S+ +(\d+) (\S+) /gm)]
-  return [...new Set(held.filter(([, , where]) => where === file).map(([, pid]) => Number(pid)))]
+  return [...new Set(held.filter(([, , where]) => file === undefined || where === file).map(([, pid]) => Number(pid)))]
 }
 
 /** undefined: no process that this one sees, or the kernel does not tell. */

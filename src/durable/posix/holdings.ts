@@ -1,12 +1,15 @@
-import { promises as fsp, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { promises as fsp, opendirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { endsWithin } from '../../deadline.js'
-import { codeOf, failureOf } from '../../errors.js'
+import { codeOf } from '../../errors.js'
 import { pathWithin } from '../path/index.js'
-import { type MountDetails, mountsOf, unescaped } from '../../mountinfo.js'
+import { type MountDetails, mountLinesOf, parseMount, unescaped } from '../../mountinfo.js'
 
 /*
  * What the processes of this machine have open, mapped or mounted, as procfs tells it (proc(5)). It opens and stats nothing through
  * /proc/PID/fd: that would wait for the disk behind it. The links' texts, fdinfo and mountinfo are in memory.
+ *
+ * Any user can have hundreds of thousands of descriptors, mappings and mounts. So the event loop has its turn after some of them, and the scan
+ * has an end.
  *
  * Of a process with several threads, the first one counts. A mount namespace that no process is in has no mountinfo. A descriptor that
  * passes from a process which the scan has yet to reach, to one that it has left behind, stays unseen.
@@ -50,6 +53,8 @@ export interface Unseen {
   readonly hidden: boolean
   /** A process whose mappings the kernel did not tell in time. */
   readonly silent?: number
+  /** Processes have more open, mapped and mounted than one scan looks at. */
+  readonly more?: true
 }
 
 /** Milliseconds for one process's mappings: their lock can be held by a thread that waits for a disk. */
@@ -57,6 +62,18 @@ const patience = 2_000
 
 /** Looks at those that began during the one before, after which they count as not looked at: a fork bomb has no last one. */
 const mostRounds = 100
+
+/** Steps of a scan: a descriptor, a line of a table. Some microseconds each; a node with 500 pods takes about a fifth of them. */
+const mostSteps = 2 ** 19
+
+/** Steps between two turns of the event loop. */
+const slice = 256
+
+/** Mounts that a path is compared with in one step. */
+const mountsInStep = 64
+
+/** Holdings in memory. */
+const mostHoldings = 2 ** 14
 
 /** Processes whose mappings a thread of libuv still waits for: the scan asks none of them again meanwhile. */
 const silentPids = new Set<number>()
@@ -85,20 +102,25 @@ export function processText(pid: number, file: 'comm' | 'cgroup'): string {
   }
 }
 
-/** Everything that other processes hold on these file systems, `MAJOR:MINOR` of each. */
+/** What other processes hold on these file systems, `MAJOR:MINOR` of each, as far as the caller is interested. */
 export async function holdingsOn(
   devices: ReadonlySet<string>,
+  isOfInterest: (holding: Holding) => boolean = () => true,
 ): Promise<{ readonly holdings: Holding[]; readonly unseen: Unseen }> {
-  const scan = new Scan(devices)
+  const scan = new Scan(devices, isOfInterest)
   // This process holds nothing that counts, but where all others in its namespace have roots of their own, it shows the mounts.
-  scan.mountsOf(process.pid, false)
+  await scan.mountsOf(process.pid, false)
   const pids = new Set([process.pid])
   // A user can fork and end before its turn: so each round looks at the processes that began during the last one.
   let others = begun(pids)
   const hidden = !pids.has(1)
   for (let round = 1; others.length > 0 && round <= mostRounds; round++) {
     // A process with another root sees only the mounts below that: the others in its namespace show the rest.
-    const seen = others.flatMap((pid) => scan.mountsOf(pid) ?? [])
+    const seen: Seen[] = []
+    for (const pid of others) {
+      const mounts = await scan.mountsOf(pid)
+      if (mounts) seen.push(mounts)
+    }
     for (const one of seen) await scan.lookAt(one)
     others = begun(pids)
   }
@@ -109,6 +131,7 @@ export async function holdingsOn(
       otherPidNamespace: readlinkSync('/proc/self/ns/pid') !== firstPidNamespace,
       hidden,
       ...(scan.silent !== undefined && { silent: scan.silent }),
+      ...(scan.isCut && { more: true as const }),
     },
   }
 }
@@ -134,24 +157,41 @@ class Scan {
   readonly holdings: Holding[] = []
   readonly denied: { pid: number; code: string }[] = []
   silent: number | undefined
+  /** It has come to its bound. */
+  isCut = false
+  #steps = 0
   readonly #tables = new Map<string, Table>()
   /** Namespaces and roots whose mountinfo has been read. */
   readonly #read = new Set<string>()
   /** IDs of mounts that are among the holdings, or on other file systems. */
   readonly #counted = new Set<number>()
 
-  constructor(private readonly devices: ReadonlySet<string>) {}
+  constructor(
+    private readonly devices: ReadonlySet<string>,
+    private readonly isOfInterest: (holding: Holding) => boolean,
+  ) {}
 
-  /** Its mounts; undefined where the process has gone, or this one may not look at it. */
-  mountsOf(pid: number, counts = true): Seen | undefined {
-    return this.#unlessGone(pid, () => {
+  /** Whether the scan goes on behind so many steps. */
+  async #goesOn(steps: number): Promise<boolean> {
+    const before = Math.floor(this.#steps / slice)
+    this.#steps += steps
+    if (this.#steps > mostSteps) this.isCut = true
+    if (Math.floor(this.#steps / slice) > before) await new Promise(setImmediate)
+    return !this.isCut
+  }
+
+  /** Its mounts; none where the process has gone, or this one may not look at it. */
+  mountsOf(pid: number, counts = true): Promise<Seen | undefined> {
+    return this.#unlessGone(pid, async () => {
       const root = readlinkSync(`/proc/${pid}/root`)
       const namespace = readlinkSync(`/proc/${pid}/ns/mnt`)
       const table: Table = this.#tables.get(namespace) ?? new Map<number, MountDetails>()
       this.#tables.set(namespace, table)
       if (!this.#read.has(`${namespace} ${root}`)) {
         const above = root === '/' ? '' : root
-        for (const mount of mountsOf(pid)) {
+        for (const line of await mountLinesOf(pid)) {
+          if (!(await this.#goesOn(1))) break
+          const mount = parseMount(line)
           const mountPoint = table.get(mount.id)?.mountPoint ?? `${above}${mount.mountPoint}`.replace(/(?<=.)\/$/, '')
           table.set(mount.id, { ...mount, mountPoint })
           if (!counts || this.#counted.has(mount.id)) continue
@@ -166,27 +206,22 @@ class Scan {
   }
 
   async lookAt({ pid, root, table }: Seen): Promise<void> {
+    if (!(await this.#goesOn(1 + table.size / mountsInStep))) return
     const mounts = [...table.values()].filter(({ device }) => this.devices.has(device))
-    const looked = this.#unlessGone(pid, () => {
+    const looked = await this.#unlessGone(pid, async () => {
       for (const what of ['cwd', 'root'] as const) {
         const path = what === 'root' ? root : readlinkSync(`/proc/${pid}/${what}`)
         this.#add({ pid, what, path, locations: locationsIn(mounts, path) })
       }
-      this.#descriptors(pid, table, mounts)
+      await this.#descriptors(pid, table, mounts)
       return true
     })
-    if (!looked) return
-    const failure = await failureOf(this.#mappings(pid, mounts))
-    if (failure !== undefined) {
-      this.#unlessGone(pid, () => {
-        throw failure
-      })
-    }
+    if (looked) await this.#unlessGone(pid, () => this.#mappings(pid, mounts))
   }
 
-  #unlessGone<T>(pid: number, look: () => T): T | undefined {
+  async #unlessGone<T>(pid: number, look: () => Promise<T>): Promise<T | undefined> {
     try {
-      return look()
+      return await look()
     } catch (error) {
       const code = codeOf(error)
       if (code === undefined) throw error
@@ -195,25 +230,40 @@ class Scan {
     }
   }
 
-  #descriptors(pid: number, table: Table, mounts: readonly MountDetails[]): void {
-    for (const name of readdirSync(`/proc/${pid}/fd`)) {
-      try {
-        const path = readlinkSync(`/proc/${pid}/fd/${name}`)
-        // Sockets, pipes and their like have no path.
-        if (!path.startsWith('/')) continue
-        const information = readFileSync(`/proc/${pid}/fdinfo/${name}`, 'utf8')
-        const id = Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? NaN)
-        // Since Linux 5.14.
-        const inode = /^ino:\s*(\d+)/m.exec(information)?.[1]
-        const mount = table.get(id)
-        if (mount !== undefined && !this.devices.has(mount.device)) continue
-        const locations = mount ? locationsIn([mount], path) : locationsIn(mounts, path)
-        // O_WRONLY is 1, O_RDWR is 2; the number is octal.
-        const writes = /^flags:\s*\d*[12]$/m.test(information)
-        this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device, descriptor: name, writes })
-      } catch (error) {
-        if (!hasGone(error)) throw error
+  async #descriptors(pid: number, table: Table, mounts: readonly MountDetails[]): Promise<void> {
+    // To list them takes as long as to look at them.
+    const listing = opendirSync(`/proc/${pid}/fd`, { bufferSize: slice })
+    try {
+      for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) {
+        if (!(await this.#goesOn(1))) return
+        const elsewhere = this.#descriptor(pid, entry.name, table, mounts)
+        if (elsewhere && !(await this.#goesOn(mounts.length / mountsInStep))) return
       }
+    } finally {
+      listing.closeSync()
+    }
+  }
+
+  /** Answers whether its path was compared with all mounts. */
+  #descriptor(pid: number, name: string, table: Table, mounts: readonly MountDetails[]): boolean {
+    try {
+      const path = readlinkSync(`/proc/${pid}/fd/${name}`)
+      // Sockets, pipes and their like have no path.
+      if (!path.startsWith('/')) return false
+      const information = readFileSync(`/proc/${pid}/fdinfo/${name}`, 'utf8')
+      const id = Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? NaN)
+      // Since Linux 5.14.
+      const inode = /^ino:\s*(\d+)/m.exec(information)?.[1]
+      const mount = table.get(id)
+      if (mount !== undefined && !this.devices.has(mount.device)) return false
+      const locations = locationsIn(mount ? [mount] : mounts, path)
+      // O_WRONLY is 1, O_RDWR is 2; the number is octal.
+      const writes = /^flags:\s*\d*[12]$/m.test(information)
+      this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device, descriptor: name, writes })
+      return mount === undefined
+    } catch (error) {
+      if (!hasGone(error)) throw error
+      return false
     }
   }
 
@@ -231,6 +281,7 @@ class Scan {
     }
     let last = ''
     for (const line of (await reading).split('\n')) {
+      if (!(await this.#goesOn(1))) return
       const [, rights = '', device = '', inode = '', text = ''] =
         /^\S+ (\S+) \S+ (\S+) (\d+)\s+(\/.*)$/.exec(line) ?? []
       const writes = /^.w.s/.test(rights)
@@ -240,6 +291,7 @@ class Scan {
       const on = decimal(device)
       if (!this.devices.has(on)) continue
       const path = unescaped(text)
+      if (!(await this.#goesOn(mounts.length / mountsInStep))) return
       const locations = locationsIn(
         mounts.filter((mount) => mount.device === on),
         path,
@@ -254,7 +306,10 @@ class Scan {
     ...holding
   }: Omit<Holding, 'inode' | 'device'> & { inode?: string | undefined; device?: string | undefined }): void {
     if (holding.locations.length === 0 && inode === undefined) return
-    this.holdings.push({ ...holding, ...(inode !== undefined && { inode }), ...(device !== undefined && { device }) })
+    const whole = { ...holding, ...(inode !== undefined && { inode }), ...(device !== undefined && { device }) }
+    if (!this.isOfInterest(whole)) return
+    if (this.holdings.length < mostHoldings) this.holdings.push(whole)
+    else this.isCut = true
   }
 }
 

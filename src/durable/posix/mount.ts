@@ -10,18 +10,11 @@ import { mountDetails, type MountDetails } from '../../mountinfo.js'
  * /proc/self/fdinfo/N (proc(5), fs/proc/fd.c). None of it waits for a disk, so it runs on the event loop.
  */
 export function mountOf(descriptor: Descriptor): Mount {
-  const id = mountIdOf(descriptor)
-  return { id, ...kindOf(id) }
+  const told = native.mountStatus(descriptor)
+  const id = told?.id ?? idFromProcess(descriptor)
+  const kind = kindOf(id)
+  return { id, ...kind, proven: kind.proven && told?.hasBirth !== false }
 }
-
-/** Whether the kernel answers statx(2): without it, libuv takes the time of the last change for that of the birth. */
-export function tellsBirth(descriptor: Descriptor): boolean {
-  answersStatx ||= native.mountId(descriptor) !== undefined
-  return answersStatx
-}
-
-/** A kernel that has answered once always does. */
-let answersStatx = false
 
 export function mountIdOf(descriptor: Descriptor): number {
   return native.mountId(descriptor) ?? idFromProcess(descriptor)
@@ -48,7 +41,8 @@ function kindOf(id: number): Omit<Mount, 'id'> {
   if (known) return known
   const details = mountDetails(id)
   const { type = 'unknown', device = 'unknown', root = '/', mountPoint = '/' } = details ?? {}
-  const kind = { type, device, root, mountPoint, proven: details !== undefined && isProven(details) }
+  const proven = details !== undefined && isProven(details)
+  const kind = { type, device, root, mountPoint, proven, lasting: ['ext4', 'xfs', 'btrfs'].includes(type) }
   kinds.set(id, kind)
   return kind
 }

@@ -6,7 +6,7 @@ import type { Descriptor, Outcomes } from '../file-system.js'
 import { atPath, call, errorAt, isText, lookAt } from './calls.js'
 import * as calls from './node-calls.js'
 
-const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+const { O_DIRECTORY, O_NOFOLLOW } = constants
 
 /** Not among Node's constants. A directory on the way needs no right but to search it. */
 const O_PATH = 0o10000000
@@ -17,15 +17,22 @@ const O_PATH = 0o10000000
  */
 const mayOpenBySystemCall = isMainThread
 
-/** Opens a directory by an absolute path, no part of which is a symbolic link: ELOOP. */
-export async function openPathNoSymlinks(path: string): Promise<number> {
-  if (!mayOpenBySystemCall) return walkNoSymlinks(path)
+/**
+ * Opens a path, no part of which is a symbolic link: ELOOP. `flags`: for a directory unless they say otherwise. `root`: an open directory
+ * from which the path leads; without it, the path is absolute.
+ */
+export async function openNoSymlinks(
+  path: string,
+  flags: number = native.directoryFlags,
+  root?: number,
+): Promise<number> {
+  if (!mayOpenBySystemCall) return walkNoSymlinks(path, flags, root)
   try {
-    return await native.openNoSymlinks(native.workingDirectory, path, native.directoryFlags)
+    return await native.openNoSymlinks(root ?? native.workingDirectory, path, flags)
   } catch (error) {
     // Before Linux 5.6, and under seccomp profiles that do not know openat2: walk, one component at a time.
     if (!(error instanceof native.SystemError) || !['ENOSYS', 'EPERM'].includes(error.code)) throw error
-    return walkNoSymlinks(path)
+    return walkNoSymlinks(path, flags, root)
   }
 }
 
@@ -49,10 +56,15 @@ export function otherMount(path: string): native.SystemError {
 }
 
 /** What openat2 does with RESOLVE_NO_SYMLINKS, by O_NOFOLLOW: ELOOP or ENOTDIR at a symbolic link. @internal */
-export async function walkNoSymlinks(path: string): Promise<number> {
+export async function walkNoSymlinks(
+  path: string,
+  flags: number = native.directoryFlags,
+  root?: number,
+): Promise<number> {
   const parts = path.split('/').filter((text) => text !== '')
-  const flagsAt = (depth: number): number => (depth === parts.length ? O_RDONLY : O_PATH) | O_DIRECTORY | O_NOFOLLOW
-  let current = await open('/', flagsAt(0))
+  const flagsAt = (depth: number): number => (depth === parts.length ? flags : O_PATH | O_DIRECTORY) | O_NOFOLLOW
+  // `/.`: the kernel's link to the directory is followed.
+  let current = await open(root === undefined ? '/' : `/proc/self/fd/${root}/.`, flagsAt(0))
   for (const [index, part] of parts.entries()) {
     try {
       const next = await open(`/proc/self/fd/${current}/${part}`, flagsAt(index + 1))

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
 import { unlessAborted } from '../../deadline.js'
 import { codeOf, messageOf } from '../../errors.js'
-import { ContentSource, type ReadingOptions } from '../path/index.js'
+import { ContentSource, isUnicode, type ReadingOptions } from '../path/index.js'
 import { DurableWriteError } from '../errors.js'
 import { atPath } from './calls.js'
 import { ReadBuffers } from './read-buffers.js'
@@ -45,11 +45,10 @@ export class StreamSource extends ContentSource {
   }
 
   async size(): Promise<number> {
-    if (begun.has(this.stream) || (this.stream instanceof Readable && this.stream.readableDidRead)) throw this.#usedUp()
+    if (begun.has(this.stream) || wasRead(this.stream)) throw this.#usedUp()
     begun.add(this.stream)
     let most = mostInMemory
-    for await (const chunk of this.#received()) {
-      const bytes = this.#bytesOf(chunk)
+    for await (const bytes of this.#received()) {
       this.#size += bytes.length
       if (this.#spool === undefined && this.#size > most) {
         this.#spool = await this.#atTarget(openUnnamed(dirname(this.target)))
@@ -83,8 +82,21 @@ export class StreamSource extends ContentSource {
     return atPath(() => this.target, calling)
   }
 
+  /** A chunk of text may end between the halves of a surrogate pair. */
+  async *#received(): AsyncIterable<Uint8Array> {
+    let half = ''
+    for await (const chunk of this.#chunksGiven()) {
+      const text = typeof chunk === 'string' ? half + chunk : half
+      half = typeof chunk === 'string' ? (/[\uD800-\uDBFF]$/.exec(text)?.[0] ?? '') : ''
+      const whole = text.slice(0, text.length - half.length)
+      if (!isUnicode(whole)) throw this.#halved()
+      yield typeof chunk === 'string' ? Buffer.from(whole, 'utf8') : this.#bytesOf(chunk)
+    }
+    if (half !== '') throw this.#halved()
+  }
+
   /** What the stream fails with is the caller's: the cause of the publication's error. */
-  async *#received(): AsyncIterable<unknown> {
+  async *#chunksGiven(): AsyncIterable<unknown> {
     const { stream } = this
     const { signal } = this.reading
     try {
@@ -100,10 +112,14 @@ export class StreamSource extends ContentSource {
   }
 
   #bytesOf(chunk: unknown): Uint8Array {
-    if (typeof chunk === 'string') return Buffer.from(chunk, 'utf8')
     if (chunk instanceof Uint8Array) return chunk
     const problem = `the stream of ${this.place} gave ${chunk === null ? 'null' : typeof chunk}: it must give strings or Uint8Arrays`
     throw this.error(problem, { code: 'EINVAL' })
+  }
+
+  #halved(): DurableWriteError {
+    const problem = `the content of ${this.place} has half of a surrogate pair, which is not valid text`
+    return this.error(problem, { code: 'EINVAL', advice: 'give bytes, or whole characters' })
   }
 
   #usedUp(): DurableWriteError {
@@ -115,6 +131,12 @@ export class StreamSource extends ContentSource {
     const problem = `the stream of ${this.place} is larger than ${mostWithoutSpool / 1024 / 1024} MiB, and the file system takes no unnamed file (O_TMPFILE) to keep it in`
     return this.error(problem, { code: 'EFBIG', advice: 'give the content as a path' })
   }
+}
+
+/** Of Node's or of the web. Other iterables do not tell. */
+function wasRead(stream: AsyncIterable<unknown>): boolean {
+  if (stream instanceof Readable) return stream.readableDidRead
+  return stream instanceof ReadableStream && Readable.isDisturbed(stream as unknown as Readable)
 }
 
 /** Not Readable.from(), which asks a generator for more before the consumer has copied its last buffer, which it may use again. */

@@ -52,7 +52,7 @@ export async function syncAll(descriptors: readonly Descriptor[]): Promise<Outco
     return await syncOnThreads(descriptors)
   } finally {
     if (context?.broken === false) contexts.push(context)
-    turn.release()
+    turn.leave()
   }
 }
 

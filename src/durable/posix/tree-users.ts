@@ -3,7 +3,7 @@ import { endsWithin } from '../../deadline.js'
 import { failureOf } from '../../errors.js'
 import { nameOf, parentOf } from '../../relative-path.js'
 import type { Descriptor, FileSystem, Writers } from '../file-system.js'
-import { entriesBelow, OpenDirectories, pathWithin } from '../path/index.js'
+import { Bound, entriesBelow, OpenDirectories, pathWithin } from '../path/index.js'
 import { commandOf, hasGone, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
 import { mountDetails } from '../../mountinfo.js'
@@ -41,6 +41,9 @@ export async function writersInTree(fs: FileSystem, parent: Descriptor, name: st
   return { writer, unseen: describeUnseen(found.unseen) }
 }
 
+/** Inodes of a tree that are looked for: of a published one, and not of all that its owner may put there. */
+const mostInodes = 2 ** 17
+
 /** What other processes have of it; or why the scan could not tell. */
 async function holdingsOf(
   fs: FileSystem,
@@ -51,13 +54,12 @@ async function holdingsOf(
   if (mount === undefined) return 'its mount is in no table'
   const { device } = mount
   const within = pathWithin(mount, pathOf(parent, name))
-  const inodes = await inodesOf(fs, parent, name)
-  const { holdings, unseen } = await holdingsOn(new Set([device]))
+  const bound = new Bound([], { entries: mostInodes, bytes: 0 })
+  const inodes = await inodesOf(fs, parent, name, bound)
+  const { holdings, unseen } = await holdingsOn(new Set([device]), (holding) => isOf(holding, device, within, inodes))
   const found: Holding[] = []
-  for (const holding of holdings) {
-    if (isOf(holding, device, within, inodes) && !(await isElsewhere(holding, inodes))) found.push(holding)
-  }
-  return { holdings: found, unseen }
+  for (const holding of holdings) if (!(await isElsewhere(holding, inodes))) found.push(holding)
+  return { holdings: found, unseen: bound.isCut ? { ...unseen, more: true } : unseen }
 }
 
 /** Milliseconds: a file on a network file system may wait for its server. */
@@ -103,7 +105,7 @@ function isOf(holding: Holding, device: string, within: string, inodes: Inodes):
 }
 
 /** The directory's, and of all that is in it; links are not followed. */
-async function inodesOf(fs: FileSystem, parent: Descriptor, name: string): Promise<Inodes> {
+async function inodesOf(fs: FileSystem, parent: Descriptor, name: string, bound: Bound): Promise<Inodes> {
   const top = await fs.look(parent, name)
   if (top && top.type !== 'directory') return new Map([[top.inode.toString(), top.device]])
   const root = await fs.openDirectory(parent, name)
@@ -111,7 +113,7 @@ async function inodesOf(fs: FileSystem, parent: Descriptor, name: string): Promi
   try {
     const { inode, device } = await fs.attributes(root)
     const found = new Map([[inode.toString(), device]])
-    for await (const { path } of entriesBelow(directories)) {
+    for await (const { path } of entriesBelow(directories, bound)) {
       const attributes = await directories.use(parentOf(path), (directory) => fs.look(directory, nameOf(path)))
       if (attributes !== undefined) found.set(attributes.inode.toString(), attributes.device)
     }
@@ -123,10 +125,11 @@ async function inodesOf(fs: FileSystem, parent: Descriptor, name: string): Promi
 }
 
 /** undefined: all was seen. */
-function describeUnseen({ denied, otherPidNamespace, hidden, silent }: Unseen): string | undefined {
+function describeUnseen({ denied, otherPidNamespace, hidden, silent, more }: Unseen): string | undefined {
   const [first] = denied
   if (first) return `process ${first.pid} may not be looked at (${first.code})`
   if (otherPidNamespace) return 'only the processes of this PID namespace are seen'
   if (hidden) return '/proc hides the processes of other users (hidepid)'
-  return silent === undefined ? undefined : `process ${silent} does not answer`
+  if (silent !== undefined) return `process ${silent} does not answer`
+  return more && 'more is open, mapped and mounted, or in it, than is looked at'
 }

@@ -2,6 +2,7 @@ import { nameOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
 import { giveBackForeign } from './give-back-foreign.js'
 import {
+  Bound,
   type StagedEntries,
   type SharedDirectory,
   dataLink,
@@ -29,10 +30,10 @@ import {
 } from '../keep/index.js'
 import { type Judgement, type Exchanged, takenOverAs } from '../record/index.js'
 import { TargetPublication } from './publication.js'
-import { openTarget, refuseOtherThanDirectory } from '../target/index.js'
+import { openTarget, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
-import type { AdoptionScene, DirectoryPublicationOptions, DirectoryPlan } from './request.js'
-import { OldMetadata, stageTree, stagingMode } from './stage.js'
+import { type AdoptionScene, type DirectoryPublicationOptions, type DirectoryPlan, emptied } from './request.js'
+import { stageTree, stagingMode } from './stage.js'
 import type { Generation } from '../types.js'
 
 /** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
@@ -65,6 +66,10 @@ export class DirectoryPublication extends TargetPublication {
     this.planned = PlannedTree.ofDirectory(plan, fs.user)
   }
 
+  override withoutContent(): TargetPublication {
+    return new DirectoryPublication(this.fs, ...emptied(this.plan, this.options))
+  }
+
   protected refuseKind(found: Attributes): void {
     // Where it is to be taken over, one of the seven checks says so.
     if (this.options.adopt === undefined) refuseOtherThanDirectory(this.path, found)
@@ -75,7 +80,7 @@ export class DirectoryPublication extends TargetPublication {
       const opened = await this.#open()
       if (opened === undefined) return undefined
       const attributes = await this.fs.attributes(opened)
-      const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
+      const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined, this.bound)
       this.#refuseOtherForm(tree)
       this.#old = { attributes, root: opened, tree }
       return { attributes, tree }
@@ -140,7 +145,8 @@ export class DirectoryPublication extends TargetPublication {
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
     const { entries, inPlaceOf } = this.plan
     const old = inPlaceOf === undefined ? this.found?.tree : await this.#readBeside(inPlaceOf)
-    const metadata = new OldMetadata(old, await disinherit(this.fs, root), entries)
+    const inherited = await disinherit(this.fs, root)
+    const metadata = this.oldMetadata(inherited, this.site.parent.attributes.uid, old, entries)
     this.stagedAttributes = metadata.digest(this.planned.heads)
     this.#staged = await stageTree(this.scope, root, metadata, staged, this)
     this.#stagedDirectory = root
@@ -154,7 +160,10 @@ export class DirectoryPublication extends TargetPublication {
     if ((await fs.look(directory, name)) === undefined) return undefined
     const { device } = this.site.parent.attributes
     const root = await scope.keep(openTarget(fs, inPlaceOf, directory, name, device))
-    return readTree(fs, root, (await fs.label(root)) !== undefined)
+    // For what the new entries keep of it.
+    const tree = await readTree(fs, root, (await fs.label(root)) !== undefined, new Bound(this.planned.heads))
+    refuseDecrypted(inPlaceOf, tree, this.site.parent.attributes)
+    return tree
   }
 
   /** Copies the present content, where the history keeps it. */
@@ -180,13 +189,17 @@ export class DirectoryPublication extends TargetPublication {
     if (!this.#staged || !this.#old) return {}
     const name = this.names.staging(this.random)
     const { attributes, tree } = this.#old
-    const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
+    const isWhole = tree.isCut !== true
+    const entries = isWhole ? tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) : []
     // The present record lists its entries already, and outlives them, except where the old content is retired.
-    const isNamed = this.found?.current === undefined || this.#retires
+    const isNamed = isWhole && (this.found?.current === undefined || this.#retires)
     const staging = { name, staged: `${this.#staged.inode}`, old: `${attributes.inode}`, ...(isNamed && { entries }) }
     if (!this.#retires) return { staging }
     const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
-    return { staging, retiring: { name, inode: staging.old, until, entries } }
+    return {
+      staging,
+      retiring: { name, inode: staging.old, until, entries, ...(!isWhole && { goesWhole: true as const }) },
+    }
   }
 
   get #retires(): boolean {
@@ -240,7 +253,7 @@ export class DirectoryPublication extends TargetPublication {
     return true
   }
 
-  protected async removeOldContent(): Promise<void> {
+  protected override async removeOldContent(): Promise<void> {
     const old = this.#old
     if (old === undefined) return
     await refuseMounted(this.fs, old.root)
@@ -252,6 +265,8 @@ export class DirectoryPublication extends TargetPublication {
     if (this.#isForeign) return quarantineOld(this.area, this.random)
     const { retiring } = this.exchanged()
     if (retiring && !(await isOver(this.area, retiring))) return
+    // It was changed before it was read, and by far too much: all of it is drift.
+    if (old.tree.isCut) return void (this.hasRest = true)
     try {
       await removeEntries(this.fs, old.root, old.tree.entries, this.#removed)
       await this.fs.removeDirectory(this.directory, this.names.staging(this.random))

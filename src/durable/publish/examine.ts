@@ -1,12 +1,9 @@
 import { nameOf, parentOf } from '../../relative-path.js'
-import { pause } from '../../deadline.js'
+import { outlast } from '../../change-times.js'
 import { DurableWriteError, leftAsItWas } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import type { ContentCheck } from '../types.js'
 import { entriesBelow, OpenDirectories } from '../path/index.js'
-
-/** Milliseconds that a file system may take to give two changes of an inode two times: a tick of the kernel at 100 Hz, twice. */
-const tick = 20
 
 /** The staged content of a directory. */
 export interface StagedDirectory {
@@ -35,7 +32,7 @@ export async function examineStaged(
   const before = await stateBelow(fs, root)
   const newest = [...before.values()].reduce((latest, { changed }) => (changed > latest ? changed : latest), 0n)
   // A change right after the staging would have the staging's own time.
-  if (Math.abs(fs.now() - Number(newest / 1_000_000n)) <= tick) await pause(tick)
+  await outlast(newest, fs.now())
   const { realPath } = site
   const parent = realPath.slice(0, realPath.lastIndexOf('/'))
   await check.examine({ directory: `${parent}/${path}`, target: realPath, digest })

@@ -16,7 +16,7 @@ import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { TargetPublication } from './publication.js'
 import { PlannedTree } from './planned-tree.js'
 import { mountedFileError } from '../target/index.js'
-import { OldMetadata, stageFiles } from './stage.js'
+import { stageFiles } from './stage.js'
 import type { Owner, PublicationOptions } from '../types.js'
 
 export interface FilePlan {
@@ -36,6 +36,7 @@ export class FilePublication extends TargetPublication {
   readonly kind = 'file'
   readonly planned: PlannedTree
   protected readonly stagedDirectory = undefined
+  protected override readonly keepsOnly: FilePlan['keepsOnly']
   #old: Attributes | undefined
   #staged: Attributes | undefined
 
@@ -46,6 +47,7 @@ export class FilePublication extends TargetPublication {
   ) {
     super(fs, plan.target, options)
     this.planned = PlannedTree.ofFile(plan.content, plan.mode, plan.owner)
+    this.keepsOnly = plan.keepsOnly
   }
 
   protected refuseKind({ type }: Attributes): void {
@@ -62,8 +64,7 @@ export class FilePublication extends TargetPublication {
     if (attributes === undefined) return undefined
     this.refuseKind(attributes)
     try {
-      const tree = await readFileTree(this.fs, this.directory, this.name)
-      if (this.plan.keepsOnly !== undefined) await this.planned.keep(this.path, tree, this.plan.keepsOnly)
+      const tree = await readFileTree(this.fs, this.directory, this.name, this.bound)
       return { attributes, tree }
     } catch (error) {
       throw codeOf(error) === 'EXDEV' ? mountedFileError(this.path, error) : error
@@ -78,7 +79,10 @@ export class FilePublication extends TargetPublication {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
     await stageFiles(this.fs, this.planned, (_, write) => write(file))
-    const metadata = new OldMetadata(this.found?.tree, await disinheritFile(this.fs, file, this.directory))
+    const metadata = this.oldMetadata(
+      await disinheritFile(this.fs, file, this.directory),
+      this.site.parent.attributes.uid,
+    )
     this.stagedAttributes = metadata.digest(this.planned.heads)
     const { mode, owner } = this.planned.root
     await setMetadata(this.fs, file, { target: this.path, mode, owner, ...metadata.of('', 'file', mode) })
@@ -99,10 +103,6 @@ export class FilePublication extends TargetPublication {
 
   get swapped(): SharedDirectory {
     return this.parentDirectory
-  }
-
-  protected async removeOldContent(): Promise<void> {
-    // The rename has removed it.
   }
 
   protected async discardContent(): Promise<void> {

@@ -27,3 +27,4 @@ export {
   type DirectoryPlan,
 } from './request.js'
 export { isAt } from './visible-rename.js'
+export type { FileBelow } from './content.js'

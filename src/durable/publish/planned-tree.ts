@@ -3,6 +3,7 @@ import type { PlannedContent } from './content.js'
 import { type ContentSource, Digest, type EntryHead, type Tree, type TreeEntry } from '../path/index.js'
 import { unfit } from '../errors.js'
 import type { DirectoryPlan, PlannedEntry } from './request.js'
+import type { KeepsFrom } from './strangers.js'
 import type { Owner } from '../types.js'
 
 interface Item extends PlannedEntry {
@@ -76,22 +77,41 @@ export class PlannedTree {
 
   /**
    * After the reading: an entry of `found` of the same path and type passes its mode and owner on. A new entry in an existing target gets
-   * the target's owner, and its mode if it is a directory. `only`: the one of the two that is passed on.
+   * the target's owner, and its mode if it is a directory. `only`: the one of the two that is passed on. The mode is not where a stranger may
+   * have set it: returns the paths of entries that have another one for that.
    * @throws DurableWriteError for a mode that new content may not have
    */
-  async keep(path: string, found: Tree | undefined, only?: keyof EntryAttributes): Promise<void> {
+  async keep(
+    path: string,
+    found: Tree | undefined,
+    only?: keyof EntryAttributes,
+    isTrusted: KeepsFrom = () => true,
+  ): Promise<string[]> {
     const old = new Map(found?.entries.map((entry) => [entry.path, entry]))
     const root = old.get('')
-    if (root?.type !== typeOf(this.root)) return
-    const inherited = attributesIn(root)
+    if (root?.type !== typeOf(this.root)) return []
+    const kept = (item: Item, now: TreeEntry): Item => {
+      const { owner } = attributesIn(now)
+      if (only === 'owner') return { ...item, owner }
+      const next = only === 'mode' ? item.owner : owner
+      const mode = isTrusted(now.path, now.uid, next.uid) ? keptMode(path, now) : item.mode
+      return { ...item, mode, owner: next }
+    }
+    const inherited = kept(this.root, root)
     const items = this.#items.map((item): Item => {
       const now = old.get(item.path)
-      if (now?.type === typeOf(item)) return { ...item, ...keptFrom(path, now, only) }
-      return { ...item, ...inherited, mode: typeOf(item) === 'directory' ? inherited.mode : item.mode }
+      if (now?.type === typeOf(item)) return kept(item, now)
+      return { ...item, owner: inherited.owner, mode: typeOf(item) === 'directory' ? inherited.mode : item.mode }
     })
-    if (items.every((item, index) => isSame(item, this.#items[index]))) return
-    this.#items = items
-    await this.read()
+    if (!items.every((item, index) => isSame(item, this.#items[index]))) {
+      this.#items = items
+      await this.read()
+    }
+    const isOther = (item: Item): boolean => {
+      const now = old.get(item.path)
+      return only !== 'owner' && now?.type === typeOf(item) && now.mode !== item.mode
+    }
+    return items.filter(isOther).map((item) => item.path)
   }
 
   get isRead(): boolean {
@@ -107,6 +127,13 @@ export class PlannedTree {
   /** The entries without their content, which needs a reading. */
   get heads(): PlannedHead[] {
     return this.#items.map((item) => headOf(item))
+  }
+
+  /** The files whose content is a stream that gave nothing, once read() has ended. */
+  get emptyStreams(): string[] {
+    const isEmpty = ({ content }: Item): boolean =>
+      content !== undefined && !(content instanceof Uint8Array) && !content.canWait && this.#sizes.get(content) === 0
+    return this.#items.filter(isEmpty).map(({ path }) => path)
   }
 
   /** The number of bytes of its content. Refuses unreadable content before the publication makes anything. */
@@ -129,7 +156,8 @@ export class PlannedTree {
         sha256 = await this.#addTo(digest, head, content, write)
       }
       await (stage && content ? stage({ ...item, content }, read) : read())
-      entries.push({ ...head, sha256 })
+      const size = content instanceof Uint8Array ? content.length : content && (await this.#sizeOf(content))
+      entries.push({ ...head, sha256, ...(size !== undefined && { size }) })
     }
     this.#tree = { entries, digest: digest.text() }
   }
@@ -206,11 +234,10 @@ function isSame(a: EntryAttributes, b: EntryAttributes | undefined): boolean {
   return a.mode === b?.mode && a.owner.uid === b.owner.uid && a.owner.gid === b.owner.gid
 }
 
-/** The attributes that an entry keeps of the present one. */
-function keptFrom(target: string, entry: TreeEntry, only?: keyof EntryAttributes): Partial<EntryAttributes> {
+/** The mode that an entry keeps of the present one. */
+function keptMode(target: string, entry: TreeEntry): number {
   const most = mostKept[entry.type === 'directory' ? 'directory' : 'file']
-  const kept = attributesIn(entry)
-  if (only === 'owner' || (entry.mode & ~most) === 0) return only === undefined ? kept : { [only]: kept[only] }
+  if ((entry.mode & ~most) === 0) return entry.mode
   const path = entry.path === '' ? target : `${target}/${entry.path}`
   const [mode, limit] = [entry.mode, most].map((one) => one.toString(8).padStart(4, '0'))
   throw unfit(`${path} has mode ${mode}, and what keeps its mode gets at most ${limit}`, {

@@ -1,6 +1,7 @@
 import type { DirectoryPublicationOptions } from './request.js'
 import { silent, type Log } from '../../log.js'
 import {
+  Bound,
   fsyncAll,
   probeJournal,
   shared,
@@ -9,6 +10,8 @@ import {
   type StagedEntries,
   type Identity,
   identityOf,
+  mostRemoved,
+  type RemovalLimits,
   type TargetNames,
   attempt,
   Scope,
@@ -22,6 +25,9 @@ import { takeIn } from './claim.js'
 import {
   refuseTargetBelow,
   holdOf,
+  lostFlags,
+  refuseDecrypted,
+  refuseEmptied,
   refuseForeign,
   refuseHeld,
   refuseOtherForm,
@@ -35,6 +41,7 @@ import {
   limitsOf,
   clearRefused,
   makeRoom,
+  removeRest,
   removeSuperseded,
   type Staying,
   survey,
@@ -43,6 +50,10 @@ import {
   type StagingArea,
 } from '../keep/index.js'
 import { newBody } from './new-record.js'
+import { OldMetadata } from './stage.js'
+import { trust, type KeepsFrom } from './strangers.js'
+import { listed } from '../../listed.js'
+import type { DirectoryPlan } from './request.js'
 import {
   type Exchanged,
   type RecordKind,
@@ -51,11 +62,17 @@ import {
   isRepeated,
   isSettled,
   type Judgement,
+  letGoSince,
+  readRecords,
+  type Records,
   resultOf,
 } from '../record/index.js'
 import type { PlannedTree } from './planned-tree.js'
 import type { History, HistoryLimits, Outcome, ReplaceResult } from '../types.js'
 import { makeVisible } from './visible-rename.js'
+
+/** What a stranger may have set to open an entry. */
+export const lists = 'ACLs and user attributes'
 
 /**
  * One target on its way from the request to the committed publication: the common steps of directories, symbolic-link directories and
@@ -69,12 +86,15 @@ export abstract class TargetPublication {
   readonly log: Log
   /** The new content is visible: from here on, failure means that durability is unknown. */
   published = false
+  /** Others filled what is to go of the past: so much that it goes once all of the batch are published, by sweep(). */
+  hasRest = false
   /** The judgement of the target and of the files beside it. */
   protected found: Judgement | undefined
   #seen: (Survey & { readonly staying: Staying }) | undefined
   /** What the new record says of the past. */
   #history: History | undefined
   protected random: string
+  protected bound: Bound | undefined
   /** A foreign entry may be under the staging name: delete nothing. */
   protected keep = false
   #record: RecordFile<TargetPublication> | undefined
@@ -109,6 +129,10 @@ export abstract class TargetPublication {
 
   /** undefined for a file, and before it is staged. */
   protected abstract readonly stagedDirectory: StagedDirectory | undefined
+  /** The one of mode and owner that existing content keeps, where the request names the other. */
+  protected readonly keepsOnly: 'mode' | 'owner' | undefined
+  /** Paths of entries that do not keep their mode, since a stranger may have set it. */
+  #otherModes: readonly string[] = []
   /** Digest of what the staged entries have of ACLs and user attributes; null for none. */
   protected stagedAttributes: string | null = null
   /** Of the inode that holds the staged content. */
@@ -123,8 +147,11 @@ export abstract class TargetPublication {
     await probeJournal(this.fs, this.directory, this.names)
   }
 
-  /** Removes the old content, and what else is only of the past. */
-  protected abstract removeOldContent(): Promise<void>
+  /** Removes the old content, where that is still there. */
+  protected async removeOldContent(): Promise<void> {
+    // A rename or mutate() has removed it.
+  }
+
   protected abstract discardContent(): Promise<void>
 
   protected get limits(): HistoryLimits {
@@ -177,13 +204,20 @@ export abstract class TargetPublication {
     const seen = await this.#look(parents)
     // A target came meanwhile, or was there before.
     if (!this.planned.isRead && (seen.found.exists || seen.found.newest)) await this.planned.read()
-    const isDone = await this.#decide(seen).catch((error: unknown) => clearRefused(seen, error))
-    if (!isDone) return void (this.#seen = { ...seen, staying: await makeRoom(seen) })
+    const isDone = await this.#decide(seen).catch(async (error: unknown) => {
+      this.hasRest = await clearRefused(seen)
+      throw error
+    })
+    if (!isDone) {
+      const staying = await makeRoom(seen)
+      this.hasRest = staying.hasRest
+      return void (this.#seen = { ...seen, staying })
+    }
     if (seen.found.moved) await this.#recordPlace()
     const current = await takeIn(this.site, seen.found, this.options, this.log)
     const found = current === undefined ? seen.found : { ...seen.found, current }
     this.found = found
-    await tidy({ ...seen, found })
+    this.hasRest = await tidy({ ...seen, found })
     return this.result('unchanged')
   }
 
@@ -230,16 +264,32 @@ export abstract class TargetPublication {
 
   /** The survey of the target. Makes and removes nothing. */
   async #look(parents: Parents): Promise<Survey> {
+    const listing = await parents.names(this.directory)
+    const records = await readRecords(this.fs, this.directory, this.name, this.names, listing)
+    this.bound = this.#boundBy(records)
     const current = await this.readCurrent()
-    if (this.options.attributes === 'keep') await this.planned.keep(this.path, current?.tree)
-    const { fs, path, name, options, directory } = this
+    const { fs, path, name, options, directory, keepsOnly } = this
     await refuseTargetBelow({ fs, path, parent: directory, name }, current?.tree)
-    const area = { ...this.area, name, listing: await parents.names(directory), target: current?.attributes, options }
+    const area = { ...this.area, name, target: current?.attributes, options }
     const { within, mount, parent } = this.site
-    const place = { within, parent: identityOf(parent.attributes), lasting: mount.proven }
-    const seen = await survey(area, { ...place, tree: current?.tree })
+    const place = { within, parent: identityOf(parent.attributes), lasting: mount.lasting }
+    const seen = await survey(area, records, { ...place, tree: current?.tree })
     this.found = seen.found
+    if (options.attributes === 'keep' || keepsOnly !== undefined)
+      this.#otherModes = await this.planned.keep(path, current?.tree, keepsOnly, this.trustIn(current?.tree))
     return seen
+  }
+
+  /**
+   * How far the present content is read. What is to be taken over is read whole, and so is what goes whatever it holds: a copy of it stays, or
+   * it holds another target.
+   */
+  #boundBy({ valid }: Records): Bound | undefined {
+    const { adopt, foreign } = this.options
+    const isOurs = valid.some(({ committed, owned }) => committed || owned) && !valid.some((one) => letGoSince(one))
+    if (!isOurs && (adopt !== undefined || foreign !== 'same-names')) return undefined
+    const desired = this.planned.isRead ? this.desired.entries : this.planned.heads
+    return new Bound([...valid.flatMap(({ entries }) => entries), ...desired])
   }
 
   /** Whether the target is as desired already, and known to be durable. All that is refused is refused here. */
@@ -250,15 +300,24 @@ export abstract class TargetPublication {
     options.confirm?.(found, generations)
     // There is nothing to compare with.
     if (!this.planned.isRead) return false
-    if (isSettled(found, this.desired, options) && (await this.isComplete())) return true
+    const isSame = isSettled(found, this.desired, options) && this.#openedBy(found.tree).length === 0
+    if (isSame && (await this.isComplete())) return true
+    if (this.copiesBeside) refuseDecrypted(path, found.tree, this.site.parent.attributes)
+    if (options.allowEmpty !== true) refuseEmptied(path, this.planned.emptyStreams, found.tree)
     if (options.release !== true && options.keepHold !== true) refuseHeld(path, holdOf(found, fs.now()))
     if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, options, fs.now())
     await this.refuseForeign(found)
     return false
   }
 
+  /** Whether new content, or a copy of the old, is made in the target's parent. */
+  protected get copiesBeside(): boolean {
+    return true
+  }
+
   protected async refuseForeign(found: Judgement): Promise<void> {
-    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.desired, found)
+    const { foreign, publisher } = this.options
+    if (foreign === 'same-names') refuseForeign(this.path, this.desired, found, publisher)
     return Promise.resolve()
   }
 
@@ -272,6 +331,61 @@ export abstract class TargetPublication {
     for (const descriptor of [...directories, this.directory, ...ancestors]) {
       this.pendingDirectories.push(await sharedDirectory(this.fs, descriptor))
     }
+  }
+
+  /** Whose ACLs, user attributes and modes stay of this content. */
+  protected trustIn(old: Tree | undefined, between = this.between): KeepsFrom {
+    const { fs, site, found } = this
+    const last = (found?.record ?? found?.newest)?.entries ?? []
+    return trust({ fs, parent: site.parent.attributes, between, old: old?.entries ?? [], last })
+  }
+
+  /** Directories between the target's parent and the present content. */
+  protected get between(): readonly Attributes[] {
+    return []
+  }
+
+  /** The entries whose ACLs and user attributes do not stay. */
+  #openedBy(old: Tree | undefined): Tree['entries'] {
+    const { heads, root } = this.planned
+    const owners = new Map(heads.map(({ path, uid }) => [path, uid]))
+    const isTrusted = this.trustIn(old)
+    const isDropped = ({ path, uid, extended }: Tree['entries'][number]): boolean =>
+      extended !== undefined && !isTrusted(path, uid, owners.get(path) ?? root.owner.uid)
+    return old?.entries.filter(isDropped) ?? []
+  }
+
+  /** What the staged entries get of the old content. `inherited`: the default ACL of a directory of the user `from`. */
+  protected oldMetadata(
+    inherited: Uint8Array | undefined,
+    from: number,
+    old = this.found?.tree,
+    own?: DirectoryPlan['entries'],
+  ): OldMetadata {
+    const opened = new Set(this.#openedBy(old))
+    const dropped = [...opened].map(({ path }) => path)
+    const isInherited = inherited === undefined || this.trustIn(old)('', from, this.planned.root.owner.uid)
+    if (!isInherited) dropped.push('the directory above')
+    this.tellDropped(lists, dropped)
+    this.tellDropped('the mode', this.#otherModes)
+    this.#tellLost(lostFlags(old))
+    const kept = old?.entries.map((entry) => (opened.has(entry) ? { ...entry, extended: new Map() } : entry))
+    return new OldMetadata(old && kept && { ...old, entries: kept }, isInherited ? inherited : undefined, own)
+  }
+
+  protected tellDropped(what: string, entries: readonly string[]): void {
+    if (entries.length === 0) return
+    const { path, log } = this
+    const shown = listed(
+      entries.map((entry) => entry || '.'),
+      3,
+    )
+    log.warn({ path }, `the new content of ${path} does not keep ${what} of ${shown}: another user owned that`)
+  }
+
+  #tellLost(lost: readonly string[]): void {
+    const { path, log } = this
+    if (lost.length > 0) log.warn({ path }, `the new content of ${path} is no longer ${lost.join(', ')}`)
   }
 
   /** Step 4, second part. */
@@ -322,6 +436,34 @@ export abstract class TargetPublication {
     await this.#attempt('could not remove the old content', () => this.removeOldContent())
     if (this.#seen) await removeSuperseded(this.#seen, this.#seen.staying, this.#history?.generations ?? [])
   }
+
+  /** Another publication of this target, for sweep(); undefined for a file. */
+  withoutContent(): TargetPublication | undefined {
+    return undefined
+  }
+
+  /**
+   * Removes what others filled, and a publication left for the sake of its neighbours, under the lock: as what a predecessor left, so much as one
+   * run may, and until the signal ends that.
+   */
+  async sweep(signal: AbortSignal | undefined): Promise<void> {
+    const parents = new Parents(this.fs)
+    const limits = { most: mostRemoved, signal }
+    try {
+      if ((await this.site.resolve(parents)).missing.length > 0) return
+      await this.site.open(this.options)
+      await this.lock(signal)
+      const seen = await this.#look(parents)
+      await removeRest(seen, limits)
+      if (seen.found.known && seen.found.current !== undefined) await this.sweepInside?.(limits)
+    } finally {
+      await parents.close()
+      await this.close()
+    }
+  }
+
+  /** Removes the rest inside a symlink directory, beside its content. */
+  protected sweepInside?(limits: RemovalLimits): Promise<void>
 
   /** Gives the publication up before the exchange and removes the staged content; a failure leaves that to the next run. */
   async discard(): Promise<void> {

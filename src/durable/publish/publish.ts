@@ -1,6 +1,6 @@
 import { ready } from '../../../native/index.js'
 import { listed } from '../../listed.js'
-import { barrier, closeSynced, StagedEntries, merged } from '../path/index.js'
+import { attempt, barrier, closeSynced, placeKey, StagedEntries, merged } from '../path/index.js'
 import type { DurableWriteError } from '../errors.js'
 import { aborted, OverlappingTargets, extendError, internalError, leftAsItWas } from '../errors.js'
 import { inParallel } from '../../parallel.js'
@@ -13,17 +13,48 @@ type Task = (publication: TargetPublication) => Promise<void>
 
 export type PublishOutcome = ReplaceResult | { error: DurableWriteError }
 
+/** A caller gets the removal of what others filled of a target, and runs it once; the default runs it before publish() answers. */
+export type Later = (path: string, removal: () => Promise<void>) => Promise<void> | void
+
 /** The steps of several targets overlap: each is a row of calls that wait for a thread. */
 const targetsAtATime = 8
 
 /**
- * Publishes a batch: all targets share both barriers, so that any number of targets and files costs two. One target's error discards that
+ * Publishes a batch: all targets share both barriers, so that any number of targets and files costs two. Where the process may not have a
+ * descriptor for all that each target holds open, it publishes them in parts, each with its own two. One target's error discards that
  * target alone. Rejects, before it makes anything, when two targets are the same or nested.
  */
 export async function publish(
-  publications: readonly TargetPublication[],
+  publications: Publications,
   signal?: AbortSignal,
+  later: Later = (_, removal) => removal(),
 ): Promise<PublishOutcome[]> {
+  const outcomes = await publishInParts(publications, signal)
+  for (const publication of publications.filter(({ hasRest }) => hasRest)) {
+    const { path, log } = publication
+    // Who removes later holds no content until then.
+    const rest = publication.withoutContent()
+    const removal = () => attempt(log, path, 'could not remove the rest of the old content', () => rest?.sweep(signal))
+    await later(path, removal)
+  }
+  return outcomes
+}
+
+async function publishInParts(publications: Publications, signal: AbortSignal | undefined): Promise<PublishOutcome[]> {
+  const most = publications[0]?.fs.openTargets ?? Infinity
+  if (publications.length <= most) return publishTogether(publications, signal)
+  const outcomes: PublishOutcome[] = []
+  try {
+    await refuseOverlapping(publications)
+    for (let from = 0; from < publications.length; from += most)
+      outcomes.push(...(await publishTogether(publications.slice(from, from + most), signal)))
+    return outcomes
+  } finally {
+    await Promise.all(publications.slice(outcomes.length).map((publication) => publication.close()))
+  }
+}
+
+async function publishTogether(publications: Publications, signal?: AbortSignal): Promise<PublishOutcome[]> {
   const [first] = publications
   if (!first) return []
   await ready()
@@ -55,7 +86,7 @@ export async function publish(
     refuseNested(publications)
     await each(going(), 'could not open the parent of', (publication) => publication.site.open(publication.options))
     const inOrder = going().sort((a, b) => (a.site.identity < b.site.identity ? -1 : 1))
-    refuseSame(inOrder)
+    refuseSame(inOrder.map((publication) => [publication, publication.site.identity]))
     // One after the other, in an order that all callers share: so that none waits for one who waits for it.
     const lock: Task = (publication) => abortable(publication, signal, () => publication.lock(signal))
     await each(inOrder, 'could not lock', lock, 1)
@@ -159,14 +190,31 @@ function refuseNested(publications: readonly TargetPublication[]): void {
   }
 }
 
-/** Two paths that are one target by a bind mount. */
-function refuseSame(inOrder: readonly TargetPublication[]): void {
-  inOrder.forEach((publication, index) => {
-    const next = inOrder[index + 1]
-    if (next?.site.identity === publication.site.identity) {
-      throw new OverlappingTargets([publication.path, next.path])
+/** Two paths that are one target by a bind mount. `inOrder`: by what is equal for such two. */
+function refuseSame(inOrder: readonly (readonly [TargetPublication, string])[]): void {
+  inOrder.forEach(([publication, identity], index) => {
+    const [next, other] = inOrder[index + 1] ?? []
+    if (next && other === identity) throw new OverlappingTargets([publication.path, next.path])
+  })
+}
+
+/** Looks at the targets of all parts of a batch, and keeps nothing open; a failure shows again where the target is published. */
+async function refuseOverlapping(publications: Publications): Promise<void> {
+  const found: [TargetPublication, string][] = []
+  await inParallel(publications, 1, async (publication) => {
+    const { fs, site, names } = publication
+    const parents = new Parents(fs)
+    try {
+      const { anchor, missing } = await site.resolve(parents)
+      found.push([publication, [placeKey(await fs.attributes(anchor), names.lock), ...missing].join('/')])
+    } catch {
+      // It leads nowhere, and so to no other target.
+    } finally {
+      await parents.close()
     }
   })
+  refuseNested(publications)
+  refuseSame(found.sort(([, a], [, b]) => (a < b ? -1 : 1)))
 }
 
 function abandoned(path: string, signal: AbortSignal): DurableWriteError {

@@ -7,7 +7,7 @@ import { compare } from '../record/index.js'
 import { NodeFileSystem } from '../posix/index.js'
 import type { TargetPublication } from './publication.js'
 import { PlannedTree } from './planned-tree.js'
-import { publish } from './publish.js'
+import { publish, type Later } from './publish.js'
 import { checkMode, checkOwner, type DirectoryPublicationOptions, planFor } from './request.js'
 import { type CopyOptions, checkPublishedTarget, type Tree } from '../path/index.js'
 import { SymlinkPublication } from './symlink-publication.js'
@@ -35,12 +35,13 @@ export async function replaceDirectory(
 /** Replaces many directories with one barrier before the exchanges and one after. */
 export async function replaceDirectories(
   requests: readonly (DirectoryRequest & DirectoryPublicationOptions)[],
-  options: Pick<PublicationOptions, 'signal'> = {},
+  { signal, later }: Pick<PublicationOptions, 'signal'> & { readonly later?: Later } = {},
   fs = system,
 ): Promise<(ReplaceResult | { error: DurableWriteError })[]> {
   return publish(
     requests.map((request) => directoryPublication(fs, request)),
-    options.signal,
+    signal,
+    later,
   )
 }
 
@@ -154,6 +155,7 @@ const kinds = {
   mode: 'change',
   owner: 'change',
   type: 'change',
+  more: 'remove',
 } as const
 
 /** What publishing would do, by paths and digest; writes nothing, takes no lock, and refuses what publishing would refuse. */

@@ -130,6 +130,15 @@ export function planFor(
   }
 }
 
+/** A publication of the same target that has no content. */
+export function emptied(
+  { target, planned, mode, owner }: DirectoryPlan,
+  { family, log }: PublicationOptions,
+): [DirectoryPlan, PublicationOptions] {
+  const plan = { target, planned: planned.filter(({ path }) => path === ''), mode, owner }
+  return [plan, { ...(family !== undefined && { family }), ...(log && { log }) }]
+}
+
 export function checkMode(name: string, mode: number): number {
   if (!Number.isInteger(mode) || mode < 0 || mode > maximumMode) {
     throw new RangeError(

@@ -3,7 +3,7 @@ import {
   type StagedEntries,
   attributesDigest,
   KeptAttributes,
-  upwards,
+  nearest,
   withLists,
   OpenDirectories,
   type Metadata,
@@ -27,9 +27,7 @@ class Labels {
 
   /** undefined: what the file system lets it inherit. */
   of(path: string): Uint8Array | undefined {
-    return upwards(path)
-      .map((at) => this.#byPath.get(at))
-      .find((label) => label !== undefined)
+    return this.#byPath.size === 0 ? undefined : nearest(path, (at) => this.#byPath.get(at))
   }
 }
 

@@ -1,5 +1,7 @@
-import { failureOf } from '../../errors.js'
+import { codeOf, failureOf } from '../../errors.js'
 import {
+  atOnce,
+  attempt,
   type SharedDirectory,
   sharedDirectory,
   type StagedEntries,
@@ -9,6 +11,8 @@ import {
   generationName,
   isGeneration,
   keyLinks,
+  mostOthers,
+  mostRemoved,
   nextDataLink,
   readGeneration,
   topNames,
@@ -17,21 +21,24 @@ import {
   withMode,
   type Identity,
   identityOf,
+  refuseMounted,
   remove,
+  type RemovalLimits,
+  notMapped,
   setMetadata,
   type Current,
 } from '../path/index.js'
 import { foreign, leftAsItWas, unfit } from '../errors.js'
 import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
-import { generationFor, stageGeneration } from '../keep/index.js'
+import { generationFor, removeEntries, stageGeneration } from '../keep/index.js'
 import { type Judgement, type Exchanged, readRecords, takenOverAs } from '../record/index.js'
 import { isChangedSince } from './claim.js'
-import { TargetPublication } from './publication.js'
+import { lists, TargetPublication } from './publication.js'
 import { openTarget, refuseForeign, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
-import type { DirectoryPlan } from './request.js'
-import { OldMetadata, stageTree, stagingMode } from './stage.js'
+import { type DirectoryPlan, emptied } from './request.js'
+import { stageTree, stagingMode } from './stage.js'
 import type { Generation, PublicationOptions } from '../types.js'
 import { isVisible } from './visible-rename.js'
 
@@ -42,10 +49,13 @@ export class SymlinkPublication extends TargetPublication {
   readonly #names: Set<string>
   /** The target, open, where it exists. */
   #target: Descriptor | undefined
+  #found: Attributes | undefined
   /** The staged target of a first publication. */
   #staged: Attributes | undefined
   #generationIdentity: Identity | undefined
   #generation: string | undefined
+  /** The one that it replaces. */
+  #before: string | undefined
   /** The staged generation. */
   protected stagedDirectory: StagedDirectory | undefined
   /** The copy of the old content that is staged for the history. */
@@ -69,6 +79,10 @@ export class SymlinkPublication extends TargetPublication {
     }
   }
 
+  override withoutContent(): TargetPublication {
+    return new SymlinkPublication(this.fs, ...emptied(this.plan, this.options))
+  }
+
   protected refuseKind(found: Attributes): void {
     refuseOtherThanDirectory(this.path, found)
   }
@@ -80,8 +94,9 @@ export class SymlinkPublication extends TargetPublication {
     this.refuseKind(found)
     const { device } = this.site.parent.attributes
     this.#target ??= await this.scope.keep(openTarget(this.fs, this.path, directory, this.name, device))
-    const entries = await this.fs.list(this.#target)
+    const entries = await this.fs.list(this.#target, mostOthers)
     const generation = await currentGeneration(this.fs, this.#target)
+    this.#before = generation
     const other = entries.some((name) => !isGeneration(name) && name !== nextDataLink)
     if (generation === undefined && other && !(await this.#isRecorded())) {
       throw unfit(`${this.path} exists, but not in the form that publish: symlink makes`, {
@@ -91,8 +106,9 @@ export class SymlinkPublication extends TargetPublication {
         advice: 'another form would break its readers: keep publish: exchange, or remove the directory first',
       })
     }
+    this.#found = found
     const labels = (await this.fs.label(this.#target)) !== undefined
-    return { attributes: found, tree: await readGeneration(this.fs, this.#target, labels) }
+    return { attributes: found, tree: await readGeneration(this.fs, this.#target, labels, this.bound) }
   }
 
   /** `..data` is gone or leads nowhere, but this program has published here in this form: drift, to be repaired. */
@@ -109,17 +125,27 @@ export class SymlinkPublication extends TargetPublication {
   protected async isComplete(): Promise<boolean> {
     const target = this.#target
     if (target === undefined) return false
-    const links = await keyLinks(this.fs, target)
+    const links = await keyLinks(this.fs, target, this.#names)
     const isLinked = links.size === this.#names.size && [...this.#names].every((name) => links.has(name))
     const current = await currentGeneration(this.fs, target)
-    const hasStrays = (await this.fs.list(target)).some(
+    const hasStrays = (await this.fs.list(target, mostOthers)).some(
       (name) => name === nextDataLink || (isGeneration(name) && name !== current),
     )
     return isLinked && !hasStrays && this.#isAsAsked(await metadataOf(this.fs, target))
   }
 
+  protected override get between(): readonly Attributes[] {
+    return this.#found ? [this.#found] : []
+  }
+
+  /** Nobody else may have set what the target, which stays, has of modes and ACLs. */
+  #isTrusted({ uid }: { uid: number }): boolean {
+    const next = this.options.attributes === 'keep' ? uid : (this.plan.owner ?? this.fs.user).uid
+    return this.trustIn(undefined, [])('', uid, next)
+  }
+
   #isAsAsked({ mode, uid, gid }: { mode: number; uid: number; gid: number }): boolean {
-    if (this.options.attributes === 'keep') return true
+    if (this.options.attributes === 'keep') return this.#isTrusted({ uid })
     const owner = this.plan.owner ?? this.fs.user
     return mode === this.plan.mode && uid === owner.uid && gid === owner.gid
   }
@@ -145,7 +171,8 @@ export class SymlinkPublication extends TargetPublication {
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     // The default ACL of the target's parent has come down to here through a new target.
     const inherited = await disinherit(this.fs, root)
-    const metadata = new OldMetadata(this.found?.tree, inherited)
+    const from = first ? this.site.parent.attributes : await this.fs.attributes(target)
+    const metadata = this.oldMetadata(inherited, from.uid)
     this.stagedAttributes = metadata.digest(this.planned.heads)
     this.stagedDirectory = { path: `${holder}/${generation}`, descriptor: root }
     this.#generationIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
@@ -155,8 +182,8 @@ export class SymlinkPublication extends TargetPublication {
     }
     // A target in use gets its mode once the new content is visible: an aborted publication changes nothing.
     if (first) {
-      const metadata = new OldMetadata(undefined, inherited).of('', 'directory', this.plan.mode)
-      await setMetadata(this.fs, target, { ...this.plan, ...metadata })
+      const own = metadata.of('', 'directory', this.plan.mode)
+      await setMetadata(this.fs, target, { ...this.plan, ...own })
       this.#staged = await this.fs.attributes(target)
     } else this.#targetDirectory = await sharedDirectory(this.fs, target)
     return [root, target, ...(await this.#stagePast(target, staged))]
@@ -167,8 +194,7 @@ export class SymlinkPublication extends TargetPublication {
     const { fs, scope, names, found, limits } = this
     const nameOf = (sequence: number) => names.generation(sequence, this.random)
     if (!found?.tree) return []
-    const isOthers = this.options.publisher === 'agent' && isChangedSince(found)
-    const past = isOthers
+    const past = this.#isOthers
       ? takenOverAs(nameOf, found.tree, fs.now())
       : generationFor(found, this.desired, limits, nameOf, fs.now())
     const current = past && (await currentGeneration(fs, target))
@@ -183,7 +209,7 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   async #refuseTakenNames(target: Descriptor): Promise<void> {
-    const links = await keyLinks(this.fs, target)
+    const links = await keyLinks(this.fs, target, this.#names)
     for (const name of this.#names) {
       if (links.has(name) || (await this.fs.look(target, name)) === undefined) continue
       throw foreign(`${this.path}/${name} is not a link that holdfast made`, this.path, {
@@ -193,18 +219,26 @@ export class SymlinkPublication extends TargetPublication {
     }
   }
 
+  protected override get copiesBeside(): boolean {
+    return this.limits.keep > 0 || this.#isOthers
+  }
+
+  /** The agent takes over what another program has made of the target, and keeps a copy. */
+  get #isOthers(): boolean {
+    return this.options.publisher === 'agent' && this.found !== undefined && isChangedSince(this.found)
+  }
+
   /** Its links are this program's; but another program's changes to a directory that was let go must not be lost. */
   protected override async refuseForeign(found: Judgement): Promise<void> {
     const { publisher, adopt } = this.options
-    if (publisher === 'agent' && isChangedSince(found) && adopt?.replace !== true)
-      refuseForeign(this.path, this.desired, found)
+    if (this.#isOthers && adopt?.replace !== true) refuseForeign(this.path, this.desired, found, publisher)
     return super.refuseForeign(found)
   }
 
   async #link(target: Descriptor, name: string, text: string): Promise<void> {
     await this.fs.createLink(target, name, text)
     const { owner } = this.plan
-    if (owner) await this.fs.setLinkOwner(target, name, owner.uid, owner.gid)
+    if (owner) await this.fs.setLinkOwner(target, name, owner.uid, owner.gid).catch(notMapped(this.path, owner))
   }
 
   async swap(): Promise<void> {
@@ -230,37 +264,87 @@ export class SymlinkPublication extends TargetPublication {
     return this.#targetDirectory ?? this.parentDirectory
   }
 
-  /** New names get their links, links to names that are gone go: durable, too, before the call succeeds. */
+  /**
+   * New names get their links; links to names that are gone go, and so does the old content, which consumers of the target would see. All
+   * of that is durable, too, before the call succeeds.
+   */
   override async mutate(): Promise<void> {
-    if (this.#target === undefined) {
+    const target = this.#target
+    if (target === undefined) {
       await super.mutate()
       return
     }
-    const links = await keyLinks(this.fs, this.#target)
-    const before = await metadataOf(this.fs, this.#target)
-    const metadataChanged = !this.#isAsAsked(before)
-    const changed = [...this.#names, ...links].filter((name) => !(this.#names.has(name) && links.has(name)))
-    for (const name of changed) {
-      if (links.has(name)) await this.fs.removeFile(this.#target, name)
-      else await this.#link(this.#target, name, `${dataLink}/${name}`)
+    const recorded = topNames(this.found?.record?.entries.map(({ path }) => path) ?? [])
+    const links = await keyLinks(this.fs, target, [...this.#names, ...recorded])
+    for (const name of new Set([...this.#names, ...links])) {
+      if (!this.#names.has(name)) await this.fs.removeFile(target, name)
+      else if (!links.has(name)) await this.#link(target, name, `${dataLink}/${name}`)
     }
-    if (metadataChanged) {
-      const { owner, mode } = this.plan
-      const extended = withMode(before.extended, mode)
-      await setMetadata(this.fs, this.#target, { target: this.path, owner, mode, extended })
-    }
-    if (metadataChanged || changed.length > 0) {
-      await fsyncAll(this.fs, [this.#target])
-    }
+    await this.#setMetadata(target)
+    await attempt(this.log, this.path, 'could not remove the old content', () => this.#removeOld(target))
+    await fsyncAll(this.fs, [target])
     // Last: only a mutation after the last sync shows a flush that failed in another process's fsync.
     await super.mutate()
   }
 
-  protected async removeOldContent(): Promise<void> {
-    if (this.#target === undefined) return
-    for (const name of await this.fs.list(this.#target)) {
-      if (isGeneration(name) && name !== this.#generation) await remove(this.fs, this.#target, name)
+  async #setMetadata(target: Descriptor): Promise<void> {
+    const before = await metadataOf(this.fs, target)
+    const isOthers = !this.#isTrusted(before)
+    if (!(isOthers && before.extended) && this.#isAsAsked(before)) return
+    const { owner, mode } = this.plan
+    if (isOthers) {
+      // The owner first, who could set them again.
+      const to = owner ?? this.fs.user
+      await this.fs.setOwner(target, to.uid, to.gid).catch(notMapped(this.path, to))
+      await disinherit(this.fs, target)
+      if (before.extended) this.tellDropped(lists, ['.'])
+      if (this.options.attributes === 'keep') this.tellDropped('mode and owner', ['.'])
     }
+    const extended = isOthers ? undefined : withMode(before.extended, mode)
+    await setMetadata(this.fs, target, { target: this.path, owner, mode, extended })
+  }
+
+  async #removeOld(target: Descriptor): Promise<void> {
+    const { fs } = this
+    const before = this.#before
+    // Old keys must not come back, whatever others put beside them.
+    if (before !== undefined && this.found?.tree?.isCut) await this.#removeRecorded(target, before)
+    else if (before !== undefined) await remove(fs, target, before, { most: mostRemoved })
+    this.hasRest = (await this.#removeGenerations(target, { most: atOnce })) || this.hasRest
+  }
+
+  async #removeRecorded(target: Descriptor, generation: string): Promise<void> {
+    const { fs } = this
+    const opened = await fs.openDirectory(target, generation)
+    try {
+      await refuseMounted(fs, opened)
+      // A file that others changed, or a directory that they filled, goes with the rest.
+      await failureOf(removeEntries(fs, opened, this.found?.record?.entries ?? []))
+    } finally {
+      await fs.close(opened)
+    }
+  }
+
+  /** Removes all but the current one, as far as the limits allow. Answers whether that was not all. */
+  async #removeGenerations(target: Descriptor, limits: RemovalLimits): Promise<boolean> {
+    const { fs } = this
+    const names = new Set((await fs.list(target, mostOthers)).filter(isGeneration))
+    if (this.#before !== undefined) names.add(this.#before)
+    names.delete(this.#generation ?? this.#before ?? '')
+    let hasRest = false
+    for (const name of names) {
+      const failure = await failureOf(remove(fs, target, name, limits))
+      if (codeOf(failure) === 'E2BIG') hasRest = true
+      else if (failure !== undefined && limits.signal?.aborted !== true) throw failure
+    }
+    return hasRest
+  }
+
+  protected override async sweepInside(limits: RemovalLimits): Promise<void> {
+    const target = this.#target
+    if (target === undefined) return
+    await this.#removeGenerations(target, limits)
+    await fsyncAll(this.fs, [target])
   }
 
   protected async discardContent(): Promise<void> {
@@ -272,5 +356,7 @@ export class SymlinkPublication extends TargetPublication {
     }
     await remove(this.fs, this.#target, nextDataLink)
     await remove(this.fs, this.#target, this.#generation)
+    // The next run finds nothing to do: a power cut after that must not bring them back.
+    await fsyncAll(this.fs, [this.#target])
   }
 }

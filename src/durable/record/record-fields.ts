@@ -1,5 +1,5 @@
 import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
-import { publicationCauses, relocationForms, relocationStates } from '../types.js'
+import { publicationCauses, relocationStates } from '../types.js'
 import type { AgentMark } from '../types.js'
 
 /* What each field of a record may hold: a right checksum alone does not make a record valid. */
@@ -79,7 +79,12 @@ function isObject(value: unknown): boolean {
 }
 
 function isEntry(value: unknown): boolean {
-  return has(value, isText, 'path', 'type', 'sha256') && has(value, isNumber, 'mode', 'uid', 'gid')
+  const isSize = (size: unknown): boolean => size === undefined || isNumber(size)
+  return (
+    has(value, isText, 'path', 'type', 'sha256') &&
+    has(value, isNumber, 'mode', 'uid', 'gid') &&
+    has(value, isSize, 'size')
+  )
 }
 
 function isStaged(value: unknown): boolean {
@@ -111,7 +116,7 @@ export function isAgentMark(value: unknown): value is AgentMark {
 }
 
 function isRemoving(value: unknown): boolean {
-  return has(value, isTime, 'since')
+  return has(value, isTime, 'since') && has(value, (link) => link === undefined, 'link')
 }
 
 function isPin(pin: unknown): boolean {
@@ -153,12 +158,11 @@ function isUptime(instant: unknown): boolean {
 
 function isRelocation(value: unknown): boolean {
   const isState = (state: unknown): boolean => relocationStates.some((known) => known === state)
-  const isForm = (as: unknown): boolean => relocationForms.some((known) => known === as)
   return (
     has(value, isPath, 'from') &&
     has(value, isTime, 'since') &&
     has(value, isState, 'state') &&
-    has(value, isForm, 'as')
+    has(value, (as) => as === 'removed', 'as')
   )
 }
 

@@ -1,8 +1,10 @@
-import { DurableWriteError } from '../errors.js'
+import { join } from 'node:path'
+import { DurableWriteError, unfit } from '../errors.js'
 import { pause } from '../../deadline.js'
 import { clock } from '../../clock.js'
 import { adviceFor, codeOf, failureOf, isSystemError, type SystemError } from '../../errors.js'
 import {
+  accessAttribute,
   type StagedEntries,
   placeKey,
   lock,
@@ -12,6 +14,7 @@ import {
   remove,
   checkTarget,
   atPlace,
+  openOwn,
   Scope,
   setMetadata,
   readWhole,
@@ -23,13 +26,14 @@ import {
   encodeAppendix,
   encodeRecord,
   isBody,
-  isOfNewerVersion,
+  isOfOtherVersion,
   parseRecord,
   type RecordBody,
   type StoredRecord,
   type Added,
   newerObjects,
 } from './record.js'
+import { othersWrite, sticky, writableByAll, writableByGroup } from '../../writers.js'
 import { encodeLine, type Line, readLines, wholeLines } from '../../checked-lines.js'
 import { isText, knownFields } from './record-fields.js'
 import type { RecordedObject } from '../types.js'
@@ -53,6 +57,8 @@ export interface Records {
   readonly torn: readonly number[]
   /** Sequences of names that another program's files have: they stay, and no record of ours can have them. */
   readonly taken: ReadonlySet<number>
+  /** Names of records, among the others, that root's group may write as well: a careless `chmod -R g+w` stops no renewal. */
+  readonly loose: readonly string[]
   /** Sequences of records of a newer version of this program: they stay, and holdfast publishes nothing over them. */
   readonly newer: readonly number[]
   /** Random parts of the names of staging directories or files. */
@@ -65,9 +71,16 @@ export interface Records {
   readonly missed: boolean
 }
 
-/** The sequence of the next record: above every record's, and free. A foreign file cannot raise it beyond all bounds. */
+/** The names of records have 15 digits: a foreign file takes away a tenth of them at most. */
+const mostTaken = 9e14
+
+/**
+ * The sequence of the next record: above every name that is taken, since a record that its owner gives back must not outrank those that
+ * came after it. A foreign file cannot raise it beyond all bounds.
+ */
 export function nextSequence({ valid, torn, taken }: Pick<Records, 'valid' | 'torn' | 'taken'>): number {
-  let sequence = Math.max(0, ...torn, ...valid.map((record) => record.sequence)) + 1
+  const bounded = [...taken].filter((sequence) => sequence < mostTaken)
+  let sequence = Math.max(0, ...torn, ...bounded, ...valid.map((record) => record.sequence)) + 1
   while (taken.has(sequence)) sequence++
   return sequence
 }
@@ -84,6 +97,7 @@ export async function readRecords(
   const valid: StoredRecord[] = []
   const torn: number[] = []
   const taken = new Set<number>()
+  const loose: string[] = []
   const newer: number[] = []
   const staging: string[] = []
   const quarantined: string[] = []
@@ -97,17 +111,19 @@ export async function readRecords(
     if (names.isGeneration(entry)) generations.push(entry)
     const sequence = names.sequenceOf(entry)
     if (sequence === undefined) continue
-    const text = await readRecordFile(fs, parent, entry)
-    if (text === undefined) missed = true
-    if (text === null) taken.add(sequence)
-    if (typeof text !== 'string') continue
+    const file = await readRecordFile(fs, parent, entry)
+    if (file === undefined) missed = true
+    if (file === null) taken.add(sequence)
+    if (!file) continue
+    const { text, isLoose } = file
+    if (isLoose) loose.push(entry)
     const record = parseRecord(text, name, sequence, boot)
     if (record) valid.push(withTimePassed(record, { now: fs.now(), boot, uptime: fs.uptime() }))
-    else if (isOfNewerVersion(text)) newer.push(sequence)
+    else if (isOfOtherVersion(text)) newer.push(sequence)
     else torn.push(sequence)
   }
   valid.sort((a, b) => b.sequence - a.sequence)
-  return { valid, torn, taken, newer, staging, quarantined, generations, missed }
+  return { valid, torn, taken, loose, newer, staging, quarantined, generations, missed }
 }
 
 /** Milliseconds by which two clocks may differ although neither is set. */
@@ -135,8 +151,12 @@ function withTimePassed(
 }
 
 /** The records of all targets in a directory: staging names of a family are named by any of them. */
-export async function readAllRecords(fs: FileSystem, parent: Descriptor): Promise<RecordBody[]> {
-  return (await firstLines(fs, parent)).flatMap(({ line }) => (isBody(line) ? [line] : []))
+export async function readAllRecords(
+  fs: FileSystem,
+  parent: Descriptor,
+  takesStrangers?: TakesStrangers,
+): Promise<RecordBody[]> {
+  return (await firstLines(fs, parent, takesStrangers)).flatMap(({ line }) => (isBody(line) ? [line] : []))
 }
 
 /** The names of all records in a directory, each with the target that it names; undefined where it is torn. */
@@ -150,37 +170,90 @@ export async function namedRecords(
   }))
 }
 
-async function firstLines(fs: FileSystem, parent: Descriptor): Promise<{ entry: string; line: object | undefined }[]> {
+async function firstLines(
+  fs: FileSystem,
+  parent: Descriptor,
+  takesStrangers?: TakesStrangers,
+): Promise<{ entry: string; line: object | undefined }[]> {
   const lines: { entry: string; line: object | undefined }[] = []
   for (const entry of await fs.list(parent)) {
     if (!recordPattern.test(entry)) continue
-    const text = await readRecordFile(fs, parent, entry)
-    if (typeof text === 'string') lines.push({ entry, line: wholeLines(text)[0] })
+    const file = await readRecordFile(fs, parent, entry, takesStrangers)
+    if (file) lines.push({ entry, line: wholeLines(file.text)[0] })
   }
   return lines
 }
 
-/**
- * undefined where the record has gone meanwhile: a newer publication superseded it; null where its owner or mode makes it untrustworthy: in
- * a sticky directory, such as /tmp, any user can make a file of this name.
- */
-async function readRecordFile(fs: FileSystem, parent: Descriptor, entry: string): Promise<string | null | undefined> {
-  let file: Descriptor
+interface RecordText {
+  readonly text: string
+  /** Root's group may write to it as well. */
+  readonly isLoose: boolean
+}
+
+/** Whether a directory lets its own users make names that only they, root and its owner can take away, as /tmp does. */
+export type TakesStrangers = (parent: Attributes, fs: FileSystem) => boolean
+
+const isShared: TakesStrangers = ({ mode }) => (mode & sticky) !== 0 && (mode & (writableByAll | writableByGroup)) !== 0
+
+/** undefined where the record has gone meanwhile: a newer publication superseded it; null where the name is another program's, or user's. */
+async function readRecordFile(
+  fs: FileSystem,
+  parent: Descriptor,
+  entry: string,
+  takesStrangers = isShared,
+): Promise<RecordText | null | undefined> {
+  const scope = new Scope(fs)
   try {
-    file = await fs.openFile(parent, entry)
+    const { file, attributes } = await openOwn(scope, 'openFile', parent, entry)
+    const isLoose = file !== undefined && (await isRootsAlone(fs, file, attributes))
+    const isOthers = !isLoose && (await isTaken(fs, parent, entry, attributes, takesStrangers))
+    if (file === undefined || isOthers) return null
+    return { text: (await readWhole(fs, file, attributes.size)).toString('utf8'), isLoose }
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
-    if (codeOf(error) === 'ELOOP' || codeOf(error) === 'EACCES') return null
     throw error
-  }
-  try {
-    const { type, uid, mode, size } = await fs.attributes(file)
-    const own = uid === 0 || uid === fs.user.uid
-    if (type !== 'file' || !own || (mode & 0o022) !== 0) return null
-    return (await readWhole(fs, file, size)).toString('utf8')
   } finally {
-    await fs.close(file)
+    await scope.closeAll()
   }
+}
+
+/** Whether beside its owner root's group alone may write to it. With an ACL, the group's bits of a mode are those of all that it names. */
+async function isRootsAlone(fs: FileSystem, file: Descriptor, { mode, gid }: Attributes): Promise<boolean> {
+  if (gid !== 0 || (mode & (writableByAll | writableByGroup)) !== writableByGroup) return false
+  return (await fs.extendedAttributes(file))?.has(accessAttribute) !== true
+}
+
+/**
+ * Whether a name of a record's form is another's, and no record of ours. What others may write to, or own, is no proof of anything: but a
+ * record to which `chmod -R`, `chown -R` or `setfacl -R` came may hold a hold, a pin and history, and so it never counts as absent. Only
+ * where a stranger can give a file of theirs this name, or without fs.protected_hardlinks any other file, it must stop no publication.
+ * Elsewhere who can make the name can stop holdfast in other ways: the directory's owner, or who may write to it while it is not sticky,
+ * can take its lock away.
+ * @throws DurableWriteError where it may be ours, and others may write to it
+ */
+async function isTaken(
+  fs: FileSystem,
+  parent: Descriptor,
+  entry: string,
+  { type, uid, gid, mode, links }: Attributes,
+  takesStrangers: TakesStrangers,
+): Promise<boolean> {
+  if (type !== 'file') return true
+  const doubtOf = (path: string) => othersWrite({ path, kind: 'file', uid, gid, mode }, fs.user.uid)
+  if (doubtOf(entry) === undefined) return false
+  const isStrangers = uid !== 0 && uid !== fs.user.uid
+  if ((isStrangers || links > 1) && takesStrangers(await fs.attributes(parent), fs)) return true
+  // For people: without /proc its name has to do.
+  const directory = await fs.readLinkPath(`/proc/self/fd/${parent}`).catch(() => '')
+  const path = join(directory, entry)
+  throw unfit(`holdfast cannot trust its publication record: ${doubtOf(path) ?? ''}`, {
+    code: 'EPERM',
+    syscall: 'fstat',
+    path,
+    advice: isStrangers
+      ? `run holdfast as user ${uid}; or, where "chown -R" gave it away, make sure that nobody has changed it, then run "chown ${fs.user.uid} ${path}"`
+      : `make sure that nobody has changed it, then run "chmod 600 ${path}"`,
+  })
 }
 
 /** The record of the current publication: staged with the content, marked once the content is known to be durable. */
@@ -433,7 +506,7 @@ async function rewrite(
   const failure = await failureOf(
     (async () => {
       await fs.write(file, content)
-      await setMetadata(fs, file, { target: name, mode, owner: { uid, gid } })
+      await setMetadata(fs, file, { target: name, mode: mode & ~0o022, owner: { uid, gid } })
       await fsyncAll(fs, [file])
       await fs.rename(parent, staging, parent, name, 'replace')
     })(),

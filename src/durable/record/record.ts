@@ -62,6 +62,8 @@ export interface RetiredTree {
   readonly until: number
   /** Its entries at its reading: another program has added all others since. */
   readonly entries: readonly KnownEntry[]
+  /** It had too many to read, and goes with all that it holds. */
+  readonly goesWhole?: true
 }
 
 /** An entry, by what tells its content from another's. */
@@ -82,7 +84,7 @@ export interface RecordBody {
   readonly publishedAt: number
   readonly objects: readonly RecordedObject[]
   readonly hooks: readonly string[]
-  readonly entries: readonly Omit<TreeEntry, 'label' | 'changed' | 'size'>[]
+  readonly entries: readonly Omit<TreeEntry, 'label' | 'changed'>[]
   /** Only where something is exchanged. */
   readonly staging?: StagedInodes
   /** Absent in records of version 0.1.0: they prove nothing about durability. */
@@ -119,8 +121,6 @@ export interface RecordBody {
 export interface Removing {
   /** Milliseconds since the epoch. */
   readonly since: number
-  /** Of records of version 0.2.0: a symbolic link took its place, or was to take it. */
-  readonly link?: unknown
 }
 
 export interface StoredRecord extends RecordBody {
@@ -187,15 +187,10 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     committed,
     trusted: committed || body.boot !== boot,
     otherBoot: body.boot !== boot,
-    unknown: Object.fromEntries(
-      Object.entries(body).filter(([field]) => !(field in knownFields || field === outdated)),
-    ),
+    unknown: Object.fromEntries(Object.entries(body).filter(([field]) => !(field in knownFields))),
     pendingHooks: body.hooks.filter((hook) => !done.has(hook)),
   }
 }
-
-/** A version before this one had a record say what becomes of the target: directories.json says that. */
-const outdated = 'onDrop'
 
 /** None of them is forgotten. */
 const fields: Readonly<Record<keyof RecordBody, (value: unknown) => boolean>> = knownFields
@@ -238,6 +233,7 @@ export function compare(
     else if (found.uid !== entry.uid || found.gid !== entry.gid) differences.push({ path, problem: 'owner' })
   }
   for (const path of actual.keys()) differences.push({ path, problem: 'unexpected' })
+  if (tree?.isCut === true) differences.push({ path: '.', problem: 'more' })
   return differences
 }
 
@@ -297,11 +293,19 @@ export function demanding(fields: {
   return { ...said, ...(requires.length > 0 && { requires }) }
 }
 
+/** What says whether this version understands a record. */
+interface Understood extends Partial<Record<'version' | 'requires', unknown>> {
+  /** A build before this one could leave a symbolic link where a directory had been. */
+  readonly relocation?: { readonly as?: unknown } | null
+  readonly removing?: { readonly link?: unknown } | null
+}
+
 /** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */
-export function isOfNewerVersion(text: string): boolean {
-  const [body] = wholeLines(text) as Partial<Record<'version' | 'requires', unknown>>[]
+export function isOfOtherVersion(text: string): boolean {
+  const [body] = wholeLines(text) as Understood[]
   if (body?.version === undefined) return false
-  return body.version !== 1 || !knownFields.requires(body.requires)
+  const { version, requires, relocation, removing } = body
+  return version !== 1 || !knownFields.requires(requires) || relocation?.as === 'link' || removing?.link !== undefined
 }
 
 /** The recorded objects, those named again in their newer version. */

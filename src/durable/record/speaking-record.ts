@@ -13,7 +13,7 @@ import { describes, type Described, type StoredRecord } from './record.js'
  * A publication counts as aborted only where that is proven. Otherwise its record speaks, and earlier content that came back is drift.
  */
 
-type Speaking = Described & Pick<StoredRecord, 'before' | 'committed' | 'kind' | 'place' | 'staging' | 'removing'>
+type Speaking = Described & Pick<StoredRecord, 'before' | 'committed' | 'place'>
 type Present = Pick<Tree, 'digest' | 'entries' | 'identity'> | undefined
 
 /** Those of these records, newest first, that were not aborted before their exchange: the first one speaks. */
@@ -64,13 +64,7 @@ function isIn(record: Speaking, tree: Present): boolean {
 
 /** Whether the inode that this publication found is at the target. */
 function isBefore(record: Speaking, tree: Present): boolean {
-  return isVery(record.place?.replaced ?? oldOf(record), tree, () => record.before === tree?.digest)
-}
-
-/** Of records of 0.2.0. */
-function oldOf({ kind, staging, removing }: Speaking): Identity | undefined {
-  if (kind !== 'exchange' || staging === undefined || removing !== undefined) return undefined
-  return { inode: staging.old, birth: '0' }
+  return isVery(record.place?.replaced, tree, () => record.before === tree?.digest)
 }
 
 /** A number alone may have been given to another inode since: then the content has to be the same, too. */

@@ -120,12 +120,12 @@ class Removal {
       if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
     }
     const entry = await fs.look(this.#parent, name)
-    // A link at the target after the removal began is another program's, and stays. Version 0.2.0 could leave one, for its user.
+    // A link at the target after the removal began is another program's, and stays.
     const isGone = entry === undefined || (entry.type === 'symlink' && record.removing !== undefined)
     if (isGone) return this.#goOn(records, record)
     if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
     // Where a publication of the same content was interrupted, it may be that of an older record.
-    const found = { ...here, lasting: this.#site.mount.proven }
+    const found = { ...here, lasting: this.#site.mount.lasting }
     const isOwn = records.valid.some((one) => describes(one, tree) && isOfThis(one, found))
     if (options.force !== true) refuseChanged(path, record, state, isOwn)
     await this.#takeAway(records, record)
@@ -231,7 +231,7 @@ class Removal {
       if (failure === undefined) continue
       // A process came to use it in the last instant: whole, it goes back to its place.
       this.#departure.gone = true
-      const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
+      const tree = await readTarget(fs, path, this.#parent, staging, record.kind, [record])
       const isWhole = describes(record, tree)
       if (isDry) this.#departure.gone = !isWhole
       else {
@@ -257,7 +257,7 @@ class Removal {
     const records = [...torn, ...others.map(({ sequence }) => sequence)].map(this.#names.record)
     const names = [...own.map(this.#names.staging), ...generations, ...records]
     const failures: unknown[] = []
-    const left = await clean(this.#area, names, (error) => failures.push(error))
+    const left = await clean(this.#area, names, { most: Infinity }, (error) => failures.push(error))
     if (left.length > 0) throw notAllGone(this.path, left, failures[0])
     await this.#sync()
     if (last) await remove(fs, this.#parent, this.#names.record(last.sequence))

@@ -1,5 +1,6 @@
 /* A target with its records: found, refused, and its record written again. The door of this room: other rooms import nothing else of it. */
 
+export { lostFlags, refuseDecrypted } from './inode-flags.js'
 export { refuseTargetBelow } from './nesting.js'
 export {
   describeHold,
@@ -10,6 +11,7 @@ export {
   nothingPublished,
   openOffMounts,
   openTarget,
+  refuseEmptied,
   refuseForeign,
   refuseHeld,
   refuseKeptByAgent,

@@ -2,7 +2,8 @@ import { nameOf, parentOf } from '../../relative-path.js'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../errors.js'
 import { type DurableWriteError, unfit } from '../errors.js'
-import type { Descriptor, FileSystem } from '../file-system.js'
+import { writableByAll, writableByGroup } from '../../writers.js'
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import {
   currentGeneration,
   namesFor,
@@ -50,12 +51,12 @@ export async function targetAbove(fs: FileSystem, directory: string): Promise<Ab
   return undefined
 }
 
-/** What this user may not look at was not published by this user. */
+/** What this user may not look at may be another's target. */
 async function isThere(fs: FileSystem, path: string): Promise<boolean> {
   try {
     return (await fs.lookPath(path)) !== undefined
   } catch (error) {
-    if (codeOf(error) === 'EACCES' || codeOf(error) === 'ENOTDIR') return false
+    if (codeOf(error) === 'ENOTDIR') return false
     throw error
   }
 }
@@ -68,7 +69,7 @@ async function isTarget(fs: FileSystem, parent: Descriptor, record: RecordBody):
   const { place, removing, boot } = record
   if (removing !== undefined) return false
   if (place === undefined || isSame(place.parent, identityOf(await fs.attributes(parent)))) return true
-  return boot !== (await fs.bootId()) && !(await fs.mount(parent)).proven
+  return boot !== (await fs.bootId()) && !(await fs.mount(parent)).lasting
 }
 
 /** Whether it was let go, and the operator has left nothing there that would go with it. */
@@ -123,12 +124,17 @@ function recordsIn(tree: Pick<Tree, 'entries'> | undefined): string[] {
   return entries?.map((entry) => entry.path) ?? []
 }
 
+/** A service that owns its directory in a target, or may write there, can make any name in it: that stops no publication of the target. */
+function isOthers({ uid, mode }: Attributes, fs: FileSystem): boolean {
+  return (uid !== 0 && uid !== fs.user.uid) || (mode & (writableByAll | writableByGroup)) !== 0
+}
+
 async function refuseRecords(fs: FileSystem, path: string, root: Descriptor, found: readonly string[]): Promise<void> {
   const directories = new OpenDirectories(fs, root)
   try {
     for (const record of found) {
       const inner = await directories.use(parentOf(record), async (holder) => {
-        for (const body of await readAllRecords(fs, holder)) {
+        for (const body of await readAllRecords(fs, holder, isOthers)) {
           const isOfIt = namesFor(body.name).sequenceOf(nameOf(record)) !== undefined
           if (isOfIt && !isFinished(body, fs.now()) && (await isTarget(fs, holder, body)))
             return join(path, parentOf(record), body.name)

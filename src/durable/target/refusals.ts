@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { codeOf } from '../../errors.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit } from '../errors.js'
 import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from '../file-system.js'
@@ -106,10 +107,10 @@ async function refuseOtherDevice(
   })
 }
 
-/** After a downgrade: what the record asks of its reader is not known here, and publishing would lose it. */
+/** As after a downgrade: what the record asks of its reader is not known here, and publishing would lose it. */
 export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): void {
   if (newer.length === 0) return
-  throw unfit(`a newer version of holdfast published ${path}, with a record that this version cannot read`, {
+  throw unfit(`another version of holdfast published ${path}, with a record that this version cannot read`, {
     code: 'ENOTSUP',
     syscall: 'read',
     path,
@@ -231,8 +232,21 @@ export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists
   })
 }
 
+/** What to do about a foreign directory, in the words of the command or agent that asked. */
+const foreignAdvice = {
+  command: "give --replace-foreign (in the library: foreign: 'always') to replace it all the same, or move it away",
+  agent: 'set adopt: replace to take it over, or move it away',
+  install: 'move it away',
+  rollout: 'move it away',
+} as const satisfies Record<Publisher | 'command', string>
+
 /** A non-empty directory that this program did not publish is foreign: only a superset of its content replaces it. */
-export function refuseForeign(path: string, desired: Tree, { tree, recorded, record }: Judgement): void {
+export function refuseForeign(
+  path: string,
+  desired: Tree,
+  { tree, recorded, record }: Judgement,
+  publisher?: Publisher,
+): void {
   if (recorded || tree === undefined) return
   const own = new Set(desired.entries.map((entry) => entry.path))
   const others = tree.entries.filter((entry) => !own.has(entry.path)).map((entry) => entry.path)
@@ -243,7 +257,24 @@ export function refuseForeign(path: string, desired: Tree, { tree, recorded, rec
     since === undefined ? `${path} was not published by holdfast,` : `${letGoText(path, since)}, has changed since,`
   throw foreign(`${whose} and holds files that the new content does not have (${some})`, path, {
     state: leftAsItWas(path),
-    advice: 'set adopt: replace to take it over, or move it away',
+    advice: foreignAdvice[publisher ?? 'command'],
+  })
+}
+
+const emptySha256 = hash('sha256', '')
+
+/** A stream that was read before, as a generator, gives nothing: that replaces no content that is there. */
+export function refuseEmptied(path: string, emptyStreams: readonly string[], tree: Tree | undefined): void {
+  const filled = tree?.entries.filter(({ type, sha256 }) => type === 'file' && sha256 !== emptySha256)
+  const emptied = filled?.find((entry) => emptyStreams.includes(entry.path))
+  if (emptied === undefined) return
+  const shown = emptied.path === '' ? path : `${path}/${emptied.path}`
+  throw new DurableWriteError(`the stream for ${shown} gave nothing, and the file has content`, {
+    code: 'EINVAL',
+    syscall: 'read',
+    path: shown,
+    state: leftAsItWas(path),
+    advice: 'give a stream that was not read before, or set allowEmpty: true',
   })
 }
 

@@ -70,6 +70,8 @@ export interface ApiResponse {
   readonly body: unknown
   /** The program that seems to have answered in the API server's place; absent where nothing says so. */
   readonly foreign?: string
+  /** No credential was sent. */
+  readonly anonymous?: boolean
 }
 
 export interface LinePatience extends Pausable {
@@ -84,6 +86,8 @@ export interface ApiStream {
   readonly body: unknown
   /** As in ApiResponse. */
   readonly foreign?: string
+  /** As in ApiResponse. */
+  readonly anonymous?: boolean
   /**
    * For status 200, and once: hands over each line, without its newline, and waits for `take` before the next one. Resolves when the server
    * has ended the stream in order; rejects with `take`'s error, too. `patience` with the server does not run while a line waits for its

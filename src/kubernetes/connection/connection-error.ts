@@ -1,3 +1,4 @@
+import { authorityCodes } from '../../x509/authorities.js'
 import { adviceOnShortage } from '../../errors.js'
 import { ConnectionError } from './client.js'
 
@@ -53,21 +54,11 @@ export function wasCut({ cause }: ConnectionError): boolean {
   return code === undefined || cuts.includes(code)
 }
 
-/** OpenSSL's and Node's codes for a certificate that no trusted authority has signed. */
-export const authorityCodes: ReadonlySet<string> = new Set([
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'CERT_SIGNATURE_FAILURE',
-])
-
 function explain(code: string, message: string): string {
   const known = explanations[code]
   if (known !== undefined) return known
   if (authorityCodes.has(code)) {
-    return `the server's certificate is not signed by the authority that the kubeconfig names (${code})`
+    return `the server's certificate is not signed by the authority that the kubeconfig names, or, without one, by one that this system trusts (${code})`
   }
   if (/^ERR_SSL_.*_ALERT_.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/.test(code)) {
     return `the server refuses the client certificate, or wants one that the kubeconfig does not have (${code})`

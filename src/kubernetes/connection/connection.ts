@@ -1,4 +1,4 @@
-import { lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
+import { isAnonymous, lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
 import { basePath, describeCall, requestOf, type Call } from './call.js'
 import { ConnectionError } from './client.js'
 import type {
@@ -14,7 +14,7 @@ import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { CredentialWatch } from './credential-watch.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { LargeReads } from './large-reads.js'
-import { notAfter } from '../credentials/pem.js'
+import { notAfter } from '../../x509/certificates.js'
 import { Progress } from './progress.js'
 import { dateOf, foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
 import { Renewal } from './renewal.js'
@@ -140,12 +140,12 @@ class Connection implements ApiClient {
         return {
           ...head,
           body: parseJson(bytes, what),
-          ...this.#foreign(call, answer, bytes),
+          ...this.#parties(call, answer, bytes),
           takeLines: () => Promise.resolve(),
           progress,
         }
       }
-      const { foreign } = this.#foreign(call, answer)
+      const { foreign } = this.#parties(call, answer)
       if (foreign !== undefined) {
         answer.body.destroy()
         throw new ConnectionError(foreign, 'protocol')
@@ -185,14 +185,14 @@ class Connection implements ApiClient {
     try {
       const bytes = await this.#readBody(answer, this.#limits.body, describeCall(call), deadline, progress)
       const after = retryAfter(answer.headers['retry-after'])
-      const foreign = this.#foreign(call, answer, bytes)
-      if (answer.status === 200 && foreign.foreign !== undefined) throw new ConnectionError(foreign.foreign, 'protocol')
+      const parties = this.#parties(call, answer, bytes)
+      if (answer.status === 200 && parties.foreign !== undefined) throw new ConnectionError(parties.foreign, 'protocol')
       return {
         status: answer.status,
         retryAfter: after,
         date: dateOf(answer.headers.date),
         body: parseJson(bytes, describeCall(call)),
-        ...foreign,
+        ...parties,
       }
     } finally {
       deadline.dispose()
@@ -204,9 +204,12 @@ class Connection implements ApiClient {
     return readBody(answer, { limit, what, signal, place: this.#largeReads.place(signal, deadline), progress })
   }
 
-  #foreign({ path }: Call, answer: Answer, bytes?: Buffer): { foreign?: string } {
+  #parties({ path }: Call, answer: Answer, bytes?: Buffer): Pick<ApiResponse, 'foreign' | 'anonymous'> {
     const foreign = foreignAnswer(answer, bytes)
-    return foreign === undefined ? {} : { foreign: `${this.#origin}${path}: ${foreign}` }
+    return {
+      ...(foreign !== undefined && { foreign: `${this.#origin}${path}: ${foreign}` }),
+      ...(this.#adopted && isAnonymous(this.#adopted) && { anonymous: true }),
+    }
   }
 
   /** Sends a request; again if it was refused unprocessed. Its time starts when it may be sent. */

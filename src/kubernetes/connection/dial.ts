@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { systemAuthorities, trusting } from '../../x509/authorities.js'
 import type { AccessSnapshot } from '../credentials/access.js'
 import { ConnectionError } from './client.js'
 import { nameOf, proxyError } from './connection-error.js'
@@ -27,11 +28,16 @@ export async function dial(
   /** The connection has not got beyond the proxy. */
   let atProxy = proxy
   const work = async (): Promise<Socket> => {
-    let socket = proxy ? await openProxy(proxy, opened) : await openTcp(target, opened)
-    if (proxy && server.protocol === 'https:') socket = await openTunnel(socket, proxy, target)
-    atProxy = undefined
-    if (server.protocol !== 'https:') return socket
-    return handshake(tlsOptions(access, socket, protocols), opened)
+    const reach = async (): Promise<Socket> => {
+      const socket = proxy ? await openProxy(access, proxy, opened) : await openTcp(target, opened)
+      const reached = proxy && server.protocol === 'https:' ? await openTunnel(socket, proxy, target) : socket
+      atProxy = undefined
+      return reached
+    }
+    if (server.protocol !== 'https:') return reach()
+    return trusting(access.authority, async (trust) =>
+      handshake({ ...tlsOptions(access, await reach(), protocols), ...trust }, opened),
+    )
   }
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -62,11 +68,14 @@ export function errorSince(socket: Socket): Error | undefined {
   return errors.get(socket) ?? (socket.destroyed ? new Error('the server closed the connection') : undefined)
 }
 
-async function openProxy(proxy: URL, opened: Socket[]): Promise<Socket> {
+/** Of a company's proxy the system knows the authority, of the cluster's own the kubeconfig. */
+async function openProxy({ authority = '' }: AccessSnapshot, proxy: URL, opened: Socket[]): Promise<Socket> {
   const address = addressOf(proxy)
   try {
-    const socket = await openTcp(address, opened)
-    return proxy.protocol === 'https:' ? await handshake({ socket, ...nameOptions(address.host) }, opened) : socket
+    if (proxy.protocol !== 'https:') return await openTcp(address, opened)
+    return await trusting(`${authority}\n${systemAuthorities()}`, async (trust) =>
+      handshake({ socket: await openTcp(address, opened), ...nameOptions(address.host), ...trust }, opened),
+    )
   } catch (error) {
     throw proxyError(proxy, error)
   }
@@ -97,11 +106,10 @@ function opening<S extends Socket>(socket: S, event: string, opened: Socket[]): 
 }
 
 function tlsOptions(access: AccessSnapshot, socket: Socket, protocols: readonly string[]): ConnectionOptions {
-  const { server, serverName, authority, certificate, insecure } = access
+  const { server, serverName, certificate, insecure } = access
   return {
     socket,
     ...nameOptions(serverName ?? addressOf(server).host),
-    ...(authority !== undefined && { ca: authority }),
     ...(certificate && { cert: certificate.chain, key: certificate.key }),
     rejectUnauthorized: !insecure,
     ALPNProtocols: [...protocols],

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { rootCertificates } from 'node:tls'
+import { systemAuthorities } from '../../x509/authorities.js'
 
 /** Everything that one request needs, at one moment. Later ones may differ: credentials rotate. */
 export interface AccessSnapshot {
   readonly server: URL
   readonly serverName: string | undefined
   readonly insecure: boolean
-  /** PEM; undefined: the certificate authorities that Node brings. */
+  /** PEM; undefined: the system's certificate authorities. */
   readonly authority: string | undefined
   readonly certificate: { readonly chain: string; readonly key: string } | undefined
   readonly proxy: URL | undefined
@@ -40,6 +40,11 @@ export function snapshotOf(parts: Omit<AccessSnapshot, 'connectionId'>): AccessS
   const { server, serverName, insecure, authority, certificate, proxy } = parts
   const made = [server.href, serverName, insecure, authority, certificate?.chain, certificate?.key, proxy?.href]
   return { ...parts, connectionId: createHash('sha256').update(JSON.stringify(made)).digest('hex') }
+}
+
+/** No credential goes to the API server: it takes us for system:anonymous. Behind `http://` (kubectl proxy), the proxy sends its own. */
+export function isAnonymous({ server, certificate, headers }: AccessSnapshot): boolean {
+  return server.protocol === 'https:' && certificate === undefined && headers['authorization'] === undefined
 }
 
 /** Whether a request made with one could fare differently with the other. */
@@ -79,7 +84,7 @@ export function alsoTrusting(access: ClusterAccess, others: readonly ClusterAcce
   const join = async (snapshot: AccessSnapshot): Promise<AccessSnapshot> => {
     const found = await Promise.all(others.map((other) => other.current().catch(() => undefined)))
     const trusted = [snapshot, ...found].flatMap((one) =>
-      one && isVerified(one) ? [one.authority ?? publicOnes()] : [],
+      one && isVerified(one) ? [one.authority ?? systemAuthorities()] : [],
     )
     const joined = isVerified(snapshot)
       ? snapshotOf({ ...snapshot, authority: [...new Set(trusted)].join('\n') })
@@ -104,9 +109,4 @@ export function alsoTrusting(access: ClusterAccess, others: readonly ClusterAcce
 
 function isVerified({ server, insecure }: AccessSnapshot): boolean {
   return server.protocol === 'https:' && !insecure
-}
-
-/** Named beside others, Node's own authorities must be named, too. */
-function publicOnes(): string {
-  return rootCertificates.join('\n')
 }

@@ -2,8 +2,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { describeCode } from '../../errors.js'
 import { tokenProblem, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
-import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
-import { startErrorCode } from '../../program-path.js'
+import { certificateProblem, keyMatches, privateKeyProblem } from '../../x509/certificates.js'
+import { absoluteDirectories, startErrorCode } from '../../program-path.js'
 import type { Environment } from '../connection/proxy.js'
 
 export interface ExecOptions {
@@ -28,9 +28,15 @@ export async function runExecPlugin(settings: ExecSettings, options: ExecOptions
   }
 }
 
+/** The variables of the kubeconfig win, and PATH has absolute directories alone. */
+export function pluginEnvironment(settings: ExecSettings, environment: Environment): Environment & { PATH: string } {
+  const both = { ...environment, ...settings.env }
+  return { ...both, PATH: absoluteDirectories(both['PATH']) }
+}
+
 function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
   return new Promise((resolve, reject) => {
-    const environment = { ...options.environment, ...settings.env }
+    const environment = pluginEnvironment(settings, options.environment)
     const fail = (problem: string): void => reject(new Error(describe(settings, problem)))
     // Where no file descriptor is free, Node answers a child without streams, and reports the failure in an event.
     const child: ChildProcess = spawn(settings.command, settings.args, {
@@ -55,7 +61,7 @@ function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
     child.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer)
       hasStarted = false
-      void startErrorCode(error.code, settings.command, environment['PATH']).then((code) => {
+      void startErrorCode(error.code, settings.command, environment.PATH).then((code) => {
         fail(startProblem(settings, code))
       })
     })

@@ -9,7 +9,8 @@ import {
   type Material,
   type NamedEntry,
 } from './kubeconfig-file.js'
-import { certificateProblem, privateKeyProblem } from './pem.js'
+import { authorityProblem } from '../../x509/authorities.js'
+import { certificateProblem, privateKeyProblem } from '../../x509/certificates.js'
 import { unsupportedProxy } from '../connection/proxy.js'
 
 /** One context of a kubeconfig: the server's address, our identity, and the default namespace. */
@@ -79,7 +80,7 @@ function readCluster(entry: Field): ClusterSettings {
   const insecureField = entry.get('insecure-skip-tls-verify')
   const insecure = insecureField.flag()
   const authority = materialPair(entry, 'certificate-authority', (text, field) => {
-    const problem = certificateProblem(text)
+    const problem = authorityProblem(text)
     if (problem !== undefined) throw field.error(problem)
   })
   if (insecure && authority) {
@@ -96,13 +97,21 @@ function readCluster(entry: Field): ClusterSettings {
   }
 }
 
+/**
+ * Without a scheme it is `http://HOST:PORT`, whatever authority stands beside it, and a query is dropped: so do DefaultServerURL
+ * (client-go/rest/url_utils.go), and kubectl. A fragment, which kubectl makes a part of the path, is refused.
+ */
 function serverUrl(field: Field): URL {
-  const url = parseUrl(field, field.requiredText())
+  const text = field.requiredText()
+  const hasScheme = /^[a-z][-a-z0-9+.]*:\/\//i.test(text)
+  const url = parseUrl(field, hasScheme ? text : `http://${text}`)
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw field.error('must start with https:// or http://')
   }
   if (url.username !== '' || url.password !== '') throw field.error('must not hold a user name or password')
-  if (url.search !== '' || url.hash !== '') throw field.error('must not hold a query or a fragment')
+  if (url.hash !== '') throw field.error('must not hold a fragment')
+  if (!hasScheme && url.pathname !== '/') throw field.error('needs http:// or https:// before a path')
+  url.search = ''
   return url
 }
 

@@ -2,9 +2,10 @@ import { silent, type Log } from '../../log.js'
 import { sameAccess, snapshotOf, type AccessSnapshot, type ClusterAccess } from './access.js'
 import { fingerprint } from '../../regular-file.js'
 import { CredentialFiles, type ReadFile } from './credential-files.js'
-import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
+import { authorityProblem } from '../../x509/authorities.js'
+import { certificateProblem, keyMatches, privateKeyProblem } from '../../x509/certificates.js'
 import { proxyFromEnvironment, type Environment } from '../connection/proxy.js'
-import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
+import { pluginEnvironment, runExecPlugin, type ExecCredential } from './exec-plugin.js'
 import { tokenProblem, type ContextSettings, type ExecSettings } from './kubeconfig.js'
 import type { Material } from './kubeconfig-file.js'
 import { shownTo } from './plain-http.js'
@@ -39,7 +40,7 @@ export interface LiveAccessOptions {
   readonly timing?: Partial<AccessTiming>
   /** Reads the files; then what does not fit now is an error, and nothing earlier stays in force. */
   readonly read?: ReadFile
-  /** Called before each run of a credential plugin; its error keeps holdfast from that. */
+  /** Called before each read of a file that a kubeconfig names, and each run of a credential plugin; its error keeps holdfast from that. */
   readonly obey?: (obeyed: Obeyed) => Promise<void>
 }
 
@@ -167,12 +168,13 @@ class LiveAccess implements ClusterAccess {
     const text = async (material: Material | undefined, check: (text: string) => string | undefined) => {
       if (material?.type !== 'file') return material?.text
       const { path, field } = material
+      await this.options.obey?.({ what: field.place, path })
       fingerprints.set(path, await fingerprint(path))
       return this.#files.read(path, check, (problem) => field.error(problem))
     }
     // Side by side, since each wait for the disk wakes threads up; the first of several problems, in this order, is named.
     const reads = [
-      text(cluster.authority, certificateProblem),
+      text(cluster.authority, authorityProblem),
       text(user.certificate?.chain, certificateProblem),
       text(user.certificate?.key, privateKeyProblem),
       text(user.token, (content) => tokenProblem(content.trim())),
@@ -238,7 +240,7 @@ class LiveAccess implements ClusterAccess {
     try {
       const { environment } = this.options
       const { cluster } = settings
-      const program = await programPath(exec.command, environment['PATH'] ?? '')
+      const program = await programPath(exec.command, pluginEnvironment(exec, environment).PATH)
       if (program !== undefined) await this.options.obey?.({ what: 'credential plugin', path: program })
       this.#credential = await runExecPlugin(exec, {
         environment,

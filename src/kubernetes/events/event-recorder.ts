@@ -9,7 +9,7 @@ import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
 import { eventBody, eventsPath, namespaceOf, seriesBody, type EventDraft } from './event-body.js'
 import { EventSeries, type EventRecord, type Instant } from './event-series.js'
-import { statusMessage } from '../reads/api-error.js'
+import { statusMessage, unsentAdvice } from '../reads/api-error.js'
 
 /** Events that wait at most; of more, the oldest are dropped. */
 const longestQueue = 100
@@ -189,7 +189,7 @@ export class EventRecorder {
       const said = statusMessage(answer.body)
       this.options.log.warn(
         { namespace, status: answer.status },
-        `no right to create events in namespace ${namespace}${said && ` (${said})`}: the agent sends none there, everything else works; "holdfast rbac" prints the Role that allows them`,
+        `no right to create events in namespace ${namespace}${said && ` (${said})`}: the agent sends none there, everything else works; ${unsentAdvice(answer) ?? '"holdfast rbac" prints the Role that allows them'}`,
       )
     }
     return undefined

@@ -62,6 +62,7 @@ interface Answer {
   readonly retryAfter?: number | undefined
   readonly body: unknown
   readonly foreign?: string
+  readonly anonymous?: boolean
 }
 
 /** For an HTTP status, or the code of an ERROR event, that is no answer to the request. `forbidden`: what to do about a 403. */
@@ -74,7 +75,8 @@ export function refusedRequest(
   const { status, retryAfter } = answer
   const said = statusMessage(answer.body)
   const what = `${describeTarget(target)}: ${verb} failed with HTTP ${status}${said && ` (${said})`}`
-  const advice = answer.foreign ?? (status === 403 ? forbidden : adviceFor(status))
+  const known = status === 403 ? forbidden : adviceFor(status)
+  const advice = answer.foreign ?? unsentAdvice(answer) ?? known
   return new ApiError(restartReason(status), advice ? `${what}: ${advice}` : what, {
     status,
     retryAfter,
@@ -139,6 +141,17 @@ function restartReason(status: number): ApiError['reason'] {
 
 /** What helps against HTTP 401. */
 export const credentialsAdvice = 'check the user in the kubeconfig, or the service account token'
+
+export const noCredentialAdvice = 'give the user in the kubeconfig a token, a client certificate or a credential plugin'
+
+/**
+ * The refusal of a request without a credential: told before any advice about rights, since a Role for system:anonymous would be one for
+ * every program that reaches the API server. undefined for any other answer.
+ */
+export function unsentAdvice({ status, anonymous }: Pick<Answer, 'status' | 'anonymous'>): string | undefined {
+  if (anonymous !== true || (status !== 401 && status !== 403)) return undefined
+  return `no credential was sent: ${noCredentialAdvice}`
+}
 
 function adviceFor(status: number): string {
   switch (status) {

@@ -22,6 +22,9 @@ export interface ReadTiming {
   readonly longestDelay: number
 }
 
+/** Milliseconds: a Retry-After is honoured up to this, as in the agent's watches. A longer one would overflow the timer, which then ends at once. */
+const longestRetryAfter = 120_000
+
 const readTiming: ReadTiming = { request: 14_000, firstDelay: 100, longestDelay: 5_000 }
 
 export interface ReaderOptions {
@@ -95,7 +98,7 @@ export class ApiReader {
         if (!(error instanceof ApiError) || !error.retriable || tried >= tries || signal.aborted) throw error
         const { message, details } = error
         this.options.log.warn({ error: message, tried }, 'The API server gave no answer; the read is retried')
-        const delay = Math.max(details.retryAfter ?? 0, backoff.next('read'))
+        const delay = Math.max(Math.min(details.retryAfter ?? 0, longestRetryAfter), backoff.next('read'))
         await sleep(delay, undefined, { signal }).catch(() => {
           throw error
         })

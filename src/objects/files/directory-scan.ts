@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { readdir, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isWholeSecond } from '../../change-times.js'
 import { codeOf } from '../../errors.js'
 import { fingerprintOf } from '../../regular-file.js'
+import { performance } from 'node:perf_hooks'
 
 /** Files of one directory. More would be a mistake in the path. */
 const maximumFiles = 10_000
@@ -20,7 +22,7 @@ export interface DirectoryScan {
 }
 
 /** An instant, by both clocks: milliseconds since the epoch, and performance.now(). */
-export interface Moment {
+interface Moment {
   readonly wall: number
   readonly monotonic: number
 }
@@ -28,7 +30,7 @@ export interface Moment {
 /** The state of a file, as far as it can be known without reading it. */
 export interface Stamp {
   readonly id: string
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; where the file system keeps whole seconds, the end of that second. */
   readonly changedAt: number
   readonly size: number
   /** Nanoseconds since the epoch, in digits. */
@@ -91,8 +93,60 @@ export function stampFrom(stats: BigIntStats): Stamp {
   const { size, mtimeNs, ctimeNs } = stats
   return {
     id: fingerprintOf(stats),
-    changedAt: Number(ctimeNs / 1_000_000n),
+    changedAt: Number(ctimeNs / 1_000_000n) + (isWholeSecond(ctimeNs) ? 1000 : 0),
     size: Number(size),
     modifiedAt: String(mtimeNs),
+  }
+}
+
+interface Seen {
+  readonly stamp: string
+  /** performance.now() when the first look at this stamp was over. */
+  readonly since: number
+  /** performance.now() of the first look that found it changed. */
+  readonly changingSince: number
+}
+
+/** Whether a file has come to rest: the source must not read a file that a program still writes. */
+export class FileStability {
+  readonly #seen = new Map<string, Seen>()
+  readonly #missing = new Map<string, number>()
+
+  constructor(
+    private readonly settle: number,
+    private readonly patience: number,
+  ) {}
+
+  /**
+   * `settled`: its inode has not changed for long enough. `changing`: not yet. `restless`: it has been changing for so long
+   * that the others should no longer wait for it. What counts is the time until the look started: on a machine that is slow to
+   * finish it, the file may have been written to again.
+   */
+  state(name: string, stamp: Stamp, startedAt: Moment, now = performance.now()): 'settled' | 'changing' | 'restless' {
+    this.#missing.delete(name)
+    const before = this.#seen.get(name)
+    const since = before?.stamp === stamp.id ? before.since : now
+    const changingSince = before?.changingSince ?? now
+    // The status-change time cannot be set by hand; but the clock can, so the time between two looks counts as well.
+    if (startedAt.wall - stamp.changedAt >= this.settle || startedAt.monotonic - since >= this.settle) {
+      this.#seen.delete(name)
+      return 'settled'
+    }
+    this.#seen.set(name, { stamp: stamp.id, since, changingSince })
+    return now - changingSince >= this.patience ? 'restless' : 'changing'
+  }
+
+  /** Whether a file that is missing now was missing long enough ago already. */
+  isGone(name: string, startedAt: Moment, now = performance.now()): boolean {
+    const since = this.#missing.get(name) ?? now
+    this.#missing.set(name, since)
+    return startedAt.monotonic - since >= this.settle
+  }
+
+  /** Forgets about files other than these. */
+  keepOnly(names: readonly string[]): void {
+    const kept = new Set(names)
+    for (const name of this.#seen.keys()) if (!kept.has(name)) this.#seen.delete(name)
+    this.#missing.clear()
   }
 }

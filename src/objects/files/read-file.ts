@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { decodeYaml, notText } from '../../yaml/decode.js'
 import { parseDocuments } from './documents.js'
 import { FileError, fileError } from './error.js'
-import { stampFrom, versionOf, type Stamp } from './directory-scan.js'
+import { type Stamp, stampFrom, versionOf } from './directory-scan.js'
 import { type FileObject, type ReadingContext, readObjects } from './objects.js'
 
 /** Bytes of one file: room for a List of several objects of the size that Kubernetes allows, in base64. */

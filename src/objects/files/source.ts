@@ -22,10 +22,9 @@ import type {
 import { Catalog, type LoadedFile } from './catalog.js'
 import { DirectoryWatch } from '../../directory-watch.js'
 import { FileError, fileError } from './error.js'
-import { identify, scanDirectory, type DirectoryScan, type Stamp } from './directory-scan.js'
+import { type DirectoryScan, FileStability, identify, scanDirectory, type Stamp } from './directory-scan.js'
 import type { FileObject } from './objects.js'
 import { readObjectFile } from './read-file.js'
-import { FileStability } from './file-stability.js'
 
 export interface FileSourceOptions {
   readonly log?: Log

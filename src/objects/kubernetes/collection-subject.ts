@@ -5,12 +5,14 @@
  */
 import { objectName } from '../../object-name.js'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Backoff } from '../../backoff.js'
 import { inParallel } from '../../parallel.js'
+import { Places } from '../../places.js'
 import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
 import { sizeOf, type ObservedVersion, type StoredObject } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
-import { ApiError, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
+import { ApiError, brokenRequest, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
 import { listPages } from '../../kubernetes/reads/list-pages.js'
 import { itemsOf, observeAbsence, observeObject, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { readSelected, type ReadContext } from './read-selected.js'
@@ -29,8 +31,16 @@ const readAtATime = 4
 /** A list reads at least so many objects of a selector together, where half of its matches are unread. */
 const manyReads = 16
 
-/** Milliseconds after a failed read of an object before the next one. */
-const readAgainAfter = 30_000
+/** An object of which a list or an event has told a version that is not read yet. */
+interface Unread {
+  /** The newest version that was told. */
+  told: string | undefined
+  readonly backoff: Backoff
+  /** Milliseconds before its next read; 0: it has not failed. */
+  delay: number
+  /** performance.now() of its first failure in a row. */
+  failingSince: number | undefined
+}
 
 export class CollectionSubject implements WatchSubject {
   readonly target: ApiTarget
@@ -38,8 +48,11 @@ export class CollectionSubject implements WatchSubject {
   readonly accept = metadataOnly.object
   /** A list has pages, and a stream has none: the initial events of 5,000 objects come at once. */
   readonly streams = false
-  /** Objects whose read is refused, each for itself, and since when, by performance.now(). */
-  readonly #refused = new Map<StoredObject, number>()
+  /** What a stream leaves unread is read by the next one. */
+  readonly #unread = new Map<StoredObject, Unread>()
+  readonly #reads = new Places(readAtATime)
+  /** Reads one more object, beside the stream that is open. */
+  #readOn: ((stored: StoredObject) => void) | undefined
   readonly #selections: Selections
   /** Objects followed since the selections began to report their matches; undefined: they are not reporting. */
   #newcomers: StoredObject[] | undefined
@@ -51,7 +64,6 @@ export class CollectionSubject implements WatchSubject {
     { kind, namespace }: Pick<ObjectReference, 'kind' | 'namespace'>,
     private readonly followed: ReadonlyMap<string, StoredObject>,
     private readonly context: ReadContext,
-    private readonly again = readAgainAfter,
   ) {
     this.target = { ...objectTarget({ kind, namespace, name: '' }), name: undefined }
     this.path = pathOf(this.target)
@@ -80,6 +92,7 @@ export class CollectionSubject implements WatchSubject {
   }
 
   async list(ask: Ask): Promise<string | undefined> {
+    this.#readOn = undefined
     const found = new Map<string, unknown>()
     let version: string | undefined
     this.#isListed = false
@@ -98,48 +111,90 @@ export class CollectionSubject implements WatchSubject {
     }
     const before = this.#followedObjects()
     const newcomers = this.#selections.any ? await this.#select(before, found, version, ask) : []
-    const kept = before.filter((stored) => this.#follows(stored))
-    const unread = new Set(newcomers)
-    await inParallel(kept, readAtATime, async (stored) => {
+    for (const stored of before.filter((one) => this.#follows(one))) {
       const item = found.get(stored.reference.name)
-      if (item === undefined) await this.#gone(stored, version, ask)
-      else if (this.#isKnown(stored, item)) stored.current()
-      else unread.add(stored)
-    })
-    await this.#readTogether(unread, ask)
-    await inParallel([...unread], readAtATime, async (stored) => {
-      await this.#read(stored, ask)
-    })
+      if (item === undefined) this.#gone(stored, version)
+      else if (this.#isKnown(stored, item)) this.#confirm(stored)
+      else this.#tell(stored, resourceVersionOf(item))
+    }
+    for (const stored of this.#unread.keys()) if (!this.#follows(stored)) this.#unread.delete(stored)
+    for (const stored of newcomers) this.#tell(stored, resourceVersionOf(found.get(stored.reference.name)))
+    await this.#readTogether(ask)
+    const tried = new Set<StoredObject>()
+    const untried = (): StoredObject[] => [...this.#unread.keys()].filter((stored) => !tried.has(stored))
+    // A read may show that the object matches another selector, whose objects are followed then.
+    for (let due = untried(); due.length > 0; due = untried()) {
+      await inParallel(due, readAtATime, async (stored) => {
+        tried.add(stored)
+        await this.#read(stored, ask)
+      })
+    }
     return version
   }
 
-  /** Reads the unread objects of a selection in a list, without a request for each. */
-  async #readTogether(unread: Set<StoredObject>, ask: Ask): Promise<void> {
+  /** Reads the unread objects of a selection in a list, without a request for each. One that cannot be read may fail all of them. */
+  async #readTogether(ask: Ask): Promise<void> {
     for (const { selector, names } of this.#selections.matches) {
-      const wanted = new Map(
-        [...unread].flatMap((stored) => (names.has(stored.reference.name) ? [[stored.reference.name, stored]] : [])),
-      )
-      if (wanted.size < manyReads || wanted.size < names.size / 2) continue
-      const newcomers: StoredObject[] = []
-      await readSelected(this.context, this, selector, ask, async (object) => {
+      const unread = [...this.#unread.keys()].filter(({ reference }) => names.has(reference.name))
+      if (unread.length < manyReads || unread.length < names.size / 2) continue
+      const wanted = new Map(unread.map((stored) => [stored.reference.name, stored]))
+      const take = (object: unknown): Promise<number> => {
         const stored = wanted.get(nameOf(object) ?? '')
-        if (stored === undefined || !unread.delete(stored)) return 0
+        if (stored === undefined || !this.#unread.has(stored)) return Promise.resolve(0)
         const observed = observeObject(stored.reference, object)
-        this.#settle(stored, observed, newcomers)
-        if (stored.offer(observed) === 'stale') await this.#read(stored, ask)
+        this.#settle(stored, observed)
+        if (stored.offer(observed) === 'accepted') this.#caughtUp(stored)
         const { observation } = observed
-        return observation.state === 'present' ? sizeOf(observation.object.data) : 0
-      })
-      for (const newcomer of newcomers) unread.add(newcomer)
+        return Promise.resolve(observation.state === 'present' ? sizeOf(observation.object.data) : 0)
+      }
+      try {
+        await readSelected(this.context, this, selector, ask, take)
+      } catch (error) {
+        if (!isOfObject(error)) throw error
+      }
     }
   }
 
+  /** Events are taken as they come, and the objects are read beside them: what is known to be newer must not wait for a read. */
   events(ask: Ask): WatchEvents {
-    void this.#readAgain(ask)
+    const reading = new Set<StoredObject>()
+    const readOn = (stored: StoredObject): void => {
+      if (reading.has(stored)) return
+      reading.add(stored)
+      void this.#readUntilKnown(stored, ask).finally(() => reading.delete(stored))
+    }
+    this.#readOn = readOn
+    for (const stored of this.#unread.keys()) readOn(stored)
     return {
-      take: (type, object) => this.#take(type, object, ask),
+      take: (type, object) => {
+        this.#take(type, object)
+        return Promise.resolve()
+      },
       complete: () => Promise.resolve(),
     }
+  }
+
+  #tell(stored: StoredObject, version: string | undefined): void {
+    const { timing, random } = this.context
+    const unread = this.#unread.get(stored)
+    if (unread) unread.told = version
+    else {
+      const backoff = new Backoff(timing, random)
+      this.#unread.set(stored, { told: version, backoff, delay: 0, failingSince: undefined })
+    }
+    stored.tell()
+    this.#readOn?.(stored)
+  }
+
+  /** The known version is the newest that was told. */
+  #caughtUp(stored: StoredObject): void {
+    this.#unread.delete(stored)
+    stored.caughtUp()
+  }
+
+  #confirm(stored: StoredObject): void {
+    this.#caughtUp(stored)
+    stored.current()
   }
 
   /**
@@ -156,7 +211,9 @@ export class CollectionSubject implements WatchSubject {
     for (const stored of before) {
       const { name } = stored.reference
       const item = found.get(name)
-      if (!stored.isAbove(item === undefined ? version : resourceVersionOf(item))) continue
+      const told = item === undefined ? version : resourceVersionOf(item)
+      if (!stored.isAbove(told)) continue
+      this.#tell(stored, told)
       if (!(await this.#read(stored, ask))) this.#selections.set(name, await this.#readLabels(name, ask))
     }
     this.#isListed = true
@@ -188,21 +245,25 @@ export class CollectionSubject implements WatchSubject {
     return this.followed.get(stored.reference.name) === stored
   }
 
-  async #take(type: EventType, object: unknown, ask: Ask): Promise<void> {
+  #take(type: EventType, object: unknown): void {
     const name = nameOf(object) ?? ''
     const version = resourceVersionOf(object)
     if (this.#selections.any) {
-      const isOld = this.followed.get(name)?.isAbove(version) === true
-      const labels = type === 'DELETED' ? undefined : labelsOf(object)
-      const changed = this.#selections.set(name, isOld ? await this.#readLabels(name, ask) : labels)
-      for (const stored of changed ? this.#report() : []) await this.#read(stored, ask)
+      const before = this.followed.get(name)
+      if (before?.isAbove(version)) {
+        // Its labels may be out of date, too.
+        this.#tell(before, version)
+        return
+      }
+      const changed = this.#selections.set(name, type === 'DELETED' ? undefined : labelsOf(object))
+      for (const stored of changed ? this.#report() : []) this.#tell(stored, undefined)
     }
     const stored = this.followed.get(name)
     if (stored === undefined) return
-    if (type === 'DELETED') await this.#gone(stored, version, ask)
-    else if (this.#isKnown(stored, object)) stored.current()
+    if (type === 'DELETED') this.#gone(stored, version)
+    else if (this.#isKnown(stored, object)) this.#confirm(stored)
     // A read by name may have passed the version of this event already: then the event brings nothing new.
-    else if (!this.#isOlder(stored, object, version)) await this.#read(stored, ask)
+    else if (!this.#isOlder(stored, object, version)) this.#tell(stored, version)
   }
 
   #isKnown({ latest }: StoredObject, item: unknown): boolean {
@@ -218,25 +279,58 @@ export class CollectionSubject implements WatchSubject {
     return sameObject && isBelow(version, latest.object.resourceVersion)
   }
 
-  async #gone(stored: StoredObject, version: string | undefined, ask: Ask): Promise<void> {
-    if (stored.offer(observeAbsence(version)) === 'stale') await this.#read(stored, ask)
+  #gone(stored: StoredObject, version: string | undefined): void {
+    if (stored.offer(observeAbsence(version)) === 'stale') this.#tell(stored, version)
+    else this.#caughtUp(stored)
   }
 
   /** One object that cannot be read holds up none of the others: answers whether this one could be. */
   async #read(stored: StoredObject, ask: Ask): Promise<boolean> {
-    const newcomers: StoredObject[] = []
-    const settle = (fresh: ObservedVersion) => this.#settle(stored, fresh, newcomers)
+    const settle = (fresh: ObservedVersion) => this.#settle(stored, fresh)
     try {
-      await takeFresh(stored, () => readFresh(this.context.client, stored.reference, ask()), settle)
-      this.#refused.delete(stored)
+      for (;;) {
+        const told = this.#unread.get(stored)?.told
+        const { resourceVersion } = await takeFresh(
+          stored,
+          () => readFresh(this.context.client, stored.reference, ask()),
+          settle,
+        )
+        if (this.#unread.get(stored)?.told === told || !this.#isBelowTold(stored, resourceVersion)) break
+      }
+      this.#caughtUp(stored)
+      return true
     } catch (error) {
-      if (!(error instanceof ApiError) || (error.reason !== 'denied' && error.reason !== 'protocol')) throw error
+      if (!isOfObject(error)) throw error
       this.#refuse(stored, error)
       return false
     }
-    // It has come to match another selector.
-    for (const newcomer of newcomers) await this.#read(newcomer, ask)
-    return true
+  }
+
+  /** Whether a newer version than this one was told. */
+  #isBelowTold(stored: StoredObject, version: string | undefined): boolean {
+    const told = this.#unread.get(stored)?.told
+    return told !== undefined && version !== undefined && isBelow(version, told)
+  }
+
+  /** Until the stream of these options ends. Each failure keeps this object waiting, and no other. */
+  async #readUntilKnown(stored: StoredObject, ask: Ask): Promise<void> {
+    const { signal } = ask()
+    if (signal === undefined) return
+    for (let unread = this.#unread.get(stored); unread !== undefined; unread = this.#unread.get(stored)) {
+      try {
+        if (unread.delay > 0) await sleep(unread.delay, undefined, { signal })
+        await this.#reads.enter(signal)
+        try {
+          if (!this.#follows(stored)) this.#unread.delete(stored)
+          else await this.#read(stored, ask)
+        } finally {
+          this.#reads.leave()
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        this.#refuse(stored, brokenRequest(this.target, error))
+      }
+    }
   }
 
   /**
@@ -244,38 +338,40 @@ export class CollectionSubject implements WatchSubject {
    * more once that is reported. Until a list can be reported, content that no selector matches stays out; a content that names the
    * object has it read again. Answers whether the answer is taken.
    */
-  #settle({ reference: { name } }: StoredObject, { labels }: ObservedVersion, newcomers: StoredObject[]): boolean {
+  #settle(stored: StoredObject, { labels, resourceVersion }: ObservedVersion): boolean {
     if (!this.#selections.any) return true
+    const { name } = stored.reference
+    // An event meanwhile has told of its newer labels.
+    if (this.#isBelowTold(stored, resourceVersion)) return this.#selections.has(name)
     const changed = this.#selections.set(name, labels)
     if (!this.#isListed) return labels === undefined || this.#selections.has(name)
-    if (changed) newcomers.push(...this.#report())
+    for (const newcomer of changed ? this.#report() : []) this.#tell(newcomer, undefined)
     return true
   }
 
-  #refuse(stored: StoredObject, { message, observation, reason }: ApiError): void {
+  get #isFailing(): boolean {
+    return [...this.#unread.values()].some(({ failingSince }) => failingSince !== undefined)
+  }
+
+  #refuse(stored: StoredObject, error: ApiError): void {
+    const { message, observation, reason } = error
+    const { retryAfter = 0 } = error.details
     const { log, timing } = this.context
-    const isNews = !this.#refused.has(stored)
-    const since = this.#refused.get(stored) ?? performance.now()
-    this.#refused.set(stored, since)
-    const lasting = reason === 'denied' && performance.now() - since >= timing.denialGrace
+    const unread = this.#unread.get(stored)
+    if (unread === undefined) return
+    const isNews = unread.failingSince === undefined && (isOfObject(error) || !this.#isFailing)
+    unread.failingSince ??= performance.now()
+    unread.delay = Math.max(unread.backoff.next(reason), Math.min(retryAfter, timing.longestRetryAfter))
+    const lasting = reason === 'denied' && performance.now() - unread.failingSince >= timing.denialGrace
     const kept = isKnown(stored.latest) && !lasting ? '; holdfast keeps the version that it knows' : ''
     log[isNews ? 'warn' : 'debug']({ object: objectName(stored.reference) }, `${message}${kept}`)
     if (kept === '') stored.say(observation)
   }
+}
 
-  /** Until the stream of these options ends. */
-  async #readAgain(ask: Ask): Promise<void> {
-    const { signal } = ask()
-    while (signal !== undefined) {
-      await sleep(this.again, undefined, { signal }).catch(() => undefined)
-      if (signal.aborted) return
-      for (const stored of [...this.#refused.keys()]) {
-        // A server that is away ends the stream, too.
-        if (this.#follows(stored)) await this.#read(stored, ask).catch(() => undefined)
-        else this.#refused.delete(stored)
-      }
-    }
-  }
+/** The API server has answered, and so for this object: the others may fare better. */
+function isOfObject(error: unknown): error is ApiError {
+  return error instanceof ApiError && ['denied', 'protocol', 'server-error'].includes(error.reason)
 }
 
 function isSelection({ reference }: StoredObject): boolean {

@@ -12,8 +12,8 @@ import { InitialEventsLate, readEvents, WatchSession } from './watch-session.js'
 import type { Ask } from './watch-subject.js'
 
 /** What a collection's reads need of their context. */
-export interface ReadContext extends Pick<WatchContext, 'client' | 'log' | 'streamingLists'> {
-  readonly timing: Pick<WatchTiming, 'denialGrace' | 'initialEventsTimeout' | 'requestTimeout' | 'overrun' | 'silence'>
+export interface ReadContext extends Pick<WatchContext, 'client' | 'log' | 'random' | 'streamingLists'> {
+  readonly timing: Omit<WatchTiming, 'watchSeconds'>
 }
 
 interface Collection {

@@ -3,7 +3,7 @@
  *
  * Each watch has its own backoff, up to half a minute. While none of them gets through, one waiting watch, the scout, tries ahead
  * every two seconds or so; as soon as one gets through, all that wait for the server follow, spread at random over a time that grows
- * with their number.
+ * with their number. A watch gets through with an event, a bookmark, or ten seconds: a server whose store is ill answers 200 as well.
  * So a server that is back is noticed quickly, and a server that is away is not hammered by every watch.
  */
 import type { WatchTiming } from './timing.js'
@@ -14,24 +14,27 @@ export class Recovery {
   readonly #causes = new Set<string>()
   #scouting = false
   #endsEarly = false
-  /** Each is called with the milliseconds within which it may follow. */
-  readonly #waiting = new Set<(spread: number) => void>()
+  /** Each, with the time of its failure, is called with the milliseconds within which it may follow. */
+  readonly #waiting = new Map<(spread: number) => void, number>()
 
   constructor(
     private readonly timing: Pick<WatchTiming, 'scoutDelay' | 'wakeSpread' | 'wakeInterval'>,
     private readonly random: () => number,
   ) {}
 
-  /** A request got its answer: the watches that wait for the server need not wait any longer. */
-  succeeded(): void {
-    this.#causes.clear()
+  /** A watch that was answered at this time, by performance.now(), got through: those that had failed by then need not wait any longer. */
+  succeeded(answeredAt: number): void {
     const { wakeSpread, wakeInterval } = this.timing
     const spread = Math.max(wakeSpread, this.#waiting.size * wakeInterval)
-    for (const wake of this.#waiting) wake(spread)
-    this.#waiting.clear()
+    for (const [wake, failedAt] of this.#waiting) if (failedAt <= answeredAt) wake(spread)
   }
 
-  /** @returns whether this is the first failure of this cause since the last success, and so worth a warning */
+  /** A watch that had failed has lasted since: the outage is over. */
+  lasted(): void {
+    this.#causes.clear()
+  }
+
+  /** @returns whether this is the first failure of this cause in this outage, and so worth a warning */
   failed(cause: string): boolean {
     const first = !this.#causes.has(cause)
     this.#causes.add(cause)
@@ -62,8 +65,9 @@ export class Recovery {
   /**
    * Waits before the next try for the thing that all watches lack: a server that is away, or credentials. `scouting`: while none gets
    * through, one of them tries sooner than its own delay says.
+   * @returns whether another watch that got through ended the wait
    */
-  async waitForServer(delay: number, signal: AbortSignal, { scouting = true } = {}): Promise<void> {
+  async waitForServer(delay: number, signal: AbortSignal, { scouting = true } = {}): Promise<boolean> {
     const scout = scouting && this.#open === 0 && !this.#scouting
     if (scout) this.#scouting = true
     let spread = 0
@@ -74,11 +78,12 @@ export class Recovery {
         resolve()
       }
     })
-    this.#waiting.add(wake)
+    this.#waiting.set(wake, performance.now())
     try {
       const longest = this.timing.scoutDelay * (0.5 + 0.5 * this.random())
       const early = await sleep(scout ? Math.min(delay, longest) : delay, signal, woken)
       if (early) await sleep(this.random() * spread, signal)
+      return early
     } finally {
       if (scout) this.#scouting = false
       this.#waiting.delete(wake)

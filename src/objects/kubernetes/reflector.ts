@@ -78,6 +78,10 @@ export class Reflector {
   #heardAt = 0
   /** performance.now() of the first denial in a row. */
   #deniedSince: number | undefined
+  /** Since its last failure: it got through with an event or a bookmark, or a stream has lasted. */
+  #since: 'failed' | 'through' | 'lasted' = 'failed'
+  /** Another watch that got through ended its last wait, and it has not lasted since. */
+  #woken = false
 
   constructor(
     private readonly subject: WatchSubject,
@@ -121,7 +125,7 @@ export class Reflector {
     const attempt = this.#newAttempt()
     const resourceVersion = await this.#opening(attempt, () => this.subject.list(() => this.#request(attempt)))
     this.#heardAt = performance.now()
-    this.#answered()
+    this.#deniedSince = undefined
     if (resourceVersion === undefined)
       throw new ApiError('protocol', `${describeTarget(target)}: the list has no resourceVersion`)
     return this.#watch(resourceVersion)
@@ -144,20 +148,23 @@ export class Reflector {
       return undefined
     }
     if (stream.status !== 200) throw refusedRequest(target, 'watch', stream)
-    this.#answered()
+    this.#deniedSince = undefined
 
     const events = this.subject.events(() => this.#request(attempt))
-    const session = new WatchSession(this.subject, from, events)
     const startedAt = performance.now()
+    const session = new WatchSession(this.subject, from, events, () => this.#gotThrough(startedAt))
+    const healthy = setTimeout(() => this.#lasted(session, startedAt), timing.healthyAfter)
     recovery.streamOpened()
     try {
       await readEvents(stream, session, { target, seconds, timing, attempt, bookmarked: this.#bookmarked })
     } finally {
+      clearTimeout(healthy)
+      // A timer may come late, and the stream may have ended before it.
+      if (performance.now() - startedAt >= timing.healthyAfter) this.#lasted(session, startedAt)
       recovery.streamClosed()
       this.#bookmarked = (this.#bookmarked || session.bookmarked) && !attempt.signal.aborted
       // The stream must not stay open behind, even after an error.
       attempt.abort()
-      if (performance.now() - startedAt >= timing.healthyAfter) this.#backoff.reset()
     }
     if (this.#isStopped()) return undefined
     return this.#endedInOrder(session, seconds, (performance.now() - startedAt) / 1000)
@@ -205,6 +212,10 @@ export class Reflector {
     const { context } = this
     const { timing, recovery, random } = context
     const rule = rules[failure.reason]
+    // A wake that led to the next failure was in vain: where streams bring an event and break, watches would wake each other for ever.
+    const inVain = this.#woken
+    this.#woken = false
+    this.#since = 'failed'
     const first = this.#backoff.failures(failure.reason) === 0
     this.#report(failure, rule, first)
     context.listener.watchRestarted(failure.reason, this.#references(), failure.observation)
@@ -215,10 +226,12 @@ export class Reflector {
     if (retryAfter !== undefined) delay = Math.min(retryAfter, timing.longestRetryAfter) + 2 * random() * delay
     const { signal } = this.#newAttempt()
     if (rule.until === 'credentials') await this.#awaitCredentials(delay, signal)
-    else if (rule.until === 'backoff' || retryAfter !== undefined) await recovery.wait(delay, signal)
+    else if (rule.until === 'backoff' || retryAfter !== undefined || inVain) await recovery.wait(delay, signal)
     // A plugin that fails is not run again every two seconds.
     else
-      await recovery.waitForServer(delay, signal, { scouting: failure.reason !== 'credentials' || failure.permanent })
+      this.#woken = await recovery.waitForServer(delay, signal, {
+        scouting: failure.reason !== 'credentials' || failure.permanent,
+      })
   }
 
   /**
@@ -260,10 +273,21 @@ export class Reflector {
     }
   }
 
-  /** A request was answered as it should be. */
-  #answered(): void {
-    this.#deniedSince = undefined
-    this.context.recovery.succeeded()
+  /** Once for each failure of its own: a watch that is well says nothing of those that failed beside it. */
+  #gotThrough(answeredAt: number): void {
+    if (this.#since !== 'failed') return
+    this.#since = 'through'
+    this.context.recovery.succeeded(answeredAt)
+  }
+
+  /** The stream is open for as long as a success takes. A stream that still owes its first event hangs. */
+  #lasted({ initialEventsPending, heardAt }: WatchSession, answeredAt: number): void {
+    if (this.#since === 'lasted' || (initialEventsPending && heardAt === undefined)) return
+    this.#gotThrough(answeredAt)
+    this.#since = 'lasted'
+    this.context.recovery.lasted()
+    this.#backoff.reset()
+    this.#woken = false
   }
 
   #references() {

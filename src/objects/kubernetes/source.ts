@@ -168,6 +168,10 @@ export class KubernetesSource implements ObservableSource {
     return subject instanceof CollectionSubject ? subject : undefined
   }
 
+  isBehind(reference: ObjectReference): boolean {
+    return this.#store.find(reference)?.isBehind === true
+  }
+
   published(reference: ObjectReference, version: ObjectVersion): void {
     this.#store.published(reference, version)
   }

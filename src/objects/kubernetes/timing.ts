@@ -11,7 +11,7 @@ export interface WatchTiming {
   readonly wakeInterval: number
   /** A Retry-After is honoured up to this. */
   readonly longestRetryAfter: number
-  /** A watch that lived this long was a success: delays start from the first one again. */
+  /** A stream that is open for so long is a success, although it has said nothing: delays start from the first one again. */
   readonly healthyAfter: number
   /** For the answer to a read, and for the head of a watch. */
   readonly requestTimeout: number

@@ -19,11 +19,15 @@ export class WatchSession {
   #bookmarked = false
   #seen = false
 
-  /** @param from the version that the watch was asked to go on from; undefined where initial events come first */
+  /**
+   * @param from the version that the watch was asked to go on from; undefined where initial events come first
+   * @param heard is called after each event and bookmark
+   */
   constructor(
     private readonly subject: Pick<WatchSubject, 'target' | 'objects'>,
     from: string | undefined,
     private readonly events: WatchEvents,
+    private readonly heard?: () => void,
   ) {
     this.#position = from
   }
@@ -72,6 +76,7 @@ export class WatchSession {
         return
     }
     this.#heardAt = performance.now()
+    this.heard?.()
   }
 
   async #takeBookmark(object: unknown): Promise<void> {
@@ -85,7 +90,7 @@ export class WatchSession {
       }
       this.#bookmarked = true
       this.#advance(version)
-      for (const stored of this.subject.objects()) stored.current()
+      for (const stored of this.subject.objects()) if (!stored.isBehind) stored.current()
       return
     }
     if (field(field(field(object, 'metadata'), 'annotations'), initialEventsEnd) !== 'true') return

@@ -13,7 +13,7 @@ import { late, Superseded } from '../failure.js'
 import { dryRun, install } from './install.js'
 import type { InstallResult, InstallSettings } from './install-plan.js'
 import type { JsonMap } from '../json.js'
-import { kubeletVersion, needsOwnUid } from '../kubelet.js'
+import { kubeletVersion, minorOf, needsOwnUid } from '../kubelet.js'
 import { planFromApi, type RevisionObjects } from './plan-from-api.js'
 import { waitForInstallers, waitTiming, type WaitTiming } from './wait-for-installers.js'
 
@@ -95,7 +95,8 @@ async function readAndWrite(
   const { nodeName, resourceDirectory, manifestDirectory, objects } = request
   const kubelet = await kubeletVersion(reader, nodeName, log, signal)
   const words = { revision: objects.revision, nodeName }
-  const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet) }
+  const node = { name: nodeName, kubelet: minorOf(kubelet) }
+  const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet), node }
   const plan = await planFromApi(reader, objects, planning, signal)
   const settings: InstallSettings = {
     disk,

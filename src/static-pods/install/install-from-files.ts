@@ -8,7 +8,7 @@ import { dryRun, install } from './install.js'
 import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
 import { parseManifest, refuseUnrunnable, withRevision, writeManifest } from '../pod/manifest.js'
 import { isObjectName } from '../../kubernetes-names.js'
-import { readLocalTree } from './local-tree.js'
+import { readLocalTree, unreadable } from './local-tree.js'
 import { revisionName } from '../names.js'
 import { fileMode, substitute, type PlannedFile, type Substitutions } from './object-files.js'
 import { readSmallFile } from '../read-file.js'
@@ -87,17 +87,18 @@ export async function planFromFiles({
   const pod = named ?? basename(path).replace(/\.(ya?ml|json)$/, '')
   const name = named === undefined ? basename(path) : `${named}.yaml`
   if (name.startsWith('.')) throw new InvalidInput(`${path}: kubelet ignores files whose names start with a dot`)
+  const node = { name: nodeName }
   if (revision === undefined) {
     const manifest = await parseManifest(bytes, path)
-    refuseUnrunnable(manifest, path)
+    refuseUnrunnable(manifest, path, node)
     const manifests = [{ name, content: bytes, manifest }]
-    return { pod, revision: undefined, directory: undefined, lasting: [], manifests }
+    return { pod, revision: undefined, directory: undefined, lasting: [], manifests, node }
   }
   if (!isObjectName(pod))
     throw new InvalidInput(`${JSON.stringify(pod)} is not a valid name for a pod: name one with --pod (a DNS name)`)
   const words = { revision: revision.number, nodeName }
   const read = await parseManifest(substitute(bytes, words), path)
-  refuseUnrunnable(read, path)
+  refuseUnrunnable(read, path, node)
   // kubeadm's manifests and most others have none.
   const manifest = read.revision === undefined ? withRevision(read, revision.number) : read
   const manifests = [{ name, content: await writeManifest(manifest, manifest.uid), manifest }]
@@ -120,6 +121,7 @@ export async function planFromFiles({
     }),
     lasting: [],
     manifests,
+    node,
   }
 }
 
@@ -132,7 +134,7 @@ async function readResources(
   root: string,
   words: Substitutions,
 ): Promise<{ files: Map<string, PlannedFile>; directories: readonly string[] }> {
-  const { files, directories } = await readMounted(root, readLocalTree)
+  const { files, directories } = await readMounted(root, (directory) => readLocalTree(directory), unreadable)
   const planned = [...files].map(([path, { content }]): [string, PlannedFile] => {
     const mode = fileMode(path.startsWith('secrets/'), basename(path))
     return [path, { content: substitute(content, words), mode }]

@@ -12,7 +12,7 @@ import {
   type PlannedFile,
   type Substitutions,
 } from './object-files.js'
-import type { Manifest } from '../pod/manifest.js'
+import type { KnownNode, Manifest } from '../pod/manifest.js'
 
 /** A manifest that is to be live. */
 export interface PlannedManifest {
@@ -34,6 +34,7 @@ export interface InstallPlan {
   readonly reread?: (target: string) => Promise<DirectoryPublicationRequest | undefined>
   /** In the order in which they become live; the pod itself last. */
   readonly manifests: readonly PlannedManifest[]
+  readonly node?: KnownNode
 }
 
 export interface InstallSettings {

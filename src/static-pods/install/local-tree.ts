@@ -1,11 +1,13 @@
-import { lstat, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NodeFileSystem, nodeFiles } from '../../durable/index.js'
 import type { OwnAttributes } from '../../durable/path/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { InvalidInput } from '../failure.js'
-import { readSmallFile } from '../read-file.js'
+import { type OpenedDirectory, openedIn } from '../../mounted-volume.js'
+import { readRegularFile, UnfitFileError } from '../../regular-file.js'
+import { largestFile } from '../read-file.js'
 
 /** More than any pod needs; a mistaken `--resources /` ends here, not in memory. */
 const mostFiles = 10_000
@@ -23,38 +25,53 @@ export interface LocalTree {
   readonly directories: readonly string[]
 }
 
+const isLink = 'is a symbolic link: replace it by the file that it leads to'
+
+/** What a failed open means. @throws InvalidInput */
+export function unreadable(path: string, error: unknown): never {
+  const code = codeOf(error)
+  if (code === 'ENOTDIR') refuse(path, 'is not a directory')
+  if (code === 'ELOOP') refuse(path, isLink)
+  refuse(path, `is not readable (${messageOf(error)})`)
+}
+
 /**
- * Reads the directory that `--resources` names. Writes nothing.
+ * Reads the directory that `--resources` names; whatever its owner does meanwhile, through no link. Writes nothing.
  * @throws InvalidInput for an entry that cannot be copied: links, special files, too much
  */
-export async function readLocalTree(root: string): Promise<LocalTree> {
+export async function readLocalTree(top: OpenedDirectory, fs: FileSystem = new NodeFileSystem()): Promise<LocalTree> {
   const files = new Map<string, LocalFile>()
   const directories: string[] = []
   let bytes = 0
-  const top = await lstat(root).catch((error: unknown) => refuse(root, `is not readable (${codeOf(error) ?? ''})`))
-  if (!top.isDirectory()) refuse(root, 'is not a directory')
   const walk = async (below: string): Promise<void> => {
-    const entries = await readdir(join(root, below), { withFileTypes: true, encoding: 'buffer' })
+    const entries = await openedIn(fs, top, below, unreadable, (directory) =>
+      readdir(`/proc/self/fd/${directory}`, { withFileTypes: true, encoding: 'buffer' }),
+    )
     for (const entry of entries) {
       const name = entry.name.toString('utf8')
       const path = below === '' ? name : `${below}/${name}`
-      if (!Buffer.from(name).equals(entry.name)) refuse(join(root, path), 'has a name that is not UTF-8')
+      const place = join(top.path, path)
+      if (!Buffer.from(name).equals(entry.name)) refuse(place, 'has a name that is not UTF-8')
       if (entry.isDirectory()) {
         directories.push(path)
         await walk(path)
         continue
       }
-      if (entry.isSymbolicLink())
-        refuse(join(root, path), 'is a symbolic link: replace it by the file that it leads to')
-      if (!entry.isFile()) refuse(join(root, path), 'is neither a file nor a directory')
-      const { mode } = await lstat(join(root, path))
-      const content = await readSmallFile(join(root, path))
-      if (content === undefined) refuse(join(root, path), 'was removed while holdfast read it')
-      bytes += content.length
+      if (entry.isSymbolicLink()) refuse(place, isLink)
+      if (!entry.isFile()) refuse(place, 'is neither a file nor a directory')
+      const file = await openedIn(fs, top, path, unreadable, async (opened) => {
+        const { mode } = await fs.attributes(opened)
+        const reading = readRegularFile(`/proc/self/fd/${opened}`, largestFile)
+        const content = await reading.catch((error: unknown) => {
+          throw error instanceof UnfitFileError ? new UnfitFileError(place, error.problem) : error
+        })
+        return { content, mode: mode & 0o777 }
+      })
+      bytes += file.content.length
       if (files.size >= mostFiles || bytes > mostBytes) {
-        refuse(root, `holds more than ${mostFiles} files, or more than ${mostBytes / 1024 / 1024} MiB`)
+        refuse(top.path, `holds more than ${mostFiles} files, or more than ${mostBytes / 1024 / 1024} MiB`)
       }
-      files.set(path, { content, mode: mode & 0o777 })
+      files.set(path, file)
     }
   }
   await walk('')
@@ -66,15 +83,14 @@ export async function readLocalTree(root: string): Promise<LocalTree> {
  * @throws InvalidInput for an entry that has gone since the walk, or whose attributes this process may not read
  */
 export async function readAttributes(
-  root: string,
+  { descriptor, path: top }: OpenedDirectory,
   { files, directories }: LocalTree,
   fs: FileSystem = new NodeFileSystem(),
 ): Promise<Map<string, OwnAttributes>> {
   const found = new Map<string, OwnAttributes>()
   for (const path of ['', ...directories, ...files.keys()]) {
-    const place = join(root, path)
-    const attributes = nodeFiles.attributesAt(fs, place)
-    found.set(path, await attributes.catch((error: unknown) => refuse(place, `is not readable (${messageOf(error)})`)))
+    const attributes = nodeFiles.attributesAt(fs, descriptor, path === '' ? '.' : path)
+    found.set(path, await attributes.catch((error: unknown) => unreadable(join(top, path), error)))
   }
   return found
 }

@@ -6,7 +6,7 @@ import { InvalidInput, StaticPodError } from '../failure.js'
 import { lastingRequests, revisionContent, revisionRequest, type InstallPlan } from './install-plan.js'
 import type { PlannedManifest } from './install-plan.js'
 import type { KubernetesObject, ObjectKind } from '../../objects/types.js'
-import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from '../pod/manifest.js'
+import { encodeManifest, parseManifest, refuseUnrunnable, type KnownNode, type Manifest } from '../pod/manifest.js'
 import { revisionName } from '../names.js'
 import { newUid } from '../kubelet.js'
 import { readSmallFile } from '../read-file.js'
@@ -75,6 +75,7 @@ export interface PlanSettings {
   readonly words: Substitutions
   /** This kubelet tells pods apart by a metadata.uid of their own. */
   readonly ownUid: boolean
+  readonly node: KnownNode
 }
 
 /**
@@ -114,6 +115,7 @@ export async function planFromApi(
       return requests.find((request) => request.target === target)
     },
     manifests,
+    node: settings.node,
   }
 }
 
@@ -137,7 +139,7 @@ async function manifestsOf(
       )
     }
     const manifest = await parseManifest(substitute(bytes, settings.words), `${place}, key ${key}`)
-    refuseUnrunnable(manifest, `${place}, key ${key}`)
+    refuseUnrunnable(manifest, `${place}, key ${key}`, settings.node)
     const content = await encoded(manifest, settings.ownUid, join(directory, name))
     planned.push({ name, content, manifest })
   }

@@ -10,9 +10,10 @@ import { DurableWriteError } from '../../durable/errors.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { hostPathFaults } from '../host-paths.js'
 import type { InstallLine, InstallPlan, InstallSettings } from './install-plan.js'
-import { parseManifest } from '../pod/manifest.js'
+import { isSamePodName, parseManifest, warnOfDoubts } from '../pod/manifest.js'
 import { parseRevision, revisionsNamedIn } from '../names.js'
-import { listManifests, readNodeFile } from '../node-files.js'
+import { checkLockFile, listManifests, readListed, readNodeFile } from '../node-files.js'
+import { refuseUnfinished } from '../rollout/rollout-status.js'
 
 /**
  * Tells the outcome of each manifest. Writes nothing, and takes no lock. `lookOnly`: an unwritable place is only a
@@ -25,8 +26,10 @@ export async function preflight(
   lookOnly = false,
 ): Promise<InstallLine[]> {
   await checkPlaces(plan, settings)
-  await checkLockFile(settings)
+  await checkLockFile(settings.manifestLock, settings.disk)
   await checkOwners(plan, settings)
+  const paths = plan.manifests.map(({ name }) => join(settings.manifestDirectory, name))
+  await refuseUnfinished(paths, settings.disk, 'nothing was changed')
   await refuseOlder(plan, settings, !lookOnly)
   const lines: InstallLine[] = []
   for (const request of manifestRequests(plan, settings)) {
@@ -36,6 +39,7 @@ export async function preflight(
   await checkHostPaths(plan, settings)
   await warnOfTwins(plan, settings)
   warnOfLabels(plan, settings)
+  for (const { name, manifest } of plan.manifests) warnOfDoubts(manifest, name, settings.log, plan.node)
   return lines
 }
 
@@ -147,14 +151,6 @@ function warnOfLabels({ pod, revision, manifests }: InstallPlan, { log }: Instal
   )
 }
 
-async function checkLockFile({ disk, manifestLock: path }: InstallSettings): Promise<void> {
-  const found = path === undefined ? undefined : await disk.fs.lookPath(path).catch(() => undefined)
-  if (found === undefined || found.type === 'file') return
-  throw new StaticPodError(
-    `the lock ${path} is ${found.type === 'symlink' ? 'a symbolic link' : 'not a regular file'}; nothing was changed; name a regular file`,
-  )
-}
-
 async function checkWritable(
   { directory, lasting }: InstallPlan,
   { disk, log }: InstallSettings,
@@ -216,7 +212,10 @@ async function pathsOf(request: DirectoryPublicationRequest, disk: Disk): Promis
   return [target, ...[...Object.keys(files), ...emptyDirectories].map((path) => join(target, path))]
 }
 
-/** Of two manifests of one pod, kubelet runs one, and the other waits for it to end: a copy or an old name that was left there. */
+/**
+ * Of two manifests of one pod, kubelet runs one, and the other waits for it to end: a copy or an old name that was left there. It knows pods by
+ * their uid, too: of two with one, it runs neither for long.
+ */
 async function warnOfTwins(
   { manifests }: InstallPlan,
   { disk, manifestDirectory, log }: InstallSettings,
@@ -224,21 +223,24 @@ async function warnOfTwins(
   const own = new Set(manifests.map(({ name }) => join(manifestDirectory, name)))
   const others = (await listManifests(disk.fs, manifestDirectory)).filter((path) => !own.has(path))
   for (const path of others) {
-    const other = await readNodeFile(disk.fs, path, { follow: true })
+    const other = await readListed(disk.fs, path)
       .then((bytes) => bytes && parseManifest(bytes, path))
       .catch((error: unknown) => {
         log.debug({ path, error: messageOf(error) }, 'could not read another manifest')
         return undefined
       })
     if (other === undefined) continue
-    const twin = manifests.find(
-      ({ manifest }) =>
-        manifest.name === other.name && (manifest.namespace ?? 'default') === (other.namespace ?? 'default'),
-    )
+    const twin = manifests.find(({ manifest }) => isSamePodName(manifest, other))
+    const same = manifests.find(({ manifest }) => manifest.uid && manifest.uid === other.uid)
     if (twin !== undefined) {
       log.warn(
         { path, manifest: twin.name },
         `${path} is a manifest of the same pod as ${twin.name}: kubelet runs only one of them at a time; move ${path} out of the directory`,
+      )
+    } else if (same !== undefined) {
+      log.warn(
+        { path, manifest: same.name },
+        `${path} has the metadata.uid of ${same.name}: kubelet takes them for one pod; remove the uid from the copy`,
       )
     }
   }

@@ -12,7 +12,7 @@ import { StaticPodError } from '../failure.js'
 import { newUid } from '../kubelet.js'
 import { operationLockName, revisionName, revisionOf } from '../names.js'
 import { holding, readManifest } from '../node-files.js'
-import { writeManifest, type Manifest } from '../pod/manifest.js'
+import { refuseUnrunnable, writeManifest, type Manifest } from '../pod/manifest.js'
 
 /** Where the parts of one static pod are, by the names that startup-monitor uses. */
 export interface StaticPodPlaces {
@@ -69,12 +69,13 @@ export async function recordLastKnownGood(places: StaticPodPlaces, revision: num
   await disk.replaceLink(lastKnownGoodPath(places), resolve(manifestCopyPath(places, revision)))
 }
 
-/** The manifest of a revision, if that is whole; else undefined, with the reason in the log. */
+/** The manifest of a revision, if that is whole; else undefined, with the reason in the log. `runnable`: and kubelet would take it. */
 export async function intactRevision(
   places: StaticPodPlaces,
   revision: number,
   disk: Disk,
   log: Log,
+  runnable = false,
 ): Promise<Manifest | undefined> {
   const path = manifestCopyPath(places, revision)
   try {
@@ -83,6 +84,7 @@ export async function intactRevision(
     if (manifest.revision !== undefined && manifest.revision !== String(revision)) {
       throw new StaticPodError(`its manifest is labelled as revision ${manifest.revision}`)
     }
+    if (runnable) refuseUnrunnable(manifest, path)
     // Where holdfast published it, its record tells of every file; else the manifest has to do.
     if ((await disk.isDrifted(dirname(path))) === true) {
       throw new StaticPodError('its files differ from what was published')
@@ -146,7 +148,7 @@ export async function fallBack(
       ...(await olderRevisions(places, from, disk)).filter((revision) => revision !== known),
     ]
     for (const revision of candidates) {
-      const manifest = await intactRevision(places, revision, disk, log)
+      const manifest = await intactRevision(places, revision, disk, log, true)
       if (manifest === undefined) continue
       const request = await liveRequest(places, manifest, from, cause, log)
       // Where an operator holds it, or it cannot be replaced, the link stays as well.

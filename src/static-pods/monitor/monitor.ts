@@ -58,7 +58,7 @@ export async function monitor(request: MonitorRequest, means: WatchMeans): Promi
   return watch(new MonitoredRevision(request, means), means)
 }
 
-/** Where the lock file's directory takes no writes: it is read-only, immutable or full, or its disk fails. */
+/** The lock file's directory takes no writes: it is read-only, immutable or full, or its disk fails; or another user made the file. */
 const unwritable = new Set(['EROFS', 'EPERM', 'EACCES', 'ENOSPC', 'EDQUOT', 'EIO', 'EUCLEAN'])
 
 class MonitoredRevision implements Watched<MonitorOutcome> {
@@ -105,14 +105,13 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
     return this.#start.elapsed()
   }
 
-  /** undefined where the lock's file cannot be written: an installer that wants it cannot make it there either. */
+  /** undefined where nobody can take the lock: no installer that wants it can, either. */
   async #lock(path: string): Promise<HeldLock | undefined> {
     const { disk, log } = this.means
     try {
       return await disk.lock(path, 0, undefined)
     } catch (error) {
-      const isUnwritable = error instanceof DurableWriteError && unwritable.has(codeOf(error) ?? '')
-      if (!isUnwritable || error.reason === 'TargetUnfit') throw error
+      if (!(error instanceof DurableWriteError) || !unwritable.has(codeOf(error) ?? '')) throw error
       if (!this.#isLockMissing) warnUnwritten(path, error, `the monitor works without the lock ${path}`, log)
       this.#isLockMissing = true
       return undefined

@@ -3,7 +3,7 @@
  * come to its target revision (library-go: pkg/operator/staticpod/startupmonitor; installer_controller.go, staticPodStateReady).
  */
 import type { Log } from '../../log.js'
-import { isAbsent, statusMessage } from '../../kubernetes/reads/api-error.js'
+import { isAbsent, statusMessage, unsentAdvice } from '../../kubernetes/reads/api-error.js'
 import type { ApiClient, ApiResponse } from '../../kubernetes/connection/client.js'
 import { StaticPodError } from '../failure.js'
 import { asList, asMap, asText } from '../json.js'
@@ -74,10 +74,12 @@ export class OperatorStatus {
     if (isAbsent(answer, name)) return new StaticPodError(`${what} does not exist`)
     const said = statusMessage(answer.body)
     const subresource = verb === 'patch' ? `${resource}/status` : resource
-    const advice =
+    const right =
       answer.status === 403
-        ? `: it needs a ClusterRole that allows the verb ${verb} on the resource ${subresource} of ${group} with resourceNames: [${name}]`
-        : ''
-    return new StaticPodError(`${what}: ${verb} failed with HTTP ${answer.status}${said && ` (${said})`}${advice}`)
+        ? `it needs a ClusterRole that allows the verb ${verb} on the resource ${subresource} of ${group} with resourceNames: [${name}]`
+        : undefined
+    const advice = unsentAdvice(answer) ?? right
+    const failed = `${what}: ${verb} failed with HTTP ${answer.status}${said && ` (${said})`}`
+    return new StaticPodError(advice === undefined ? failed : `${failed}: ${advice}`)
   }
 }

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../errors.js'
+import type { Log } from '../../log.js'
 import { withTextAt } from '../../yaml/edit.js'
 import { encodeJson } from '../../yaml/exact-number.js'
 import { readManifestText, type ManifestText } from '../../yaml/manifest-text.js'
 import { decodeYaml, notText } from '../../yaml/decode.js'
 import { YamlError } from '../../yaml/parse.js'
-import { findApiReference } from './api-references.js'
 import { InvalidInput } from '../failure.js'
 import { asList, asMap, asText, type JsonMap } from '../json.js'
-import { findPodFault } from './pod-faults.js'
+import { podFaults, type PodFault } from './pod-faults.js'
 import { findTypeFault } from './type-faults.js'
 
 /** A Pod as a manifest holds it: checked as far as kubelet would refuse it. */
@@ -27,11 +27,16 @@ export interface Manifest {
   readonly ambiguity: string | undefined
 }
 
+/** Bytes (pkg/kubelet/config: maxConfigLength, at which utilio.ReadAtMost stops). */
+export const largestManifest = 10 * 1024 * 1024 - 1
+
 /**
  * Reads a manifest, and takes what kubelet's decoder takes. `place` names it in messages.
  * @throws InvalidInput unless the text is one whole Pod; the message quotes nothing of the text
  */
 export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
+  if (bytes.length > largestManifest)
+    throw new InvalidInput(`${place}: it holds ${bytes.length} bytes; kubelet reads at most ${largestManifest}`)
   const source = decodeYaml(bytes)
   if (source === undefined) throw new InvalidInput(`${place}: ${notText}`)
   const text = await readText(source, place)
@@ -70,6 +75,11 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
   }
 }
 
+/** kubelet runs one of two such pods at a time. */
+export function isSamePodName(a: Manifest, b: Manifest): boolean {
+  return a.name === b.name && (a.namespace ?? 'default') === (b.namespace ?? 'default')
+}
+
 const refused = 'kubelet would refuse the pod'
 
 /** @throws InvalidInput */
@@ -96,17 +106,50 @@ function ambiguityOf({ documents, repeated }: ManifestText): string | undefined 
   )
 }
 
+/** What is known of the node that the pod is for. */
+export interface KnownNode {
+  readonly name?: string | undefined
+  /** The minor version of its kubelet. */
+  readonly kubelet?: number | undefined
+}
+
+/** The newest kubelet whose rules pod-rules.ts has: it decides where the node's is not known. */
+const newestKubelet = 37
+
 /** @throws InvalidInput, with the field, for a pod that kubelet would refuse, or could not run without the API; and for an ambiguity */
-export function refuseUnrunnable({ pod, ambiguity }: Manifest, place: string): void {
+export function refuseUnrunnable({ pod, ambiguity }: Manifest, place: string, node: KnownNode = {}): void {
   if (ambiguity !== undefined) throw new InvalidInput(`${place}: ${ambiguity}`)
-  const found = findPodFault(pod)
-  if (found !== undefined) throw new InvalidInput(`${place}: ${found.field} ${found.problem}; ${refused}`)
-  const reference = findApiReference(pod)
-  if (reference === undefined) return
-  throw new InvalidInput(
-    `${place}: ${reference.field}: a static pod may not refer to objects of the API (${reference.objects}); put what it ` +
-      `needs on the node's disk, and mount it with hostPath`,
-  )
+  for (const fault of podFaults(pod, node.name)) {
+    const { field, problem, kind } = fault
+    if (!isDoubt(fault, node) && isOf(fault, node.kubelet ?? newestKubelet))
+      throw new InvalidInput(
+        `${place}: ${field} ${problem}; ${kind === 'never' ? 'kubelet would never run the pod' : refused}`,
+      )
+  }
+}
+
+/** Sentences about what another kubelet than the newest would refuse, or the newest, and a later one may not. */
+export function doubtsOf({ pod }: Pick<Manifest, 'pod'>, node: KnownNode = {}): string[] {
+  return [...podFaults(pod, node.name)]
+    .filter((fault) => isDoubt(fault, node))
+    .map(({ field, problem, kubelets }) => {
+      const which = kubelets.until === undefined ? `up to 1.${newestKubelet}` : `before 1.${kubelets.until}`
+      return `${field} ${problem}: a kubelet ${which} would refuse the pod`
+    })
+}
+
+export function warnOfDoubts(manifest: Manifest, place: string, log: Log, node?: KnownNode): void {
+  for (const doubt of doubtsOf(manifest, node)) log.warn({ manifest: place }, `${place}: ${doubt}`)
+}
+
+/** Where the node's kubelet is known, it decides. */
+function isDoubt({ kind, kubelets }: PodFault, { kubelet }: KnownNode): boolean {
+  if (kubelet === undefined) return kind === 'unknown' || kubelets.until !== undefined
+  return kind === 'unknown' && kubelet > newestKubelet
+}
+
+function isOf({ kubelets: { from = 0, until = Infinity } }: PodFault, kubelet: number): boolean {
+  return from <= kubelet && kubelet < until
 }
 
 /** The same manifest with the label `revision`, by which the monitor and prune know it. */

@@ -7,7 +7,7 @@
 import { digitsOf } from '../../yaml/exact-number.js'
 import type { Path } from '../../yaml/manifest-text.js'
 import { asMap } from '../json.js'
-import { podTypes } from './pod-types.js'
+import { fieldOf, parts } from './visit.js'
 
 export interface TypeFault {
   readonly path: Path
@@ -33,48 +33,21 @@ const scalarTypes: ReadonlyMap<string, ScalarType> = new Map<string, ScalarType>
   ['any', { name: 'anything', is: () => true }],
 ])
 
-const fieldTypes: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
-  Object.entries(podTypes).map(([type, fields]) => [
-    type,
-    new Map(Object.entries(fields).flatMap(([of, names]) => names.split(' ').map((name) => [name, of] as const))),
-  ]),
-)
-
 /** The first value that kubelet's decoder refuses; undefined where it takes the pod. */
 export function findTypeFault(pod: unknown): TypeFault | undefined {
-  for (const { path, problem } of faults(pod, 'Pod', [])) return { path, field: fieldOf(path), problem }
+  for (const { value, type, path } of parts(pod)) {
+    const problem = problemOf(value, type)
+    if (problem !== undefined) return { path, field: fieldOf(path), problem }
+  }
   return undefined
 }
 
-function* faults(value: unknown, type: string, path: Path): Generator<Omit<TypeFault, 'field'>> {
-  if (value === null || value === undefined) return
-  const inner = type.slice(0, -2)
-  if (type.endsWith('[]')) {
-    if (!Array.isArray(value)) yield { path, problem: `must be a list, but is ${kindOf(value)}` }
-    else for (const [index, item] of value.entries()) yield* faults(item, inner, [...path, index])
-    return
-  }
+function problemOf(value: unknown, type: string): string | undefined {
   const scalar = scalarTypes.get(type)
-  if (scalar !== undefined) {
-    if (!scalar.is(value))
-      yield { path, problem: `must be ${scalar.name}, but is ${kindOf(value)}${advice(value, type)}` }
-    return
-  }
-  const map = asMap(value)
-  if (map === undefined) {
-    yield { path, problem: `must be a map, but is ${kindOf(value)}` }
-    return
-  }
-  const fields = type.endsWith('{}') ? undefined : fieldTypes.get(type)
-  for (const [name, field] of Object.entries(map)) {
-    const of = fields === undefined ? inner : fields.get(name)
-    if (of !== undefined) yield* faults(field, of, [...path, name])
-  }
-}
-
-function fieldOf(path: Path): string {
-  const [first = '', ...others] = path
-  return `${first}${others.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('')}`
+  if (scalar !== undefined)
+    return scalar.is(value) ? undefined : `must be ${scalar.name}, but is ${kindOf(value)}${advice(value, type)}`
+  if (type.endsWith('[]')) return Array.isArray(value) ? undefined : `must be a list, but is ${kindOf(value)}`
+  return asMap(value) ? undefined : `must be a map, but is ${kindOf(value)}`
 }
 
 function kindOf(value: unknown): string {
@@ -103,7 +76,7 @@ function isInteger(value: unknown, bits: number): boolean {
 function isQuantity(value: unknown): boolean {
   const text = digitsOf(value) ?? value
   if (typeof text !== 'string') return false
-  return /^ *[-+]?(?:\d+\.?\d*|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][-+]?\d{1,3})? *$/.test(text)
+  return /^ *[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][-+]?\d{1,3})? *$/.test(text)
 }
 
 /** RFC 3339, as Go's time.Parse reads it. */

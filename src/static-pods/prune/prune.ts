@@ -134,6 +134,8 @@ async function removeAll(
   log: Log,
 ): Promise<PruneLine[]> {
   const { fs } = disk
+  // Records tell what the leftovers are: one that is refused stops this before the first rename.
+  await disk.recordsIn(directory)
   const family = namesFor('', revisionFamily(pod))
   const failures = new Map<PruneLine, unknown>()
   const gone = new Map<string, PruneLine>()

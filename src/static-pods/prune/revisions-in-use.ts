@@ -14,7 +14,7 @@ import { usualManifestDirectory } from '../host-path-users.js'
 import { hostPathVolumes, namesByKernel } from '../host-paths.js'
 import { parseManifest, type Manifest } from '../pod/manifest.js'
 import { parseRevision, revisionOf, revisionsNamedIn } from '../names.js'
-import { listManifests, readNodeFile } from '../node-files.js'
+import { listManifests, readListed } from '../node-files.js'
 
 /**
  * The directory whose manifests tell which revisions are in use: the named one; else `manifests` beside the resource directory, as
@@ -79,7 +79,7 @@ export async function revisionsOfManifests(
   const found = new Map<number, string>()
   let unreadable: string | undefined
   for (const path of await listManifests(fs, manifestDirectory)) {
-    const bytes = await readNodeFile(fs, path, { follow: true })
+    const bytes = await readListed(fs, path)
     if (bytes === undefined) continue
     const own = path === join(manifestDirectory, `${pod}.yaml`)
     try {

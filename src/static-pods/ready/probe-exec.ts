@@ -6,8 +6,13 @@ import type { Probe, ProbeResult } from './readiness.js'
 /** Milliseconds for the command; then its whole process group is ended. */
 const defaultTimeout = 10_000
 
-/** Nothing of our own environment: it may hold tokens. */
-const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/' }
+/** Where the distributions have their programs, then Flatcar and k3s on a read-only /usr, then RKE2 its kubectl, crictl and ctr. */
+const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin:/var/lib/rancher/rke2/bin'
+
+/** Nothing of our own environment: it may hold tokens; and a resume at boot has another one than the shell that began the rollout. */
+const environment = { PATH: path, HOME: '/' }
+
+const notRun = `name a program that is there and executable, with its path, or in PATH: ${path}`
 
 /**
  * Runs a command with /bin/sh; exit code 0 is ready, and with 126 or 127 the shell says that it cannot run it (POSIX, Shell Command
@@ -21,7 +26,7 @@ export function execProbe(command: string, timeout = defaultTimeout): Probe {
       try {
         return await run(command, manifest.revision ?? '', deadline)
       } catch (error) {
-        return { state: 'unknown', message: messageOf(error) }
+        return { state: 'cannot-ask', message: messageOf(error), advice: notRun }
       } finally {
         deadline.dispose()
       }
@@ -54,9 +59,10 @@ function run(command: string, revision: string, { signal: limit, milliseconds }:
       limit.removeEventListener('abort', stop)
       if (code === 0) resolve({ state: 'ready' })
       else if (limit.aborted) resolve({ state: 'not-ready', message: `still running after ${milliseconds / 1000} s` })
-      else if (code === 126 || code === 127)
-        resolve({ state: 'unknown', message: `exit code ${code}: the shell could not run the command` })
-      else resolve({ state: 'not-ready', message: code === null ? `ended by ${signal}` : `exit code ${code}` })
+      else if (code === 126 || code === 127) {
+        const message = `exit code ${code}: the shell could not run the command`
+        resolve({ state: 'cannot-ask', message, advice: notRun })
+      } else resolve({ state: 'not-ready', message: code === null ? `ended by ${signal}` : `exit code ${code}` })
     })
   })
 }

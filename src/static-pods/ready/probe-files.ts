@@ -1,8 +1,7 @@
 /* The authorities and credentials of a probe: each try reads the files again, for another program may renew them. */
-import { X509Certificate } from 'node:crypto'
 import { codeOf, messageOf } from '../../errors.js'
-import { authorityCodes } from '../../kubernetes/connection/connection-error.js'
 import { readRegularFile } from '../../regular-file.js'
+import { authorityCodes, authorityProblem } from '../../x509/authorities.js'
 
 /** All files as they are, or as a rollout finds or makes them. */
 export interface FileVersion {
@@ -39,8 +38,7 @@ const largest = 8 * 1024 * 1024
 
 /** A file that a probe needs cannot be read, or holds something else. It has no code: it is none of a connection. */
 export class UnfitProbeFile extends Error {
-  /** Advice before a rollout begins. */
-  readonly refusal = 'name a file that is there, and holds this'
+  readonly advice = 'name a file that is there, and holds this'
 }
 
 /** @throws UnfitProbeFile */
@@ -55,28 +53,21 @@ function unreadable(path: string): (error: unknown) => never {
   }
 }
 
-/** All authorities to trust; undefined for the public ones that Node knows. @throws UnfitProbeFile where the file holds none now */
-export async function readAuthorities(files: ProbeFiles, path: string | null): Promise<Buffer[] | undefined> {
+/** All authorities to trust, in PEM; undefined for those of the system. @throws UnfitProbeFile where the file holds none now */
+export async function readAuthorities(files: ProbeFiles, path: string | null): Promise<string | undefined> {
   if (path === null) return undefined
   const [present, ...others] = await files.read(path)
-  if (present === undefined || !isCertificate(present)) throw new UnfitProbeFile(`${path} holds no certificate in PEM`)
-  return [present, ...others.filter(isCertificate)]
+  const problem = authorityProblem(String(present ?? ''))
+  if (problem !== undefined) throw new UnfitProbeFile(`${path} ${problem}`)
+  return [present, ...others].join('\n')
 }
 
-export function isCertificate(pem: Buffer): boolean {
-  try {
-    // X509Certificate reads DER, too, and a TLS connection takes no authority in DER.
-    new X509Certificate(pem)
-    return pem.includes('-----BEGIN ')
-  } catch {
-    return false
-  }
-}
-
-/** No trusted authority has signed the server's certificate. */
-export function isUnknownAuthority(error: unknown): boolean {
+/** What of the server's certificate does not fit: no trusted authority has signed it, or it is for another name. */
+export function certificateFault(error: unknown): 'authority' | 'name' | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    if (authorityCodes.has(codeOf(at) ?? '')) return true
+    const code = codeOf(at) ?? ''
+    if (authorityCodes.has(code)) return 'authority'
+    if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'name'
   }
-  return false
+  return undefined
 }

@@ -4,12 +4,13 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { codeOf, messageOf } from '../../errors.js'
+import { escaped } from '../../quote.js'
 import { asList, asMap, asText } from '../json.js'
 import type { Manifest } from '../pod/manifest.js'
-import { isUnknownAuthority, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
+import { certificateFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
 import { askInTime, get, refused, tooLate } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
-import { resultOf } from './reported-pod.js'
+import { resultOf, troubled } from './reported-pod.js'
 
 /** Bytes of an answer: a node has a few hundred pods of some KiB. */
 const largest = 64 * 1024 * 1024
@@ -18,7 +19,7 @@ const largest = 64 * 1024 * 1024
 export interface KubeletAccess {
   /** `https://node-1:10250`. */
   readonly url: string
-  /** PEM; null: the public authorities that Node knows. */
+  /** PEM; null: the system's authorities. */
   readonly authority: string | null
   /** PEM, with its key; null: none. */
   readonly certificate: string | null
@@ -32,8 +33,13 @@ const noCredential =
 
 const noAuthority = "name with --kubelet-ca the authority that signed the kubelet's certificate"
 
+const noKubelet =
+  "name with --kubelet-url the kubelet's own port, with the node's name as the kubelet's certificate has it: https://NODE:10250"
+
+const noAuthorizer = 'name a second probe, which answers while no API server runs: --ready-url or --ready-exec'
+
 /** Failures of a connection that say that no process listens; every other code says that the probe cannot ask this way. */
-const nobody = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+const nobody = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'])
 
 /**
  * The static pod that the kubelet runs must be of this manifest and Ready. A silent kubelet gives no answer; a kubelet that refuses, or
@@ -44,32 +50,60 @@ export function kubeletProbe(access: KubeletAccess, files: ProbeFiles = presentF
     name: 'kubelet',
     identifiesPod: true,
     ask: (manifest, caller) =>
-      askInTime(
+      askInTime<ProbeResult>(
         caller,
         async (signal) => {
-          const { status, body } = await askForPods(access, files, signal)
-          if (status !== 200) {
-            return { state: 'unknown', message: refusal(status), ...(refused.has(status) && { refusal: noCredential }) }
+          const { status, body } = await askFor('/pods', access, files, signal)
+          if (status !== 200) return refusal(status, body)
+          const pods = asMap(parsed(body))
+          if (pods?.kind !== 'PodList') {
+            return { state: 'cannot-ask', message: 'the answer is no list of pods', advice: noKubelet }
           }
-          const pod = asList(asMap(parsed(body))?.items).find((item) => isOf(item, manifest))
-          return pod === undefined
-            ? { state: 'not-ready', message: 'it does not run the pod' }
-            : resultOf(pod, manifest)
+          const pod = asList(pods.items).find((item) => isOf(item, manifest))
+          return pod === undefined ? { state: 'absent', message: 'it does not run the pod' } : resultOf(pod, manifest)
         },
         failure,
       ),
+    lastWords: (manifest, caller) =>
+      askInTime<string | undefined>(
+        caller,
+        (signal) => lastWords(manifest, access, files, signal),
+        () => undefined,
+      ),
   }
+}
+
+const lines = 5
+/** Characters of a line of a log. */
+const longestLine = 300
+
+/** Where the kubelet shows the log: that needs the verb get on nodes/proxy. */
+async function lastWords(
+  manifest: Manifest,
+  access: KubeletAccess,
+  files: ProbeFiles,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { body } = await askFor('/pods', access, files, signal)
+  const pod = asList(asMap(parsed(body))?.items).find((item) => isOf(item, manifest))
+  const container = troubled(pod)
+  if (container === undefined) return undefined
+  const place = [manifest.namespace ?? 'default', asText(asMap(asMap(pod)?.metadata)?.name) ?? '', container.name]
+  const query = `?tailLines=${lines}${container.previous ? '&previous=true' : ''}`
+  const log = await askFor(`/containerLogs/${place.map(encodeURIComponent).join('/')}${query}`, access, files, signal)
+  const told = log.body.split('\n').filter((line) => line.trim() !== '')
+  if (log.status !== 200 || told.length === 0) return undefined
+  const last = told.slice(-lines).map((line) => escaped(line.slice(0, longestLine)))
+  return `the log of container ${container.name} ends: ${last.join(' | ')}`
 }
 
 function failure(error: unknown, isLate: boolean): ProbeResult {
   if (isLate) return { state: 'no-answer', message: tooLate }
   const code = codeOf(error)
-  return {
-    state: code !== undefined && nobody.has(code) ? 'no-answer' : 'unknown',
-    message: code ?? messageOf(error),
-    ...(isUnknownAuthority(error) && { refusal: noAuthority }),
-    ...(error instanceof UnfitProbeFile && { refusal: error.refusal }),
-  }
+  const message = code ?? messageOf(error)
+  if (code !== undefined && nobody.has(code)) return { state: 'no-answer', message }
+  const advice = certificateFault(error) === 'authority' ? noAuthority : noKubelet
+  return { state: 'cannot-ask', message, advice: error instanceof UnfitProbeFile ? error.advice : advice }
 }
 
 /** The error quotes nothing of the text, which describes every pod of the node. */
@@ -89,10 +123,26 @@ function isOf(item: unknown, { name, namespace = 'default' }: Manifest): boolean
   return isStatic && asText(metadata?.namespace) === namespace && asText(metadata?.name) === `${name}-${node ?? ''}`
 }
 
-function refusal(status: number): string {
-  if (status === 401) return 'HTTP 401: the kubelet takes neither the client certificate nor the token'
-  if (status === 403) return 'HTTP 403: it needs the verb get on the resource nodes/proxy, or nodes/pods, of this node'
-  return `HTTP ${status}`
+const refusals = {
+  401: 'HTTP 401: the kubelet takes neither the client certificate nor the token',
+  403: 'HTTP 403: it needs the verb get on the resource nodes/proxy, or nodes/pods, of this node',
+} as const
+
+function refusal(status: number, body: string): ProbeResult {
+  if (status === 401 || status === 403) {
+    return { state: 'cannot-ask', message: refusals[status], advice: noCredential }
+  }
+  // Its webhook could not ask the API server (pkg/kubelet/server/server.go, InstallAuthFilter).
+  if (status === 500 && body.startsWith('Authorization error')) {
+    return {
+      state: 'no-authorizer',
+      message: 'HTTP 500: the kubelet could not ask the API server',
+      advice: noAuthorizer,
+    }
+  }
+  const message = `HTTP ${status}`
+  if (status === 429 || status >= 500) return { state: 'server-error', message }
+  return { state: 'cannot-ask', message, advice: noKubelet }
 }
 
 interface Answer {
@@ -101,8 +151,8 @@ interface Answer {
 }
 
 /** Asks with the newest credentials, and with the ones beside them where the kubelet refuses these. */
-async function askForPods(access: KubeletAccess, files: ProbeFiles, signal: AbortSignal): Promise<Answer> {
-  const ca = await readAuthorities(files, access.authority)
+async function askFor(path: string, access: KubeletAccess, files: ProbeFiles, signal: AbortSignal): Promise<Answer> {
+  const trusted = await readAuthorities(files, access.authority)
   const read = async (file: string | null) => (file === null ? [] : files.read(file))
   const [cert, key, token] = await Promise.all([read(access.certificate), read(access.key), read(access.tokenFile)])
   const versions = Math.max(cert.length, key.length, token.length, 1)
@@ -110,14 +160,13 @@ async function askForPods(access: KubeletAccess, files: ProbeFiles, signal: Abor
   for (let version = 0; ; version++) {
     const of = (all: readonly Buffer[]) => all[version] ?? all[0]
     const keys = {
-      ...(ca && { ca }),
       ...(cert.length > 0 && { cert: of(cert) }),
       ...(key.length > 0 && { key: of(key) }),
       ...(token.length > 0 && { headers: { authorization: `Bearer ${String(of(token)).trim()}` } }),
     }
     const isLast = version + 1 >= versions
     try {
-      const answer = await get(new URL('/pods', access.url), { ...keys, signal }, answerOf)
+      const answer = await get(new URL(path, access.url), trusted, { ...keys, signal }, answerOf)
       if (!refused.has(answer.status)) return answer
       first ??= answer
       if (isLast) return first

@@ -1,9 +1,9 @@
 import { codeOf, messageOf } from '../../errors.js'
-import { isAbsent } from '../../kubernetes/reads/api-error.js'
+import { isAbsent, noCredentialAdvice } from '../../kubernetes/reads/api-error.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../../kubernetes/connection/client.js'
 import { KubeconfigError } from '../../kubernetes/credentials/kubeconfig-file.js'
 import type { Manifest } from '../pod/manifest.js'
-import { isUnknownAuthority } from './probe-files.js'
+import { certificateFault } from './probe-files.js'
 import { patience } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
 import { resultOf } from './reported-pod.js'
@@ -20,9 +20,12 @@ const noCredential = {
   403: 'grant it; holdfast rbac monitor prints the Role',
 } as const
 
-const noAuthority = "name in the kubeconfig the authority that signed the API server's certificate"
+const noServer = {
+  authority: "name in the kubeconfig the authority that signed the API server's certificate",
+  name: 'name in the kubeconfig the server as its certificate names it, or its tls-server-name',
+} as const
 
-const noKubeconfig = 'mend the kubeconfig, or what it names'
+const noKubeconfig = 'name with --kubeconfig one of an API server, and mend what it names'
 
 interface Asked {
   readonly result: ProbeResult
@@ -32,8 +35,7 @@ interface Asked {
 
 /**
  * kubelet reports the static pod as its mirror pod, `NAME-NODE`, which must be of the manifest's revision and Ready. An
- * unreachable API server gives no answer: the pod may be that server. A server that refuses the question says nothing; then the next
- * way is tried. `namespace`: where the manifest names none; undefined: the kubeconfig's.
+ * unreachable API server gives no answer: the pod may be that server. Where a server refuses the question, the next way is tried. `namespace`: where the manifest names none; undefined: the kubeconfig's.
  */
 export function mirrorPodProbe(ways: readonly ApiWay[], nodeName: string, namespace: string | undefined): Probe {
   return {
@@ -48,7 +50,7 @@ export function mirrorPodProbe(ways: readonly ApiWay[], nodeName: string, namesp
         first ??= result
         if (!isRefused) break
       }
-      return first ?? { state: 'unknown', message: 'no kubeconfig' }
+      return first ?? { state: 'cannot-ask', message: 'no kubeconfig', advice: noKubeconfig }
     },
   }
 }
@@ -72,8 +74,11 @@ async function askBy(
     }
     const { status } = answer
     const message = refusal(answer, namespace, name)
-    if (status !== 401 && status !== 403) return { result: { state: 'unknown', message }, isRefused: false }
-    return { result: { state: 'unknown', message, refusal: noCredential[status] }, isRefused: true }
+    if (status === 429 || status >= 500) return { result: { state: 'server-error', message }, isRefused: false }
+    const isRefused = status === 401 || status === 403
+    const refusedAdvice = isRefused ? noCredential[status] : noKubeconfig
+    const advice = isRefused && answer.anonymous ? noCredentialAdvice : refusedAdvice
+    return { result: { state: 'cannot-ask', message, advice }, isRefused }
   } catch (error) {
     return failed(error)
   }
@@ -82,18 +87,20 @@ async function askBy(
 function failed(error: unknown): Asked {
   const cause = error instanceof ConnectionError ? error.cause : error
   const message = messageOf(error)
-  if (cause instanceof KubeconfigError) {
-    return { result: { state: 'unknown', message, refusal: noKubeconfig }, isRefused: false }
+  const isLost = !(error instanceof ConnectionError) || error.reason === 'credentials'
+  if (isLost || cause instanceof KubeconfigError) {
+    return { result: { state: 'cannot-ask', message, advice: noKubeconfig }, isRefused: false }
   }
-  if (!(error instanceof ConnectionError) || error.reason === 'credentials') {
-    return { result: { state: 'unknown', message }, isRefused: false }
-  }
-  const result = { state: 'no-answer', message, ...(isUnknownAuthority(error) && { refusal: noAuthority }) } as const
+  const fault = certificateFault(error)
+  const result: ProbeResult = fault
+    ? { state: 'cannot-ask', message, advice: noServer[fault] }
+    : { state: 'no-answer', message }
   // A server that wants another client certificate may close the connection.
   return { result, isRefused: error.reason !== 'timeout' && codeOf(cause) !== 'ECONNREFUSED' }
 }
 
-function refusal({ status }: ApiResponse, namespace: string, name: string): string {
+function refusal({ status, anonymous }: ApiResponse, namespace: string, name: string): string {
+  if (anonymous && (status === 401 || status === 403)) return `HTTP ${status}: no credential was sent`
   if (status === 401) return 'HTTP 401: the API server rejects the credentials of the kubeconfig'
   if (status === 403) {
     return `HTTP 403: it needs the verb get on the resource pods in namespace ${namespace}, with resourceNames: [${name}]`

@@ -1,41 +1,42 @@
+import { authorityProblem } from '../../x509/authorities.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { readFile } from 'node:fs/promises'
 import { InvalidInput } from '../failure.js'
-import {
-  isCertificate,
-  isUnknownAuthority,
-  presentFiles,
-  readAuthorities,
-  UnfitProbeFile,
-  type ProbeFiles,
-} from './probe-files.js'
+import { certificateFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
 import { askInTime, get, refused, tooLate } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
 
 const noCredential = 'allow this address without credentials, or ask with --kubelet-url or --kubeconfig in its place'
 
-const noAuthority = "name with --ready-ca the authority that signed the server's certificate"
+/** By what of the server's certificate does not fit. */
+const otherServer = {
+  authority: "name with --ready-ca the authority that signed the server's certificate",
+  name: 'name a host that stands in the certificate; where the rollout brings the right one, ask with --kubelet-url or --ready-exec',
+} as const
+
+const noPath = "name a path that the server knows; for one that only the new pod has: --ready-exec 'curl -fsS URL'"
 
 /**
- * GETs a URL; 200 to 299 is ready, 401 and 403 are unknown. `authority`: a PEM file, read at each try, since it may be renewed; undefined: the public
- * authorities that Node knows. The probe follows no redirect, and reads no body.
+ * GETs a URL; 200 to 299 is ready; 401 and 403 say nothing. `authority`: a PEM file, read at each try, since it may be renewed; undefined: the
+ * system's authorities. The probe follows no redirect, and reads no body.
  */
 export function urlProbe(url: URL, authority: string | undefined, files: ProbeFiles = presentFiles): Probe {
   return {
     name: `${url.origin}${url.pathname}`,
     ask: (_, caller) =>
-      askInTime(
+      askInTime<ProbeResult>(
         caller,
         async (signal) => {
-          const ca = await readAuthorities(files, authority ?? null)
-          const status = await get(url, { signal, ...(ca && { ca }) }, (response) => {
+          const trusted = await readAuthorities(files, authority ?? null)
+          const status = await get(url, trusted, { signal }, (response) => {
             response.on('error', () => undefined)
             response.destroy()
             return response.statusCode ?? 0
           })
           if (status >= 200 && status < 300) return { state: 'ready' }
           const message = `HTTP ${status}`
-          if (refused.has(status)) return { state: 'unknown', message, refusal: noCredential }
+          if (refused.has(status)) return { state: 'cannot-ask', message, advice: noCredential }
+          if (status === 404) return { state: 'stranger', message, advice: noPath }
           return { state: 'not-ready', message }
         },
         (error, isLate) => failure(error, isLate, url),
@@ -44,16 +45,14 @@ export function urlProbe(url: URL, authority: string | undefined, files: ProbeFi
 }
 
 function failure(error: unknown, isLate: boolean, { hostname }: URL): ProbeResult {
-  if (isLate) return { state: 'not-ready', message: tooLate, isDown: true }
-  const code = codeOf(error)
-  const message = code ?? messageOf(error)
-  if (error instanceof UnfitProbeFile) return { state: 'unknown', message, refusal: error.refusal }
+  if (isLate) return { state: 'not-ready', message: tooLate }
+  const message = codeOf(error) ?? messageOf(error)
+  if (error instanceof UnfitProbeFile) return { state: 'cannot-ask', message, advice: error.advice }
+  const fault = certificateFault(error)
+  if (fault === undefined) return { state: 'not-ready', message }
   // The pod's failure all the same: a rollout may have brought this very certificate.
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    return { state: 'not-ready', message: `${code}: the server's certificate is not for ${hostname}` }
-  }
-  if (isUnknownAuthority(error)) return { state: 'not-ready', message, refusal: noAuthority }
-  return { state: 'not-ready', message, isDown: true }
+  const where = fault === 'name' ? `: the server's certificate is not for ${hostname}` : ''
+  return { state: 'stranger', message: `${message}${where}`, advice: otherServer[fault] }
 }
 
 /**
@@ -64,5 +63,6 @@ export async function checkAuthority(path: string, flag = '--ready-ca'): Promise
   const pem = await readFile(path).catch((error: unknown) => {
     throw new InvalidInput(`${flag}: could not read ${path}: ${codeOf(error) ?? messageOf(error)}`)
   })
-  if (!isCertificate(pem)) throw new InvalidInput(`${flag}: ${path} holds no certificate in PEM`)
+  const problem = authorityProblem(String(pem))
+  if (problem !== undefined) throw new InvalidInput(`${flag}: ${path} ${problem}`)
 }

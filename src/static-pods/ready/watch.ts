@@ -8,7 +8,10 @@ import { messageOf } from '../../errors.js'
 import { DurableWriteError } from '../../durable/errors.js'
 import type { Log } from '../../log.js'
 import type { Manifest } from '../pod/manifest.js'
-import { askAll, type Probe, type Readiness } from './readiness.js'
+import { asList, asMap } from '../json.js'
+import { startedAgain } from './reported-pod.js'
+import { noLimit } from './readiness-settings.js'
+import { askEach, readinessOf, type ProbeAnswer, type Probe, type Readiness } from './readiness.js'
 
 /** Successes in a row that count as ready: one may come from the old pod, or from a new one about to fail. */
 const successes = 3
@@ -19,18 +22,22 @@ interface WatchTiming {
   readonly interval: number
   /** How long the old pod may go on answering while no probe tells it from the new one, and none has failed since. */
   readonly settle: number
+  /** How long a kubelet that has run the pod may say that it does not: it lists the manifests every 20 s (`fileCheckFrequency`). */
+  readonly absence: number
+  /** Between two reports of the same. */
+  readonly report: number
 }
 
-const usualTiming: WatchTiming = { interval: 1_000, settle: 30_000 }
+const usualTiming: WatchTiming = { interval: 1_000, settle: 30_000, absence: 40_000, report: 30_000 }
 
 /** How long a pod may take, and how it proves itself. */
 export interface Proof {
   readonly probes: readonly Probe[]
-  /** Keys of the probes that could ask before the change. */
-  readonly couldAsk?: readonly string[]
+  /** Each probe has to say that the pod is ready; otherwise one that cannot say does not count beside one that does. */
+  readonly every?: true
   /** Milliseconds in which the pod has to be proven ready. */
   readonly timeout: number
-  /** Milliseconds within the timeout for which it must answer without a failure; undefined: three answers do. */
+  /** Milliseconds within the timeout for which it must answer without a failure; undefined: as `usualReadyFor` has it. */
   readonly readyFor?: number | undefined
 }
 
@@ -46,7 +53,7 @@ export interface Watched<Outcome> {
   /** The old pod does not count as the new one, even where no probe tells the two apart. */
   readonly maySeeOldPod?: true
   ready(): Promise<Outcome>
-  /** It was not proven ready in time, or, with `unknown`, no probe could ask. */
+  /** It was not proven ready in time, or, with `unknown`, nobody could say. */
   late(readiness: Exclude<Readiness, { state: 'ready' }>): Promise<Outcome>
   /** Makes one look, under a lock if need be. */
   around?<T>(look: () => Promise<T>): Promise<T>
@@ -62,8 +69,9 @@ export interface WatchMeans {
 
 /** Looks until the pod is proven ready, or has not become so in time. @throws the signal's reason; what the front end throws */
 export async function watch<Outcome>(watched: Watched<Outcome>, { log, signal, timing }: WatchMeans): Promise<Outcome> {
-  const { interval, settle } = { ...usualTiming, ...timing }
-  const trial = new Trial(watched, settle, log, signal)
+  const times = { ...usualTiming, ...timing }
+  const { interval } = times
+  const trial = new Trial(watched, times, log, signal)
   for (;;) {
     signal.throwIfAborted()
     const began = performance.now()
@@ -81,15 +89,40 @@ export async function watch<Outcome>(watched: Watched<Outcome>, { log, signal, t
   }
 }
 
+/** The longest time that a liveness probe may take to kill, for the pod to be watched so long; and what its container then needs to end. */
+const longestKill = 30_000
+const killMargin = 5_000
+
+/**
+ * Milliseconds for which a pod must answer where no flag says so: 10 s, or until its liveness probes would have killed it, where they need
+ * half a minute at most; half of the timeout, if that is shorter.
+ * @internal
+ */
+export function usualReadyFor({ pod }: Manifest, timeout: number): number {
+  const kills = asList(asMap(pod.spec)?.containers).flatMap((container) => {
+    const probe = asMap(asMap(container)?.livenessProbe)
+    if (probe === undefined) return []
+    const { initialDelaySeconds = 0, periodSeconds = 10, failureThreshold = 3 } = probe
+    return (Number(initialDelaySeconds) + Number(periodSeconds) * Number(failureThreshold)) * 1000
+  })
+  const covered = kills.filter((kill) => kill <= longestKill).map((kill) => kill + killMargin)
+  return Math.min(Math.max(10_000, ...covered), timeout / 2)
+}
+
 class Trial<Outcome> {
   #inARow = 0
   #readySince = 0
+  #restarts: number | undefined
   #hasFailed = false
   #reported = ''
+  #reportedAt = 0
+  /** Probes that have seen the pod, old or new. */
+  readonly #seenBy = new Set<Probe>()
+  #absentSince: number | undefined
 
   constructor(
     private readonly watched: Watched<Outcome>,
-    private readonly settle: number,
+    private readonly times: WatchTiming,
     private readonly log: Log,
     private readonly signal: AbortSignal,
   ) {}
@@ -107,37 +140,73 @@ class Trial<Outcome> {
     }
     // The time begins before the first answer, however long that takes.
     await watched.elapsed()
-    const readiness = await askAll(proof.probes, found.manifest, signal, proof.couldAsk)
+    const answers = await askEach(proof.probes, [found.manifest], signal)
+    const readiness = readinessOf(answers, proof.every === true)
     signal.throwIfAborted()
     const elapsed = await watched.elapsed()
     const isLate = elapsed >= proof.timeout
-    this.report(readiness.state === 'ready' ? 'ready' : readiness.message)
-    if (readiness.state === 'ready') return this.#answered(readiness.identified, elapsed, isLate)
+    const isRefused = this.#isRefused(answers)
+    this.report(readiness.state === 'ready' ? 'ready' : readiness.message, proof.timeout - elapsed)
+    if (readiness.state === 'ready') return this.#answered(found.manifest, readiness, elapsed, isLate)
     this.#inARow = 0
     // A probe that only asks an address has then heard the new pod; a probe that identifies pods may have failed for the old pod.
     const canIdentify = proof.probes.some(({ identifiesPod }) => identifiesPod)
-    this.#hasFailed ||= !canIdentify && readiness.state === 'not-ready' && !readiness.isBlind
+    this.#hasFailed ||= !canIdentify && readiness.state === 'not-ready'
+    if (proof.every && isRefused) {
+      const message = `${readiness.message} for ${this.times.absence / 1000} s: it has refused the manifest, and its log says why`
+      return watched.late({ state: 'not-ready', message })
+    }
     return isLate ? watched.late(readiness) : undefined
   }
 
-  async #answered(identified: boolean, elapsed: number, isLate: boolean): Promise<Outcome | undefined> {
+  /** A kubelet that has listed the pod drops it where its validation refuses the file, and no later look at the file changes that. */
+  #isRefused(answers: readonly ProbeAnswer[]): boolean {
+    for (const { probe, result } of answers) {
+      if (probe.identifiesPod && (result.state === 'ready' || result.state === 'not-ready')) this.#seenBy.add(probe)
+    }
+    const isGone = answers.some(({ probe, result }) => result.state === 'absent' && this.#seenBy.has(probe))
+    this.#absentSince = isGone ? (this.#absentSince ?? performance.now()) : undefined
+    return this.#absentSince !== undefined && performance.now() - this.#absentSince >= this.times.absence
+  }
+
+  async #answered(
+    manifest: Manifest,
+    { identified, restarts = 0, lived = 0 }: Extract<Readiness, { state: 'ready' }>,
+    elapsed: number,
+    isLate: boolean,
+  ): Promise<Outcome | undefined> {
     const { proof, maySeeOldPod } = this.watched
-    const { timeout, readyFor = 0 } = proof
+    const { timeout } = proof
+    // A container that started again between two looks was dead in between, and has to outlive its last life.
+    const isAgain = this.#restarts !== undefined && restarts !== this.#restarts
+    if (isAgain) this.#inARow = 0
+    this.#restarts = restarts
+    const readyFor = Math.max(proof.readyFor ?? usualReadyFor(manifest, timeout), lived)
     if (this.#inARow === 0) this.#readySince = performance.now()
     this.#inARow += 1
     const steady = performance.now() - this.#readySince
-    const isNew = !maySeeOldPod || identified || this.#hasFailed || elapsed >= Math.min(this.settle, timeout / 2)
-    if (steady >= readyFor) return this.#inARow >= successes && isNew ? this.watched.ready() : undefined
+    const isNew = !maySeeOldPod || identified || this.#hasFailed || elapsed >= Math.min(this.times.settle, timeout / 2)
+    // Who answers at the end may answer often enough; who starts again and again never would.
+    if (steady >= readyFor && !(isLate && isAgain))
+      return this.#inARow >= successes && isNew ? this.watched.ready() : undefined
     if (!isLate) return undefined
-    const message = `it has answered for ${(steady / 1000).toFixed(1)} s, and --ready-for is ${readyFor / 1000} s`
+    const wanted =
+      isAgain || lived === readyFor
+        ? `its container has ${startedAgain(restarts)}, the last time after ${lived / 1000} s`
+        : `--ready-for is ${readyFor / 1000} s`
+    const message = `it has answered for ${(steady / 1000).toFixed(1)} s, and ${wanted}`
     return this.watched.late({ state: 'not-ready', message })
   }
 
-  /** Each thing once, until it changes: a look a second would fill the log. */
-  report(message: string): void {
-    if (message === this.#reported) return
+  /** Each thing when it changes, and now and then: a look a second would fill the log. `left`: milliseconds to the timeout. */
+  report(message: string, left = Infinity): void {
+    const now = performance.now()
+    if (message === this.#reported && now - this.#reportedAt < this.times.report) return
     this.#reported = message
-    this.log.info({ ...this.watched.fields, state: message }, 'watching')
+    this.#reportedAt = now
+    // Without a limit there is no such time.
+    const rest = left > noLimit / 2 ? {} : { left: `${Math.max(0, Math.round(left / 1000))}s` }
+    this.log.info({ ...this.watched.fields, state: message, ...rest }, 'watching')
   }
 }
 

@@ -8,9 +8,16 @@ import { InvalidInput, StaticPodError } from '../failure.js'
 import { hostPathUsers } from '../host-path-users.js'
 import { asMap } from '../json.js'
 import { newUid } from '../kubelet.js'
-import { encodeManifest, parseManifest, refuseUnrunnable, writeManifest, type Manifest } from '../pod/manifest.js'
+import {
+  encodeManifest,
+  isSamePodName,
+  parseManifest,
+  refuseUnrunnable,
+  writeManifest,
+  type Manifest,
+} from '../pod/manifest.js'
 import { contentAnnotationPrefix, parseRevision, rolloutAnnotation } from '../names.js'
-import { listManifests, ownershipAt, readNodeFile } from '../node-files.js'
+import { checkLockFile, listManifests, ownershipAt, readListed } from '../node-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 import { readSmallFile } from '../read-file.js'
 import { bytesOf, type RolledManifest, type RolloutState } from './rollout-state.js'
@@ -48,8 +55,11 @@ export async function readManifests(paths: readonly string[]): Promise<NewManife
     if (bytes === undefined) throw new InvalidInput(`${place} does not exist`)
     const manifest = await parseManifest(bytes, place)
     refuseUnrunnable(manifest, place)
-    const twin = read.find((other) => isSameName(other.manifest, manifest))
+    const twin = read.find((other) => isSamePodName(other.manifest, manifest))
     if (twin) throw new InvalidInput(`${place} and ${twin.place} are manifests of one pod: name one of them`)
+    const same = read.find((other) => manifest.uid && other.manifest.uid === manifest.uid)
+    if (same)
+      throw new InvalidInput(`${place} has the metadata.uid of ${same.place}: kubelet would take them for one pod`)
     read.push({ place, manifest: withoutAnnotation(manifest) })
   }
   return read
@@ -73,6 +83,7 @@ function withoutAnnotation(manifest: Manifest): Manifest {
  */
 export async function planRollout(request: RolloutRequest, disk: Disk, log: Log): Promise<RolloutState | undefined> {
   const { manifestDirectory, tree } = request
+  await checkLockFile(request.manifestLock, disk)
   const id = await identify(request, disk)
   // Read before the comparison: an entry that comes later belongs to another program.
   const oldContent = tree ? await contentOf(tree.target, disk) : []
@@ -189,7 +200,7 @@ interface LiveManifest {
 async function liveManifests(directory: string, disk: Disk, log: Log): Promise<LiveManifest[]> {
   const live: LiveManifest[] = []
   for (const path of await listManifests(disk.fs, directory)) {
-    const bytes = await readNodeFile(disk.fs, path, { follow: true })
+    const bytes = await readListed(disk.fs, path)
     if (bytes === undefined) continue
     const manifest = await parseManifest(bytes, path).catch(() => undefined)
     if (manifest === undefined) log.debug({ path }, 'not readable as a pod')
@@ -206,7 +217,7 @@ async function rolled(
   { allowOlder }: RolloutRequest,
   isNewTree: boolean,
 ): Promise<{ manifest: RolledManifest; isSame: boolean; isNew: boolean }> {
-  const same = live.filter((other) => other.manifest && isSameName(other.manifest, manifest))
+  const same = live.filter((other) => other.manifest && isSamePodName(other.manifest, manifest))
   const [current, twin] = same
   if (twin) {
     throw new StaticPodError(
@@ -220,7 +231,7 @@ async function rolled(
       `${found.path} holds the pod ${found.manifest.name}, and ${place} the pod ${manifest.name}; nothing was changed; give the file another name`,
     )
   }
-  if (current === undefined && (name.startsWith('.') || name.includes('~'))) {
+  if (current === undefined && name.startsWith('.')) {
     throw new InvalidInput(`${place}: kubelet does not read a file of this name: rename it, NAME.yaml`)
   }
   const [before, after] = [parseRevision(current?.manifest?.revision ?? ''), parseRevision(manifest.revision ?? '')]
@@ -252,8 +263,4 @@ function contentAnnotations(live: Manifest | undefined): Record<string, string> 
   const all = Object.entries(live?.annotations ?? {})
   const said = all.filter(([key]) => key.startsWith(contentAnnotationPrefix))
   return Object.fromEntries(said.flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])))
-}
-
-function isSameName(a: Manifest, b: Manifest): boolean {
-  return a.name === b.name && (a.namespace ?? 'default') === (b.namespace ?? 'default')
 }

@@ -1,6 +1,6 @@
 /*
  * How a rollout asks for pods while it exchanges the directory that may hold the files of its own probes: a refused probe stops the
- * rollout before it begins, both directories' authorities are trusted, and a probe that goes blind on the way proves no pod ready.
+ * rollout before it begins, and both directories' authorities are trusted.
  */
 import { nodeFiles } from '../../durable/index.js'
 import { readFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { StaticPodError } from '../failure.js'
 import { parseManifest } from '../pod/manifest.js'
 import { presentFiles, presentVersion, ProbeFiles, readProbeFile, type FileVersion } from '../ready/probe-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
-import { keysOf, type Probe } from '../ready/readiness.js'
+import { askEach, refusalOf, type Probe } from '../ready/readiness.js'
 import { bytesOf, type RolloutState, type RolledTree } from './rollout-state.js'
 import { oldTreeAt } from './rollout-tree.js'
 
@@ -97,33 +97,20 @@ async function pathBelow(directory: string, path: string, disk: Disk): Promise<s
   return undefined
 }
 
-/**
- * Asks each probe before anything changes; answers the keys of those that could ask. A pod that is down is no reason to refuse.
- * @throws StaticPodError where an endpoint refuses the probe, or no known authority signed its certificate
- */
+/** Asks each probe before anything changes. @throws StaticPodError where one cannot be run, or its endpoint is none of this node's */
 export async function tryProbes(
   probes: readonly Probe[],
   { manifests }: RolloutState,
   signal: AbortSignal,
   log: Log,
-): Promise<string[]> {
-  const keys = keysOf(probes)
-  const could: string[] = []
+): Promise<void> {
   const pods = await Promise.all(manifests.map(({ name, next }) => parseManifest(bytesOf(next), name)))
-  for (const [index, probe] of probes.entries()) {
-    // A probe that only asks an address asks the same for each pod.
-    const asked = probe.identifiesPod ? pods : pods.slice(0, 1)
-    for (const pod of asked) {
-      const result = await probe.ask(pod, signal)
-      signal.throwIfAborted()
-      if (result.state === 'ready' || (result.state === 'not-ready' && !result.isDown && !result.refusal)) {
-        could.push(keys[index] ?? '')
-        continue
-      }
-      const said = `${probe.name}: ${result.message}`
-      if (result.refusal !== undefined) throw new StaticPodError(`${said}; nothing was changed; ${result.refusal}`)
-      log.warn({ probe: probe.name, pod: pod.name }, `${said}: the probe cannot ask before the rollout`)
-    }
+  const answers = await askEach(probes, pods, signal)
+  signal.throwIfAborted()
+  const refusal = refusalOf(answers)
+  if (refusal !== undefined) throw new StaticPodError(refusal)
+  for (const { probe, result } of answers) {
+    if (result.state === 'ready') continue
+    log.info({ probe: probe.name, state: result.message }, 'before the rollout')
   }
-  return [...new Set(could)]
 }

@@ -57,8 +57,6 @@ export interface RolloutState {
   readonly fallback: boolean
   readonly manifestLock: string | null
   readonly readiness: ReadinessSettings
-  /** Keys of the probes that could ask before anything changed; absent where an earlier version of holdfast wrote it. */
-  readonly couldAsk?: readonly string[]
   /** Why it goes back. */
   readonly message: string
   /** Directories that earlier rollouts have taken out, and that processes still use. */
@@ -69,6 +67,8 @@ export interface RolloutState {
 export interface EndedRollout {
   readonly phase: 'ended'
   readonly outcome: string
+  /** Why, where it was taken back. */
+  readonly message?: string
   readonly request: string
   /** Directories that this rollout took out, and that processes still use: the next run removes each once it may. */
   readonly kept?: readonly RolledTree[]
@@ -76,13 +76,15 @@ export interface EndedRollout {
 
 export interface RolloutOutcome {
   /**
-   * `unchanged`: the node had all of it already. `taken-back`: all is as it was before. `not-ready`, `unknown`: the new pods stay, and
-   * `--resume` watches them again. `nothing-to-resume`: no rollout had been interrupted.
+   * `unchanged`: the node had all of it already. `taken-back`: all is as it was before. `not-ready`: the new pods stay, and
+   * `--resume` watches them again. `nothing-to-resume`: no rollout had been interrupted; `never-begun`: nor was one ever begun there.
    */
-  readonly outcome: 'ready' | 'unchanged' | 'taken-back' | 'not-ready' | 'unknown' | 'nothing-to-resume'
+  readonly outcome: 'ready' | 'unchanged' | 'taken-back' | 'not-ready' | 'nothing-to-resume' | 'never-begun'
   /** File names of the manifests, as far as they were made live. */
   readonly manifests: readonly string[]
   readonly message?: string
+  /** Where it was taken back: whether the old pods answer again. */
+  readonly old?: string
   /** Directories that are out, and still on the disk, since a process uses them, or may do so: where, why, and what to do. */
   readonly kept?: readonly string[]
   /** Present and true where the manifests or the directory lie on a file system on which durability is not proven. */
@@ -209,7 +211,7 @@ const readiness = mapOf({
   mirrorPod: orNull(mapOf({ kubeconfig: path, context: orNull(text), namespace: orNull(text), nodeName: text })),
 })
 
-const ended = mapOf({ version, outcome: text, request: text, kept })
+const ended = mapOf({ version, outcome: text, request: text, message: orAbsent(text), kept })
 
 const phases = new Set<unknown>(['staging', 'going', 'back', 'proven'] satisfies RolloutState['phase'][])
 
@@ -225,7 +227,6 @@ const fields = mapOf({
   fallback: flag,
   manifestLock: optionalPath,
   readiness,
-  couldAsk: orAbsent(listOf(text)),
   message: text,
   kept,
 })

@@ -2,11 +2,12 @@
 import { join } from 'node:path'
 import { isPublicationError, messageOf } from '../../errors.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
-import type { ProbeFiles } from '../ready/probe-files.js'
+import { hostPathFaults } from '../host-paths.js'
+import { presentFiles, type ProbeFiles } from '../ready/probe-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 import type { Probe } from '../ready/readiness.js'
-import { uptime, watch, type WatchMeans } from '../ready/watch.js'
-import { parseManifest } from '../pod/manifest.js'
+import { uptime, watch, type Proof, type WatchMeans } from '../ready/watch.js'
+import { parseManifest, type Manifest } from '../pod/manifest.js'
 import { holding, readNodeFile } from '../node-files.js'
 import { publishManifest, restoreManifest } from './rollout-manifest.js'
 import { filesAfter } from './rollout-probes.js'
@@ -32,15 +33,18 @@ export async function closeState(
   kept: readonly KeptTree[],
   { disk, log }: Pick<RolloutMeans, 'disk' | 'log'>,
 ): Promise<Pick<RolloutOutcome, 'kept'>> {
-  const { outcome, request } = ended
+  const { outcome, request, message } = ended
   const trees = kept.length > 0 && { kept: kept.map(({ tree }) => tree) }
-  await writeState(manifestDirectory, { phase: 'ended', outcome, request, ...trees }, disk, log)
+  const why = message !== undefined && { message }
+  await writeState(manifestDirectory, { phase: 'ended', outcome, request, ...why, ...trees }, disk, log)
   return kept.length > 0 ? { kept: kept.map(({ message }) => message) } : {}
 }
 
 /** `replaced`: another program has made another manifest live. */
-type WatchResult =
-  { readonly state: 'ready' } | { readonly state: 'not-ready' | 'unknown' | 'replaced'; readonly message: string }
+type WatchResult = { readonly state: 'ready' } | { readonly state: 'not-ready' | 'replaced'; readonly message: string }
+
+/** Milliseconds for which a rollout that was taken back waits for its old pods, each. */
+const longestReturn = 120_000
 
 /** The end of an error's sentence about an interrupted rollout. */
 const interrupted =
@@ -77,11 +81,16 @@ export class Rollout {
    */
   async end(outcome: string, beside: 'live' | 'staged' | 'unclear' = 'live'): Promise<Pick<RolloutOutcome, 'kept'>> {
     const { disk, log } = this.means
-    const { kept: earlier = [], request } = this.state
+    const { kept: earlier = [], request, message } = this.state
     const tree = beside === 'unclear' ? null : this.state.tree
     const kept = await removeAllKept(earlier, disk, log)
     const own = tree ? await removeKept(tree, disk, log, beside === 'live') : undefined
-    return closeState(this.directory, { outcome, request }, [...kept, ...(own ? [own] : [])], this.means)
+    return closeState(
+      this.directory,
+      { outcome, request, ...(message !== '' && { message }) },
+      [...kept, ...(own ? [own] : [])],
+      this.means,
+    )
   }
 
   /** @throws StaticPodError where pods may still mount the directory that would go with the end of this rollout */
@@ -141,15 +150,14 @@ export class Rollout {
       // Those before the newest were proven ready.
       if (index < this.state.reached - 1) continue
       const replaced = await this.#publish(index, manifest)
-      const reached = replaced ?? (await this.#watch(manifest, probes))
+      const reached = replaced ?? (await this.#watchNew(manifest, probes))
       if (reached.state === 'ready') continue
-      const { state, message } = reached
+      const { message } = reached
       const names = manifests.slice(0, index + 1).map(({ name }) => name)
-      if (state !== 'unknown' && this.state.fallback) return this.#back(`${manifest.name}: ${message}`)
+      if (this.state.fallback) return this.#back(`${manifest.name}: ${message}`)
       await this.#write({ since: null })
       means.log.error({ manifest: manifest.name, message }, 'the pod is not known to be ready in time: it stays')
-      const outcome = state === 'unknown' ? 'unknown' : 'not-ready'
-      return { outcome, manifests: names, message: `${manifest.name}: ${message}` }
+      return { outcome: 'not-ready', manifests: names, message: `${manifest.name}: ${message}` }
     }
     await this.#write({ phase: 'proven' })
     return this.#finish()
@@ -184,13 +192,41 @@ export class Rollout {
     // Where another program has replaced one of the trees, both stay.
     const kept = await this.end(outcome, unreturned === undefined ? 'live' : 'unclear')
     const all = [message, ...(unreturned === undefined ? [] : [unreturned]), ...stays].join('; ')
-    return { outcome, manifests: restored, message: all, ...kept }
+    const back = manifests.filter(({ name, previous }) => previous !== null && restored.includes(name))
+    return { outcome, manifests: restored, message: all, ...(await this.#awaitOld(back)), ...kept }
   }
 
-  #watch({ name, next }: RolledManifest, probes: readonly Probe[]): Promise<WatchResult> {
+  /** Says whether the pods of these manifests, which are back, answer again. All that a rollout had to do is done before. */
+  async #awaitOld(manifests: readonly RolledManifest[]): Promise<Pick<RolloutOutcome, 'old'>> {
+    if (manifests.length === 0) return {}
+    const { means } = this
+    const { readiness, timeout } = this.state
+    try {
+      const probes = await means.openProbes(readiness, presentFiles, false)
+      const said: string[] = []
+      for (const { name, previous } of manifests) {
+        const began = performance.now()
+        const elapsed = () => Promise.resolve(performance.now() - began)
+        const proof = { probes, every: true, timeout: Math.min(timeout, longestReturn), readyFor: 0 } as const
+        const result = await this.#watch(name, previous ?? '', proof, elapsed)
+        said.push(result.state === 'ready' ? `${name} answers again` : `${name} does not answer yet: ${result.message}`)
+      }
+      return { old: said.join('; ') }
+    } catch (error) {
+      return { old: `nobody waited for the old pods: ${messageOf(error)}` }
+    }
+  }
+
+  /** Watches the pod of a manifest in base64, for as long as that is live. */
+  #watch(
+    name: string,
+    content: string,
+    proof: Proof,
+    elapsed: () => Promise<number>,
+    late: (message: string, manifest: Manifest) => Promise<string> = (message) => Promise.resolve(message),
+  ): Promise<WatchResult> {
     const { disk } = this.means
-    const { timeout, readiness, since, couldAsk = [] } = this.state
-    const [path, bytes] = [join(this.directory, name), bytesOf(next)]
+    const [path, bytes] = [join(this.directory, name), bytesOf(content)]
     const find = async () => {
       const live = await readNodeFile(disk.fs, path)
       if (live !== undefined && bytes.equals(live)) return { manifest: await parseManifest(bytes, path) }
@@ -199,16 +235,32 @@ export class Rollout {
     }
     return watch<WatchResult>(
       {
-        proof: { probes, couldAsk, timeout, readyFor: readiness.readyFor },
+        proof,
         fields: { path },
         find,
         maySeeOldPod: true,
-        elapsed: () => Promise.resolve((uptime() - (since?.uptime ?? 0)) * 1000),
+        elapsed,
         ready: () => Promise.resolve({ state: 'ready' }),
-        late: (readiness) => Promise.resolve(readiness),
+        late: async ({ message }) => ({
+          state: 'not-ready',
+          message: await late(message, await parseManifest(bytes, path)),
+        }),
       },
       this.means,
     )
+  }
+
+  #watchNew({ name, next }: RolledManifest, probes: readonly Probe[]): Promise<WatchResult> {
+    const { timeout, readiness, since } = this.state
+    const proof = { probes, every: true, timeout, readyFor: readiness.readyFor } as const
+    const elapsed = () => Promise.resolve((uptime() - (since?.uptime ?? 0)) * 1000)
+    return this.#watch(name, next, proof, elapsed, async (message, manifest) => {
+      const { signal } = this.means
+      const faults = await hostPathFaults(manifest.pod, [])
+      const missing = faults.map(({ field, path, problem }) => `${field}: ${path} ${problem}`)
+      const words = await Promise.all(probes.map(async (probe) => probe.lastWords?.(manifest, signal)))
+      return [message, ...missing, ...words.filter((said) => said !== undefined)].join('; ')
+    })
   }
 
   /** Writes down that a manifest may be live, makes it live, and writes down since when; unless another program has put another file there. */

@@ -7,9 +7,9 @@ import { places, type Disk } from '../../durable/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { Identity } from '../../durable/path/index.js'
 import type { Log } from '../../log.js'
-import { readMounted } from '../../mounted-volume.js'
+import { type OpenedDirectory, readMounted } from '../../mounted-volume.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
-import { readAttributes, readLocalTree } from '../install/local-tree.js'
+import { readAttributes, readLocalTree, unreadable } from '../install/local-tree.js'
 import type { RolledTree } from './rollout-state.js'
 
 /**
@@ -21,10 +21,11 @@ export async function readRolloutTree(
   target: string,
   requireProven: boolean,
 ): Promise<DirectoryPublicationRequest> {
-  const { files, directories, entries } = await readMounted(root, async (directory) => {
+  const read = async (directory: OpenedDirectory) => {
     const tree = await readLocalTree(directory)
     return { ...tree, entries: await readAttributes(directory, tree) }
-  })
+  }
+  const { files, directories, entries } = await readMounted(root, read, unreadable)
   if (files.size === 0) throw new InvalidInput(`--resources: ${root} holds no file`)
   if (`${target}/`.startsWith(`${root}/`))
     throw new InvalidInput(`--resource-dir: ${target} lies in --resources ${root}`)
@@ -68,7 +69,13 @@ export async function stageRolledTree(
   signal: AbortSignal,
 ): Promise<RolledTree> {
   const beside = besidePath(target)
-  const staging = { ...request, target: beside, inPlaceOf: target, foreign: 'same-names' } as const
+  const staging = {
+    ...request,
+    target: beside,
+    inPlaceOf: target,
+    foreign: 'same-names',
+    publisher: 'rollout',
+  } as const
   await disk.publishDirectories([staging], signal)
   const [staged, old] = [await places.identityAt(disk.fs, beside), await places.identityAt(disk.fs, target)]
   if (staged === undefined) throw new StaticPodError(`another program removed ${beside}; nothing was changed`)

@@ -3,8 +3,9 @@
  * does not become ready. The state file tells of each step before it happens; so the next run finishes a rollout that was killed, or
  * whose power was cut, or takes it back.
  */
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Disk } from '../../durable/index.js'
+import type { DirectoryChange } from '../../durable/publish/index.js'
 import { checkManifestDirectory, checkPlaces, identify, planRollout, type RolloutRequest } from './rollout-plan.js'
 import {
   readState,
@@ -17,7 +18,11 @@ import {
 import { filesBefore, tryProbes } from './rollout-probes.js'
 import { closeState, Rollout, type RolloutMeans } from './rollout-steps.js'
 import { type KeptTree, refuseKept, removeAllKept, stageRolledTree } from './rollout-tree.js'
+import { isPublicationError } from '../../errors.js'
+import { StaticPodError, withState } from '../failure.js'
 import { holding } from '../node-files.js'
+import { warnOfDoubts } from '../pod/manifest.js'
+import { rolloutStatus, rolloutLine, unfinishedRollouts } from './rollout-status.js'
 import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
 
 export type { RolloutMeans, RolloutOutcome }
@@ -34,9 +39,10 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
   await checkPlaces(request, disk)
   const before = await readState(manifestDirectory, disk)
   const asked = before === undefined || before.phase === 'ended' ? await planRollout(request, disk, log) : undefined
+  for (const { place, manifest } of request.manifests) warnOfDoubts(manifest, place, log)
   // The kept directories of an earlier rollout may go now, under the lock.
   if (asked?.tree && before?.kept === undefined) await refuseKept(asked.tree.target, disk, [])
-  const tried = asked && (await tryBefore(request, asked, means))
+  if (asked) await tryBefore(request, asked, means)
   const unproven = await lookForUnproven(manifestDirectory, request.tree?.target, means)
   return underLock(manifestDirectory, disk, async () => {
     let stays = await unfinished(manifestDirectory, means)
@@ -45,11 +51,14 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
       log.warn({ path: manifestDirectory, phase: found.phase }, 'a rollout was interrupted: holdfast ends it first')
       const isSame = found.request === (await identify(request, disk))
       const { readiness, timeout, fallback } = request
+      // Another probe than before; the tree may have lost what the known ones need, and then goes back.
+      const isOther = isSame && JSON.stringify(readiness) !== JSON.stringify(found.readiness)
+      if (isOther) await tryBefore(request, found, means)
       const state = isSame ? { ...found, readiness, timeout, fallback } : found
       const interrupted = new Rollout(state, manifestDirectory, means)
       const ended = await interrupted.run()
       if (isSame && ended) return { ...ended, ...unproven }
-      if (ended?.outcome === 'not-ready' || ended?.outcome === 'unknown') {
+      if (ended?.outcome === 'not-ready') {
         interrupted.refuseAnother(ended.message ?? '')
         await interrupted.end(ended.outcome)
       }
@@ -59,8 +68,8 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
     const plan = await planRollout(request, disk, log)
     if (plan === undefined) return { outcome: 'unchanged', manifests: [], ...rest, ...unproven }
     if (plan.tree) await refuseKept(plan.tree.target, disk, kept)
-    const couldAsk = tried ?? (await tryBefore(request, plan, means))
-    const begun: RolloutState = { ...plan, couldAsk, ...(kept.length > 0 && { kept: kept.map(({ tree }) => tree) }) }
+    if (asked === undefined) await tryBefore(request, plan, means)
+    const begun: RolloutState = { ...plan, ...(kept.length > 0 && { kept: kept.map(({ tree }) => tree) }) }
     await writeState(manifestDirectory, begun, disk, log)
     const tree = plan.tree && request.tree ? await stageRolledTree(request.tree, plan.tree, disk, means.signal) : null
     const state: RolloutState = { ...begun, phase: 'going', tree }
@@ -70,10 +79,36 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
   })
 }
 
-/** Which probes can ask now. @throws StaticPodError, InvalidInput where one is refused, or lacks a file: nothing was changed */
-async function tryBefore(request: RolloutRequest, plan: RolloutState, means: RolloutMeans): Promise<string[]> {
+/** @throws StaticPodError, InvalidInput where a probe cannot be run: nothing was changed */
+async function tryBefore(request: RolloutRequest, plan: RolloutState, means: RolloutMeans): Promise<void> {
   const probes = await means.openProbes(request.readiness, filesBefore(request.tree, means.disk), true)
   return tryProbes(probes, plan, means.signal, means.log)
+}
+
+/** A rollout as it would be: each manifest, and what changes in the directory. */
+export interface PlannedRollout {
+  readonly manifests: readonly { readonly path: string; readonly outcome: 'created' | 'replaced' }[]
+  readonly tree?: { readonly path: string; readonly changes: readonly DirectoryChange[] }
+}
+
+/** What `rollout` would do. Writes nothing, and asks every probe. @throws as `rollout` does where it refuses, and where another one is not over */
+export async function rehearse(request: RolloutRequest, means: RolloutMeans): Promise<PlannedRollout> {
+  const { disk, log } = means
+  const { manifestDirectory } = request
+  await checkPlaces(request, disk)
+  const [unfinished] = await unfinishedRollouts([manifestDirectory], disk)
+  if (unfinished) throw new StaticPodError(rolloutLine(unfinished))
+  const plan = await planRollout(request, disk, log)
+  if (plan === undefined) return { manifests: [] }
+  const before = await readState(manifestDirectory, disk)
+  if (plan.tree && before?.kept === undefined) await refuseKept(plan.tree.target, disk, [])
+  await tryBefore(request, plan, means)
+  const manifests = plan.manifests.map(({ name, previous }) => {
+    return { path: join(manifestDirectory, name), outcome: previous === null ? 'created' : 'replaced' } as const
+  })
+  if (!plan.tree || !request.tree) return { manifests }
+  const { changes } = await disk.difference({ ...request.tree, publisher: 'rollout' })
+  return { manifests, tree: { path: plan.tree.target, changes } }
 }
 
 /** Finishes an interrupted rollout, or takes it back: for a unit at boot. `takeBack`: only that, without a look at the pods. */
@@ -84,8 +119,11 @@ export async function resume(
 ): Promise<RolloutOutcome> {
   await checkManifestDirectory(manifestDirectory, means.disk)
   return underLock(manifestDirectory, means.disk, async () => {
-    const { found, outcome } = await unfinished(manifestDirectory, means)
-    if (found === undefined) return { outcome: 'nothing-to-resume', manifests: [], ...outcome }
+    const { found, isKnown, outcome } = await unfinished(manifestDirectory, means)
+    if (found === undefined) {
+      const { message } = await rolloutStatus(manifestDirectory, means.disk)
+      return { outcome: isKnown ? 'nothing-to-resume' : 'never-begun', manifests: [], message, ...outcome }
+    }
     const unproven = await lookForUnproven(manifestDirectory, found.tree?.target, means)
     const ended = await new Rollout(found, manifestDirectory, means).run(takeBack)
     const abandoned = {
@@ -108,6 +146,8 @@ async function lookForUnproven(
 }
 
 interface Unfinished {
+  /** A rollout was begun there before. */
+  readonly isKnown: boolean
   /** A rollout that was interrupted. */
   readonly found?: RolloutState
   /** Directories that earlier rollouts have taken out, and that cannot go yet. */
@@ -117,15 +157,19 @@ interface Unfinished {
 
 async function unfinished(manifestDirectory: string, { disk, log }: RolloutMeans): Promise<Unfinished> {
   const found = await readState(manifestDirectory, disk)
-  if (found === undefined) return { kept: [], outcome: {} }
-  if (found.phase !== 'ended') return { found, kept: [], outcome: {} }
+  if (found === undefined) return { isKnown: false, kept: [], outcome: {} }
+  if (found.phase !== 'ended') return { isKnown: true, found, kept: [], outcome: {} }
   const kept = await removeAllKept(found.kept ?? [], disk, log)
   // Written again: a predecessor may have been killed before its sync.
-  return { kept, outcome: await closeState(manifestDirectory, found, kept, { disk, log }) }
+  return { isKnown: true, kept, outcome: await closeState(manifestDirectory, found, kept, { disk, log }) }
 }
 
 async function underLock<T>(manifestDirectory: string, disk: Disk, work: () => Promise<T>): Promise<T> {
-  return holding(disk.lock(rolloutLockPath(manifestDirectory), 0, undefined), async () => {
+  const lock = disk.lock(rolloutLockPath(manifestDirectory), 0, undefined).catch(async (error: unknown) => {
+    if (!isPublicationError(error) || error.reason !== 'Busy') throw error
+    throw withState(error, [rolloutLine(await rolloutStatus(manifestDirectory, disk))])
+  })
+  return holding(lock, async () => {
     await tidyState(manifestDirectory, disk)
     return work()
   })

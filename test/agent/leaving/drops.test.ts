@@ -18,7 +18,7 @@ function scene(t: Test) {
   const [root, state] = scratchWith(t, 'state')
   mkdirSync(state)
   const told: string[] = []
-  const clock = { boot: 'first', milliseconds: 5 * minute }
+  const clock = { milliseconds: 5 * minute }
   const removed: string[] = []
   const refusals: Error[] = []
   const pending = new Set<string>()
@@ -31,13 +31,16 @@ function scene(t: Test) {
     return Promise.resolve()
   }
   const started: { readonly close: () => unknown }[] = []
-  const start = (options: Partial<ConstructorParameters<typeof Drops>[0]> = {}, real = false) => {
+  const start = (options: Partial<Omit<ConstructorParameters<typeof Drops>[0], 'signal'>> = {}, real = false) => {
     pending.clear()
+    const ending = new AbortController()
+    const { signal } = ending
     const named = new NamedDirectories(true)
-    const departures = new Departures({ log, named, identity: options.identity ?? (() => undefined) })
+    const departures = new Departures({ log, named, signal, identity: options.identity ?? (() => undefined) })
     const drops = new Drops({
       log,
       named,
+      signal,
       metrics: {
         dropPending(path, is) {
           if (is) pending.add(path)
@@ -46,20 +49,22 @@ function scene(t: Test) {
       },
       events: () => ({ pass: ({ events }) => void told.push(...events.map(({ reason }) => `event ${reason}`)) }),
       changed: () => {},
-      uptime: () => Promise.resolve({ ...clock }),
+      now: () => clock.milliseconds,
       ...(real ? {} : { remove }),
       ...options,
     })
-    started.push(drops, departures)
+    const close = async (): Promise<void> => {
+      ending.abort()
+      await Promise.all([drops.ended(), departures.ended()])
+    }
+    started.push({ close })
     return {
       status: () => drops.status(),
-      close: () => drops.close(),
+      close,
       /** As the agent does when it reads its file. */
       async configure(directories: readonly DirectoryConfiguration[]): Promise<void> {
         const configuration = { file: '/etc/holdfast.yaml', stateDirectory: state, directories } as AgentConfiguration
-        const leaving = departures.configure(configuration)
-        started.push({ close: () => leaving })
-        await Promise.all([leaving, drops.configure(configuration)])
+        await Promise.all([departures.configure(configuration), drops.configure(configuration)])
       },
     }
   }
@@ -71,7 +76,7 @@ function scene(t: Test) {
 }
 
 await t.test(
-  'a directory goes after ten minutes of absence, over restarts, with any clock; its return within them cancels',
+  'a directory goes after ten minutes of absence, which a restart begins anew; its return within them cancels',
   async (t) => {
     const { named, told, clock, removed, pending, start, configured } = scene(t)
     const first = start()
@@ -86,12 +91,15 @@ await t.test(
     await first.close()
     clock.milliseconds += 9 * minute
     const second = start()
+    await second.configure([])
+    clock.milliseconds += 9 * minute
     await second.configure([configured('/b')])
     t.same([...pending], ['/a'])
-    clock.milliseconds += 2 * minute - 1
+    t.same(removed, [], 'nine minutes of each process')
+    t.match(told.join('\n'), /\/b is configured again: holdfast does not remove it/)
+    clock.milliseconds += 1 * minute
     await second.configure([])
     t.same(removed, ['/a'], 'of /b, the time began again')
-    t.match(told.join('\n'), /\/b is configured again: holdfast does not remove it/)
     t.ok(told.includes('event Dropped'))
     clock.milliseconds += 10 * minute - 1
     await second.configure([])
@@ -104,30 +112,21 @@ await t.test(
   },
 )
 
-await t.test(
-  'after a reboot the ten minutes begin again; a due removal stays due, and comes again until it succeeds',
-  async (t) => {
-    const { told, clock, removed, refusals, start, configured } = scene(t)
-    const first = start()
-    await first.configure([configured('/a')])
-    await first.configure([])
-    Object.assign(clock, { boot: 'second', milliseconds: 60 * minute })
-    const second = start()
-    await second.configure([])
-    t.same(removed, [])
-    clock.milliseconds += 10 * minute
-    const details = { code: 'EBUSY', syscall: 'none', path: '/a', reason: 'InUse' as const }
-    refusals.push(new DurableWriteError('/a is in use: process 7', details))
-    await second.configure([])
-    t.match(second.status(), [{ conditions: [{ message: /cannot be removed yet: \/a is in use: process 7/ }] }])
-    t.same(removed, [])
-    Object.assign(clock, { boot: 'third', milliseconds: 0 })
-    const third = start()
-    await third.configure([])
-    t.same(removed, ['/a'])
-    t.equal(told.filter((line) => line === 'event Dropped').length, 1)
-  },
-)
+await t.test('a removal comes again until it succeeds', async (t) => {
+  const { told, clock, removed, refusals, start, configured } = scene(t)
+  const drops = start()
+  await drops.configure([configured('/a')])
+  await drops.configure([])
+  clock.milliseconds += 10 * minute
+  const details = { code: 'EBUSY', syscall: 'none', path: '/a', reason: 'InUse' as const }
+  refusals.push(new DurableWriteError('/a is in use: process 7', details))
+  await drops.configure([])
+  t.match(drops.status(), [{ conditions: [{ message: /cannot be removed yet: \/a is in use: process 7/ }] }])
+  t.same(removed, [])
+  await drops.configure([])
+  t.same(removed, ['/a'])
+  t.equal(told.filter((line) => line === 'event Dropped').length, 1)
+})
 
 await t.test('a directories.json that cannot be read removes nothing', async (t) => {
   const { state, told, clock, removed, start, configured } = scene(t)
@@ -135,7 +134,7 @@ await t.test('a directories.json that cannot be read removes nothing', async (t)
   await drops.configure([configured('/a', 'keep')])
   await drops.configure([])
   t.same(readdirSync(state), ['directories.json'])
-  const wrong = ['{"onDrop":"keep"}', '{"left":false}', '{"absent":{"since":1}}', 'null']
+  const wrong = ['{"onDrop":"keep"}', '{"left":false}', 'null']
   const entries = wrong.map((one) => `{"/a":${one.replace('{', '{"file":"/etc/holdfast.yaml",')}}`)
   for (const text of ['not JSON', '[]', '{"/a":{"onDrop":"remove"}}', ...entries]) {
     writeFileSync(join(state, 'directories.json'), text)
@@ -240,42 +239,3 @@ await t.test('the agent does not report the removal of a missing directory', asy
   t.same(drops.status(), [])
   t.notOk(told.includes('event Dropped'))
 })
-
-for (const list of [true, false]) {
-  const name = `an agent goes on with what an earlier version noted in drops.json, ${list ? 'beside' : 'without'} directories.json`
-  await t.test(name, async (t) => {
-    const { root, state, named, clock, removed, start, configured } = scene(t)
-    const [pending, due, gone, kept] = ['pending', 'due', 'gone', 'kept'].map((one) => join(root, one))
-    if (!pending || !due || !gone || !kept) throw new Error('a path is missing')
-    const options: PublicationOptions = { publisher: 'agent', agent: 'this one' }
-    for (const path of [pending, due, gone, kept]) await replaceDirectory(path, { files: { a: '' }, ...options })
-    const absence = { since: '2026-01-01T00:00:00.000Z', boot: clock.boot, uptime: clock.milliseconds, due: false }
-    const drops = { [pending]: absence, [due]: { ...absence, due: true }, [gone]: null, [kept]: null }
-    writeFileSync(join(state, 'drops.json'), JSON.stringify(drops))
-    const file = '/etc/holdfast.yaml'
-    if (list) {
-      writeFileSync(join(state, 'directories.json'), JSON.stringify({ [gone]: { file }, [kept]: { file } }))
-    }
-    clock.milliseconds += 9 * minute
-    const first = start({ identity: () => 'this one' })
-    await first.configure([configured(kept, 'keep')])
-    t.same(removed, [due])
-    t.same(readdirSync(state), ['directories.json'])
-    const began = { boot: 'first', uptime: clock.milliseconds, due: false }
-    t.match(named(), {
-      [pending]: { file, onDrop: 'remove', absent: absence },
-      [gone]: { file, onDrop: 'remove', absent: began },
-      [kept]: { file, onDrop: undefined },
-    })
-    for (const path of [pending, gone]) t.ok((await readPublication(path))?.letGo, 'its record says that it was let go')
-    await first.close()
-    clock.milliseconds += 2 * minute
-    const second = start({ identity: () => 'this one' })
-    await second.configure([configured(kept, 'keep')])
-    t.same(removed, [due, pending])
-    clock.milliseconds += 8 * minute
-    await second.configure([])
-    t.same(removed, [due, pending, gone])
-    t.same(named(), {})
-  })
-}

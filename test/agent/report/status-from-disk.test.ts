@@ -1,6 +1,7 @@
 /** `status` after the end of an agent: its answers come from the present configuration, records and disk. */
-import { rmSync } from 'node:fs'
+import { chmodSync, readdirSync, rmSync } from 'node:fs'
 import t from 'tap'
+import { namesFor } from '../../../src/durable/path/names.js'
 import { holdfast, Node } from '../../cli/holdfast.js'
 import { issue, makeAuthority } from '../../kubernetes/connection/certificates.js'
 
@@ -34,6 +35,25 @@ await t.test('after its end, directories are compared with the disk, as they are
     { path: node.path('disk/added'), conditions: [{ type: 'Published', status: 'False' }, fresh] },
   ])
   t.match((await node.run('status')).stdout, /ended in order/)
+})
+
+await t.test('a record to which others may write spoils the line of its own path alone', async (t) => {
+  const contents = [{ secret: 'web' }]
+  const node = new Node(t, [{ path: 'disk/old', contents }])
+  node.put('Secret', 'web', { key: '1' })
+  t.match(await node.run('sync'), { code: 0 })
+  node.configure([
+    { path: 'disk/new', movedFrom: 'disk/old', contents },
+    { path: 'disk/other', contents },
+  ])
+  t.match(await node.run('sync'), { code: 0 })
+  const record = readdirSync(node.path('disk')).find((name) => namesFor('new').sequenceOf(name) !== undefined) ?? ''
+  chmodSync(node.path(`disk/${record}`), 0o606)
+  const { directories } = JSON.parse((await node.run('status', '-o', 'json')).stdout) as { directories: Shown[] }
+  const published = new Map(directories.map(({ path, conditions: [condition] }) => [path, condition]))
+  const message = new RegExp(`everybody may write to .*${record}`)
+  t.match(published.get(node.path('disk/new')), { status: 'Unknown', reason: 'TargetUnfit', message })
+  t.match(published.get(node.path('disk/other')), { status: 'True' })
 })
 
 await t.test(

@@ -1,4 +1,4 @@
-/** What is written of a status, and what readers of this version and of 0.2.0 make of it. */
+/** What is written of a status, and what its readers make of it. */
 import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -208,33 +208,4 @@ await t.test('a write that has failed is made up for as a whole', async (t) => {
   await store.write(status(many, 3, { 1: { digest: 'a' } }), false)
   t.not(statSync(lines).ino, ino, 'nothing is added behind it')
   t.strictSame(await readStatusFile(state), status(many, 3, { 1: { digest: 'a' } }))
-})
-
-await t.test('an older version and this one read what the other has written', async (t) => {
-  const { state, store, file } = watched(t)
-  await store.write(status(many, 1), false)
-  // What 0.2.0 asks of a status file, and shows of it: a table of its directories, each with a message below.
-  const read = JSON.parse(readFileSync(file, 'utf8')) as CurrentStatus
-  t.match(read.agent, { version: '9.9.9', pid: 1, writtenAt: time(1) })
-  t.equal(read.directories.length, 1)
-  const [row] = read.directories
-  t.equal(row?.path, join(state, 'status.lines'))
-  const { objects, digest, publishedAt, confirmedAt, pendingHooks } = row ?? {}
-  t.strictSame([objects, digest, publishedAt, confirmedAt, pendingHooks], [[], null, null, null, []])
-  t.match(row?.conditions, [
-    {
-      type: 'Published',
-      status: 'Unknown',
-      reason: 'NotConfirmed',
-      message: /status of 1000 directories: only holdfast of the agent's version \(9\.9\.9\) and later read it/,
-      lastTransitionTime: startedAt,
-    },
-  ])
-
-  // That of 0.2.0: all in one file, whatever lies beside it.
-  writeFileSync(file, `${JSON.stringify(status(many, 2), undefined, 2)}\n`)
-  t.strictSame(await readStatusFile(state), status(many, 2))
-  const next = new StatusStore(state)
-  await next.write(status(many, 3), false)
-  t.strictSame(await readStatusFile(state), status(many, 3))
 })

@@ -1,5 +1,5 @@
 /** hold and release, from outside: their output, each other command's answer about a held path, and a running agent's. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../../until.js'
@@ -72,6 +72,14 @@ await t.test(
     t.match(await agent.logged('Held'), { level: 'warn', message: undefined, directory: path })
     t.equal(node.read('disk/web/password'), 'one')
     await until('something newer is known', async () => (await condition())?.status === 'False')
+    const failing = async (): Promise<boolean> =>
+      /holdfast_directory_failing_since_timestamp_seconds\{.*\} [1-9]/.test((await agent.get('/metrics')).text)
+    t.notOk(await failing(), 'it is kept as it is')
+    renameSync(path, `${path}-away`)
+    await until('a held directory that is gone counts as failing', failing)
+    renameSync(`${path}-away`, path)
+    agent.signal('SIGHUP')
+    await until('it is back', async () => !(await failing()))
     writeFileSync(join(path, 'drifted'), '')
     t.match(await node.run('sync'), { code: 1, stdout: /is held since/ })
     t.ok(existsSync(join(path, 'drifted')), 'what has drifted is not repaired')

@@ -39,14 +39,14 @@ async function scene(t: Test, revision: number) {
 
 await t.test('monitor records a revision that is ready by its mirror pod, in words and as JSON', async (t) => {
   const { flags, server } = await scene(t, 7)
-  const text = await holdfast([...flags, '--node-name=n1', '--fallback-timeout-duration=5m'])
+  const text = await holdfast([...flags, '--node-name=N1', '--fallback-timeout-duration=5m'])
   t.match(
     text,
     { code: 0, stdout: 'revision 7 is ready; the monitor recorded it as the last known good one\n' },
     text.stderr,
   )
   t.ok(server.requests.every(({ method, path }) => method === 'GET' && path.endsWith('/pods/web-n1')))
-  const again = await holdfast([...flags, '-o', 'json'], { env: { NODE_NAME: 'n1' } })
+  const again = await holdfast([...flags, '-o', 'json'], { env: { NODE_NAME: 'N1' } })
   t.match(JSON.parse(again.stdout), { outcome: 'ready', revision: 7 })
   t.notMatch(text.stdout + text.stderr + again.stdout + again.stderr, /very-secret/)
 })

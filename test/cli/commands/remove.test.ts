@@ -8,7 +8,7 @@ import { replaceDirectory } from '../../../src/durable/index.js'
 import { seeingAll } from '../../seeing-all.js'
 import { until } from '../../until.js'
 import { executable } from '../../project.js'
-import { endAbsences, namedIn } from '../absences.js'
+import { hurried, namedIn, tenMinutesPass } from '../absences.js'
 import { ended, holdfast, Node, scratch } from '../holdfast.js'
 import { runInProcess, testIo } from '../in-process.js'
 
@@ -132,7 +132,7 @@ await t.test(
 )
 
 await t.test(
-  'an agent waits ten minutes, over restarts, before it drops a directory that left the configuration',
+  'an agent waits ten minutes from its start before it drops a directory that left the configuration',
   async (t) => {
     const web = { path: 'disk/web', onDrop: 'remove', contents: [{ secret: 'web' }] }
     const other = { path: 'disk/other', contents: [{ secret: 'web' }] }
@@ -166,14 +166,15 @@ await t.test(
     t.equal(node.read('disk/web/password'), 'one')
     t.equal(await agent.end('SIGTERM'), 0)
 
-    // As if ten minutes had passed.
-    t.same(endAbsences(state), [path])
+    t.match(namedIn(state)[path], { onDrop: 'remove' })
     // Not every machine that runs this shows a target's users.
     const prefix = await seeingAll()
     const moved = { ...other, path: 'disk/moved', movedFrom: 'disk/other', movedFromKeep: '1s' }
     const known = prefix ? [moved] : [other]
     node.configure(known, { driftInterval: '1s' })
-    const next = node.agent([], prefix)
+    const next = node.agent([], prefix, node.configuration, hurried)
+    await next.logged('DropPending')
+    tenMinutesPass(next)
     if (prefix) {
       await next.logged('Dropped')
       t.notOk(existsSync(path))
@@ -189,9 +190,9 @@ await t.test(
     }
     node.configure([web, ...known])
     next.signal('SIGHUP')
-    await until('it is kept again', () => !('absent' in (namedIn(state)[path] ?? { absent: true })))
+    await until('it is kept again', () => namedIn(state)[path]?.onDrop === 'remove')
     await until('it is there', () => node.read('disk/web/password') === 'one')
-    t.notMatch((await next.get('/metrics')).text, /drop_pending\{/)
+    await until('no removal is pending', async () => !/drop_pending\{/.test((await next.get('/metrics')).text))
   },
 )
 
@@ -229,8 +230,9 @@ for (const by of ['reload', 'restart'] as const) {
       await take([other])
       t.match(await agent.logged('DropPending'), { directory: node.path('disk/web') })
       t.equal(await agent.end('SIGTERM'), 0)
-      endAbsences(node.path('state'))
-      agent = node.agent([], prefix)
+      agent = node.agent([], prefix, node.configuration, hurried)
+      await agent.logged('DropPending')
+      tenMinutesPass(agent)
       t.match(
         await until('it is told', () =>
           agent.log().find(({ msg }) => /any more(, and stays|.*has removed it)/.test(msg)),

@@ -84,6 +84,31 @@ await t.test('replace publishes from a volume as kubelet mounts it, in the form 
   t.match(refused, { code: 2, stderr: /is a symbolic link: holdfast publishes regular files only/ })
 })
 
+await t.test('replace takes nothing of another program away without --replace-foreign', async (t) => {
+  const root = scratch(t)
+  const [from, target] = [join(root, 'from'), join(root, 'target')]
+  for (const directory of [from, target]) mkdirSync(directory)
+  writeFileSync(join(from, 'a'), 'new')
+  for (const name of ['a', 'theirs']) writeFileSync(join(target, name), 'old')
+  const replace = (...flags: string[]) => holdfast(['replace', target, '--from', from, '-o', 'json', ...flags])
+  for (const flags of [[], ['--dry-run'], ['--force', '--release']]) {
+    const { code, stdout } = await replace(...flags)
+    t.equal(code, 1, flags.join(' '))
+    const { error } = JSON.parse(stdout) as { error: unknown }
+    t.match(error, { reason: 'TargetForeign', published: false, message: /\(theirs\).*--replace-foreign/ })
+    t.strictSame(readdirSync(target), ['a', 'theirs'])
+    t.equal(readFileSync(join(target, 'a'), 'utf8'), 'old')
+  }
+  t.match(await replace('--replace-foreign', '--dry-run'), { code: 0 })
+  t.strictSame(readdirSync(target), ['a', 'theirs'])
+  t.match(await replace('--replace-foreign'), { code: 0, stdout: /"replaced"/ })
+  t.strictSame(readdirSync(target), ['a'])
+  rmSync(join(from, 'a'))
+  writeFileSync(join(from, 'b'), 'new')
+  t.match(await replace(), { code: 0 }, 'now holdfast has published it')
+  t.strictSame(readdirSync(target), ['b'])
+})
+
 await t.test('a fault ends replace with exit 1, a line on standard error, and with -o json a document', async (t) => {
   const root = scratch(t)
   const file = join(root, 'file')
@@ -227,7 +252,7 @@ await t.test('replace warns in one line of each changed mode and owner', async (
   for (const name of ['a', 'b', 'c']) writeFileSync(join(from, name), name)
   for (const name of ['a', 'b', 'gone']) writeFileSync(join(target, name), 'old', { mode: 0o644 })
   chmodSync(target, 0o750)
-  const replaced = await holdfast(['replace', target, '--from', from])
+  const replaced = await holdfast(['replace', target, '--from', from, '--replace-foreign'])
   t.equal(replaced.code, 0, replaced.stderr)
   t.strictSame(warnings(replaced), [
     `${target}: mode changed from 0750 to 0755; 2 paths in it changed, the first is a: mode changed from 0644 to 0600 (--keep-attributes keeps mode and owner)`,

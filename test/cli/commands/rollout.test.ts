@@ -1,5 +1,5 @@
 /** `rollout` from outside: a killed process, its successor, and their output. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RolledNode } from '../../static-pods/rollout/rolled-node.js'
@@ -37,7 +37,9 @@ await t.test('rollout takes back pods that are not ready in time: exit code 1, i
   const { node, args, places } = scene(t)
   t.match(await holdfast([...args, '--timeout', '1ms']), {
     code: 1,
-    stdout: await withKept('taken back (web.yaml): web.yaml: command: exit code 1\n'),
+    stdout: await withKept(
+      'taken back (web.yaml): web.yaml: command: exit code 1; web.yaml does not answer yet: command: exit code 1\n',
+    ),
   })
   t.same([node.versions(), node.tree(), await leftOf(node)], [{ web: '1' }, 'old', []])
   t.match(JSON.parse((await holdfast(['rollout', '--resume', ...places, '-o', 'json'])).stdout), {
@@ -71,10 +73,37 @@ await t.test('rollout --resume finishes a rollout killed by SIGKILL, while anoth
   const first = begin([...args, '--timeout', '5m'])
   const end = ended(first)
   await until('the new manifest is live', () => node.versions().web === '2')
-  t.match(await holdfast([...args, '--timeout', '1ms']), { code: 75, stderr: /holds the lock/ })
+  const at = 'is at web\\.yaml, 1 of 1, with \\d+ s left'
+  const [rolled, was] = [`a rollout of web\\.yaml in ${node.manifests}`, 'was interrupted, and']
+  const under = `${rolled} ${was} ${at}`
+  const end1 = `process ${first.pid} works on it; end that first \\(kill -INT ${first.pid}\\), then holdfast rollout --resume --pod-manifest-dir`
+  const busy = await holdfast([...args, '--timeout', '1ms'])
+  t.match(busy, { code: 75, stderr: new RegExp(`holds the lock.*${rolled} ${at}; ${end1}`) })
+  const asJson = ['rollout', '--status', ...places, '-o', 'json']
+  t.match(JSON.parse((await holdfast(asJson)).stdout), {
+    rollouts: [
+      { directory: node.manifests, state: 'under-way', process: first.pid, manifests: ['web.yaml'], reached: 1 },
+    ],
+  })
   first.kill('SIGKILL')
   t.match(await end, { signal: 'SIGKILL' })
   t.same([node.versions(), node.tree()], [{ web: '2' }, 'new'])
+  const interrupted = await holdfast(['rollout', '--status', ...places])
+  t.match(interrupted, {
+    code: 0,
+    stdout: new RegExp(`^${under}; no process is seen that works on it: .* takes it back\n$`),
+  })
+  t.match(await holdfast([...args, '--dry-run']), { code: 1, stderr: new RegExp(`${under}; no process`) })
+  await t.test('nothing else writes over it', async (t) => {
+    const written = await holdfast(['write', node.live(), '--from', node.source('web', 1)])
+    t.match(written, { code: 1, stderr: new RegExp(`${under}; no process.*is as it was`) })
+    const installed = await holdfast(['install', node.source('web', 1, 'web.yaml'), ...places])
+    t.match(installed, { code: 1, stderr: new RegExp(`${under}; no process.*nothing was changed`) })
+    t.same([node.versions(), node.tree()], [{ web: '2' }, 'new'])
+    const other = join(node.manifests, 'other.yaml')
+    t.match(await holdfast(['write', other], { input: 'x' }), { code: 0 }, 'what the rollout does not know')
+    rmSync(other)
+  })
   const second = begin(['rollout', '--resume', ...places, '--log-format', 'json'])
   let log = ''
   second.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
@@ -120,4 +149,60 @@ await t.test('rollout reports wrong flags before it reads or writes anything', a
     /none does not exist/,
   )
   t.equal(readFileSync(node.live(), 'utf8'), node.text('web', 1))
+})
+
+await t.test('rollout --dry-run says what rollout then does, and refuses what it refuses', async (t) => {
+  const { node, args, places } = scene(t)
+  const all = () => [
+    readFileSync(node.live(), 'utf8'),
+    node.tree(),
+    readdirSync(node.manifests),
+    readdirSync(node.root),
+  ]
+  const before = all()
+  const dry = [...args, '--dry-run']
+  t.match(await holdfast(dry), {
+    code: 0,
+    stdout: /^would be replaced +\S+\/pki\n  ~ ca\.crt\n(  . \S+\n)+would be replaced +\S+\/web\.yaml\n$/,
+  })
+  t.match(JSON.parse((await holdfast([...dry, '-o', 'json'])).stdout), {
+    dryRun: true,
+    manifests: [{ path: node.live(), outcome: 'replaced' }],
+    tree: { path: node.pki },
+  })
+  const blind = await holdfast([...dry, '--ready-exec', '/no/such/program'])
+  t.match(blind, { code: 1, stderr: /command: exit code 127.*nothing was changed; name a program/ })
+  t.same(all(), before)
+  const live = ['rollout', node.live(), ...places, '--ready-exec=true', '--dry-run']
+  t.match(await holdfast(live), { code: 0, stdout: /^unchanged: / })
+})
+
+await t.test('rollout --status and --resume name the directory, and one without a rollout is no success', async (t) => {
+  const { node, args, places } = scene(t)
+  const none = `no rollout was ever begun in ${node.manifests}`
+  t.match(await holdfast(['rollout', '--status', ...places]), { code: 0, stdout: `${none}\n` })
+  t.match(await holdfast(['rollout', '--resume', ...places]), { code: 1, stdout: new RegExp(`^${none}: is this`) })
+  await holdfast([...args, '--timeout', '1ms'])
+  const ended = `the last rollout in ${node.manifests} ended: taken-back: web.yaml: command: exit code 1`
+  t.match(await holdfast(['rollout', '--status', ...places]), { code: 0, stdout: `${ended}\n` })
+  t.match(await holdfast(['rollout', '--resume', ...places]), { code: 0, stdout: new RegExp(`interrupted: ${ended}`) })
+  t.match(await holdfast(['rollout', '--status', '--resume', ...places]), { code: 2, stderr: /leave out --resume/ })
+  t.match(await holdfast(['rollout', '--status', 'x.yaml', ...places]), { code: 2, stderr: /leave out MANIFEST/ })
+  const nowhere = ['rollout', '--status', '--pod-manifest-dir', join(node.root, 'none')]
+  t.match(await holdfast(nowhere), { code: 2, stderr: /none does not exist/ })
+})
+
+await t.test('rollout --timeout 0 waits without a limit, and a monitor without any time is wrong usage', async (t) => {
+  const { node, sign, args } = scene(t)
+  const child = begin([...args, '--timeout', '0', '--log-format', 'json'])
+  let log = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
+  const end = ended(child)
+  await until('it has asked', () => log.includes('"state":"command: exit code 1"'))
+  t.same(node.versions(), { web: '2' })
+  writeFileSync(sign, '')
+  t.match(await end, { code: 0 })
+  const monitor = ['monitor', '--revision=1', '--target-name=x', '--resource-dir=/x', '--manifests-dir=/x']
+  const zero = await holdfast([...monitor, '--ready-exec=true', '--fallback-timeout-duration=0'])
+  t.match(zero, { code: 2, stderr: /--fallback-timeout-duration must be more than 0/ })
 })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { selfSigned } from '../../../src/cli/demo/certificate.js'
+import { makeCertificate, makeKey } from '../../directories/make-certificates.js'
 import { contentKinds, type ContentKind } from '../../../src/cli/content/content-kinds.js'
 import { begin, ended, holdfastInJson as holdfast, holdfastProcess, scratch } from '../holdfast.js'
 
@@ -92,8 +92,9 @@ await t.test('write --expect holds the bytes to a digest', async (t) => {
   t.ok(readFileSync(file).equals(bytes))
 })
 
-const { certificate, key } = selfSigned('a.example', 1)
-const other = selfSigned('b.example', 1)
+const pair = (key = makeKey()) => ({ certificate: makeCertificate(key), key })
+const { certificate, key } = pair()
+const other = pair()
 const pod = `apiVersion: v1
 kind: Pod
 metadata: { name: web }

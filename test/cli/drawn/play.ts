@@ -29,7 +29,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readTree } from '../../e2e/disk.js'
 import { removeTree } from '../../remove-tree.js'
 import { until } from '../../until.js'
-import { endAbsences } from '../absences.js'
+import { hurried, tenMinutesPass } from '../absences.js'
 import { Agent, holdfast } from '../holdfast.js'
 import { claimed, type Directory, labels, type Path, paths, type Secret, secrets, type Step } from './draw.js'
 
@@ -116,6 +116,8 @@ export class Played {
     await this.#until('the last hold is over', () => performance.now() > this.#heldUntil)
     for (const index of running) await this.#end(index)
     for (const index of running) this.#start(index)
+    for (const index of running) await this.#inForce(index)
+    for (const index of running) if (this.#agents[index]) tenMinutesPass(this.#agents[index])
     const wrong = (): string | undefined => this.#wrongNow() ?? this.#wrongLeft() ?? this.#wrongHistory()
     await this.#holds('what has left is as its onDrop says', wrong)
     // Ongoing work comes round once more.
@@ -349,16 +351,18 @@ export class Played {
       join(this.root, `${index}.log`),
       args,
       this.prefix,
+      hurried,
     )
   }
 
-  /** In order, and as if ten minutes had passed since. */
+  /** In order, as ten minutes have just passed. */
   async #end(index: number): Promise<void> {
     const agent = this.#agents[index]
     if (agent === undefined) return
     await this.#inForce(index)
     await this.#until(`agent ${index} takes SIGTERM`, () => agent.catches('SIGTERM'))
     const before = this.#deadline
+    tenMinutesPass(agent)
     agent.signal('SIGTERM')
     await this.#until(`agent ${index} ends`, () => !agent.running)
     const stalled = this.#deadline > before || performance.now() - this.#lookedAt > 2 * stallInterval
@@ -366,7 +370,6 @@ export class Played {
     // A disk that hangs does not keep the agent: it ends by the signal, and says so.
     const left = agent.log().some(({ reason, signal }) => reason === 'Stalled' && signal === 'SIGTERM')
     if (code !== 0 && !(code === 'SIGTERM' && stalled && left)) throw new Error(`agent ${index} ended with ${code}`)
-    endAbsences(this.#state(index))
   }
 
   #rendered({ contents }: Directory): Record<string, string> {

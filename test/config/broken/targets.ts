@@ -166,6 +166,14 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     'a mode without quotes': ['0755', '0755 is a number (755 in YAML 1.2): write it as a string, "0755"'],
     'a mode without quotes and zero': ['755', '755 is a number: write it as a string, "0755"'],
     'an octal number': ['0o755', '0o755 is a number (493 in YAML 1.2): write it as a string, "0755"'],
+    'a file’s mode without quotes': [
+      '0644',
+      '0644 is a number (644 in YAML 1.2): write octal digits as a string, as in "0755"',
+    ],
+    'a file’s mode': [
+      '"0644"',
+      'with "0644" somebody may list a directory and open nothing in it: did you mean fileMode? A directory has x where it has r, as in "0755"',
+    ],
     'a decimal mode': ['493', '493 is a number: write octal digits as a string, as in "0755"'],
     'a mode of letters': ['rwxr-xr-x', '"rwxr-xr-x" is not a mode: write octal digits, as in "0755"'],
     'a mode of too many digits': ['"007555"', '"007555" is not a mode: write octal digits, as in "0755"'],

@@ -9,23 +9,58 @@ import { contents, kept, scratch, scratchWith } from '../../durable/scratch.js'
 const names = namesFor('certs')
 const files = { a: 'the same' }
 const nobody = 65_534
-const isRoot = process.geteuid?.() === 0
+const needsRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root (chown)' }
 
-for (const [whose, give, skip] of [
-  ['that anybody may write', (path: string) => chmodSync(path, 0o666), false],
-  ['that the group may write', (path: string) => chmodSync(path, 0o620), false],
-  ["of another user's", (path: string) => chownSync(path, nobody, nobody), isRoot ? false : 'needs root (chown)'],
-] as const) {
-  await t.test(`a record ${whose} is no proof of anything`, { skip }, async (t) => {
-    const target = join(scratch(t), 'certs')
+await t.test("in a sticky directory, another user's file under a record's name stops nothing", needsRoot, async (t) => {
+  const [parent, target] = scratchWith(t, 'certs')
+  const options = { history: { keep: 5, maxAge: null }, publisher: 'agent' } as const
+  chmodSync(parent, 0o1777)
+  await replaceDirectory(target, { files: { a: 'first' }, ...options })
+  await replaceDirectory(target, { files, ...options })
+  t.match(await replaceDirectory(target, { files, ...options }), { outcome: 'unchanged' }, 'our own proves something')
+  const record = join(parent, names.record(2))
+  chownSync(record, nobody, nobody)
+  // An untrusted owner's file has its name: it stays, and the next record has another.
+  t.match(await replaceDirectory(target, { files, ...options }), { outcome: 'replaced', sequence: 3 })
+  t.match(await replaceDirectory(target, { files, ...options }), { outcome: 'unchanged' }, 'and then it is known')
+  t.same(kept(parent), ['generation', 'lock', 'record', 'record'], 'nor does what it may name go')
+  t.same(contents(target), files)
+  chownSync(record, 0, 0)
+  t.match(await replaceDirectory(target, { files, ...options }), { sequence: 3 }, 'it comes back, and outranks nothing')
+})
+
+await t.test(
+  'a record that was given to another user is refused where strangers make no files',
+  needsRoot,
+  async (t) => {
+    for (const [mode, owner] of [
+      [0o755, 0],
+      [0o755, nobody],
+      [0o775, 0],
+      [0o1755, 0],
+    ] as const) {
+      const [parent, target] = scratchWith(t, 'certs')
+      await replaceDirectory(target, { files })
+      chmodSync(parent, mode)
+      chownSync(parent, owner, owner)
+      chownSync(join(parent, names.record(1)), nobody, nobody)
+      await t.rejects(replaceDirectory(target, { files }), {
+        code: 'EPERM',
+        reason: 'TargetUnfit',
+        advice: /^run holdfast as user 65534; or, .* "chown 0 .*"$/,
+      })
+      t.same(kept(parent), ['lock', 'record'])
+    }
+  },
+)
+
+for (const mode of [0o666, 0o602]) {
+  await t.test(`a record of mode ${mode.toString(8)} is refused, not passed over`, async (t) => {
+    const [parent, target] = scratchWith(t, 'certs')
     await replaceDirectory(target, { files })
-    t.match(await replaceDirectory(target, { files }), { outcome: 'unchanged' }, 'our own is')
-    give(join(target, '..', names.record(1)))
-    // An untrusted owner's file has its name: it stays, and the next record has another.
-    t.match(await replaceDirectory(target, { files }), { outcome: 'replaced' })
-    t.match(await replaceDirectory(target, { files }), { outcome: 'unchanged' }, 'and then it is known')
-    t.same(kept(join(target, '..')), ['lock', 'record', 'record'])
-    t.same(contents(target), files)
+    chmodSync(join(parent, names.record(1)), mode)
+    await t.rejects(replaceDirectory(target, { files }), { code: 'EPERM', published: false, reason: 'TargetUnfit' })
+    t.same(kept(parent), ['lock', 'record'])
   })
 }
 
@@ -55,7 +90,7 @@ await t.test('a record of which one digit is another is no record', async (t) =>
   t.same(kept(join(target, '..')), ['lock', 'record'])
 })
 
-await t.test("another user's lock", { skip: isRoot ? false : 'needs root (chown)' }, async (t) => {
+await t.test("another user's lock", needsRoot, async (t) => {
   const [parent, target] = scratchWith(t, 'certs')
   mkdirSync(target)
   const lock = join(parent, names.lock)

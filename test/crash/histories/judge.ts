@@ -133,14 +133,22 @@ function adoptedFault(after: Snapshot, target: string, kept: string | undefined)
   return kept === undefined || isKept ? undefined : `has taken over what was there, and does not keep it:\n${kept}`
 }
 
-/** An access list stays with its path, and an entry without one gets none. */
+/**
+ * An access list stays with its path, and an entry without one gets none. What a former owner of the entry may have set does not stay; of an
+ * owner who is to own it again it may stay, or not: only the record says who has made the entry.
+ */
 function listFault(before: Snapshot, after: Snapshot, target: string): string | undefined {
   // The first content in the form of links is a directory that has no older one: its list is what it inherits.
   if (kindOf(target) === 'links' && !before.has(`${resolved(before, target)}/..data`)) return undefined
   const then = visibleTree(before, target)
-  for (const [path, { type, lists }] of visibleTree(after, target)) {
+  const now = visibleTree(after, target)
+  for (const [path, { type, lists, uid }] of now) {
     const old = then.get(path)
-    if (old?.type !== type || old.lists === lists) continue
+    if (old?.type !== type) continue
+    const isFormer = old.uid !== 0 && old.uid !== uid
+    const inherits = path !== '' && now.get(parentOf(path))?.lists.includes('default') === true
+    if (isFormer && lists !== '' && !inherits) return `${path || 'it'} keeps the list of a former owner: '${lists}'`
+    if (isFormer || old.lists === lists || (old.uid !== 0 && lists === '')) continue
     return `${path || 'it'} had the access list '${old.lists}', and has '${lists}'`
   }
   return undefined

@@ -5,6 +5,9 @@ const libc = koffi.load(null)
 const lgetxattr = libc.func(
   'long lgetxattr(const char *path, const char *name, _Out_ uint8_t *value, size_t size)',
 ) as (path: string, name: string, value: Uint8Array, size: number) => number
+const setxattr = libc.func(
+  'int setxattr(const char *path, const char *name, const uint8_t *value, size_t size, int flags)',
+) as (path: string, name: string, value: Uint8Array, size: number, flags: number) => number
 const ioctl = libc.func('int ioctl(int descriptor, unsigned long request, uint32_t *argument)') as (
   descriptor: number,
   request: number,
@@ -22,6 +25,12 @@ const room = Buffer.alloc(4096)
 export function extendedAttribute(path: string, name: string): string | undefined {
   const length = lgetxattr(path, name, room, room.length)
   return length < 0 ? undefined : room.toString('latin1', 0, length)
+}
+
+/** The same the other way round. */
+export function setExtendedAttribute(path: string, name: string, value: string): void {
+  const bytes = Buffer.from(value, 'latin1')
+  if (setxattr(path, name, bytes, bytes.length, 0) !== 0) throw new Error(`${path} does not take ${name}`)
 }
 
 /** Shuts the file system down on which this descriptor is open; false where it refuses. */

@@ -1,4 +1,4 @@
-import { afterSuccess, at, type Effort, prepared } from './explore.js'
+import { afterSuccess, type Effort, prepared } from './explore.js'
 import type { Explorer, Position } from './explorer.js'
 import type { Step } from './scenario.js'
 
@@ -35,7 +35,7 @@ async function oneLink(
   const disk = position.disk.fork()
   const run = await explorer.play({ ...position, disk }, step, 'step', { record: true })
   const instant = random.pick(run.instants)
-  const stopped = at(position, instant, step)
+  const stopped = explorer.at(position, instant, step)
   switch (random.below(3)) {
     case 0:
       await afterSuccess(explorer, run, step, effort)

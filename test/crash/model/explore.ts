@@ -3,8 +3,8 @@ import type { Explorer } from './explorer.js'
 import { type Position } from './explorer.js'
 import { missing } from './content.js'
 import { settledLedger } from './ledger.js'
-import { type Instant, type Played, underWay } from './play.js'
-import { initialDisk, type Step } from './scenario.js'
+import type { Played } from './play.js'
+import { changeRecords, initialDisk, type Step } from './scenario.js'
 
 /** How far to go: limits of crash states for one instant, and how many of them are gone on with. */
 export interface Effort {
@@ -30,13 +30,20 @@ export async function prepared(explorer: Explorer): Promise<Position> {
     if (!played.success) explorer.report('a step before does not succeed', played.trail)
     position = played
   }
-  return position
+  return scenario.careless ? carelesslyChanged(explorer, position) : position
 }
 
-/** Where a process was at an instant of a step, as its successor or the next boot meets it. */
-export function at(position: Position, { what, disk }: Instant, step: Step): Position {
-  const trail = [...position.trail, `${step.join('+')}, stopped after: ${what}`]
-  return { disk, ledgers: underWay(position.ledgers, step), trail }
+async function carelesslyChanged(explorer: Explorer, position: Position): Promise<Position> {
+  const { scenario } = explorer
+  const { disk } = position
+  changeRecords(scenario, disk, 0o666)
+  const played = await explorer.play({ ...position, disk: disk.fork() }, scenario.step, 'others may write:', {
+    record: true,
+  })
+  if (played.success || played.instants.length > 1)
+    explorer.report('a record to which others may write is not refused before any change', played.trail)
+  changeRecords(scenario, disk, 0o660)
+  return position
 }
 
 /** The promises after a success: no leftovers, and content that is durable through any power cut, and known to be so. */
@@ -52,16 +59,18 @@ export async function afterSuccess(
     return
   }
   explorer.finished(played, step)
-  // Removed content does not come back, nor does its record.
+  // Removed content does not come back, nor does its record; inside a target nothing old does.
   const removed = step.every((wanted) => wanted === missing)
-  explorer.cut(played, effort.fewer, removed ? (survivor) => explorer.tidy(survivor, step) : undefined)
+  explorer.cut(played, effort.fewer, (survivor) => {
+    if (removed) explorer.tidy(survivor, step)
+    else explorer.pure(survivor, step)
+  })
   if (!again) return
   const repeated = await explorer.play({ ...played, disk: played.disk.fork() }, step, 'again')
   reportRepeat(explorer, repeated)
   const survivors: Position[] = []
   explorer.cut(repeated, effort.fewer, (survivor) => survivors.push(survivor))
-  // A directory of links may have generations to remove.
-  if (survivors.length === 0 || explorer.scenario.targets.some(({ form }) => form === 'symlink')) return
+  if (survivors.length === 0) return
   const survivor = explorer.random.pick(survivors)
   const rebooted = await explorer.play({ ...survivor, disk: survivor.disk.fork() }, step, 'again')
   reportRepeat(explorer, rebooted)
@@ -89,7 +98,7 @@ export async function explorePowerCuts(explorer: Explorer, effort: Effort): Prom
   const recovered = new Set<string>()
   for (const instant of played.instants) {
     const survivors: Position[] = []
-    explorer.cut(at(start, instant, scenario.step), effort.states, (survivor) => survivors.push(survivor))
+    explorer.cut(explorer.at(start, instant, scenario.step), effort.states, (survivor) => survivors.push(survivor))
     for (const survivor of survivors) {
       const key = explorer.keyOf(survivor)
       if (recovered.has(key)) continue
@@ -114,7 +123,7 @@ async function recover(explorer: Explorer, survivor: Position, effort: Effort): 
     if (!twice) continue
     for (const instant of run.instants) {
       const deeper: Position[] = []
-      explorer.cut(at(survivor, instant, successor), effort.fewer, (position) => deeper.push(position))
+      explorer.cut(explorer.at(survivor, instant, successor), effort.fewer, (position) => deeper.push(position))
       const chosen = random.pick(deeper.length > 0 ? deeper : [survivor])
       const next = random.pick(scenario.successors)
       const last = await explorer.play({ ...chosen, disk: chosen.disk.fork() }, next, 'recovery')
@@ -132,7 +141,7 @@ export async function exploreKills(explorer: Explorer, effort: Effort): Promise<
     rollback: scenario.rollback,
   })
   for (const instant of played.instants) {
-    const killed = at(start, instant, scenario.step)
+    const killed = explorer.at(start, instant, scenario.step)
     const found = explorer.visible(killed)
     if (!found) continue
     // Visible, and not known to be durable: what the next ones may delete matters most here.
@@ -145,7 +154,7 @@ export async function exploreKills(explorer: Explorer, effort: Effort): Promise<
       await afterSuccess(explorer, run, successor, effort, random.below(4) === 0)
       for (const { what, disk } of run.instants) explorer.used(disk, [...run.trail, what])
       for (const next of run.instants) {
-        const second = at(found, next, successor)
+        const second = explorer.at(found, next, successor)
         const survivors: Position[] = []
         explorer.cut(second, effort.fewer, (survivor) => survivors.push(survivor))
         if (random.below(effort.second) === 0 && survivors.length > 0) {
@@ -168,5 +177,5 @@ async function killedAgain(explorer: Explorer, position: Position, effort: Effor
     record: true,
   })
   await afterSuccess(explorer, run, step, effort)
-  for (const instant of run.instants) explorer.cut(at(found, instant, step), effort.fewer)
+  for (const instant of run.instants) explorer.cut(explorer.at(found, instant, step), effort.fewer)
 }

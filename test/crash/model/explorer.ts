@@ -3,9 +3,9 @@ import { Random } from '../../random.js'
 import { eachChoice } from './choices.js'
 import { canonical, holds, type Target, textOf } from './content.js'
 import type { Inode } from './inode.js'
-import { type Catalogue, judge, type Ledger } from './ledger.js'
+import { attemptLedger, type Catalogue, judge, type Ledger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
-import { play, type Played, type PlayOptions } from './play.js'
+import { type Instant, play, type Played, type PlayOptions } from './play.js'
 import { powerCut } from './power-cut.js'
 import {
   catalogues,
@@ -15,6 +15,7 @@ import {
   lostToItsUser,
   type Scenario,
   type Step,
+  strayInside,
 } from './scenario.js'
 
 export interface Counts {
@@ -83,6 +84,26 @@ export class Explorer {
     return { ...played, disk, trail: [...position.trail, `${what} ${step.join('+')} → ${outcomesOf(played)}`] }
   }
 
+  /**
+   * Where a process was at an instant of a step, as its successor or the next boot meets it: each requested content may already be there.
+   * `found`: where it had begun.
+   */
+  at(
+    { ledgers, trail }: Position,
+    { what, disk }: Instant,
+    step: Step,
+    found: Pick<Position, 'ledgers'> = { ledgers },
+  ): Position {
+    const underWay = this.catalogues.flatMap((catalogue, index) => {
+      const [ledger] = ledgers.slice(index)
+      const [before] = found.ledgers.slice(index)
+      const [wanted] = step.slice(index)
+      if (!ledger || !before || wanted === undefined) return ledger ?? []
+      return attemptLedger(ledger, catalogue.made(wanted, before.visible))
+    })
+    return { disk, ledgers: underWay, trail: [...trail, `${step.join('+')}, stopped after: ${what}`] }
+  }
+
   /** No staged entry remains. */
   tidy(position: Position, step: Step): void {
     const known = (target: Target, text: string): boolean =>
@@ -90,6 +111,13 @@ export class Explorer {
       this.catalogues.some((one) => one.target === target && one.knows(text))
     const fault = faultBeside(this.scenario, position.disk, step, this.theirs, known) ?? this.#loss(position.disk)
     if (fault !== undefined) this.report(fault, position.trail)
+  }
+
+  /** No target of the step shows its consumers anything but its content. */
+  pure({ disk, trail }: Position, step: Step): void {
+    const targets = this.scenario.targets.filter((_, index) => step[index] !== undefined)
+    const fault = targets.map((target) => strayInside(disk, target)).find((one) => one !== undefined)
+    if (fault !== undefined) this.report(`after the power cut ${fault}`, trail)
   }
 
   /** What must hold once a call has succeeded. */

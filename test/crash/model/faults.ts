@@ -1,4 +1,4 @@
-import { afterSuccess, at, type Effort, prepared } from './explore.js'
+import { afterSuccess, type Effort, prepared } from './explore.js'
 import type { Explorer, Position } from './explorer.js'
 import { ModelError } from './model-disk.js'
 import type { ModelProcess } from './model-process.js'
@@ -31,7 +31,7 @@ export async function exploreFaults(explorer: Explorer, effort: Effort): Promise
     explorer.cut(failed, effort.fewer)
     for (const instant of failed.instants) {
       if (explorer.random.below(effort.second) === 0) {
-        explorer.cut(at({ ...start, trail }, instant, scenario.step), effort.fewer)
+        explorer.cut(explorer.at({ ...start, trail }, instant, scenario.step), effort.fewer)
       }
     }
     for (const successor of scenario.successors) await goOn(explorer, failed, successor, effort)

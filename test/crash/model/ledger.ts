@@ -26,11 +26,27 @@ export class Catalogue {
     this.#byView.set(missing, missing)
     this.#links.set(missing, new Set())
     for (const content of contents) {
-      const view = expectedView(content, target.form)
-      this.#byView.set(view.content, content.name)
-      this.#links.set(content.name, view.links)
       this.#byName.set(content.name, content)
+      this.#expect(content.name, content)
+      if (content.extended) this.#expect(bare(content.name), { ...content, extended: {} })
     }
+  }
+
+  #expect(name: string, content: Content): void {
+    const view = expectedView(content, this.target.form)
+    this.#byView.set(view.content, name)
+    this.#links.set(name, view.links)
+  }
+
+  /**
+   * The name of what the target holds once the content `wanted` is published over the visible one: ACLs and user attributes stay with root,
+   * and with a user who owns both; a former owner's go, and what is gone stays gone.
+   */
+  made(wanted: string, visible: string): string {
+    const content = this.#byName.get(wanted)
+    if (!content?.extended) return wanted
+    const former = visible === 'foreign' ? 0 : this.#byName.get(visible) && ownerOf(this.content(visible))
+    return former === 0 || former === ownerOf(content) ? wanted : bare(wanted)
   }
 
   /** A content that no call requested, as the disk has it; `like`: the content whose links it has. */
@@ -68,6 +84,14 @@ export class Catalogue {
     const allowed = new Map(texts.filter(([one]) => possible?.has(one) ?? true))
     return { fault: faultOfContent(this.target.path, content, allowed, () => name) ?? '' }
   }
+}
+
+function bare(name: string): string {
+  return `${name}, without lists`
+}
+
+function ownerOf({ request }: Content): number {
+  return request.owner?.uid ?? 0
 }
 
 export function settledLedger(visible: string): Ledger {

@@ -15,6 +15,7 @@ export type SyncFault = (
 /** A process on the model disk. It runs as root. */
 export class ModelProcess extends ModelReader implements FileSystem {
   readonly stagedFiles = 256
+  readonly openTargets = 256
   readonly callsAtATime = 8
   /** None stays open that is not used: so each is opened anew. */
   readonly openDirectories = 1

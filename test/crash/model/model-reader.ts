@@ -184,7 +184,7 @@ export abstract class ModelReader {
   async mount(descriptor: Descriptor): Promise<Mount> {
     const { inode, mount } = this.open.of(descriptor)
     await this.before?.('mount', '')
-    return { ...mount, type: 'model', device: `0:${deviceOf(inode)}`, proven: true }
+    return { ...mount, type: 'model', device: `0:${deviceOf(inode)}`, proven: true, lasting: true }
   }
 
   async close(descriptor: Descriptor): Promise<void> {
@@ -217,11 +217,12 @@ export abstract class ModelReader {
       type,
       device: 2 * this.#device + deviceOf(number),
       inode: BigInt(numberOnDevice(number)),
-      birth: 0n,
+      birth: BigInt(number) + 1n,
       mode,
       uid,
       gid,
       size: now.data.length,
+      flags: 0,
       get changed() {
         return stampOf(JSON.stringify([now.attributes, now.data]))
       },

@@ -35,14 +35,6 @@ export interface PlayOptions {
   readonly prepare?: (process: ModelProcess) => void
 }
 
-/** The ledgers during the step: each requested content may already be there. */
-export function underWay(ledgers: readonly Ledger[], step: Step): Ledger[] {
-  return ledgers.map((ledger, index) => {
-    const wanted = step[index]
-    return wanted === undefined ? ledger : attemptLedger(ledger, wanted)
-  })
-}
-
 /** One call of the core by a new process, and whether its answers are true of the visible content. */
 export async function play(
   disk: ModelDisk,
@@ -84,10 +76,11 @@ export async function play(
   process.syncFault = undefined
   if (process.descriptors > 0) faults.push(`${process.descriptors} descriptors are left open`)
   const ledgers = before.map((ledger, index) => {
-    const wanted = step[index]
+    const asked = step[index]
     const outcome = outcomes[index]
     const catalogue = catalogues[index]
-    if (wanted === undefined || catalogue === undefined) return ledger
+    if (asked === undefined || catalogue === undefined) return ledger
+    const wanted = catalogue.made(asked, ledger.visible)
     const seen = catalogue.visible(disk)
     if (seen.fault !== undefined) faults.push(seen.fault)
     if (outcome === undefined) return attemptLedger(ledger, wanted)

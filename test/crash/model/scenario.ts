@@ -21,6 +21,8 @@ export interface Scenario {
   readonly used?: string
   /** The step is a rollback: its content is the newest earlier one. */
   readonly rollback?: true
+  /** Between `before` and `step`, somebody gives everybody the right to write to the records, and leaves it to root's group. */
+  readonly careless?: true
   /** Calls that came before, all successful; the crash comes in `step`. */
   readonly before: readonly Step[]
   readonly step: Step
@@ -98,6 +100,16 @@ export function makeEntry(
   ).number
 }
 
+/** As `chmod -R` beside the targets does. */
+export function changeRecords({ targets }: Scenario, disk: ModelDisk, mode: number): void {
+  for (const { path } of targets) {
+    const parent = find(disk, dirname(path))
+    const records = namesOf(path, parent?.now.entries.keys() ?? []).filter(({ kind }) => kind === 'record')
+    for (const { name } of records) disk.setMetadata(parent?.now.entries.get(name) ?? 0, { mode }, 'chmod')
+  }
+  disk.syncAll()
+}
+
 /**
  * The loss or change of a foreign file, or a leftover of a finished call. `theirs`: foreign content that may stay under a quarantine name,
  * as one text. `known`: whether it is a whole content that the target has had.
@@ -146,7 +158,7 @@ export function faultBeside(
       const fault =
         leftBeside(target.path, names, { records, generations, isExcused }) ??
         (torn && `${torn.name}, beside ${target.path}, is no whole earlier content`) ??
-        (target.form === 'symlink' ? strayInside(disk, target.path) : undefined)
+        strayInside(disk, target)
       if (fault !== undefined) return fault
     }
     const strange = [...parent.now.entries.keys()].filter((name) => !own.has(name) && !name.startsWith('.holdfast-'))
@@ -215,6 +227,8 @@ export function lostToItsUser(scenario: Scenario, disk: ModelDisk): string | und
   return found ? undefined : `${disk.user}, and it is not there as a whole any more`
 }
 
-function strayInside(disk: ModelDisk, path: string): string | undefined {
+/** A generation in a target of links that its `..data` does not lead to. */
+export function strayInside(disk: ModelDisk, { path, form }: Target): string | undefined {
+  if (form !== 'symlink') return undefined
   return leftInside(path, find(disk, path)?.now.entries.keys() ?? [], find(disk, `${path}/..data`)?.now.data)
 }

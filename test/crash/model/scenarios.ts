@@ -142,6 +142,10 @@ export const scenarios: readonly Scenario[] = [
     ...scenario('rollback', { ...certs, history: 2 }, ['third', 'small'], 'third', ['third', 'small']),
     rollback: true,
   },
+  {
+    ...scenario('after a careless chmod', { ...certs, history: 1 }, ['small'], 'third', ['third', 'small']),
+    careless: true,
+  },
   scenario('removal', { ...certs, history: 1 }, ['third', 'small'], missing, [missing, 'third']),
   scenario('removal of the symlink form', links, ['small'], missing, [missing, 'small']),
   scenario('replacement of the second publication', certs, ['third', 'small'], 'third', ['third', 'small', 'new']),

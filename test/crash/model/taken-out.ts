@@ -1,5 +1,5 @@
 import { missing, textOf, find } from './content.js'
-import { at, type Effort, prepared } from './explore.js'
+import { type Effort, prepared } from './explore.js'
 import type { Explorer, Position } from './explorer.js'
 import { moveAway, putBack, puts } from './foreigners.js'
 import { settledLedger } from './ledger.js'
@@ -67,7 +67,7 @@ async function intrude(
 
 /** A kill there, and a power cut there; and the next process. */
 async function stop(explorer: Explorer, intruded: Intruded, instant: Instant, effort: Effort): Promise<void> {
-  const stopped = at(intruded, instant, explorer.scenario.step)
+  const stopped = explorer.at(intruded, instant, explorer.scenario.step, intruded.before)
   const found = explorer.visible(stopped)
   const positions: Position[] = found ? [found] : []
   explorer.cut(stopped, effort.fewer, (survivor) => positions.push(survivor))
@@ -101,7 +101,7 @@ async function goOn(explorer: Explorer, position: Position, effort: Effort, dept
     for (const instant of run.instants) {
       // The first changes are those that put the foreign content into quarantine: what comes later is drawn.
       if (run.instants.indexOf(instant) > 4 && random.below(effort.second / 10) > 0) continue
-      const stopped = at(position, instant, successor)
+      const stopped = explorer.at(position, instant, successor)
       const found = explorer.visible(stopped)
       const positions: Position[] = found ? [found] : []
       explorer.cut(stopped, effort.fewer, (survivor) => positions.push(survivor))

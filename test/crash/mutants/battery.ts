@@ -79,8 +79,15 @@ function besides(name: string): string[] {
 /** The commands of people on a directory: their tests hold most of the refusals. */
 const commands = ['adopt', 'diff', 'history', 'hold', 'remove', 'replace', 'rollback', 'write']
 
-/** These fail in a copy by themselves: it can write nothing to /dev/shm, and what another process mounts there is not told from its own. */
-const elsewhere = ['test/cli/unproven.test.ts', 'test/static-pods/rollout/rollout-mounted.test.ts']
+/**
+ * These fail in a copy by themselves: it can write nothing to /dev/shm, what another process mounts there is not told from its own, and the
+ * program there is not bundled.
+ */
+const elsewhere = [
+  'test/cli/unproven.test.ts',
+  'test/static-pods/rollout/rollout-mounted.test.ts',
+  'test/native/missing-koffi.test.ts',
+]
 
 /** Tests that test/README.md names for a source which is changed, in a room that is copied. */
 const namedTests = (): string[] =>
@@ -106,6 +113,7 @@ export function battery(): Item[] {
     'test/agent/file-systems.test.ts',
     'test/agent/process-identity.test.ts',
     'test/check/file-systems.test.ts',
+    'test/check/fixed-target.test.ts',
     'test/check/results.test.ts',
     'test/check/targets.test.ts',
     'test/cli/let-go.test.ts',

@@ -4,14 +4,12 @@ import { same } from './listed.js'
 export const ofKeeping = [
   same('two statements, neither of which reads or writes what the other one writes', [
     `clean swapped _.push(_)`,
-    `clean swapped _.warn({ path: _, leftover: _, error: String(_) }, 'could not remove a leftover; the next…`,
     `examineAdoption swapped await _.close()`,
     `examineAdoption swapped await _.close() (2)`,
     `tidy swapped await recordWhose(_, _)`,
     `copyTree swapped await inParallel(_, writers, async (_) => { const { path: _ } = _ const _ = await _.use(p…`,
     `copyTree swapped await _.closeAll()`,
     `byDirectory swapped if (_.type === 'directory') _.set(_.path, [])`,
-    `isPartOf swapped if ((await _.mountsBelow(_)).length > 0) return true`,
     `removeEntries.removeFiles swapped await makeWritable(_, _)`,
     `withLockedTarget swapped await _.close()`,
     `Removal.#finish swapped await probeJournal(_, this.#parent, this.#names)`,

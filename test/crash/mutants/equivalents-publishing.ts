@@ -3,14 +3,15 @@ import { same } from './listed.js'
 /** Those of publishing, and of the system calls that it makes. */
 export const ofPublishing = [
   same('two statements, neither of which reads or writes what the other one writes', [
-    `SymlinkPublication.mutate swapped for (const _ of _) { if (_.has(_)) await this.fs.removeFile(this.#target, _) else await t…`,
+    `SymlinkPublication.mutate swapped for (const _ of new Set([...this.#names, ..._])) { if (!this.#names.has(_)) await this.fs…`,
+    `SymlinkPublication.mutate swapped await this.#setMetadata(_)`,
     `WatchStart.constructor swapped this.#path = join(_, \`.holdfast-\${_}.watch\`)`,
     `DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
     `FilePublication.stageContent swapped this.#staged = await this.fs.attributes(_)`,
     `chosen swapped const _ = _.map(({ sequence: _ }) => _).join(', ')`,
     `chosen swapped if (_ === 'rolledBack' && !_ && _ === _ && (_ === undefined || _ === _)) { const _ = _.fi…`,
     `firstBarrier swapped await closeSynced(_)`,
-    `publish.end swapped _.set(_, { error: errorOf(_, _, _) })`,
+    `publishTogether.end swapped _.set(_, { error: errorOf(_, _, _) })`,
     `SymlinkPublication.constructor swapped this.planned = PlannedTree.ofDirectory(_, _.user)`,
     `syncAll swapped if (_?.broken === false) contexts.push(_)`,
     `readPublishedFiles swapped await _?.closeAll()`,
@@ -24,7 +25,7 @@ export const ofPublishing = [
     `removeAll swapped const _ = await leftoversOf(_, _, _, _, _, _)`,
     `removeAll swapped await _.rename(_, revisionName(_, _.revision), _, _, 'noreplace')`,
   ]),
-  same('another order, in which all callers lock alike', [`publish negated _.site.identity < _.site.identity`]),
+  same('another order, in which all callers lock alike', [`publishTogether negated _.site.identity < _.site.identity`]),
   same('a kill between the two leaves what a kill before the record is staged leaves', [
     `TargetPublication.discard swapped await this.#attempt('could not remove the staged content', () => this.discardContent())`,
   ]),
@@ -40,7 +41,7 @@ export const ofPublishing = [
     `relationOf swapped if (_.device !== _ || !_.startsWith(_)) return undefined`,
   ]),
   same('a way past the steps that follow: without a publication that goes on, each of them does nothing', [
-    `publish swapped await _(_(), 'could not prepare the publication of', async (_) => { const _ = await _.pre…`,
+    `publishTogether swapped await _(_(), 'could not prepare the publication of', async (_) => { const _ = await _.pre…`,
   ]),
   same('what stands for a name that is missing: sysfs has no journal under either text', [
     `hasJournal shortened /DEVNAME=(.+)/.exec(readFileSync(\`/sys/dev/block/\${_}/uevent\`, 'latin1'))?.[1] ?? ''`,

@@ -27,7 +27,7 @@ export const ofReading = [
       `addContent swapped _.content(_.value)`,
       `addContent swapped if (_?.done === false && _.value.length === _) { _.content(_.value) const _ = hash('sha25…`,
       `addContent swapped _.content(_.value) (2)`,
-      `StreamSource.#received swapped if (_?.aborted || _ instanceof DurableWriteError) throw _`,
+      `StreamSource.#chunksGiven swapped if (_?.aborted || _ instanceof DurableWriteError) throw _`,
       `showNewName swapped for (const _ of _) showAgain(\`\${_}/\${_}\`, \`\${_}/\${_}\`)`,
     ],
   ),
@@ -47,16 +47,13 @@ export const ofReading = [
   ]),
   same('what is read before its turn, and how much: a matter of speed and memory', [
     `beginFile compared _.size < readAhead`,
-    `beginFile negated _.size < readAhead`,
     `readAhead counted 16 * 1024`,
     `readAhead counted 16 * 1024 (2)`,
   ]),
   same('a target that is a file itself has nothing that is read below it', [
     `entriesOf shortened _ === 'file' && _ !== ''`,
   ]),
-  same('two questions, each of which refuses with the same error', [
-    `FileSource.read swapped if (_ !== this.#found?.size) throw this.changed()`,
-  ]),
+  same('two questions, each of which refuses with the same error', []),
   same('a piece gets to where the pieces before it are kept with them, or right behind them', [
     `StreamSource.size swapped if (this.#spool === undefined && this.#size > _) { this.#spool = await this.#atTarget(ope…`,
   ]),

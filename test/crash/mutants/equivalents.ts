@@ -12,7 +12,7 @@ export const equivalents: readonly Listed[] = [
     `NodeFileSystem.openFile unflagged O_RDONLY of O_RDONLY | O_NOFOLLOW`,
   ]),
   same('a comparison for a sort answers another negative number, which sorts the same', [
-    `publish counted -1`,
+    `publishTogether counted -1`,
     `refuseNested counted -1`,
   ]),
   same(
@@ -30,8 +30,8 @@ export const equivalents: readonly Listed[] = [
       `Site.mount swallowed throw new Error('open() comes first')`,
       `Site.parent swallowed throw new Error('open() comes first')`,
       `Site.place swallowed throw new Error('resolve() comes first')`,
-      `publish shortened _.get(_) ?? unreachable()`,
-      `publish shortened _.get(_) ?? unreachable() (2)`,
+      `publishTogether shortened _.get(_) ?? unreachable()`,
+      `publishTogether shortened _.get(_) ?? unreachable() (2)`,
       `unreachable swallowed throw new Error('a publication has no outcome')`,
       `only swapped if (_ === undefined) throw new Error('publish() returned nothing')`,
       `Move.#publishOld swallowed throw new Error('publish() returned nothing')`,
@@ -66,10 +66,10 @@ export const equivalents: readonly Listed[] = [
     ],
   ),
   same('what stands for a function that Node has on every POSIX system', [
-    `NodeFileSystem.user counted process.getegid?.() ?? 0`,
-    `NodeFileSystem.user counted process.geteuid?.() ?? 0`,
-    `NodeFileSystem.user shortened process.getegid?.() ?? 0`,
-    `NodeFileSystem.user shortened process.geteuid?.() ?? 0`,
+    `NodeFileSystem.user.gid counted process.getegid?.() ?? 0`,
+    `NodeFileSystem.user.uid counted process.geteuid?.() ?? 0`,
+    `NodeFileSystem.user.gid shortened process.getegid?.() ?? 0`,
+    `NodeFileSystem.user.uid shortened process.geteuid?.() ?? 0`,
   ]),
   same('what stands for a line of `/proc/self/fdinfo` that Linux has had since 3.15', [
     `idFromProcess counted -1`,
@@ -88,7 +88,6 @@ export const equivalents: readonly Listed[] = [
     `readRecords swapped if (_ !== undefined) _.push(_)`,
     `readRecords swapped if (_ !== undefined) _.push(_) (2)`,
     `readRecords swapped if (_.isGeneration(_)) _.push(_)`,
-    `empty swapped _.push(_)`,
     `parseRecord swapped if (isText(_.hook)) _.add(_.hook)`,
     `parseRecord swapped if (knownFields.objects(_.objects)) _ = newerObjects(_, _.objects as RecordedObject[])`,
     `parseRecord swapped if (isText(_.within) && _) _ = { ..._, within: _.within }`,
@@ -107,8 +106,6 @@ export const equivalents: readonly Listed[] = [
     `checkRelativePath swapped if (_ === '' || _ === '.' || _ === '..') { throw new TypeError(\`files: \${_} has the part …`,
     `checkRelativePath swapped if (_ === '') throw new TypeError('files: a path is empty')`,
     `checkTarget swapped if (_ === '/') throw new TypeError('the root directory cannot be replaced')`,
-    `open swapped if (codeOf(_) === 'ELOOP') { throw unfit(\`the lock \${pathOf(_)} is a symbolic link\`, { co…`,
-    `readRecordFile swapped if (codeOf(_) === 'ENOENT') return undefined`,
   ]),
   same('one millisecond more of a wait, or of the age at which something is read again', [
     `lockOnce compared _ > 0`,
@@ -117,7 +114,6 @@ export const equivalents: readonly Listed[] = [
     `kindOf compared clock.now() - oldest > freshness`,
     `pollInterval counted pollInterval = 20`,
     `freshness counted freshness = 1000`,
-    `tick counted tick = 20`,
     `lock counted _.timeout ?? 0`,
     `Disk.tidy counted this.lock(join(dirname(_), _.lock), 0, undefined)`,
   ]),
@@ -136,7 +132,7 @@ export const equivalents: readonly Listed[] = [
     `AioContext.#collect counted _ < 0`,
   ]),
   same('a comparison for a sort answers another number of the same sign, or of equals which comes first', [
-    `publish counted _.site.identity < _.site.identity ? -1 : 1`,
+    `publishTogether counted _.site.identity < _.site.identity ? -1 : 1`,
     `refuseNested counted _.real < _.real ? -1 : 1`,
     `refuseNested compared _.real < _.real`,
   ]),
@@ -173,7 +169,7 @@ export const equivalents: readonly Listed[] = [
   ]),
   same('what is passed over once is passed over again, and what is read or made before that is dropped', [
     `Scan.mountsOf swapped this.#counted.add(_.id)`,
-    `Scan.#descriptors swapped if (_ !== undefined && !this.devices.has(_.device)) continue`,
+    `Scan.#descriptor swapped if (_ !== undefined && !this.devices.has(_.device)) return false`,
     `Scan.#mappings swapped if (!this.devices.has(_)) continue`,
     `Scan.#unlessGone swapped if (_ === undefined) throw _`,
     `readNames swapped if (!isUtf8(_)) throw new SystemError('flistxattr', errnoOf('EILSEQ'), undefined)`,
@@ -193,7 +189,7 @@ export const equivalents: readonly Listed[] = [
   same('zero is the same in both orders of its bytes, and no number, or no answer, is none as `undefined` is', [
     `AioContext.#submit inverted _.setBigUint64(_ + _, 0n, true)`,
     `AioContext.create inverted _.view.setBigUint64(0, 0n, true)`,
-    `Scan.#descriptors shortened /^mnt_id:\\s*(\\d+)/m.exec(_)?.[1] ?? NaN`,
+    `Scan.#descriptor shortened /^mnt_id:\\s*(\\d+)/m.exec(_)?.[1] ?? NaN`,
     `keepStacks swallowed { return false }`,
     `find swallowed { return null }`,
     `isNewer shortened compareResourceVersions(_.resourceVersion, _.resourceVersion) ?? 0`,

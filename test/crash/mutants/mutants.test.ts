@@ -130,7 +130,7 @@ await t.test(
     t.equal(names[0], 'test/durable/path/lock.test.ts')
     t.equal(names[1], 'test/durable/lock-rules.test.ts')
     t.ok(names.includes('test/durable/publish/publish.test.ts'))
-    t.notOk(names.includes('test/native/arguments.test.ts'))
+    t.notOk(names.includes('test/native/loop.test.ts'))
     t.match(names.at(-1), /^model: /)
     const slow = { 'test/durable/path/lock.test.ts': 60, 'test/durable/lock-rules.test.ts': 60 }
     const known = namesFor('src/durable/path/lock.ts', slow)

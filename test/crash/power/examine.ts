@@ -126,7 +126,7 @@ export async function examineState(
     if (fault !== undefined) return `after the power cut ${fault}`
     const held = allowed.find((generation) => difference(mountPoint, target, generation) === undefined) ?? 0
     const broken =
-      linkDifference(mountPoint, target, [held, ...allowed]) ??
+      linkDifference(mountPoint, target, [held, ...allowed.filter((one) => one !== held)]) ??
       podProblem(mountPoint, target, allowed) ??
       (await lifeProblem(mountPoint, target, allowed))
     return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type * as Native from '../../../native/index.js'
 import type * as Library from '../../../src/durable/index.js'
-import { executable as projectExecutable } from '../../project.js'
+import { executable as projectExecutable, executableForOthers as copied } from '../../project.js'
 
 const foreign = process.env['HOLDFAST_DIST']
 
@@ -27,6 +27,11 @@ export function executable(scratch: string): string {
     `const { main } = await import(${main})\nprocess.exitCode = await main(process.argv.slice(2))\n`,
   )
   return launcher
+}
+
+/** The executable where another user may read it. */
+export function executableForOthers(scratch: string): string {
+  return foreign === undefined ? copied(scratch) : executable(scratch)
 }
 
 export function library(): Promise<typeof Library> {

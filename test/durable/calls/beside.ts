@@ -46,14 +46,34 @@ export const beside: readonly Scene[] = [
     ends: 'replaced',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
+      disk.setMetadata(numberOf(disk, parent), { mode: 0o1777 }, 'chmod')
       link(disk, `${parent}/${names.record(2)}`, 'elsewhere')
-      makeEntry(disk, `${parent}/${names.record(3)}`, 'file', 0o622, 'not a record')
       disk.create(numberOf(disk, parent), names.record(4), 'file', { ...root, mode: 0o600, uid: 7 }, 'not a record')
       makeDirectory(disk, `${parent}/${names.record(5)}`, 0o700)
-      makeEntry(disk, `${parent}/${names.record(6)}`, 'file', 0o602, 'not a record')
       makeEntry(disk, `${parent}/${names.quarantine(random)}`, 'file', 0o600, 'foreign')
       makeEntry(disk, `${parent}/.holdfast-other`, 'file', 0o600, 'foreign')
       makeEntry(disk, `${parent}/${names.staging(random)}x`, 'file', 0o600, 'foreign')
+    },
+    run: directory({ files: second }),
+  },
+  {
+    name: 'beside a record to which others may write',
+    ends: 'TargetUnfit, TargetUnfit',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      disk.setMetadata(numberOf(disk, `${parent}/${names.record(1)}`), { mode: 0o606 }, 'chmod')
+    },
+    run: async (fs, log) => [
+      await setHold(fs, target, { reason: '', since: 1, until: null }, {}).catch(refused),
+      await directory({ files: second })(fs, log),
+    ],
+  },
+  {
+    name: 'beside a record to which root’s group may write',
+    ends: 'replaced',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      disk.setMetadata(numberOf(disk, `${parent}/${names.record(1)}`), { mode: 0o660 }, 'chmod')
     },
     run: directory({ files: second }),
   },

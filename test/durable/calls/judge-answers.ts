@@ -1,6 +1,6 @@
 /* Whether an answer is true of the disk: the judge of every scene, with and without a failure in it. */
 import { readPublication } from '../../../src/durable/look/index.js'
-import { DurableWriteError, OverlappingTargets } from '../../../src/durable/errors.js'
+import { adviceAt, DurableWriteError, OverlappingTargets } from '../../../src/durable/errors.js'
 import type { ReplaceResult } from '../../../src/durable/types.js'
 import { adviceFor, isSystemError, reasonForErrno } from '../../../src/errors.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
@@ -168,7 +168,7 @@ function faultOfReason(error: DurableWriteError, { fault, calls }: Played): stri
   const expected = published ? 'DurabilityUnknown' : reasonForErrno(code)
   if (reason !== expected && reason !== ownReasons[call])
     return `has the reason ${reason}, and not ${expected}: ${message}`
-  const known = [adviceFor(code), adviceFor(code, 'read')].filter((one) => one !== undefined)
+  const known = [adviceAt(path, code), adviceFor(code), adviceFor(code, 'read')].filter((one) => one !== undefined)
   if (!ownAdvice.test(call) && known.length > 0 && !known.some((one) => advice?.includes(one)))
     return `does not say what to do about ${code}: ${message}`
   return undefined

@@ -74,7 +74,7 @@ class Rebooted extends NodeFileSystem {
     return Promise.resolve('another boot')
   }
   override async mount(descriptor: number): Promise<Mount> {
-    return { ...(await super.mount(descriptor)), proven: this.lasting }
+    return { ...(await super.mount(descriptor)), lasting: this.lasting }
   }
 }
 

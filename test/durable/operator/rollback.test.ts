@@ -8,6 +8,7 @@ import { readPublication } from '../../../src/durable/look/inspect.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
 import { pruneHistory } from '../../../src/durable/look/read-history.js'
 import type { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import { readContent } from '../../../src/durable/look/target-content.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { recordObjects } from '../../../src/durable/record/record-files.js'
@@ -188,6 +189,20 @@ await t.test('from a content without objects: newer than those before it, or not
   await t.rejects(back(), { code: 'ENODATA', published: false, message: /made from no object.*--pin released/ })
   t.equal(holds(), '4')
   t.match(await back({ pin: { reason: '', until: 'released' } }), { outcome: 'replaced' })
+})
+
+await t.test('a copy that is gone is no earlier content, as history has it', async (t) => {
+  const { fs, target, replace, back, holds, past, generation } = scene(t)
+  for (const text of ['1', '2', '3']) await replace(text)
+  rmSync(generation(2), { recursive: true })
+  t.strictSame(await past(), ['3 published present', '1 published whole'])
+  await t.rejects(back({ to: 2 }), { code: 'ENOENT', message: /has no earlier content 2; there are 1;/ })
+  await t.rejects(readContent(fs, target, 2), { code: 'ENOENT', message: /has no content 2; there are 3, 1;/ })
+  t.match(await back(), { sequence: 1 })
+  t.equal(holds(), '1')
+  rmSync(generation(1), { recursive: true })
+  rmSync(generation(3), { recursive: true })
+  await t.rejects(back({ pin: { reason: '', until: 'released' } }), { message: /no earlier content of .* is kept/ })
 })
 
 await t.test('published, changed or removed meanwhile: refused, to be repeated', async (t) => {

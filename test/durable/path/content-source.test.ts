@@ -17,12 +17,12 @@ import {
 import { execFileSync } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { ContentSource } from '../../../src/durable/path/content-source.js'
-import { replaceDirectory, replaceFile } from '../../../src/durable/index.js'
+import { replaceDirectories, replaceDirectory, replaceFile } from '../../../src/durable/index.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { replaceDirectory as replaceInCore } from '../../../src/durable/publish/replace.js'
 import type { FileContent } from '../../../src/durable/types.js'
@@ -325,3 +325,38 @@ await t.test('an abort ends the wait for a stream, or for a file', async (t) => 
   t.match(await failure(replaceFile(join(root, 'target'), { path: source }, options)), { code: 'ABORT_ERR' })
   t.equal(pieces, 1, 'a large file is not read to its end')
 })
+
+await t.test(
+  'a stream that gives nothing replaces no content without allowEmpty; text is whole across chunks',
+  async (t) => {
+    const path = join(scratch(t), 'file')
+    const web = new Blob(['new']).stream()
+    await new Response(web).text()
+    const spent = (async function* () {
+      yield await Promise.resolve('new')
+    })()
+    for await (const piece of spent) t.equal(piece, 'new')
+    await replaceFile(path, 'good')
+    const { body } = new Response('new')
+    await body?.cancel()
+    for (const stream of [web, body ?? '', spent]) {
+      const error: unknown = await replaceFile(path, stream as typeof spent).catch((thrown: unknown) => thrown)
+      t.match(error, { code: 'EINVAL', published: false, message: /was read before|gave nothing/ })
+      t.equal(readFileSync(path, 'utf8'), 'good')
+    }
+    t.match(await replaceFile(path, Readable.from(['\ud83d', '\ude00'])), { outcome: 'replaced' })
+    t.equal(readFileSync(path, 'utf8'), '\u{1f600}')
+    for (const chunks of [['\ud83d'], ['\ud83d', Buffer.from('x')], ['\ude00']])
+      await t.rejects(replaceFile(path, Readable.from(chunks)), { code: 'EINVAL', message: /half of a surrogate pair/ })
+    const halved = { name: 'DurableWriteError', code: 'EINVAL', published: false, message: /half of a surrogate pair/ }
+    for (const text of ['\ud83d', 'x\ude00y', '\ude00\ud83d']) await t.rejects(replaceFile(path, text), halved)
+    t.equal(readFileSync(path, 'utf8'), '\u{1f600}', 'as it was')
+    const both = [path + '1', path + '2'].map((target, index) => ({
+      target,
+      files: { a: index === 0 ? '\ud83d' : '\u{1f600}' },
+    }))
+    t.match(await replaceDirectories(both), [{ error: halved }, { outcome: 'created' }])
+    t.match(await replaceFile(path, Readable.from([]), { allowEmpty: true }), { outcome: 'replaced' })
+    t.equal(readFileSync(path, 'utf8'), '')
+  },
+)

@@ -1,9 +1,8 @@
 /* ACLs and user attributes stay with their paths, on the real file systems; setfacl, getfacl, setfattr and getfattr set and read them. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
 import {
@@ -14,37 +13,16 @@ import {
 } from '../../../src/durable/publish/replace.js'
 import { readPublication } from '../../../src/durable/look/inspect.js'
 import { failing } from '../intercepted.js'
+import { mounted, noLoop } from '../loop-disk.js'
 import { contents, kept } from '../scratch.js'
 
-const has = (program: string): boolean => spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
-const missing = ['setfacl', 'setfattr', 'mkfs.xfs', 'mkfs.btrfs'].filter((program) => !has(program))
-const skip =
-  process.geteuid?.() !== 0 ? 'needs root (mount)' : missing.length > 0 ? `needs ${missing.join(', ')}` : false
+const skip = noLoop('setfacl', 'setfattr', 'mkfs.xfs', 'mkfs.btrfs')
 
-const MiB = 2 ** 20
-const makers = {
-  ext4: { command: ['mkfs.ext4', '-q'], size: 16 * MiB },
-  xfs: { command: ['mkfs.xfs', '-q'], size: 300 * MiB },
-  btrfs: { command: ['mkfs.btrfs', '-q'], size: 128 * MiB },
-} as const
-
-/** A directory on a new file system, mounted for the test alone. */
-function mounted(t: Test, type: keyof typeof makers): string {
-  const root = mkdtempSync(join(tmpdir(), 'holdfast-acl-'))
-  const [file, at] = [join(root, 'image'), join(root, 'mounted')]
-  const { command, size } = makers[type]
-  const [program, ...args] = command
-  chmodSync(root, 0o755)
-  mkdirSync(at)
-  writeFileSync(file, '')
-  truncateSync(file, size)
-  execFileSync(program, [...args, file])
-  execFileSync('mount', ['-o', 'loop', '-t', type, file, at])
-  t.teardown(() => {
-    execFileSync('umount', [at])
-    rmSync(root, { recursive: true })
-  })
-  return at
+/** How to make a file system, and its size in MiB. */
+const makers: Readonly<Record<'ext4' | 'xfs' | 'btrfs', [command: readonly string[], mebibytes: number]>> = {
+  ext4: [['mkfs.ext4', '-q'], 16],
+  xfs: [['mkfs.xfs', '-q'], 300],
+  btrfs: [['mkfs.btrfs', '-q'], 128],
 }
 
 function setfacl(...args: readonly string[]): void {
@@ -73,7 +51,7 @@ const files = (text: string): Record<string, string> => Object.fromEntries(names
 
 for (const type of ['ext4', 'xfs', 'btrfs'] as const) {
   await t.test(type, { skip }, async (t) => {
-    const at = mounted(t, type)
+    const at = mounted(t, ...makers[type])
 
     await t.test('a directory', async (t) => {
       const target = join(at, 'certs')
@@ -174,7 +152,7 @@ for (const type of ['ext4', 'xfs', 'btrfs'] as const) {
 }
 
 await t.test('a user who may not write to an owned file keeps its attributes', { skip }, async (t) => {
-  const at = mounted(t, 'ext4')
+  const at = mounted(t, ...makers.ext4)
   chownSync(at, 65534, 65534)
   const file = join(at, 'file')
   writeFileSync(file, 'old')
@@ -194,7 +172,7 @@ await t.test('a user who may not write to an owned file keeps its attributes', {
 })
 
 await t.test('what cannot be kept is refused, and nothing has changed', { skip }, async (t) => {
-  const at = mounted(t, 'ext4')
+  const at = mounted(t, ...makers.ext4)
   const target = join(at, 'certs')
   const [file, inside] = [join(at, 'pod.yaml'), join(target, 'sub/key')]
   await replaceDirectory(target, { files: { 'sub/key': 'old' } })

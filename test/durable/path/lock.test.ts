@@ -66,7 +66,7 @@ await t.test('a lock that is no file is refused; the lock ends with its holder',
   await t.rejects(publishDirectory(target, { files: { a: '' } }), {
     code: 'ELOOP',
     reason: 'TargetUnfit',
-    message: `the lock ${path} is a symbolic link; nothing was changed; remove the link: holdfast creates the lock as a regular file`,
+    message: `the lock ${path} is a symbolic link; nothing was changed; remove it: holdfast creates the lock itself`,
   })
   rmSync(path)
   writeFileSync(path, '')

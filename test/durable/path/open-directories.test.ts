@@ -9,6 +9,7 @@ import t from 'tap'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { entriesBelow, inside, OpenDirectories } from '../../../src/durable/path/open-directories.js'
 import { compareBytes } from '../../../src/durable/path/target-path.js'
+import { replaceDirectory } from '../../../src/durable/publish/replace.js'
 import { syncBelow } from '../../../src/durable/path/sync-below.js'
 import { failure, intercepted } from '../intercepted.js'
 import { scratch } from '../scratch.js'
@@ -198,3 +199,22 @@ await t.test('a caller during the close of a directory gets a new descriptor', a
   await directories.closeAll()
   await fs.close(top)
 })
+
+await t.test(
+  'who goes a deep path up again opens each directory a few times, and not all above it each time',
+  async (t) => {
+    const opened = async (depth: number): Promise<number> => {
+      const target = join(scratch(t), 'certs')
+      const files = { [`${'a/'.repeat(depth)}f`]: 'x' }
+      let count = 0
+      const { fs } = intercepted((call) => {
+        if (call === 'openDirectory') count++
+      })
+      await replaceDirectory(target, { files }, fs)
+      await replaceDirectory(target, { files: { ...files, other: 'y' } }, fs)
+      return count
+    }
+    const [some, more] = [await opened(200), await opened(400)]
+    t.ok(more < 2.2 * some, `${some} openings, ${more} of twice the depth`)
+  },
+)

@@ -23,17 +23,26 @@ async function outcome(call: Promise<unknown>): Promise<unknown> {
   })
 }
 
-await t.test('a file that gives less than its size says is not published', async (t) => {
-  // A page by its size, with fewer bytes in it; no program changes it.
-  const path = '/sys/class/net/lo/mtu'
-  const source = new FileSource(path, true, '/target', { fs })
-  t.equal(await outcome(source.size()), statSync(path).size)
-  t.equal(await outcome(read(source)), 'ESTALE of holdfast')
+await t.test('a file whose size says nothing is refused as what it is: no other program changes it', async (t) => {
+  // A page by its size, with fewer bytes in it; and none, with some.
+  for (const [path, size] of [
+    ['/sys/class/net/lo/mtu', statSync('/sys/class/net/lo/mtu').size],
+    ['/proc/version', 0],
+  ] as const) {
+    const source = new FileSource(path, { from: path, follow: true }, '/target', { fs })
+    t.equal(await outcome(source.size()), size)
+    await t.rejects(read(source), {
+      code: 'EINVAL',
+      message: new RegExp(
+        `^${path} gives other bytes than its size says, ${size}: .*; holdfast left /target as it was; give its content`,
+      ),
+    })
+  }
 })
 
 await t.test('an irregular file is no content at the first look; later it counts as changed', async (t) => {
   const path = join(scratch(t), 'source')
-  const source = new FileSource(path, true, '/target', { fs })
+  const source = new FileSource(path, { from: path, follow: true }, '/target', { fs })
   t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it is not there yet')
   mkdirSync(path)
   t.equal(await outcome(source.size()), 'EINVAL of holdfast')
@@ -51,7 +60,7 @@ await t.test('an irregular file is no content at the first look; later it counts
 
 await t.test('a failure has the path that a person knows, also where it is the cause', async (t) => {
   const path = join(scratch(t), 'source')
-  const source = new FileSource(path, true, '/target', { fs })
+  const source = new FileSource(path, { from: path, follow: true }, '/target', { fs })
   const failed = await source.size().catch((error: unknown) => error)
   const said = { code: 'ENOENT', syscall: 'open', path, message: `open ${path}: ENOENT` }
   t.match(failed, { code: 'ENOENT', syscall: 'open', path, cause: said })

@@ -180,6 +180,27 @@ await t.test('staged files: a quarter of the descriptors that there may be, 256 
   }
 })
 
+await t.test('200 targets under 256 descriptors are published in parts; two that overlap reject before', async (t) => {
+  const directory = scratch(t)
+  const module = new URL('../../../src/durable/publish/replace.js', import.meta.url).href
+  const script = `
+    import { replaceDirectories } from ${JSON.stringify(module)}
+    const target = (index) => ${JSON.stringify(directory)} + '/parent' + index + '/certs'
+    const all = Array.from({ length: 200 }, (_, index) => ({ target: target(index), files: { a: 'x' }, history: { keep: 1, maxAge: null } }))
+    const said = []
+    const inside = { target: target(0) + '/in/it', files: {} }
+    await replaceDirectories([...all, inside]).catch((error) => said.push(error.constructor.name))
+    for (const text of ['x', 'y', 'y']) {
+      for (const { files } of all) files.a = text
+      const outcomes = (await replaceDirectories(all)).map((one) => one.error?.message ?? one.outcome)
+      said.push(...new Set(outcomes))
+    }
+    process.stdout.write(said.join(' '))`
+  const node = [process.execPath, '--input-type=module', '--eval', script]
+  const { stdout, stderr } = spawnSync('sh', ['-c', 'ulimit -n 256; exec "$@"', 'sh', ...node], { encoding: 'utf8' })
+  t.equal(stdout, 'OverlappingTargets created replaced unchanged', stderr)
+})
+
 await t.test('openLock opens the lock of a read-only mount', { skip: !isRoot && 'needs root' }, async (t) => {
   const directory = scratch(t)
   writeFileSync(join(directory, 'lock'), '')

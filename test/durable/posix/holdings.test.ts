@@ -275,3 +275,62 @@ await t.test(
     t.strictSame(third.unseen, seen)
   },
 )
+
+/** Turns of the event loop while this lasts, and the most reads of procfs between two of them. */
+async function turnsOf(looking: Promise<unknown>, read: () => number): Promise<{ turns: number; most: number }> {
+  let [turns, most, before, isOver] = [0, 0, read(), false]
+  const tick = (): void => {
+    turns++
+    most = Math.max(most, read() - before)
+    before = read()
+    if (!isOver) setImmediate(tick)
+  }
+  setImmediate(tick)
+  await looking
+  isOver = true
+  return { turns, most }
+}
+
+await t.test(
+  'thousands of descriptors, mappings and mounts of one process: others have their turn in between',
+  async (t) => {
+    const many = Array.from({ length: 20_000 }, (_, index) => index)
+    const fds = Object.fromEntries(many.map((fd) => [`${fd}`, [`/data/${fd}`, information(99)] as const]))
+    const mounts = many
+      .slice(0, 8_000)
+      .map((at) => `${30 + at} 20 ${device} /srv/m${at} /data/m${at} rw - ext4 /dev/sdb2 rw`)
+    const maps = many.map((at) => `55d2-55d3 r--p 00000000 08:12 31   /data/m7/${at}`).join('\n')
+    const world = { processes: { self, '1': init, '7': { fds }, '8': { namespace: '2', mounts, maps } } }
+    const read = proc(t, world)
+    const kept = new Set<number>()
+    const looking = holdingsOn(new Set([device]), ({ pid }) => !kept.add(pid))
+    const { most } = await turnsOf(looking, () => read.length)
+    const { unseen } = await looking
+    t.ok(most <= 600, `${most} reads at once`)
+    t.strictSame([...kept].sort(), [7, 8])
+    // 20,000 mappings that are each compared with 8,000 mounts.
+    t.strictSame(unseen, { ...seen, more: true })
+  },
+)
+
+await t.test('more descriptors than a scan looks at: it ends, and says so', async (t) => {
+  const fds = Object.fromEntries(Array.from({ length: 600_000 }, (_, fd) => [`${fd}`, ['socket:[1]', ''] as const]))
+  const read = proc(t, { processes: { self, '1': init, '7': { fds }, '8': { cwd: '/data' } } })
+  const looking = holdingsOn(new Set([device]), () => true)
+  const { turns } = await turnsOf(looking, () => read.length)
+  const { holdings, unseen } = await looking
+  t.strictSame(holdings, [])
+  t.strictSame(unseen, { ...seen, more: true })
+  t.ok(read.length < 530_000, `${read.length} reads`)
+  // A turn for each read would cost more than the reads.
+  t.ok(turns < read.length / 100, `${turns} turns`)
+})
+
+await t.test('no more holdings are in memory than a few thousand', async (t) => {
+  const fds = Object.fromEntries(
+    Array.from({ length: 40_000 }, (_, fd) => [`${fd}`, [`/data/${fd}`, information(21)] as const]),
+  )
+  const { held, unseen } = await look(t, { processes: { self, '1': { mounts: all }, '7': { fds } } })
+  t.equal(held.length, 2 ** 14)
+  t.strictSame(unseen, { ...seen, more: true })
+})

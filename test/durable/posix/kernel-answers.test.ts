@@ -1,16 +1,15 @@
 /** What the calls of the file system make of answers that this machine does not give: of other kernels, limits, mounts and disks. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { answer, failureOf, memoryAt } from '../../native/libc-calls.js'
 import { clock } from '../../../src/clock.js'
 import { modeAt } from '../../../src/durable/posix/attributes.js'
-import { errorAt, listEntries, lookAt, toAttributes } from '../../../src/durable/posix/calls.js'
+import { attributesOf, errorAt, listEntries, lookAt } from '../../../src/durable/posix/calls.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import type * as mount from '../../../src/durable/posix/mount.js'
 import { idFromProcess, isProven, mountIdOf, mountOf } from '../../../src/durable/posix/mount.js'
-import { openOnMount, openPathNoSymlinks, pathOf, walkNoSymlinks } from '../../../src/durable/posix/open-path.js'
+import { openOnMount, openNoSymlinks, pathOf, walkNoSymlinks } from '../../../src/durable/posix/open-path.js'
 import { scratch, scratchWith } from '../scratch.js'
 import { texts } from '../system-calls.js'
 
@@ -26,12 +25,12 @@ await t.test('a kernel or a seccomp profile without openat2: another way; any ot
   const parent = opened(t, root)
   for (const code of ['ENOSYS', 'EPERM'] as const) {
     answer(t, { openat2: () => code })
-    closeSync(await openPathNoSymlinks(join(root, 'a')))
+    closeSync(await openNoSymlinks(join(root, 'a')))
     t.equal(await openOnMount(parent, 'a', constants.O_DIRECTORY), undefined, code)
   }
   for (const code of ['EACCES', 'EXDEV'] as const) {
     answer(t, { openat2: () => code })
-    t.equal(await failureOf(openPathNoSymlinks(join(root, 'a'))), `openat2 ${code}`)
+    t.equal(await failureOf(openNoSymlinks(join(root, 'a'))), `openat2 ${code}`)
     await t.rejects(openOnMount(parent, 'a', constants.O_DIRECTORY), { code, path: join(root, 'a') })
   }
 })
@@ -96,7 +95,7 @@ await t.test('a failure has its code, its path, and both in its words', async (t
   t.equal(defect.message, 'a defect')
 })
 
-await t.test('lookAt answers nothing, or type and identity, with the birth only where the kernel has it', async (t) => {
+await t.test('lookAt answers nothing, or type and identity, and no birth', async (t) => {
   const [root, file] = scratchWith(t, 'file')
   writeFileSync(file, 'x')
   mkdirSync(join(root, 'directory'))
@@ -105,9 +104,6 @@ await t.test('lookAt answers nothing, or type and identity, with the birth only 
   t.equal(await lookAt(join(root, 'none')), undefined)
   t.equal(await failureOf(lookAt(join(file, 'x'))), 'lstat ENOTDIR')
   t.match(await lookAt(file), { type: 'file', size: 1, birth: 0n })
-  const stats = lstatSync(file, { bigint: true })
-  t.equal(toAttributes(stats).birth, 0n)
-  t.equal(toAttributes(stats, true).birth, stats.birthtimeNs)
   const entries = await listEntries(() => root, root)
   t.strictSame(entries.map(({ name }) => name).sort(), ['directory', 'file', 'other', 'symlink'])
   for (const { name, type } of entries) t.equal(type, name)
@@ -135,7 +131,7 @@ await t.test('mountOf finds a mount’s ID without statx, and caches its details
   answer(t, {
     statx(...args) {
       const view = memoryAt(args[4])
-      view.setUint32(0, 0x1000, true)
+      view.setUint32(0, 0x1800, true)
       view.setBigUint64(144, BigInt(id), true)
       return 0
     },
@@ -155,27 +151,35 @@ await t.test('mountOf finds a mount’s ID without statx, and caches its details
     return fresh
   })
   t.strictSame(told, [
-    { id, type: 'xfs', device: '0:9', root: '/r', mountPoint: '/m', proven: true },
-    { id, type: 'tmpfs', device: '0:9', root: '/r', mountPoint: '/m', proven: false },
-    { id, type: 'btrfs', device: '0:9', root: '/r', mountPoint: '/m', proven: true },
-    { id, type: 'unknown', device: 'unknown', root: '/', mountPoint: '/', proven: false },
+    { id, type: 'xfs', device: '0:9', root: '/r', mountPoint: '/m', proven: true, lasting: true },
+    { id, type: 'tmpfs', device: '0:9', root: '/r', mountPoint: '/m', proven: false, lasting: false },
+    { id, type: 'btrfs', device: '0:9', root: '/r', mountPoint: '/m', proven: true, lasting: true },
+    { id, type: 'unknown', device: 'unknown', root: '/', mountPoint: '/', proven: false, lasting: false },
   ])
 })
 
-await t.test('a kernel tells births from when it has answered statx, and not before', async (t) => {
-  // As it is before anything has been asked.
-  const fresh = '../../../src/durable/posix/mount.js?fresh'
-  const { tellsBirth } = (await import(fresh)) as typeof mount
+await t.test('what is open has a birth only where statx(2) answers, and its file system keeps one', async (t) => {
   const descriptor = opened(t, '/')
+  const { inode, type, device } = attributesOf(descriptor)
   answer(t, { statx: () => 'ENOSYS' })
-  t.equal(tellsBirth(descriptor), false)
-  answer(t, {
-    statx(...args) {
-      memoryAt(args[4]).setUint32(0, 0x1000, true)
-      return 0
-    },
-  })
-  t.equal(tellsBirth(descriptor), true)
+  t.match(attributesOf(descriptor), { inode, type, device, birth: 0n, flags: 0 })
+  for (const [told, birth] of [
+    [0x7ff, 0n],
+    [0xfff, 5_000_000_007n],
+  ] as const) {
+    answer(t, {
+      statx(...args) {
+        const view = memoryAt(args[4])
+        view.setUint32(0, told, true)
+        view.setUint32(8, 0x800, true)
+        view.setBigInt64(80, 5n, true)
+        view.setUint32(88, 7, true)
+        return 0
+      },
+    })
+    t.match(attributesOf(descriptor), { birth, flags: 0x800 })
+    t.equal(mountOf(descriptor).proven && birth === 0n, false)
+  }
 })
 
 await t.test('ext4 is proven where its device has a journal', async (t) => {

@@ -1,8 +1,7 @@
 /** Where durability counts as proven: by the file system's type, its options, and ext4's journal. */
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs'
 import t from 'tap'
-import * as native from '../../../native/index.js'
-import { idFromProcess, isProven, mountOf, tellsBirth } from '../../../src/durable/posix/mount.js'
+import { idFromProcess, isProven, mountOf } from '../../../src/durable/posix/mount.js'
 import { mountDetails } from '../../../src/mountinfo.js'
 
 await t.test('what makes a mount a proven one', async (t) => {
@@ -34,7 +33,9 @@ await t.test('mountOf tells a mount by its ID, anew at each call', async (t) => 
     t.match(mountOf(fd), { id, type }, `${path}, again`)
     closeSync(fd)
   }
-  t.equal(mountDetails(idFromProcess(openProc(t)))?.type, 'proc')
+  const fd = openSync('/proc', 'r')
+  t.equal(mountDetails(idFromProcess(fd))?.type, 'proc')
+  closeSync(fd)
 })
 
 await t.test('a mount in no table, as that of the event loop, has no proven durability', async (t) => {
@@ -42,12 +43,6 @@ await t.test('a mount in no table, as that of the event loop, has no proven dura
   const outcome = outcomeOf(() => mountOf(fd))
   t.notOk(outcome instanceof Error, 'that is no failure')
   t.match(outcome, { type: 'unknown', proven: false })
-})
-
-await t.test('a kernel with statx tells the time of birth', async (t) => {
-  const fd = openProc(t)
-  t.equal(tellsBirth(fd), native.mountId(fd) !== undefined)
-  t.equal(tellsBirth(fd), native.mountId(fd) !== undefined, 'each time')
 })
 
 function isOfKernel(descriptor: string): boolean {
@@ -60,10 +55,4 @@ function outcomeOf(call: () => unknown): unknown {
   } catch (error) {
     return error
   }
-}
-
-function openProc(t: { teardown(run: () => void): void }): number {
-  const fd = openSync('/proc', 'r')
-  t.teardown(() => closeSync(fd))
-  return fd
 }

@@ -78,6 +78,16 @@ export function proc(t: Test, world: World): string[] {
         (path, ...rest) =>
           answers(path) ?? real(path, ...rest),
     )
+  replaceCall(t, 'opendirSync', (real) => (path, ...rest) => {
+    const names = answers(path)
+    if (!Array.isArray(names)) return real(path, ...rest)
+    const left = (names as string[]).values()
+    const readSync = (): { name: string } | null => {
+      const next = left.next()
+      return next.done === true ? null : { name: next.value }
+    }
+    return { readSync, closeSync: () => undefined }
+  })
   const { readFile } = fs.promises
   Object.assign(fs.promises, {
     readFile: async (path: string, ...rest: []) => answers(path) ?? readFile(path, ...rest),

@@ -116,11 +116,16 @@ await t.test('userOfTree names a process that it cannot inspect, unless onlySeen
   const { parent, self } = scene(t)
   endAtOnce(t, 2_000)
   const processes = { self, '1': kept, '7': {} }
+  const sockets = Object.fromEntries(Array.from({ length: 600_000 }, (_, fd) => [`${fd}`, ['socket:[1]', ''] as const]))
   const rows: [World, string][] = [
     [{ processes: { ...processes, '7': { root: fails('EACCES') } } }, 'process 7 may not be looked at (EACCES)'],
     [{ processes, pidNamespace: 'pid:[4026532000]' }, 'only the processes of this PID namespace are seen'],
     [{ processes: { self, '7': {} } }, '/proc hides the processes of other users (hidepid)'],
     [{ processes: { self, '1': kept, '9': { maps: new Promise(() => undefined) } } }, 'process 9 does not answer'],
+    [
+      { processes: { ...processes, '7': { fds: sockets } } },
+      'more is open, mapped and mounted, or in it, than is looked at',
+    ],
   ]
   for (const [world, unseen] of rows) {
     await t.test(unseen, async (t) => {

@@ -28,6 +28,7 @@ for (const row of [...rows, ...abortedRows]) {
         newer: [],
         quarantined: [],
         generations: [],
+        loose: [],
         missed: false,
       },
       staging: staging ? ['0123456789abcdef'] : [],
@@ -89,7 +90,7 @@ void t.test(
   'resultOf answers the digest of the record, the remaining hooks, and an unproven file system',
   async (t) => {
     const about = { path: '/etc/certs' }
-    const proven = { id: 1, type: 'ext4', device: '8:1', root: '/', mountPoint: '/', proven: true }
+    const proven = { id: 1, type: 'ext4', device: '8:1', root: '/', mountPoint: '/', proven: true, lasting: true }
     const seen = found({ after: 'by record', pendingHooks: ['left'] })
     const sequence = seen.nextSequence
     const answer = (outcome: 'replaced' | 'unchanged', desired = 'a', mount = proven) =>

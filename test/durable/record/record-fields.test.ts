@@ -129,13 +129,13 @@ const rules = {
     }),
   ),
   why: optional(cause),
-  removing: optional(objectOf({ since: time, link: { right: [undefined, '../a', 7], wrong: [] } })),
+  removing: optional(objectOf({ since: time, link: { right: [undefined], wrong: ['../a', 7] } })),
   relocation: optional(
     objectOf({
       from: path,
       since: time,
       state: { right: ['staged', 'both', 'draining', 'done'], wrong: [...noTexts, 'other'] },
-      as: { right: ['removed', 'link'], wrong: [...noTexts, 'other'] },
+      as: { right: ['removed'], wrong: [...noTexts, 'link'] },
     }),
   ),
   movedTo: optional(path),

@@ -1,11 +1,22 @@
 /** The files of publication records: which of them count, and how readers take an unreadable or closed one. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codeOf } from '../../../src/errors.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { StagedEntries } from '../../../src/durable/path/barrier.js'
-import { replaceDirectory } from '../../../src/durable/index.js'
+import { replaceDirectory, setHold } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
@@ -27,11 +38,14 @@ import { silent } from '../../../src/log.js'
 import { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
+import { forever } from '../history-scene.js'
 import { failure, intercepted } from '../intercepted.js'
 import { record } from '../judge-rows.js'
 import { scratch, scratchWith } from '../scratch.js'
 
 const names = namesFor('certs')
+const isRoot = process.geteuid?.() === 0
+const needsRoot = { skip: isRoot ? false : 'needs root (chown)' }
 const recordIn = (parent: string): string =>
   readdirSync(parent).find((name) => names.sequenceOf(name) !== undefined) ?? 'none'
 
@@ -48,7 +62,7 @@ async function said(parent: string, fs: FileSystem = new NodeFileSystem()): Prom
   }
 }
 
-await t.test('nextSequence is above every record, whole or torn, and the first that no other file has', async (t) => {
+await t.test('nextSequence is above every name that is taken, within bounds', async (t) => {
   /** It fails where it does not end. */
   class Taken extends Set<number> {
     asked = 0
@@ -71,8 +85,9 @@ await t.test('nextSequence is above every record, whole or torn, and the first t
   t.equal(next([], [], []), 1)
   t.equal(next([3, 2], [], []), 4)
   t.equal(next([3], [7], []), 8)
-  t.equal(next([], [], [1, 2, 4]), 3)
-  t.equal(next([3], [], [4, 99]), 5, 'what somebody else has taken raises it no further than that')
+  t.equal(next([], [], [1, 2, 4]), 5, 'a record that comes back outranks none after it')
+  t.equal(next([3], [], [4, 999_999_999_999_999]), 5, 'another user takes no room away')
+  t.equal(next([9e14], [], [9e14 + 1, 9e14 + 2]), 9e14 + 3)
 })
 
 const believed = '1 valid, 0 taken, 0 torn, none missed'
@@ -86,21 +101,67 @@ await t.test('who else may write to it is not to be believed', async (t) => {
     [0o600, believed],
     [0o644, believed],
     [0o701, believed],
-    [0o620, another],
-    [0o602, another],
+    [0o620, isRoot ? believed : 'EPERM'],
+    [0o602, 'EPERM'],
+    [0o666, 'EPERM'],
   ] as const) {
     chmodSync(record, mode)
     t.equal(await said(parent), expected, mode.toString(8))
   }
+  linkSync(record, join(parent, 'linked'))
+  t.equal(await said(parent), 'EPERM', 'two names')
+  chmodSync(parent, 0o1777)
+  t.equal(await said(parent), another, 'another user may have given it this name')
 })
+
+await t.test(
+  'a record to which others may write is refused: neither hold nor history is lost',
+  needsRoot,
+  async (t) => {
+    const [parent, target] = scratchWith(t, 'certs')
+    const history = forever(3)
+    await replaceDirectory(target, { files: { a: '1' }, history })
+    await replaceDirectory(target, { files: { a: '2' }, history })
+    await setHold(target, { reason: 'wait', since: 1, until: null })
+    const record = join(parent, recordIn(parent))
+    const listing = (): string[] => readdirSync(parent).sort()
+    const before = listing()
+    const publish = (more = {}): Promise<unknown> =>
+      replaceDirectory(target, { files: { a: '3' }, history, ...more }).catch((error: unknown) => error)
+    for (const [mode, uid, gid, list] of [
+      [0o660, 0, 1234, ''],
+      [0o606, 0, 0, ''],
+      [0o600, 1234, 1234, ''],
+      [0o600, 0, 0, 'u:1234:rw'],
+    ] as const) {
+      chownSync(record, uid, gid)
+      chmodSync(record, mode)
+      if (list !== '') execFileSync('setfacl', ['-m', list, record])
+      t.match(await publish(), { reason: 'TargetUnfit', published: false, path: record, message: record })
+      t.match(await readPublication(new NodeFileSystem(), target).catch((error: unknown) => error), {
+        reason: 'TargetUnfit',
+      })
+      t.strictSame([listing(), readFileSync(join(target, 'a'), 'utf8')], [before, '2'])
+    }
+    execFileSync('setfacl', ['-b', record])
+    chownSync(record, 0, 0)
+    chmodSync(record, 0o660)
+    t.match(await publish(), { reason: 'Held' }, "root's group alone: still ours")
+    const said: unknown[] = []
+    const log = { ...silent, warn: (fields: object, text: string) => said.push({ ...fields, text }) }
+    t.match(await publish({ release: true, log }), { sequence: 4 })
+    t.match(said, [{ records: [names.record(3)], text: /^root's group may write to the publication record/ }])
+    t.equal(statSync(join(parent, recordIn(parent))).mode & 0o777, 0o600)
+    t.equal(listing().filter(names.isGeneration).length, 2)
+  },
+)
 
 await t.test('readRecords passes a missing record, and a foreign one, and reports a failure', async (t) => {
   const parent = scratch(t)
   await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
   for (const [code, expected] of [
     ['ENOENT', '0 valid, 0 taken, 0 torn, missed'],
-    ['ELOOP', another],
-    ['EACCES', another],
+    ['EACCES', 'EACCES'],
     ['EIO', 'EIO'],
   ] as const) {
     const { fs, open } = intercepted((call) => {
@@ -114,13 +175,18 @@ await t.test('readRecords passes a missing record, and a foreign one, and report
 await t.test('readRecords trusts the records of root and of this user', async (t) => {
   const parent = scratch(t)
   await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
-  for (const [owner, user, expected] of [
-    [0, 0, believed],
-    [0, 7, believed],
-    [7, 7, believed],
-    [7, 0, another],
-    [8, 7, another],
+  for (const [owner, user, mode, expected] of [
+    [0, 0, 0o1777, believed],
+    [0, 7, 0o1777, believed],
+    [7, 7, 0o1777, believed],
+    [7, 0, 0o1777, another],
+    [8, 7, 0o1777, another],
+    [8, 7, 0o1770, another],
+    [8, 7, 0o1755, 'EPERM'],
+    [8, 7, 0o755, 'EPERM'],
+    [7, 0, 0o775, 'EPERM'],
   ] as const) {
+    chmodSync(parent, mode)
     const real = new NodeFileSystem()
     const attributes = async (one: number) => ({
       ...(await NodeFileSystem.prototype.attributes.call(real, one)),
@@ -152,32 +218,35 @@ await t.test('a line is added to the record of its content, and to no other', as
   t.match(text().slice(before.length), /^[0-9a-f]{64} \{"hook":"one"\}\n$/)
 })
 
-await t.test('append writes a torn record anew, with its mode and the last word of each field', async (t) => {
-  const parent = scratch(t)
-  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
-  const name = recordIn(parent)
-  const [first = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
-  const line = (value: object): string => Buffer.from(encodeLine(value)).toString('utf8')
-  const fields = ['settled', 'within', 'attributes', 'keepsAttributes', 'agent']
-  const twice = [...fields, 'hook'].flatMap((field) => [line({ [field]: 1 }), line({ [field]: 2 })])
-  writeFileSync(join(parent, name), `${first}\n${twice.join('')}torn`)
-  chmodSync(join(parent, name), 0o640)
-  const { fs } = intercepted((call) => {
-    if (call === 'rename') throw failure('EIO', 'renameat2')
-  })
-  const directory = await fs.openPath(parent)
-  t.teardown(() => fs.close(directory))
-  await t.rejects(append({ fs, parent: directory, names }, name, { hook: 'b' }), { code: 'EIO' })
-  t.strictSame(
-    readdirSync(parent).filter((entry) => names.stagingOf(entry) !== undefined),
-    [],
-    'nothing staged is left',
-  )
-  await append({ fs: new NodeFileSystem(), parent: directory, names }, name, { hook: 'b' })
-  const last = [...fields.map((field) => ({ [field]: 2 })), { hook: 1 }, { hook: 2 }, { hook: 'b' }]
-  t.equal(readFileSync(join(parent, name), 'utf8'), `${first}\n${last.map(line).join('')}`)
-  t.equal(statSync(join(parent, name)).mode & 0o777, 0o640)
-})
+await t.test(
+  'append writes a torn record anew, for its owner alone to write, with the last word of each field',
+  async (t) => {
+    const parent = scratch(t)
+    await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+    const name = recordIn(parent)
+    const [first = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
+    const line = (value: object): string => Buffer.from(encodeLine(value)).toString('utf8')
+    const fields = ['settled', 'within', 'attributes', 'keepsAttributes', 'agent']
+    const twice = [...fields, 'hook'].flatMap((field) => [line({ [field]: 1 }), line({ [field]: 2 })])
+    writeFileSync(join(parent, name), `${first}\n${twice.join('')}torn`)
+    chmodSync(join(parent, name), 0o660)
+    const { fs } = intercepted((call) => {
+      if (call === 'rename') throw failure('EIO', 'renameat2')
+    })
+    const directory = await fs.openPath(parent)
+    t.teardown(() => fs.close(directory))
+    await t.rejects(append({ fs, parent: directory, names }, name, { hook: 'b' }), { code: 'EIO' })
+    t.strictSame(
+      readdirSync(parent).filter((entry) => names.stagingOf(entry) !== undefined),
+      [],
+      'nothing staged is left',
+    )
+    await append({ fs: new NodeFileSystem(), parent: directory, names }, name, { hook: 'b' })
+    const last = [...fields.map((field) => ({ [field]: 2 })), { hook: 1 }, { hook: 2 }, { hook: 'b' }]
+    t.equal(readFileSync(join(parent, name), 'utf8'), `${first}\n${last.map(line).join('')}`)
+    t.equal(statSync(join(parent, name)).mode & 0o777, 0o640, 'who may read it still may')
+  },
+)
 
 await t.test('of a directory, nothing is opened that has no name of a record', async (t) => {
   const parent = scratch(t)

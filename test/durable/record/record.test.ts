@@ -4,7 +4,7 @@ import {
   describes,
   encodeAppendix,
   encodeRecord,
-  isOfNewerVersion,
+  isOfOtherVersion,
   parseRecord,
   type RecordBody,
 } from '../../../src/durable/record/record.js'
@@ -114,12 +114,12 @@ await t.test('only what this version understands, of this target, is its record'
   t.equal(parse(other({ movedTo: 'x' })), undefined, 'no absolute path')
   t.equal(parse(other({ relocation: { from: '/a', since: 1, state: 'x', as: 'removed' } })), undefined)
   t.equal(parse(other({ pin: 'x' })), undefined, 'a pin that is none')
-  t.notOk(isOfNewerVersion(text(record)))
-  t.notOk(isOfNewerVersion(other({ requires: [] })))
-  t.notOk(isOfNewerVersion(text(settled)), 'a line that is no record')
-  t.notOk(isOfNewerVersion(other({ version: 2 }).slice(1)), 'a torn one')
-  t.ok(isOfNewerVersion(other({ version: 2 })))
-  t.ok(isOfNewerVersion(other({ requires: ['time-travel'] })))
+  t.notOk(isOfOtherVersion(text(record)))
+  t.notOk(isOfOtherVersion(other({ requires: [] })))
+  t.notOk(isOfOtherVersion(text(settled)), 'a line that is no record')
+  t.notOk(isOfOtherVersion(other({ version: 2 }).slice(1)), 'a torn one')
+  t.ok(isOfOtherVersion(other({ version: 2 })))
+  t.ok(isOfOtherVersion(other({ requires: ['time-travel'] })))
 })
 
 await t.test('with kept mode and owner, a record describes its paths, types and contents', async (t) => {

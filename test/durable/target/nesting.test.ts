@@ -2,6 +2,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
+  chmodSync,
+  chownSync,
   cpSync,
   mkdirSync,
   readdirSync,
@@ -11,7 +13,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { OverlappingTargets } from '../../../src/durable/errors.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
@@ -28,9 +30,10 @@ import {
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { messageOf } from '../../../src/errors.js'
-import { intercepted } from '../intercepted.js'
+import { failure, intercepted } from '../intercepted.js'
 import { contents, scratch, scratchWith } from '../scratch.js'
 
+const needsRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root (chown)' }
 const real = new NodeFileSystem()
 const files = { a: '1' }
 const hold = { reason: '', since: 0, until: null }
@@ -194,6 +197,38 @@ await t.test('a target that was let go is another program’s, whether it is the
   await setHold(real, inner, undefined, {})
   t.match(await refusal(publish(outer)), /left the configuration at .* has changed since/)
   t.same(contents(inner), { a: '1' }, 'an adoption of the outer one decides what becomes of it')
+})
+
+await t.test('a record that cannot be trusted, or looked at, is no absent target', async (t) => {
+  const { outer, inner } = await nested(scratch(t))
+  const { fs } = intercepted((call, [path]) => {
+    if (call === 'lookPath' && String(path).endsWith('.lock')) throw failure('EACCES', 'lstat')
+  })
+  t.match(await replaceDirectory(inner, { files }, fs).catch((error: unknown) => error), { code: 'EACCES' })
+  const holder = dirname(inner)
+  const record = join(
+    holder,
+    readdirSync(holder).find((name) => namesFor('inner').sequenceOf(name) !== undefined) ?? '',
+  )
+  chmodSync(record, 0o606)
+  const before = all(holder)
+  const refused = { reason: 'TargetUnfit', path: record }
+  t.match(await replaceDirectory(outer, { files: { a: '2' } }).catch((error: unknown) => error), refused)
+  t.same(all(holder), before)
+})
+
+await t.test("a service's own files in a target of its own stop no publication", needsRoot, async (t) => {
+  const [, target] = scratchWith(t, 'certs')
+  const nobody = 65_534
+  const options = { files, owner: { uid: nobody, gid: nobody } }
+  await replaceDirectory(target, options)
+  const record = join(target, namesFor('x').record(7))
+  for (const mode of [0o755, 0o1777]) {
+    writeFileSync(record, 'theirs')
+    chownSync(record, nobody, nobody)
+    chmodSync(target, mode)
+    t.match(await replaceDirectory(target, options), { outcome: 'replaced' })
+  }
 })
 
 await t.test('it costs one look for each directory above, and no flush', async (t) => {

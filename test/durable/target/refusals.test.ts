@@ -201,7 +201,7 @@ await t.test('foreign directories: left alone unless all their names are among t
     {
       error: {
         reason: 'TargetForeign',
-        message: /holds files that the new content does not have \(theirs\).*adopt: replace/,
+        message: /holds files that the new content does not have \(theirs\).*--replace-foreign/,
       },
     },
   ])
@@ -226,7 +226,15 @@ await t.test('requireProven', async (t) => {
 })
 
 await t.test('a rename that fails is explained by its errno, its mode and the file system', async (t) => {
-  const onto = (type: string): Mount => ({ id: 1, type, device: '8:1', root: '/', mountPoint: '/', proven: true })
+  const onto = (type: string): Mount => ({
+    id: 1,
+    type,
+    device: '8:1',
+    root: '/',
+    mountPoint: '/',
+    proven: true,
+    lasting: true,
+  })
   const created = /^another program created \/srv\/certs meanwhile; holdfast left \/srv\/certs as it was$/
   const lower = /^\/srv\/certs is in a lower layer of an overlay, .*; mount a directory of the host at its parent/
   const exchange =
@@ -279,8 +287,9 @@ await t.test(
   },
 )
 
+const tree = (...paths: string[]) => ({ entries: paths.map((path) => ({ path })) }) as never
+
 await t.test("the refusal names three of another program's files", async (t) => {
-  const tree = (...paths: string[]) => ({ entries: paths.map((path) => ({ path })) }) as never
   const named = (...paths: string[]) => {
     try {
       refuseForeign('/srv/certs', tree('', 'a'), { tree: tree('', 'a', ...paths), recorded: false } as never)
@@ -293,4 +302,16 @@ await t.test("the refusal names three of another program's files", async (t) => 
   t.equal(named('b'), 'b')
   t.equal(named('b', 'c', 'd'), 'b, c, d')
   t.equal(named('b', 'c', 'd', 'e'), 'b, c, d, …')
+})
+
+await t.test('what to do about a foreign directory is in the words of who asked', async (t) => {
+  for (const [publisher, advice] of [
+    [undefined, /give --replace-foreign/],
+    ['agent', /set adopt: replace/],
+    ['install', /; move it away$/],
+    ['rollout', /; move it away$/],
+  ] as const) {
+    const found = { tree: tree('', 'a', 'b'), recorded: false } as never
+    t.throws(() => refuseForeign('/srv/certs', tree('', 'a'), found, publisher), { message: advice })
+  }
 })

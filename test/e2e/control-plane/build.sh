@@ -7,7 +7,6 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v|v|p' "$here/go.mod")
 key=$(cd "$here" && cat go.mod go.sum */main.go | sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/holdfast/control-plane/$key
 
@@ -18,10 +17,10 @@ find_go() {
   }
 }
 
-# download GO DIRECTORY PACKAGE: its modules. A proxy that is away for a moment fails nothing.
+# download GO DIRECTORY MODULES PACKAGE: its modules. A proxy that is away for a moment fails nothing.
 download() {
   for pause in 5 20 0; do
-    (cd "$2" && "$1" list -deps "$3" 9>&- >/dev/null) && return
+    (cd "$2" && "$1" list -modfile "$3" -deps "$4" 9>&- >/dev/null) && return
     sleep "$pause"
   done
   return 1
@@ -32,13 +31,20 @@ for program in "$@"; do
     echo "$KUBEBUILDER_ASSETS/$program"
     continue
   fi
+  cached=$program directory=$here modules=$here/go.mod source=$program
+  # NAME-1.37 is NAME with the modules of NAME/1.37.mod, of another version of Kubernetes.
+  if [ -f "$here/${program%-*}/${program##*-}.mod" ]; then
+    source=${program%-*}
+    modules=$here/$source/${program##*-}.mod
+  fi
+  package=./$source version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v|v|p' "$modules")
   # A program of this project's own changes without the others.
-  cached=$program
-  [ ! -f "$here/$program/program.go" ] || cached=$program-$(sha256sum <"$here/$program/program.go" | cut -c1-16)
+  if [ -f "$here/$source/program.go" ]; then
+    cached=$program-$(cat "$here/$source/program.go" "$modules" "${modules%.mod}.sum" | sha256sum | cut -c1-16)
+  fi
   # A module of its own has no say in what the others are built from.
-  directory=$here package=./$program
   if [ -f "$here/$program/go.mod" ]; then
-    directory=$here/$program package=tool
+    directory=$here/$program package=tool modules=$here/$program/go.mod
     cached=$program-$(cat "$directory/go.mod" "$directory/go.sum" | sha256sum | cut -c1-16)
   fi
   if ! [ -x "$cache/$cached" ]; then
@@ -53,8 +59,8 @@ for program in "$@"; do
       # dash runs it on no signal otherwise.
       trap 'exit 130' INT
       trap 'exit 143' TERM
-      download "$go" "$directory" "$package"
-      (cd "$directory" && nice "$go" build -trimpath -o "$staged" \
+      download "$go" "$directory" "$modules" "$package"
+      (cd "$directory" && nice "$go" build -modfile "$modules" -trimpath -o "$staged" \
         -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" "$package" 9>&-) >&2
       mv "$staged" "$cache/$cached"
     fi

@@ -1,18 +1,23 @@
 import { hash, X509Certificate } from 'node:crypto'
 import {
   certificateBlocks,
+  certificateProblem,
+  keyMatches,
   keyPairProblem,
   leafCertificate,
+  notAfter,
   pemProblem,
   privateKey,
-} from '../../../src/directories/certificates.js'
-import { certificateProblem, keyMatches, notAfter, privateKeyProblem } from '../../../src/kubernetes/credentials/pem.js'
-import { pemBlocks, type PemBlock } from '../../../src/pem.js'
+  privateKeyProblem,
+} from '../../../src/x509/certificates.js'
+import { pemBlocks, type PemBlock } from '../../../src/x509/pem.js'
 import { demand, type Target } from '../target.js'
 
 export const pem: Target<PemBlock[]> = {
   name: 'pem',
-  files: ['pem.js', 'directories/certificates.js', 'kubernetes/credentials/pem.js'],
+  files: ['pem', 'certificates', 'der', 'read-certificate', 'read-extensions', 'read-private-key'].map(
+    (name) => `x509/${name}.js`,
+  ),
   longest: 65_536,
   words: [
     '-----BEGIN ',
@@ -30,6 +35,7 @@ export const pem: Target<PemBlock[]> = {
     'Proc-Type: 4,ENCRYPTED\n\n',
     'DEK-Info: AES,0\n',
     '\xef\xbb\xbf',
+    '\xc2\xa0',
   ],
   read(input) {
     // None of these may throw, whatever the bytes are.
@@ -69,5 +75,5 @@ function compareWithNode(input: Buffer, problem: string | undefined): void {
     demand(false, `holdfast takes it, and Node says: ${(error as Error).message}`)
     return
   }
-  demand(node.fingerprint256 === first.certificate.fingerprint256, 'Node reads another certificate')
+  demand(node.raw.equals(first.certificate.der), 'Node reads another certificate')
 }

@@ -8,7 +8,7 @@ import {
   encodeRecord,
   isBody,
   isInForce,
-  isOfNewerVersion,
+  isOfOtherVersion,
   isPinned,
   parseRecord,
   recordBody,
@@ -58,11 +58,11 @@ export const records: Target<StoredRecord> = {
       readLines(text).lines.every((line) => line.text.endsWith('\n')),
       'a whole line has its end',
     )
-    isOfNewerVersion(text)
+    isOfOtherVersion(text)
     const record = parseRecord(text, 'certs', 5, 'this boot')
     if (record === undefined) return undefined
     demand(isBody(record), 'a record that was read has the form of one')
-    demand(!isOfNewerVersion(text), 'a record that is understood is of no newer version')
+    demand(!isOfOtherVersion(text), 'a record that is understood is of no newer version')
     const now = 1_700_000_000_000
     isInForce(record.hold, now)
     isPinned(record.pin, now)

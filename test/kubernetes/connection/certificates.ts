@@ -14,9 +14,14 @@ export function temporaryDirectory(): { path: string; remove: () => void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-export function makeAuthority(name: string): Pair {
+/** `extensions`: in place of openssl's own, `basicConstraints=critical,CA:true` and the like. `serial`: may be negative. */
+export function makeAuthority(name: string, extensions?: readonly string[], serial?: number): Pair {
   return inDirectory((directory) => {
-    openssl(directory, [...request(name), '-x509', '-days', '30', '-out', 'crt.pem'])
+    const own = ['[req]', 'distinguished_name=d', '[d]', '[v3]', ...(extensions ?? [])].join('\n')
+    writeFileSync(join(directory, 'config'), own)
+    const more = extensions === undefined ? [] : ['-config', 'config', '-extensions', 'v3']
+    const numbered = serial === undefined ? [] : ['-set_serial', String(serial)]
+    openssl(directory, [...request(name), '-x509', '-days', '30', '-out', 'crt.pem', ...more, ...numbered])
     return read(directory)
   })
 }

@@ -20,7 +20,7 @@ interface Test {
 export async function start(
   t: Test,
   server: ServerOptions,
-  user: object = {},
+  user: object = { token: 'a-token' },
   limits?: Partial<TransportLimits>,
   more: Pick<ConnectOptions, 'rate' | 'observer'> = {},
 ): Promise<{ api: ApiClient; running: ApiServer }> {
@@ -32,7 +32,7 @@ export async function start(
 export async function connectTo(
   t: Test,
   url: string,
-  user: object = {},
+  user: object = { token: 'a-token' },
   limits?: Partial<TransportLimits>,
   more: Pick<ConnectOptions, 'rate' | 'observer'> = {},
 ): Promise<ApiClient> {

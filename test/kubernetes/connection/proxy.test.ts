@@ -8,7 +8,7 @@ import t from 'tap'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
 import { proxyFromEnvironment } from '../../../src/kubernetes/connection/proxy.js'
 import { startServer } from './api-server.js'
-import { temporaryDirectory } from './certificates.js'
+import { makeAuthority, temporaryDirectory } from './certificates.js'
 import { authority, failure, once, serving } from './connected.js'
 import { base64, kubeconfig, loadKubeconfig } from '../credentials/kubeconfig-text.js'
 
@@ -105,13 +105,16 @@ void t.test('the client connects through a proxy of the environment, itself behi
     'certificate-authority-data': base64(authority.certificate),
   }
   const environment = { HTTPS_PROXY: `https://me:pa%20ss@${proxy.address}` }
-  // The proxy's certificate is judged by the system's authorities, never by the cluster's.
-  t.match(await failure(attempt(cluster, environment)), { message: /certificate/ })
+  // The system's authorities judge the proxy's certificate, and the cluster's, as in client-go: none of them has signed it.
+  const stranger = { ...cluster, 'certificate-authority-data': base64(makeAuthority('stranger').certificate) }
+  t.match(await failure(attempt(stranger, environment)), { message: /certificate/ })
   t.strictSame(proxy.seen, [])
   t.match(await failure(attempt(cluster, { ...environment, NO_PROXY: '0.0.0.0' })), {
     message: /0\.0\.0\.0.*ERR_TLS_CERT_ALTNAME_INVALID/,
   })
   t.strictSame(proxy.seen, [], 'that was the server itself')
+  t.match(await failure(attempt(cluster, environment)), { message: /0\.0\.0\.0.*ERR_TLS_CERT_ALTNAME_INVALID/ })
+  t.ok(proxy.seen.length > 0, 'the cluster’s authority has signed the proxy’s')
 })
 
 void t.test('the client connects through a proxy behind TLS that the system trusts', async (t) => {

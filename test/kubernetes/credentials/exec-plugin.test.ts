@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
 import { until } from '../../until.js'
@@ -88,6 +88,28 @@ void t.test('a plugin may use v1beta1, a command in PATH, and one beside the kub
   const inPath = await load('sh', { ...fields, args: ['-c', print({ token: 'sh' }, beta)] })
   t.match((await inPath.current()).headers, { authorization: 'Bearer sh' })
 })
+
+void t.test(
+  'PATH leads a plugin to absolute directories alone, and the looked-at program is the one that runs',
+  async (t) => {
+    const { path } = plugin(print({ token: 'x' }))
+    const name = basename(path)
+    const before = process.cwd()
+    process.chdir(directory.path)
+    t.teardown(() => process.chdir(before))
+    for (const PATH of ['', ':/usr/bin', '.:/usr/bin', '/usr/bin:']) {
+      const access = await load(name, { env: [{ name: 'PATH', value: PATH }] })
+      await t.rejects(access.current(), { message: /not found/ }, `PATH=${PATH}`)
+    }
+    const env = [{ name: 'PATH', value: `:${directory.path}:/usr/bin:/bin` }]
+    const obeyed: string[] = []
+    const obey = (one: { path: string }) => Promise.resolve(void obeyed.push(one.path))
+    const options = { environment: { PATH: process.env['PATH'] }, obey }
+    const access = await loadKubeconfig(directory.path, kubeconfig(cluster, user(name, { env })), options)
+    t.match((await access.current()).headers, { authorization: 'Bearer x' })
+    t.strictSame(obeyed.slice(1), [path])
+  },
+)
 
 void t.test("the client keeps a plugin's credential until it expires", async (t) => {
   const lasting = plugin(print({ token: 'x', expirationTimestamp: '2100-01-01T00:00:00Z' }))
@@ -199,7 +221,7 @@ void t.test('an error of the plugin quotes none of its output', async (t) => {
     [print({ clientCertificateData: pair.certificate }), /without the other/],
     [
       print({ clientCertificateData: pair.certificate, clientKeyData: CANARY }),
-      /status\.clientKeyData: holds no private key in PEM form/,
+      /status\.clientKeyData: holds no PEM block/,
     ],
     [
       print({ clientCertificateData: CANARY, clientKeyData: pair.key }),

@@ -1,9 +1,12 @@
 /** The choice of a kubeconfig and of its context, and the meaning of its paths. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
-import { base64, kubeconfig } from './kubeconfig-text.js'
+import { silent } from '../../../src/log.js'
+import { Trust } from '../../../src/trust.js'
+import { scratch } from '../../durable/scratch.js'
+import { base64, kubeconfig, loadKubeconfig } from './kubeconfig-text.js'
 import { authority, client, directory, file, load, fault } from './kubeconfig-scene.js'
 
 void t.test('loadClusterAccess takes the named context', async (t) => {
@@ -34,6 +37,21 @@ contexts:
     'impersonate-group': ['g1', 'g2'],
     'impersonate-extra-scopes%2fx': ['a'],
   })
+})
+
+void t.test('a server without a scheme is plain http, and its query is dropped, as client-go has it', async (t) => {
+  for (const [server = '', expected] of [
+    ['api:6443', 'http://api:6443/'],
+    ['127.0.0.1:8001', 'http://127.0.0.1:8001/'],
+    ['[::1]:8001/', 'http://[::1]:8001/'],
+    ['localhost', 'http://localhost/'],
+    ['127.0.0.1:8001?a=b', 'http://127.0.0.1:8001/'],
+    ['127.0.0.1:8001?a=http://b', 'http://127.0.0.1:8001/'],
+    ['HTTPS://api:6443/base?a=b', 'https://api:6443/base'],
+  ]) {
+    const access = await load(kubeconfig({ server }, {}))
+    t.equal((await access.current()).server.href, expected)
+  }
 })
 
 void t.test('loadClusterAccess names an unreadable file', async (t) => {
@@ -105,4 +123,30 @@ void t.test('loadClusterAccess finds the kubeconfig where kubectl does', async (
     `service account: cannot read ${at('no-pod')}/ca.crt (ENOENT)`,
   )
   t.match(await fault(from(pod, { search: 'service-account', context: 'x' })), /context "x" needs a kubeconfig/)
+})
+
+void t.test('requireTrusted refuses each file that a kubeconfig names and others may write to', async (t) => {
+  const at = scratch(t)
+  const pair = client
+  const texts = { ca: authority.certificate, certificate: pair.certificate, key: pair.key, token: 'x' }
+  for (const [name, text] of Object.entries(texts)) writeFileSync(join(at, name), text, { mode: 0o600 })
+  const cluster = { server: 'https://127.0.0.1:1', 'certificate-authority': 'ca' }
+  const users = [{ 'client-certificate': 'certificate', 'client-key': 'key' }, { tokenFile: 'token' }]
+  const trust = new Trust(silent)
+  trust.required = true
+  const load = (user: object) => loadKubeconfig(at, kubeconfig(cluster, user), { obey: (obeyed) => trust.obey(obeyed) })
+  for (const user of users) await load(user)
+  for (const [name, user] of [
+    ['ca', 0],
+    ['certificate', 0],
+    ['key', 0],
+    ['token', 1],
+  ] as const) {
+    chmodSync(join(at, name), 0o602)
+    await t.rejects(load(users[user] ?? {}), {
+      name: 'UntrustedError',
+      message: /everybody may write to \S+ \(mode 0602\)/,
+    })
+    chmodSync(join(at, name), 0o600)
+  }
 })

@@ -180,6 +180,16 @@ await t.test('the recorder reports a denial once, and tries again seldom', async
   t.equal(scene.lines.length, 2, 'a new denial is news')
 })
 
+await t.test('a denial of a request without a credential advises no Role', async (t) => {
+  const scene = new Scene()
+  scene.anonymous = true
+  scene.answer = () => 403
+  await scene.record(draft('1'))
+  await scene.clock.advance(minute)
+  t.match(scene.lines, [{ message: /no credential was sent: give the user/ }])
+  t.notMatch(scene.lines[0]?.message, /Role/)
+})
+
 await t.test('a denial in one namespace leaves the others alone', async (t) => {
   const scene = new Scene()
   scene.answer = ({ path }) => (path.includes('/default/') ? 403 : 201)

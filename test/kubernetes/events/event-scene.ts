@@ -59,6 +59,8 @@ export class Scene {
   readonly lines: { readonly level: string; readonly fields: object; readonly message: string }[] = []
   answer: (sent: Sent) => Answer = ({ method }) => (method === 'POST' ? 201 : 200)
   readonly recorder: EventRecorder
+  /** Requests carry no credential. */
+  anonymous = false
 
   constructor() {
     const send: ApiClient['send'] = async (method, path, body, { signal }): Promise<ApiResponse> => {
@@ -69,7 +71,8 @@ export class Scene {
       if (answer instanceof Promise) {
         return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new Error('cut'))))
       }
-      return { status: answer, retryAfter: undefined, body: { message: 'as the test says' } }
+      const { anonymous } = this
+      return { status: answer, retryAfter: undefined, body: { message: 'as the test says' }, anonymous }
     }
     const at = (level: string) => (fields: object, message: string) => {
       this.lines.push({ level, fields, message })

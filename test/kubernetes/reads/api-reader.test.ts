@@ -113,6 +113,15 @@ void t.test('the reader counts its tries', async (t) => {
   t.equal(asked(), 4)
 })
 
+void t.test('no Role is advised for a request without a credential', async (t) => {
+  for (const code of [401, 403]) {
+    const { api } = await start(t, { handler: (_, reply) => status(reply, code, 'refused') }, { as: 'other' })
+    const { message } = await failureOf(new ApiReader(api, { log: recordingLog([]) }).get(nodeTarget('n1'), signal))
+    t.match(message, /failed with HTTP 40[13] \(it is refused\): no credential was sent: give the user/)
+    t.notMatch(message, /Role|bound/)
+  }
+})
+
 void t.test('a 403 is final, and names the missing right', async (t) => {
   const { reader, asked } = await reading(t, (reply) => status(reply, 403, 'Forbidden'))
   const error = await failureOf(reader.getObject(cert, signal))
@@ -148,6 +157,18 @@ void t.test('the reader waits for a Retry-After', async (t) => {
   await reader.getObject(cert, signal)
   // A timer of Node may be a millisecond early.
   t.ok(performance.now() - startedAt >= 999)
+})
+
+void t.test('a Retry-After of years overflows no timer', async (t) => {
+  const overflows: string[] = []
+  const hear = ({ name }: Error): void => void overflows.push(name)
+  process.on('warning', hear)
+  t.teardown(() => process.off('warning', hear))
+  const stop = new AbortController()
+  const api = { get: () => Promise.resolve({ status: 429, retryAfter: 99_999_999_000, date: undefined, body: {} }) }
+  const log = { ...recordingLog([]), warn: () => void setImmediate(() => stop.abort()) }
+  await t.rejects(new ApiReader(api, { log }).getObject(cert, stop.signal))
+  t.strictSame(overflows, [])
 })
 
 void t.test('a list is its items, also where there are none', async (t) => {

@@ -84,7 +84,7 @@ async function scene(
   t.teardown(() => abort.abort())
   const timing = { ...defaultTiming, denialGrace: 0 }
   const streamingLists = new StreamingLists(silent, 0)
-  const context = { client: await connectTo(t, server.url), log: silent, timing, streamingLists }
+  const context = { client: await connectTo(t, server.url), log: silent, random: Math.random, timing, streamingLists }
   follower.subject = new CollectionSubject(selection, follower.followed, context)
   const ask = () => ({ signal: abort.signal, timeout: 60_000 })
   return { follower, subject: follower.subject, ask, asked }
@@ -124,6 +124,7 @@ await t.test('an event changes the matches before the subject reads the object',
   await events.take('MODIFIED', object('a', 33, web))
   await events.take('ADDED', object('c', 34, web))
   t.strictSame(follower.names, ['a', 'c'])
+  await follower.until('they are read', () => asked.length === 2)
   t.strictSame(asked, ['a', 'c'])
   const reports = follower.reported.length
   await events.take('MODIFIED', object('other', 41, { app: 'db' }))
@@ -149,6 +150,7 @@ await t.test('a fresh read settles a list or an event that is older than the kno
   t.match(follower.last(reference('a')), { observation: { state: 'present' }, rewound: false })
 
   await subject.events(ask).take('MODIFIED', object('a', 90))
+  await follower.until('it is read', () => follower.followed.get('a')?.isBehind === false)
   t.strictSame(follower.names, ['a'])
 })
 
@@ -170,17 +172,21 @@ await t.test(
     await subject.list(ask)
     t.strictSame(follower.names, [], 'it was listed with its label')
     const events = subject.events(ask)
+    const take = async (event: object): Promise<void> => {
+      await events.take('MODIFIED', event)
+      await follower.until('it is read', () => [...follower.followed.values()].every(({ isBehind }) => !isBehind))
+    }
     newest = object('a', 20, web)
-    await events.take('MODIFIED', newest)
+    await take(newest)
     t.strictSame(follower.names, ['a'])
     newest = object('a', 31)
-    await events.take('MODIFIED', object('a', 30, web))
+    await take(object('a', 30, web))
     t.strictSame(follower.names, [], 'the event had its label')
-    await events.take('MODIFIED', object('a', 25, web))
+    await take(object('a', 25, web))
     t.strictSame(follower.names, [], 'an event that comes once more')
 
     newest = object('a', 60, web)
-    await events.take('MODIFIED', newest)
+    await take(newest)
     newest = object('a', 61)
     items[0] = object('a', 40, web)
     await subject.list(ask)

@@ -18,9 +18,9 @@ const cert = reference('serving-cert')
 class RecordingRecovery extends Recovery {
   readonly delays: number[] = []
 
-  override waitForServer(delay: number): Promise<void> {
+  override waitForServer(delay: number): Promise<boolean> {
     this.delays.push(delay)
-    return Promise.resolve()
+    return Promise.resolve(false)
   }
 }
 

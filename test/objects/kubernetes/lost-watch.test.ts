@@ -29,7 +29,11 @@ void t.test('a wrong authority shows as the certificate that it did not sign, no
   t.teardown(() => cluster.stop())
   const recorder = new Recorder()
   const logged: string[] = []
-  const settings = kubeconfig({ server: cluster.url, 'certificate-authority': 'ca' }, {}, 'kube-system')
+  const settings = kubeconfig(
+    { server: cluster.url, 'certificate-authority': 'ca' },
+    { token: 'a-token' },
+    'kube-system',
+  )
   const access = await loadKubeconfig(directory.path, settings, { timing: { look: 0 } })
   let looks = 0
   const current = access.current.bind(access)
@@ -93,7 +97,11 @@ void t.test('the log names each cause of an outage once, however many watches me
   t.teardown(() => cluster.stop())
   const recorder = new Recorder()
   const logged: string[] = []
-  const settings = kubeconfig({ server: cluster.url, 'certificate-authority': 'ca' }, {}, 'kube-system')
+  const settings = kubeconfig(
+    { server: cluster.url, 'certificate-authority': 'ca' },
+    { token: 'a-token' },
+    'kube-system',
+  )
   const client = connect(await loadKubeconfig(directory.path, settings, { timing: { look: 0 } }), { version: '1' })
   const source = new KubernetesSource(client, recorder, { timing: shortTiming, log: recordingLog(logged) })
   t.teardown(() => source.close())
@@ -131,7 +139,7 @@ void t.test('a kubeconfig that moves to another server is followed within five s
   to.put('serving-cert', 'older')
   to.put('serving-cert', 'there')
   const settings = ({ url }: ModelCluster) =>
-    kubeconfig({ server: url, 'certificate-authority': 'ca' }, {}, 'kube-system')
+    kubeconfig({ server: url, 'certificate-authority': 'ca' }, { token: 'a-token' }, 'kube-system')
   const client = connect(await loadKubeconfig(directory.path, settings(from)), { version: '1' })
   const recorder = new Recorder()
   const source = new KubernetesSource(client, recorder)

@@ -63,7 +63,7 @@ await t.test('install makes a revision from local files: layout, modes, words, b
   const args = [
     ...['install', source, '--pod-manifest-dir', node.manifests, '--resource-dir', node.resources],
     ...['--resources', resources, '--revision', '7', '--pod-manifests-lock-file', node.lock],
-    ...['--node-name', 'node-1.example'],
+    ...['--node-name', 'Node-1.Example'],
   ]
   const dry = await run([...args, '--dry-run'])
   t.equal(dry.code, 0, dry.stderr)
@@ -111,6 +111,13 @@ await t.test('install makes a revision from local files: layout, modes, words, b
   })
   t.equal(statSync(made).ino, ino, 'a revision that is equal is left alone')
 
+  const text = readFileSync(source, 'utf8')
+  writeFileSync(source, text.replace('"labels":{', '"labels":{"empty":"",'))
+  const other = await run(args)
+  t.match(other, { code: 1, stderr: /web-pod-7 exists and differs \(other web-pod\.yaml\)/ }, 'nor is it equal to this')
+  t.equal(readFileSync(join(made, 'web-pod.yaml'), 'utf8'), readFileSync(node.manifest(), 'utf8'))
+  writeFileSync(source, text)
+
   writeFileSync(join(resources, 'secrets', 'tls', 'tls.key'), canary)
   const refused = await run(args)
   t.equal(refused.code, 1)
@@ -121,7 +128,7 @@ await t.test('install makes a revision from local files: layout, modes, words, b
   const replaced = await run(args)
   t.equal(replaced.code, 0, replaced.stderr)
   t.equal(readFileSync(join(made, 'secrets/tls/tls.key'), 'utf8'), canary, 'a leftover is replaced')
-  for (const { stdout, stderr } of [dry, first, again, refused, replaced]) t.notMatch(stdout + stderr, canary)
+  for (const { stdout, stderr } of [dry, first, again, other, refused, replaced]) t.notMatch(stdout + stderr, canary)
 })
 
 await t.test('install refuses first every manifest that kubelet would refuse, and writes nothing', async (t) => {
@@ -138,7 +145,7 @@ await t.test('install refuses first every manifest that kubelet would refuse, an
     ['no name', podText({ name: undefined }), /metadata\.name is missing/],
     ['no container', podText({}, { containers: [] }), /spec\.containers is missing/],
     ['no image', podText({}, { containers: [{ name: 'a' }] }), /spec\.containers\[0\]\.image/],
-    ['a reference', podText({}, { serviceAccountName: 'x' }), /spec\.serviceAccountName: .*ServiceAccounts/],
+    ['a reference', podText({}, { serviceAccountName: 'x' }), /spec\.serviceAccountName .*ServiceAccounts/],
   ]
   for (const [name, text, message] of cases) {
     writeFileSync(source, text)

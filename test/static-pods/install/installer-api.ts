@@ -26,7 +26,7 @@ export class InstallerApi extends NodeDisk {
     super(t)
     this.kubeconfig = join(this.root, 'kubeconfig')
     const cluster = { server: server.url, 'certificate-authority-data': base64(authority.certificate) }
-    writeFileSync(this.kubeconfig, kubeconfig(cluster, {}, 'demo'))
+    writeFileSync(this.kubeconfig, kubeconfig(cluster, { token: 'a-token' }, 'demo'))
   }
 
   static async start(t: Test): Promise<InstallerApi> {

@@ -69,10 +69,12 @@ await t.test('orphanedRecords judges each of several records by itself, and open
   t.same([...((await found(place, 9)) ?? [])].sort(), [1, 3].map((revision) => recordOf(nameOf(revision))).sort())
 })
 
-await t.test('orphanedRecords leaves alone what is no file of this user, whatever its name', async (t) => {
+await t.test('orphanedRecords leaves alone what is no record, and refuses one to which others may write', async (t) => {
   const place = { t, directory: scratch(t) }
+  const record = join(place.directory, recordOf(nameOf(4)))
   mkdirSync(join(place.directory, recordOf(nameOf(3))))
-  writeFileSync(join(place.directory, recordOf(nameOf(4))), 'torn', { mode: 0o666 })
-  chmodSync(join(place.directory, recordOf(nameOf(4))), 0o666)
   t.same(await found(place, 9), [])
+  writeFileSync(record, 'torn')
+  chmodSync(record, 0o666)
+  await t.rejects(found(place, 9), { code: 'EPERM', reason: 'TargetUnfit', path: record })
 })

@@ -8,6 +8,7 @@ import { Disk } from '../../../src/durable/index.js'
 import { resultsOf } from '../../../src/durable/publish/publish.js'
 import { begin, ended, run, runProcess, type Ended } from '../command.js'
 import { NodeDisk, podText } from '../pods.js'
+import { needsRoot, openDirectoryIn, strangerMakes, strangersKinds } from '../../durable/stranger.js'
 import { executable } from '../../project.js'
 
 const canMount = spawnSync('unshare', ['--mount', 'sh', '-c', 'mount -t tmpfs none /mnt']).status === 0
@@ -102,6 +103,24 @@ await t.test('install refuses an unfit place for a file, and leaves no revision 
     t.notOk(existsSync(place.resources), `${what}: nothing was written`)
   }
 })
+
+for (const kind of strangersKinds) {
+  await t.test(
+    `install refuses another user's ${kind} in the place of a lock before any work`,
+    needsRoot,
+    async (t) => {
+      const place = new Place(t)
+      const locks = openDirectoryIn(place.root, 'locks')
+      await strangerMakes(t, locks, 'web.lock', kind)
+      const refused = await run(place.args('--pod-manifests-lock-file', join(locks, 'web.lock')))
+      t.match(refused, {
+        code: 1,
+        stderr: /the lock \S+ belongs to user 65534; nothing was changed; name a lock in a directory where only root/,
+      })
+      t.notOk(existsSync(place.resources), 'nothing was written')
+    },
+  )
+}
 
 await t.test(
   'install refuses a read-only file system',

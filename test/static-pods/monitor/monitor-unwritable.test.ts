@@ -22,7 +22,8 @@ import { uptime } from '../../../src/static-pods/ready/watch.js'
 import { until } from '../../until.js'
 import { run } from '../command.js'
 import { operationLockName } from '../../../src/static-pods/names.js'
-import { link, live } from './monitored-node.js'
+import { openDirectoryIn, strangerMakes, strangersKinds } from '../../durable/stranger.js'
+import { installed, link, live } from './monitored-node.js'
 import { NodeDisk, podText } from '../pods.js'
 
 const skip = process.getuid?.() !== 0 && 'it needs root (mount, chattr)'
@@ -199,6 +200,27 @@ await t.test("monitor falls back where the installers' lock is unwritable, too, 
     'once',
   )
 })
+
+for (const kind of strangersKinds) {
+  await t.test(
+    `monitor falls back where another user's ${kind} is in the place of the installers' lock`,
+    { skip },
+    async (t) => {
+      const node = installed(t)
+      const locks = openDirectoryIn(node.root, 'locks')
+      await strangerMakes(t, locks, 'installer.lock', kind)
+      const manifestLock = join(locks, 'installer.lock')
+      const { outcome, warnings } = await fallsBack(node, { manifestLock })
+      t.match(outcome, { outcome: 'fell-back', to: 6 })
+      const told = { code: 'EPERM', message: /works without the lock .*, but of user 65534; / }
+      t.match(
+        warnings.filter(({ path }) => path === manifestLock),
+        [told],
+        'once',
+      )
+    },
+  )
+}
 
 await t.test('monitor waits through a read-only mount for a prune that holds the lock', { skip }, async (t) => {
   const node = onOwnDisk(t)

@@ -28,6 +28,7 @@ function requestOf(node: NodeDisk, answer: () => boolean, more: Partial<MonitorR
     manifestLock: node.lock,
     revision: 7,
     timeout: 40,
+    readyFor: 0,
     probes: [probe],
     keepOwnManifest: false,
     ...more,
@@ -129,6 +130,20 @@ await t.test('monitor takes the newest older intact revision without an intact l
   )
   t.match(outcome, { outcome: 'fell-back', to: 4 })
   t.equal(readlinkSync(link(node)), join(node.revision(4), 'web-pod.yaml'), 'it is the last known good one now')
+})
+
+await t.test('monitor falls back to no copy that kubelet would refuse', async (t) => {
+  const node = installed(t)
+  symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
+  writeFileSync(
+    join(node.revision(6), 'web-pod.yaml'),
+    podText({ labels: { revision: '6' } }, { restartPolicy: 'always' }),
+  )
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'fell-back', to: 5 })
 })
 
 await t.test('monitor leaves the pod, and its own manifest, where it can fall back to nothing', async (t) => {

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { json } from '../../kubernetes/connection/api-server.js'
 import { run } from '../command.js'
@@ -85,6 +86,17 @@ await t.test('monitor exits with 1 and names a missing right, and the next run c
   api.override = other.api.override
   t.equal((await monitor()).code, 0)
   t.equal(other.patches.length, 1)
+})
+
+await t.test('monitor without a credential is told to have one, and no right', async (t) => {
+  const { api, monitor } = await scene(t, { targetRevision: 7 }, { denied: 'PATCH' })
+  const text = readFileSync(api.kubeconfig, 'utf8')
+  writeFileSync(api.kubeconfig, text.replace('"token":"a-token"', ''))
+  t.not(readFileSync(api.kubeconfig, 'utf8'), text)
+  const { code, stderr } = await monitor()
+  t.equal(code, 1)
+  t.match(stderr, /patch failed with HTTP 403 \(no\): no credential was sent: give the user/)
+  t.notMatch(stderr, /ClusterRole/)
 })
 
 await t.test('--operator-status names a resource of a group, and needs --kubeconfig', async (t) => {

@@ -57,6 +57,20 @@ export const jsonValues: readonly string[] = [
   ...['on', '01', '+1', '.5', '1.', 'NaN', '0x1', "'a'", '', '[1,]', '"\t"'],
 ]
 
+const lineEnds = ['\n', '\r\n', '\n\n', ' \n \t\n', '\\\n', '\\\n\n', '\\\r\n  \r\n', ' \\\n \t\\ ', '\\\\\n', '\\']
+
+/** Quoted texts: a backslash before each character, numbers of characters that there are and are not, and lines that are folded. */
+export const quotedTexts: readonly string[] = [
+  ...Array.from({ length: 95 }, (_, index) => `"a\\${String.fromCharCode(32 + index)}b"`),
+  ...['\t', 'é', '\u00a0', '😀'].map((character) => `"a\\${character}b"`),
+  ...'x41 xe9 x4 x4g u0031 u20ac u12 ud83d\\ude00 ud83d udfff ud7ff ue000 ufeff ufffe u0000 x7f'
+    .split(' ')
+    .map((number) => `"\\${number}"`),
+  ...'U0001f600 U0010ffff U00110000 U0000d800 UFFFFFFFF U0001F60'.split(' ').map((number) => `"a\\${number}"`),
+  ...lineEnds.flatMap((end) => [`"a${end} b"`, `"${end} "`, `'a${end} b'`]),
+  ...["'it''s'", "'\\n'", "'\\ud83d'", '"it\\\\\'s"', '"\\\\/"', '"8\\x30"', '"tru\\x65"', '"1\\x47i"'],
+]
+
 interface Field {
   readonly path: readonly (string | number)[]
   readonly type: string

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
 import { Disk } from '../../../src/durable/index.js'
+import { namesFor } from '../../../src/durable/path/names.js'
 import { manifestDirectoryOf } from '../../../src/static-pods/prune/revisions-in-use.js'
 import { prune } from '../../../src/static-pods/prune/prune.js'
 import { failure, intercepted, Unproven } from '../../durable/intercepted.js'
@@ -71,6 +72,23 @@ await t.test('prune removes revisions up to its limit, but neither protected one
   const expected = [1, 2, 3, 4, 5, 10].map((revision) => `web-pod-${revision}`)
   t.same(visible(node.resources), [...expected, ...alike, 'web-last-known-good', 'web-pod-8', 'web-pod-9'].sort())
   t.ok(existsSync('/etc/passwd'), 'links are not followed')
+})
+
+await t.test('prune removes nothing beside a record to which others may write', async (t) => {
+  const node = new NodeDisk(t)
+  for (const revision of [1, 2, 3]) node.makeRevision(revision)
+  const record = join(node.resources, namesFor('web-pod-2').record(1))
+  writeFileSync(record, '')
+  chmodSync(record, 0o606)
+  const before = readdirSync(node.resources, { recursive: true }).sort()
+  const refused = prune(requestOf(node, { keep: 1 }), new Disk(), silent, signal)
+  await t.rejects(refused, { reason: 'TargetUnfit', path: record, message: /nothing was changed/ })
+  t.same(
+    readdirSync(node.resources, { recursive: true })
+      .filter((name) => !String(name).endsWith('.lock'))
+      .sort(),
+    before,
+  )
 })
 
 await t.test('prune --keep keeps the newest revisions, without another flag', async (t) => {

@@ -32,14 +32,15 @@ async function scene(t: Test) {
     await authority.server('kubelet', ['127.0.0.1']),
     await authority.client('admin', 'admins'),
   ]
-  const answer = { items: [pod()] as object[], status: 200 }
+  const answer = { items: [pod()] as object[], status: 200, log: '' }
   const keys = { cert: readFileSync(serving.certificate), key: readFileSync(serving.key) }
   const options = { ...keys, ca: readFileSync(authority.certificate), requestCert: true, rejectUnauthorized: false }
   const server = createServer(options, (request, response) => {
     const authorized = 'authorized' in request.socket && request.socket.authorized === true
     const isKnown = authorized || request.headers.authorization === 'Bearer very-secret'
-    response.statusCode = request.url !== '/pods' ? 404 : isKnown ? answer.status : 401
-    response.end(JSON.stringify({ kind: 'PodList', items: answer.items }))
+    const isLog = request.url?.startsWith('/containerLogs/kube-system/web-n1/web?tailLines=5') === true
+    response.statusCode = request.url !== '/pods' && !isLog ? 404 : isKnown ? answer.status : 401
+    response.end(isLog ? answer.log : JSON.stringify({ kind: 'PodList', items: answer.items }))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -56,16 +57,17 @@ async function scene(t: Test) {
   const text = podText({ labels: { revision: '7' }, annotations: { 'holdfast.dev/rollout': 'abc' } })
   const manifest = await parseManifest(Buffer.from(text), 'web.yaml')
   const ask = (more: Partial<KubeletAccess> = {}) => kubeletProbe({ ...access, ...more }).ask(manifest, signal)
-  return { answer, token, ask }
+  const lastWords = () => kubeletProbe(access).lastWords?.(manifest, signal)
+  return { answer, token, ask, lastWords }
 }
 
 await t.test('kubeletProbe is ready for the very pod of the manifest, once that is Ready', async (t) => {
   const { answer, token, ask } = await scene(t)
-  t.same(await ask(), { state: 'ready' }, 'by a client certificate')
-  t.same(await ask({ certificate: null, key: null, tokenFile: token }), { state: 'ready' }, 'by a token')
-  const isNot = async (item: object, message: RegExp) => {
+  t.match(await ask(), { state: 'ready' }, 'by a client certificate')
+  t.match(await ask({ certificate: null, key: null, tokenFile: token }), { state: 'ready' }, 'by a token')
+  const isNot = async (item: object, message: RegExp, state = 'not-ready') => {
     answer.items = [item]
-    t.match(await ask(), { state: 'not-ready', message })
+    t.match(await ask(), { state, message })
   }
   await isNot(pod({}, 'False'), /^not Ready \(ContainersNotReady\)$/)
   await isNot(pod({ labels: { revision: '6' } }), /still of revision 6/)
@@ -73,21 +75,66 @@ await t.test('kubeletProbe is ready for the very pod of the manifest, once that 
     pod({ annotations: { 'kubernetes.io/config.source': 'file', 'holdfast.dev/rollout': 'old' } }),
     /still the old pod/,
   )
-  await isNot(pod({ annotations: { 'holdfast.dev/rollout': 'abc' } }), /does not run the pod/)
-  await isNot(pod({ namespace: 'default' }), /does not run the pod/)
-  await isNot(pod({ name: 'web-2-n1' }), /does not run the pod/)
+  for (const other of [
+    { annotations: { 'holdfast.dev/rollout': 'abc' } },
+    { namespace: 'default' },
+    { name: 'web-2-n1' },
+  ])
+    await isNot(pod(other), /does not run the pod/, 'absent')
 })
 
 await t.test(
-  'kubeletProbe answers unknown after a refusal or a wrong question, and no-answer where no process listens',
+  'kubeletProbe cannot ask after a refusal or a wrong question, and has no answer where no process listens',
   async (t) => {
     const { answer, ask } = await scene(t)
     answer.status = 401
-    t.match(await ask(), { state: 'unknown', message: /neither the client certificate nor the token/ })
+    t.match(await ask(), { state: 'cannot-ask', message: /neither the client certificate nor the token/ })
     answer.status = 403
-    t.match(await ask(), { state: 'unknown', message: /nodes\/proxy/ })
-    t.match(await ask({ authority: null }), { state: 'unknown' })
-    t.match(await ask({ tokenFile: '/none' }), { state: 'unknown', message: 'ENOENT' })
+    t.match(await ask(), { state: 'cannot-ask', message: /nodes\/proxy/ })
+    t.match(await ask({ authority: null }), { state: 'cannot-ask' })
+    t.match(await ask({ tokenFile: '/none' }), { state: 'cannot-ask', message: 'ENOENT' })
     t.match(await ask({ url: 'https://127.0.0.1:1' }), { state: 'no-answer', message: 'ECONNREFUSED' })
   },
 )
+
+/** A pod with one container in this state. */
+function withContainer(container: object, init: object[] = []): object {
+  const status = { conditions: [{ type: 'Ready', status: 'False', reason: 'ContainersNotReady' }] }
+  const statuses = { containerStatuses: [{ name: 'web', ready: false, restartCount: 0, ...container }] }
+  return { ...pod(), status: { ...status, ...statuses, initContainerStatuses: init } }
+}
+
+await t.test('kubeletProbe tells why a pod is not ready, and how its log ends', async (t) => {
+  const { answer, ask, lastWords } = await scene(t)
+  const said = async (item: object): Promise<string> => {
+    answer.items = [item]
+    const result = await ask()
+    return 'message' in result ? result.message : result.state
+  }
+  const terminated = { exitCode: 3, reason: 'Error' }
+  const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 10s restarting \u001b[31m' }
+  const crashes = withContainer({ restartCount: 4, state: { waiting }, lastState: { terminated } })
+  t.equal(
+    await said(crashes),
+    'not Ready (ContainersNotReady; container web: CrashLoopBackOff: back-off 10s restarting \\u001b[31m, ' +
+      'ended with exit code 3, started again 4 times)',
+  )
+  answer.log = 'old\n\nlast \u001b[31mwords\n'
+  t.equal(await lastWords(), 'the log of container web ends: old | last \\u001b[31mwords')
+  const missing = { reason: 'ErrImageNeverPull', message: 'Container image "web:2" is not present' }
+  const image =
+    'not Ready (ContainersNotReady; container web: ErrImageNeverPull: Container image "web:2" is not present)'
+  t.equal(await said(withContainer({ state: { waiting: missing } })), image)
+  const killed = { terminated: { exitCode: 137, reason: 'OOMKilled' } }
+  const init = [{ name: 'first', ready: true, restartCount: 0, state: { terminated: { exitCode: 0 } } }]
+  const again = withContainer({ restartCount: 1, state: { running: {} }, lastState: killed }, init)
+  t.match(await said(again), /; container web: ended with exit code 137 \(OOMKilled\), started again once\)$/)
+  answer.status = 403
+  t.equal(await lastWords(), undefined, 'a kubelet that shows no log')
+  answer.status = 200
+  const life = { startedAt: '2026-01-01T00:00:00Z', finishedAt: '2026-01-01T00:00:14Z', exitCode: 137 }
+  const status = { conditions: [{ type: 'Ready', status: 'True' }] }
+  const revived = { name: 'web', ready: true, restartCount: 2, lastState: { terminated: life } }
+  answer.items = [{ ...pod(), status: { ...status, containerStatuses: [revived] } }]
+  t.same(await ask(), { state: 'ready', restarts: 2, lived: 14_000 })
+})

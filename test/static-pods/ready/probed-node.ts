@@ -51,14 +51,14 @@ export async function probedNode(t: Test) {
   await pki(node.pki, 'old')
   const next = join(node.root, 'pki.next')
   await pki(next, 'next')
-  const answer = { status: 200 }
+  const answer: { status: number; body?: string } = { status: 200 }
   const server = createServer({ requestCert: true, rejectUnauthorized: false }, (request, response) => {
     const isKnown = 'authorized' in request.socket && request.socket.authorized === true
     // A rollout keeps the comment above the JSON.
     const live = readFileSync(node.live(), 'utf8').replace(/^# .*\n/, '')
     const isPods = request.url === '/pods'
     const isMirrorPod = request.url === '/api/v1/namespaces/kube-system/pods/web-n1'
-    response.statusCode = (isPods || isMirrorPod) && !isKnown ? 401 : answer.status
+    response.statusCode = request.url === '/404' ? 404 : (isPods || isMirrorPod) && !isKnown ? 401 : answer.status
     const metadata = live.startsWith('{') ? (JSON.parse(live) as { metadata: object }).metadata : {}
     const annotations = {
       ...('annotations' in metadata ? (metadata.annotations as object) : {}),
@@ -70,7 +70,8 @@ export async function probedNode(t: Test) {
       status: { conditions: [{ type: 'Ready', status: 'True' }] },
     }
     if (isMirrorPod) response.setHeader('content-type', 'application/json')
-    response.end(isPods ? JSON.stringify({ items: [pod] }) : isMirrorPod ? JSON.stringify(pod) : 'ok')
+    const list = JSON.stringify({ kind: 'PodList', items: [pod] })
+    response.end(isPods ? (answer.body ?? list) : isMirrorPod ? JSON.stringify(pod) : 'ok')
   })
   /** As a pod that starts: it reads its directory. `trusts`: whose clients it takes. */
   const start = (directory = node.pki, trusts = directory): void => {
@@ -78,7 +79,7 @@ export async function probedNode(t: Test) {
     server.setSecureContext({ cert: read('server.crt'), key: read('server.key'), ca: read('ca.crt', trusts) })
   }
   start()
-  server.listen(0, '127.0.0.1')
+  server.listen(0, '0.0.0.0')
   await once(server, 'listening')
   t.teardown(() => {
     server.closeAllConnections()

@@ -44,12 +44,12 @@ await t.test('urlProbe trusts a server by its authority and its name alone', asy
   t.same(await ask(`https://127.0.0.1:${port}/`, good), { state: 'not-ready', message: 'HTTP 500' })
   const refused = /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER|SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE/
   for (const wrong of [other.certificate, undefined]) {
-    t.match(await ask(`https://127.0.0.1:${port}/readyz`, wrong), { state: 'not-ready', message: refused })
+    t.match(await ask(`https://127.0.0.1:${port}/readyz`, wrong), { state: 'stranger', message: refused })
   }
   const elsewhere = await serve(pair, '127.0.0.2')
-  t.same(
+  t.match(
     await ask(`https://127.0.0.2:${elsewhere}/readyz`, good),
-    { state: 'not-ready', message: "ERR_TLS_CERT_ALTNAME_INVALID: the server's certificate is not for 127.0.0.2" },
+    { state: 'stranger', message: "ERR_TLS_CERT_ALTNAME_INVALID: the server's certificate is not for 127.0.0.2" },
     'a certificate for another name',
   )
   const client = await serve(await authority.client('nobody', 'x'), '127.0.0.1')
@@ -59,11 +59,11 @@ await t.test('urlProbe trusts a server by its authority and its name alone', asy
 await t.test('urlProbe reads the authority at each try', async (t) => {
   const file = join(directory, 'ca.crt')
   const probe = urlProbe(new URL(`https://127.0.0.1:${port}/readyz`), file)
-  t.match(await probe.ask(manifest, signal), { state: 'unknown', message: `could not read ${file}: ENOENT` })
+  t.match(await probe.ask(manifest, signal), { state: 'cannot-ask', message: `could not read ${file}: ENOENT` })
   writeFileSync(file, readFileSync(other.certificate))
-  t.match(await probe.ask(manifest, signal), { state: 'not-ready' })
+  t.match(await probe.ask(manifest, signal), { state: 'stranger' })
   writeFileSync(file, 'no certificate')
-  t.match(await probe.ask(manifest, signal), { state: 'unknown', message: /holds no certificate in PEM/ })
+  t.match(await probe.ask(manifest, signal), { state: 'cannot-ask', message: /holds no certificate in PEM/ })
   writeFileSync(file, Buffer.concat([other.certificate, authority.certificate].map((one) => readFileSync(one))))
   t.same(await probe.ask(manifest, signal), { state: 'ready' }, 'one of several')
 })

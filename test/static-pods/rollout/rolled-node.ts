@@ -12,7 +12,7 @@ import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.j
 import { contents, podText, scratch } from '../pods.js'
 import { isKind } from '../../crash/judge/names.js'
 
-export const noSettings = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
+export const noSettings = { readyFor: 0, urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
 
 export class RolledNode {
   readonly root: string
@@ -152,10 +152,12 @@ function meansOf(answer: Answer, { fs, ...more }: Partial<RolloutMeans> & { fs?:
   const probe: Probe = {
     name: 'probe',
     identifiesPod: true,
-    ask: ({ name, pod }) => {
+    ask: ({ name, pod, annotations }) => {
       const { containers } = pod.spec as { containers: { image: string }[] }
-      const state = answer(name, containers[0]?.image ?? '')
-      return Promise.resolve(state === 'ready' ? { state } : { state, message: `${name} says no` })
+      // What came before the first rollout runs.
+      const isOld = !('holdfast.dev/rollout' in annotations)
+      const state = isOld ? 'ready' : answer(name, containers[0]?.image ?? '')
+      return Promise.resolve(state === 'ready' ? { state } : { state, message: `${name} says no`, advice: 'mend it' })
     },
   }
   return {

@@ -4,7 +4,8 @@ import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { failure, intercepted } from '../../durable/intercepted.js'
-import { readAttributes, readLocalTree } from '../../../src/static-pods/install/local-tree.js'
+import { type OpenedDirectory, readMounted } from '../../../src/mounted-volume.js'
+import { readAttributes, readLocalTree, unreadable } from '../../../src/static-pods/install/local-tree.js'
 import { RolledNode, type Answer } from './rolled-node.js'
 
 // Disks of tests may have much to do.
@@ -25,12 +26,13 @@ const labelled = (type: string): string => `security.selinux="system_u:object_r:
 
 /** A live directory that hands down its group, and whose lists and modes are no part of what comes. */
 const live = `
-chown 5:5 etcd etcd/ca.crt; chmod 0777 etcd; chmod 0600 etcd/ca.crt
+chown 5:5 etcd; chmod 0777 etcd; chmod 0600 etcd/ca.crt
 chown 6:6 ca.crt; chmod 0666 ca.crt; setfacl -m u:77:rw ca.crt
 chown 7:8 .; chmod 2775 .; setfacl -m d:u:77:rwx .
 label() { setfattr -n security.selinux -v system_u:object_r:$1:s0 $2; }
 label pki_t .; label ca_t ca.crt; label etcd_t etcd; label etcd_ca_t etcd/ca.crt
-setfattr -n user.owner -v ops ca.crt`
+setfattr -n user.owner -v ops etcd/ca.crt
+setfattr -n user.owner -v stranger ca.crt`
 
 /** A new directory with one entry for each thing that can go wrong; of "listed", the list says more of the group than its mask lets through. */
 const next = `
@@ -77,19 +79,23 @@ await t.test('a rollout gives each entry its own mode, under every umask', { ski
   }
 })
 
-await t.test('a rollout keeps the labels and user attributes of the live directory, by path', { skip }, async (t) => {
-  const { node } = scene(t)
-  t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
-  const paths = ['', 'ca.crt', 'sa.key', 'etcd', 'etcd/ca.crt', 'private/sa.key'].map((path) => join(node.pki, path))
-  const shown = typed(node.root, `getfattr --absolute-names -d -m 'security|user' ${paths.join(' ')}`)
-  const found = paths.map((path) => shown.split('\n\n').find((text) => text.startsWith(`# file: ${path}\n`)))
-  const types = ['pki_t', 'ca_t', 'pki_t', 'etcd_t', 'etcd_ca_t', 'pki_t']
-  const more = ['', '\nuser.owner="ops"', '', '', '', '']
-  t.strictSame(
-    found,
-    paths.map((path, index) => `# file: ${path}\n${labelled(types[index] ?? '')}${more[index]}`),
-  )
-})
+await t.test(
+  'a rollout keeps the labels of the live directory by path, and the user attributes that root has set',
+  { skip },
+  async (t) => {
+    const { node } = scene(t)
+    t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
+    const paths = ['', 'ca.crt', 'sa.key', 'etcd', 'etcd/ca.crt', 'private/sa.key'].map((path) => join(node.pki, path))
+    const shown = typed(node.root, `getfattr --absolute-names -d -m 'security|user' ${paths.join(' ')}`)
+    const found = paths.map((path) => shown.split('\n\n').find((text) => text.startsWith(`# file: ${path}\n`)))
+    const types = ['pki_t', 'ca_t', 'pki_t', 'etcd_t', 'etcd_ca_t', 'pki_t']
+    const more = ['', '', '', '', '\nuser.owner="ops"', '']
+    t.strictSame(
+      found,
+      paths.map((path, index) => `# file: ${path}\n${labelled(types[index] ?? '')}${more[index]}`),
+    )
+  },
+)
 
 await t.test('an interrupted rollout ends with the same attributes, forth and back', { skip }, async (t) => {
   // A pod that is never ready is watched for all of its time.
@@ -172,6 +178,9 @@ await t.test('a rollout names an entry of the new directory whose attributes it 
   const { fs } = intercepted((call, [path]) => {
     if (call === 'openContent' && String(path).endsWith('private')) throw failure('EACCES', 'open')
   })
-  const tree = await readLocalTree(root)
-  await t.rejects(readAttributes(root, tree, fs), /^--resources: .*pki.new\/private is not readable \(open: EACCES\)/)
+  const read = async (directory: OpenedDirectory) => readAttributes(directory, await readLocalTree(directory), fs)
+  await t.rejects(
+    readMounted(root, read, unreadable),
+    /^--resources: .*pki.new\/private is not readable \(open: EACCES\)/,
+  )
 })

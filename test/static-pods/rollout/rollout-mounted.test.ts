@@ -17,7 +17,7 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { Disk, NodeFileSystem } from '../../../src/durable/index.js'
 import { failing } from '../../durable/intercepted.js'
-import { executable } from '../../project.js'
+import { executableForOthers } from '../../project.js'
 import { RolledNode, type Answer } from './rolled-node.js'
 
 t.setTimeout(120_000)
@@ -96,7 +96,7 @@ for (const [part, path] of [
     t.match(await node.resume(never), { outcome: 'nothing-to-resume', kept: [stays] })
     t.equal(await pod.reads(path), 'old')
     await pod.end()
-    t.strictSame(await node.resume(never), { outcome: 'nothing-to-resume', manifests: [] })
+    t.match(await node.resume(never), { outcome: 'nothing-to-resume', kept: undefined })
     t.strictSame([node.tree(), node.left()], ['new', []])
   })
 }
@@ -141,7 +141,7 @@ await t.test('rollouts remember a kept directory, even if they do not need its p
   }
   t.equal(await pod.reads('/ca.crt'), 'old')
   await pod.end()
-  t.strictSame(await node.resume(never), { outcome: 'nothing-to-resume', manifests: [] })
+  t.match(await node.resume(never), { outcome: 'nothing-to-resume', kept: undefined })
   t.strictSame(node.left(), [])
 })
 
@@ -188,7 +188,7 @@ async function unseeing(node: RolledNode, prefix: readonly string[], command = p
     '2s',
   ]
   const tree = ['--resources', node.staged(), '--resource-dir', node.pki]
-  const [program = '', ...rest] = [...prefix, command, executable, ...args, ...tree]
+  const [program = '', ...rest] = [...prefix, command, executableForOthers(node.root), ...args, ...tree]
   const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''
   for (const stream of [child.stdout, child.stderr])

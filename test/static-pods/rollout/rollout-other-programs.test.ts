@@ -117,13 +117,13 @@ await t.test('a probe that tells pods does not count while it cannot tell', asyn
     ask: () => {
       asked += 1
       return Promise.resolve(
-        asked > 5 ? ({ state: 'ready' } as const) : ({ state: 'unknown', message: 'HTTP 401' } as const),
+        asked > 5 ? ({ state: 'ready' } as const) : ({ state: 'server-error', message: 'HTTP 429' } as const),
       )
     },
   } as const
   const means = { openProbes: () => Promise.resolve([url, kubelet]), timing: { interval: 1, settle: 60_000 } }
   t.match(await node.rollout(await node.request({ timeout: 600_000 }), ready, means), { outcome: 'ready' })
-  t.equal(asked, 6)
+  t.equal(asked, 8, 'every probe has to say so, three times')
 })
 
 await t.test('no other rollout begins while pods may read the old directory; --take-back is a way out', async (t) => {
@@ -141,7 +141,12 @@ await t.test('no other rollout begins while pods may read the old directory; --t
     openProbes,
   }
   const back = await resume(node.manifests, means, { takeBack: true })
-  t.match(back, { outcome: 'taken-back', manifests: ['etcd.yaml'], message: '--take-back' })
+  t.match(back, {
+    outcome: 'taken-back',
+    manifests: ['etcd.yaml'],
+    message: '--take-back',
+    old: 'nobody waited for the old pods: its authority is gone',
+  })
   t.same([node.versions(), node.tree(), node.left()], [{ etcd: '1', api: '1' }, 'old', []])
   await t.rejects(resume(join(node.root, 'typo'), means), /--pod-manifest-dir: .*typo does not exist/)
   t.notOk(existsSync(join(node.root, 'typo')))

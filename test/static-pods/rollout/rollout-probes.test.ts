@@ -1,4 +1,4 @@
-/** A rollout that exchanges the directory with its own probes' files, against a real TLS server that wants a client certificate. */
+/** What a rollout makes of each answer of its probes; and one that exchanges the directory with its own probes' files, against a real TLS server that wants a client certificate. */
 import { once } from 'node:events'
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { ReadinessSettings } from '../../../src/static-pods/ready/readiness-settings.js'
 import { base64, kubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
 import { pki, probedNode } from '../ready/probed-node.js'
+import { RolledNode } from './rolled-node.js'
 
 /**
  * `files`: a URL and kubelet, whose files lie in the directory. The mirror pod, by a kubeconfig: `named`, which lies beside the
@@ -150,4 +151,64 @@ await t.test('a kubeconfig through a link in its last part counts as one of the 
   const asked = { ...request, readiness: { ...request.readiness, mirrorPod: linked } }
   t.match(await node.rollout(asked, () => 'ready', means()), { outcome: 'ready' }, 'the old credential is still known')
   t.notOk(isOld())
+})
+
+/** The probes of one command; `bad`: those that cannot be run. Each leaves the program's own message. */
+await t.test('a rollout does not begin with a probe that cannot be run, and says what to do', async (t) => {
+  const { node, means, request, readiness, isOld, origin, answer, server } = await scene(t, 'files')
+  const { kubelet, authority } = readiness
+  const other = join(node.root, 'no-program')
+  writeFileSync(other, '#!/bin/sh\n', { mode: 0o644 })
+  const elsewhere = origin.replace('127.0.0.1', '127.0.0.2')
+  const only = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
+  const config = join(node.root, 'other.conf')
+  const user = { 'client-certificate': 'pki/client.crt', 'client-key': 'pki/client.key' }
+  writeFileSync(config, kubeconfig({ server: elsewhere, 'certificate-authority': 'pki/ca.crt' }, user, 'kube-system'))
+  const mirrorPod = { kubeconfig: config, context: null, namespace: null, nodeName: 'n1' }
+  const moved = kubelet && { ...kubelet, url: elsewhere }
+  const cases: [ReadinessSettings, RegExp][] = [
+    [{ ...only, commands: ['/no/such/program x'] }, /command: exit code 127.*; nothing was changed; .*PATH/],
+    [{ ...only, commands: [other] }, /command: exit code 126.*; nothing was changed; /],
+    [{ ...readiness, kubelet: null, commands: ['etcdctl-not-here'] }, /command: exit code 127/],
+    [{ ...only, urls: [`${origin}/404`], authority }, /HTTP 404; nothing was changed; name a path/],
+    [{ ...only, kubelet: moved }, /kubelet: ERR_TLS_CERT_ALTNAME_INVALID.*; nothing was changed; name/],
+    [{ ...only, urls: [elsewhere], authority }, /ERR_TLS_CERT_ALTNAME_INVALID.*; nothing was changed; name/],
+    [{ ...only, mirrorPod }, /mirror pod: .*; nothing was changed; name/],
+  ]
+  for (const [settings, message] of cases) {
+    await t.rejects(
+      node.rollout(await request(settings), () => 'ready', means()),
+      message,
+    )
+    t.ok(isOld())
+    t.same([node.versions(), node.left()], [{ web: '1' }, []])
+  }
+  const asKubelet = async (status: number, body: string, more: Partial<ReadinessSettings> = {}) => {
+    Object.assign(answer, { status, body })
+    return node.rollout(await request({ ...only, kubelet, ...more }), () => 'ready', means())
+  }
+  await t.rejects(asKubelet(404, 'no'), /kubelet: HTTP 404; nothing was changed; name with --kubelet-url/)
+  await t.rejects(asKubelet(200, '{}'), /kubelet: .*list of pods.*; nothing was changed; name with --kubelet-url/)
+  const refusal = 'Authorization error (user=kubernetes-admin, verb=get, resource=nodes, subresource=proxy)'
+  await t.rejects(asKubelet(500, refusal), /kubelet: HTTP 500.*; nothing was changed; name a second probe/)
+  t.same([node.versions(), node.left()], [{ web: '1' }, []])
+  // The API server is down: what a rollout is to mend.
+  const down = { urls: ['https://127.0.0.1:1/readyz'], authority }
+  t.match(await asKubelet(500, refusal, down), {
+    outcome: 'taken-back',
+    message: /HTTP 500.*ECONNREFUSED|ECONNREFUSED.*HTTP 500/,
+  })
+  server.closeAllConnections()
+})
+
+await t.test('every probe of a rollout counts: one that goes blind on the way proves no pod ready', async (t) => {
+  const node = new RolledNode(t)
+  const ready = { name: 'url', ask: () => Promise.resolve({ state: 'ready' } as const) }
+  for (const state of ['cannot-ask', 'no-answer', 'server-error'] as const) {
+    const blind = { name: 'blind', ask: () => Promise.resolve({ state, message: 'HTTP 503', advice: 'mend it' }) }
+    const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [ready, blind])
+    const outcome = await node.rollout(await node.request(), () => 'ready', { openProbes })
+    t.match(outcome, { outcome: 'taken-back', message: /blind: HTTP 503/ }, state)
+    t.same(node.versions(), { web: '1' })
+  }
 })

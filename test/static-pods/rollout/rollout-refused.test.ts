@@ -1,6 +1,7 @@
 /** Requests that a rollout refuses before it changes anything. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { needsRoot, openDirectoryIn, strangerMakes } from '../../durable/stranger.js'
 import t from 'tap'
 import { replaceDirectory, replaceFile, setHold } from '../../../src/durable/index.js'
 import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
@@ -44,6 +45,17 @@ await t.test('rollout refuses each fault with its place, and changes nothing', a
   await rejects({ manifests: other }, /holds the pod api, and .* the pod other/)
   const kept = readdirSync(node.manifests).filter((name) => name.startsWith('.'))
   t.same(kept, [], 'not even a lock')
+  t.same(node.versions(), { etcd: '1', api: '1' })
+})
+
+await t.test("rollout refuses another user's lock before any change", needsRoot, async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  await strangerMakes(t, openDirectoryIn(node.root, 'locks'), 'installer.lock', 'file')
+  const request = await node.request({ manifestLock: join(node.root, 'locks/installer.lock') })
+  await t.rejects(
+    node.rollout(request, ready),
+    /installer\.lock belongs to user 65534; nothing was changed; name a lock/,
+  )
   t.same(node.versions(), { etcd: '1', api: '1' })
 })
 

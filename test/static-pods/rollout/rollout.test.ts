@@ -1,6 +1,8 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { parseManifest, type Manifest } from '../../../src/static-pods/pod/manifest.js'
+import { usualReadyFor } from '../../../src/static-pods/ready/watch.js'
 import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
 import { modeOf, podText } from '../pods.js'
 import { noSettings, RolledNode, type Answer } from './rolled-node.js'
@@ -34,6 +36,10 @@ await t.test('a rollout keeps ready pods, and changes nothing in a second run', 
   const again = { ...request, manifests: await readManifests([node.live()]) }
   t.match(await node.rollout(again, never), { outcome: 'unchanged' }, 'also by the live manifest itself')
   t.match(await node.resume(never), { outcome: 'nothing-to-resume' })
+  const source = node.source('web', 2)
+  writeFileSync(source, readFileSync(source, 'utf8').replace('"labels":{', '"labels":{"empty":"",'))
+  const labelled = { ...request, manifests: await readManifests([source]) }
+  t.match(await node.rollout(labelled, ready), { outcome: 'ready', manifests: ['web.yaml'] }, 'an empty label is one')
 })
 
 await t.test('a rollout puts an unready manifest back, byte for byte, with its mode', async (t) => {
@@ -142,13 +148,6 @@ await t.test('--no-fallback keeps unready pods, and resume watches them again', 
   t.same(node.left(), [])
 })
 
-await t.test('a rollout with unknown answers only does not go back', async (t) => {
-  const node = new RolledNode(t)
-  t.match(await node.rollout(await node.request(), () => 'unknown'), { outcome: 'unknown' })
-  t.same(node.versions(), { web: '2' })
-  t.match(await node.resume(ready), { outcome: 'ready' })
-})
-
 await t.test("a rollout leaves another program's changes alone", async (t) => {
   const node = new RolledNode(t, ['etcd', 'api'])
   const theirs = podText({ name: 'api' })
@@ -246,4 +245,87 @@ await t.test('rollout takes the annotations of a hook out of the text, and leave
     [...lines, ...rest],
   )
   t.equal(written.length, lines.length + rest.length + 1)
+})
+
+await t.test('a rollout that was taken back says whether the old pod answers again', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const answer: Answer = (pod) => (pod === 'api' ? 'not-ready' : 'ready')
+  const back = await node.rollout(await node.request(), answer)
+  t.match(back, { outcome: 'taken-back', old: 'etcd.yaml answers again; api.yaml answers again' })
+  const dead = { name: 'probe', ask: () => Promise.resolve({ state: 'not-ready', message: 'dead' } as const) }
+  const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [dead])
+  const still = await node.rollout(await node.request({ pods: ['api'] }), never, { openProbes })
+  t.match(still, { outcome: 'taken-back', old: 'api.yaml does not answer yet: probe: dead' })
+})
+
+await t.test('a rollout waits no longer for a pod that a kubelet has listed, and then refuses', async (t) => {
+  const node = new RolledNode(t)
+  const rolled = async (states: readonly ('absent' | 'not-ready')[], timeout: number) => {
+    let asked = 0
+    const kubelet = {
+      name: 'kubelet',
+      identifiesPod: true,
+      ask: ({ annotations }: Manifest) => {
+        if (!('holdfast.dev/rollout' in annotations)) return Promise.resolve({ state: 'ready' } as const)
+        const state = states[Math.min(asked++, states.length - 1)] ?? 'absent'
+        return Promise.resolve({ state, message: 'it does not run the pod' })
+      },
+    } as const
+    const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [kubelet])
+    const timing = { interval: 1, settle: 0, absence: 20 }
+    return node.rollout(await node.request({ timeout }), never, { openProbes, timing })
+  }
+  const refused = /kubelet: it does not run the pod for 0\.02 s: it has refused the manifest/
+  t.match(await rolled(['not-ready', 'absent'], 600_000), { outcome: 'taken-back', message: refused })
+  t.same(node.versions(), { web: '1' })
+  const { message } = await rolled(['absent'], 100)
+  t.notMatch(message, refused, 'a kubelet that has never listed it may be about to')
+})
+
+await t.test('a container that starts again between two looks has to outlive its last life', async (t) => {
+  const node = new RolledNode(t)
+  let asked = 0
+  const rolled = async (lives: () => { restarts: number; lived: number }, readyFor: number) => {
+    asked = 0
+    const probe = { name: 'p', ask: () => Promise.resolve({ state: 'ready', ...lives() } as const) }
+    const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [probe])
+    const readiness = { ...noSettings, readyFor }
+    return node.rollout(await node.request({ timeout: 300, readiness }), never, { openProbes })
+  }
+  const loops = await rolled(() => ({ restarts: asked++, lived: 0 }), 50)
+  t.match(loops, { outcome: 'taken-back', message: /started again \d+ times/ })
+  const killed = await rolled(() => ({ restarts: 1, lived: 14_000 }), 0)
+  t.match(killed, { outcome: 'taken-back', message: /started again once, the last time after 14 s$/ })
+  t.match(await rolled(() => ({ restarts: 1, lived: 20 }), 0), { outcome: 'ready' })
+})
+
+await t.test('without --ready-for, a pod is watched until its liveness probes would have killed it', async (t) => {
+  const manifest = async (livenessProbe?: object) =>
+    parseManifest(Buffer.from(podText({}, { containers: [{ name: 'web', image: 'x', livenessProbe }] })), 'web.yaml')
+  const tcpSocket = { port: 80 }
+  const at14 = { tcpSocket, initialDelaySeconds: 5, periodSeconds: 3, failureThreshold: 3 }
+  t.equal(usualReadyFor(await manifest(), 300_000), 10_000)
+  t.equal(usualReadyFor(await manifest(at14), 300_000), 19_000)
+  t.equal(usualReadyFor(await manifest({ tcpSocket }), 300_000), 35_000, "Kubernetes' own defaults")
+  t.equal(usualReadyFor(await manifest({ ...at14, failureThreshold: 8, periodSeconds: 10 }), 300_000), 10_000)
+  t.equal(usualReadyFor(await manifest({ tcpSocket }), 40_000), 20_000)
+})
+
+await t.test('a rollout that goes back tells what is missing on the node, and the last words', async (t) => {
+  const node = new RolledNode(t)
+  const path = join(node.root, 'web-new.yaml')
+  const volumes = [{ name: 'data', hostPath: { path: '/none/here', type: 'Directory' } }]
+  writeFileSync(path, podText({}, { volumes }))
+  const probe = {
+    name: 'kubelet',
+    ask: () => Promise.resolve({ state: 'not-ready', message: 'not Ready' } as const),
+    lastWords: () => Promise.resolve('the log of container web ends: no such key'),
+  }
+  const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [probe])
+  const request = await node.request({ manifests: await readManifests([path]) })
+  t.match(await node.rollout(request, never, { openProbes }), {
+    outcome: 'taken-back',
+    message:
+      /^web\.yaml: kubelet: not Ready; spec\.volumes\[0\].*: \/none\/here does not exist; the log of container web ends: no such key$/,
+  })
 })

@@ -31,8 +31,8 @@
 
 {{/* The labels that select this release's pods. They can never change: a DaemonSet's selector is immutable. */}}
 {{- define "holdfast.selectorLabels" -}}
-app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "holdfast.labels" -}}

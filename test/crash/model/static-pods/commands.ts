@@ -5,7 +5,6 @@ import { install } from '../../../../src/static-pods/install/install.js'
 import { recordLastKnownGood } from '../../../../src/static-pods/monitor/last-known-good.js'
 import { monitor } from '../../../../src/static-pods/monitor/monitor.js'
 import { prune } from '../../../../src/static-pods/prune/prune.js'
-import type { Readiness } from '../../../../src/static-pods/ready/readiness.js'
 import type { ModelDisk } from '../model-disk.js'
 import { ModelProcess } from '../model-process.js'
 import { makeDirectory } from '../scenario.js'
@@ -59,7 +58,7 @@ export const prunes: Command = async (disk) => {
   if (failed) throw new Error(failed.why)
 }
 
-export function monitors(state: Readiness['state']): Command {
+export function monitors(state: 'ready' | 'not-ready'): Command {
   const probe = { name: 'the pod', ask: () => Promise.resolve({ state, message: state }) }
   return (disk) =>
     monitor(

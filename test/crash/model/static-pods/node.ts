@@ -28,7 +28,7 @@ function revisionPath(revision: number): string {
   return `${places.resourceDirectory}/${pod}-${revision}`
 }
 
-function podOf(revision: number): Record<'apiVersion' | 'kind' | 'metadata' | 'spec', unknown> {
+export function podOf(revision: number): Record<'apiVersion' | 'kind' | 'metadata' | 'spec', unknown> {
   return {
     apiVersion: 'v1',
     kind: 'Pod',

@@ -122,6 +122,12 @@ function means(disk: Disk, { fails }: RolloutStory): RolloutMeans {
 
 type Command = (disk: Disk) => Promise<RolloutOutcome>
 
+/** The node before a rollout of this story, and the rollout. */
+export async function beginning(story: RolloutStory): Promise<{ disk: ModelDisk; command: Command }> {
+  const asked = await request()
+  return { disk: prepared(story), command: (disk) => rollout(asked, means(disk, story)) }
+}
+
 export async function exploreRollouts(explorer: Explorer, story: RolloutStory, effort: Effort): Promise<void> {
   const asked = await request()
   const again: Command = (disk) => rollout(asked, means(disk, story))
@@ -150,7 +156,10 @@ export async function exploreRollouts(explorer: Explorer, story: RolloutStory, e
     if (left.length > 0) explorer.report(`after success: ${left.join()} is left`, trail)
     // It has ended: no resume goes back behind it.
     const outcome = await resume(manifests, means(new Disk(new ModelProcess(disk.fork())), unready))
-    if (outcome.outcome !== 'nothing-to-resume') explorer.report(`after success: a resume is ${outcome.outcome}`, trail)
+    // A power cut may take the very state of a rollout that had changed nothing.
+    const isForgotten = outcome.outcome === 'never-begun' && trail.includes('power cut') && shown(view) === start
+    if (outcome.outcome !== 'nothing-to-resume' && !isForgotten)
+      explorer.report(`after success: a resume is ${outcome.outcome}`, trail)
   }
   const succeeds = async (position: Position, command: Command, ends: readonly string[]): Promise<void> => {
     const disk = position.disk.fork()

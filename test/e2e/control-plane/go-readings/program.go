@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 )
 
 type answer struct {
@@ -33,6 +35,8 @@ var readers = map[string]func([]byte) (any, error){
 	"selector":   readSelector,
 	"duration":   readDuration,
 	"pem":        readPem,
+	"bundle":     readBundle,
+	"pair":       readPair,
 	"manifest":   readManifest,
 	"kubeconfig": readKubeconfig,
 	"mountinfo":  readMountinfo,
@@ -75,6 +79,23 @@ func readPem(input []byte) (any, error) {
 		blocks = append(blocks, block.Type+" "+hex.EncodeToString(sum[:]))
 		rest = after
 	}
+}
+
+// The certificates of a bundle, as client-go and kube-apiserver read one.
+func readBundle(input []byte) (any, error) {
+	certificates, err := cert.ParseCertsPEM(input)
+	found := []any{}
+	for _, one := range certificates {
+		sum := sha256.Sum256(one.Raw)
+		found = append(found, []any{hex.EncodeToString(sum[:]), one.NotBefore.Unix(), one.NotAfter.Unix()})
+	}
+	return found, err
+}
+
+// A server's certificate and its key, of one file.
+func readPair(input []byte) (any, error) {
+	_, err := tls.X509KeyPair(input, input)
+	return err == nil, err
 }
 
 // As kubelet's file source (pkg/kubelet/config/common.go).

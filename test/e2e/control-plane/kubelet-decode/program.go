@@ -13,18 +13,19 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/kubelet/config"
-	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 )
 
 type refusal struct {
@@ -208,9 +209,16 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	updates := make(chan interface{})
-	config.NewSourceFile(logr.New(sink{}), os.Args[1], "node", interval, updates)
+	showPods(config.NewSourceFile, os.Args[1], interval)
+}
+
+// Before 1.37 an update is an interface that holds a PodUpdate; then it is a type that kubelet's package keeps to itself.
+func showPods[T any](
+	source func(logr.Logger, string, types.NodeName, time.Duration, chan<- T), directory string, interval time.Duration,
+) {
+	updates := make(chan T)
+	source(logr.New(sink{}), directory, "node", interval, updates)
 	for update := range updates {
-		show(set{update.(kubetypes.PodUpdate).Pods})
+		show(set{reflect.ValueOf(any(update)).FieldByName("Pods").Interface().([]*v1.Pod)})
 	}
 }
