@@ -30,7 +30,7 @@ export class OtherAgents {
   /** `interval`: milliseconds in which an agent that restarts comes back. */
   constructor(
     private readonly interval: () => number,
-    private readonly runs = runsHere,
+    private readonly runs: (agent: string) => Promise<boolean | undefined> = runsHere,
   ) {}
 
   /** Whether it has ended, and did not come back. */
@@ -43,10 +43,10 @@ export class OtherAgents {
   }
 }
 
-/** undefined: a process that may be this agent cannot be looked at. */
-async function runsHere(agent: string): Promise<boolean | undefined> {
+/** undefined: a process that may be this agent cannot be looked at. `holders`: the processes that may be. */
+export async function runsHere(agent: string, holders = holdersOfLocks()): Promise<boolean | undefined> {
   let isSure = true
-  for (const pid of holdersOfLocks()) {
+  for (const pid of holders) {
     try {
       for (const directory of stateDirectoriesOf(pid)) {
         const reading = readIdentity(`/proc/${pid}/root${directory}`)

@@ -5,8 +5,6 @@ import t from 'tap'
 import { until } from '../until.js'
 import { Node } from './holdfast.js'
 
-t.setTimeout(300_000)
-
 const count = 100
 const limits = { written: 8_000, perDirectory: 1400 }
 /** Of the paths in the labels: those of the figure that the limit was set against had so many. */

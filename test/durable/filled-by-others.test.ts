@@ -12,8 +12,6 @@ import { directoryPublication, filePublication } from '../../src/durable/publish
 import type { Entry } from '../../src/durable/file-system.js'
 import { contents, kept, scratch, scratchWith } from './scratch.js'
 
-t.setTimeout(240_000)
-
 const files = { 'tls.crt': 'certificate', 'tls.key': 'key', 'sub/ca.crt': 'authority' }
 
 /** What was asked of the file system: entries, descriptors, bytes. */

@@ -7,8 +7,6 @@ import { codeOf } from '../../src/errors.js'
 import { hooks, isWhole, scene, without } from './record-scene.js'
 import { scratch } from './scratch.js'
 
-t.setTimeout(120_000)
-
 const needsRoot = process.geteuid?.() === 0 ? false : 'needs root (mount): run by CI'
 
 /** Mounts a small file system. */

@@ -11,8 +11,6 @@ import { workingDirectory } from './guard.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(240_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 

@@ -14,8 +14,6 @@ import { base64, kubeconfig, loadKubeconfig } from '../kubernetes/credentials/ku
 import { findProgram } from './assets.js'
 import { workingDirectory } from './guard.js'
 
-t.setTimeout(240_000)
-
 const kubectl = await findProgram('kubectl')
 const directory = mkdtempSync(join(workingDirectory, 'authorities-'))
 const constraints = 'basicConstraints=critical,CA:true'

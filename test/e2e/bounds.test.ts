@@ -10,8 +10,6 @@ import { Node } from './node.js'
 import { isMixed, type Pair, PairWriter } from './pairs.js'
 import { until } from './until.js'
 
-t.setTimeout(600_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 

@@ -9,8 +9,6 @@ import { replaying, seed } from '../seed.js'
 import { flat, parsed, pem, written, type Node } from '../x509/der-tree.js'
 import { counted } from './kubelet-judge.js'
 
-t.setTimeout(300_000)
-
 /** Of each seed. */
 const count = Number(process.env.HOLDFAST_CERTIFICATES ?? '3000')
 const seeds = replaying ? [seed] : [1, seed]

@@ -11,8 +11,6 @@ import { workingDirectory } from './guard.js'
 import { grant, granted } from './rights.js'
 import { executable } from '../project.js'
 
-t.setTimeout(240_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 

@@ -5,8 +5,6 @@ import { readTree } from './disk.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(180_000)
-
 /** More than a page of a list holds. */
 const others = 520
 

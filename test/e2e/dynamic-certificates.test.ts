@@ -12,8 +12,6 @@ import { Authority } from './authority.js'
 import { endProcess, startProcess, workingDirectory } from './guard.js'
 import { isKind } from '../crash/judge/names.js'
 
-t.setTimeout(240_000)
-
 await t.test("client-go's dynamic certificates load each rotation, and never a mixture of two", async (t) => {
   const authority = await Authority.create(join(workingDirectory, 'authority'))
   const issued = await Promise.all(['a', 'b', 'c', 'd'].map((name) => authority.server(name)))

@@ -10,8 +10,6 @@ import { connections } from './process-figures.js'
 import { grant } from './rights.js'
 import { until } from './until.js'
 
-t.setTimeout(300_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 

@@ -23,8 +23,6 @@ import { Node, type Directory } from './node.js'
 import { grant, granted } from './rights.js'
 import { until } from './until.js'
 
-t.setTimeout(400_000)
-
 /** An agent sends a change within half a minute, at random; with this much more for a slow machine, in milliseconds. */
 const reported = { within: 90_000 }
 const bootID = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()

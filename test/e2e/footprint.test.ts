@@ -4,8 +4,6 @@ import { measureAgent, measureBusyAgent } from '../../bench/agent.js'
 import { describeFootprint, idleProcessor, window } from '../../bench/footprint.js'
 import { Cluster } from './cluster.js'
 
-t.setTimeout(300_000)
-
 const watched = 50
 /** Mebibytes of anonymous memory while Secrets change, and afterwards. */
 const busyLimits = { peak: 45, rest: 30 }

@@ -12,8 +12,6 @@ import { replay, seed } from '../seed.js'
 import { until } from './until.js'
 import { isKind } from '../crash/judge/names.js'
 
-t.setTimeout(600_000)
-
 const lives = 30
 /** Of the time that the agent took to its first publication: some lives end before it, most end after it. */
 const longestLife = 3

@@ -14,8 +14,6 @@ import { endProcess, startProcess, workingDirectory } from './guard.js'
 import { freePort } from './ports.js'
 import { until } from './until.js'
 
-t.setTimeout(600_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 const { admin } = cluster.api

@@ -12,8 +12,6 @@ import { workingDirectory } from './guard.js'
 import { compareWritten, counted, judge, kubelets } from './kubelet-judge.js'
 import { errorOf } from '../static-pods/pod/error-of.js'
 
-t.setTimeout(240_000)
-
 /** Of each seed. */
 const count = Number(process.env.HOLDFAST_MANIFESTS ?? '300')
 

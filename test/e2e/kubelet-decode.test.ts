@@ -27,8 +27,6 @@ import { workingDirectory } from './guard.js'
 import { compareWritten, counted, judgeByAll, ruleOf, watchManifests } from './kubelet-judge.js'
 import { errorOf } from '../static-pods/pod/error-of.js'
 
-t.setTimeout(process.env.HOLDFAST_FIELDS === 'all' ? 3_600_000 : 240_000)
-
 const typeFault = /line (\d+), column (\d+): .* must be .*, but is .*; kubelet would refuse the pod$/
 
 /** kubelet's decoder refused it, and not what comes after it. */

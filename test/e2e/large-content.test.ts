@@ -8,8 +8,6 @@ import { Node } from './node.js'
 import { memory } from './process-figures.js'
 import { until } from './until.js'
 
-t.setTimeout(600_000)
-
 const secrets = 60
 const mebibyte = 1024 * 1024
 /** Mebibytes of anonymous memory over idle, for each MiB of content that stays in memory. */

@@ -8,8 +8,6 @@ import { readPublished } from './disk.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(600_000)
-
 const changes = 50
 
 const cluster = await Cluster.start()

@@ -18,8 +18,6 @@ import { findProgram } from './assets.js'
 import { workingDirectory } from './guard.js'
 import { counted } from './kubelet-judge.js'
 
-t.setTimeout(240_000)
-
 /** Of each seed. */
 const count = Number(process.env.HOLDFAST_MANIFESTS ?? '300')
 

@@ -7,8 +7,6 @@ import { Node, type NodeOptions } from './node.js'
 import { connections } from './process-figures.js'
 import { until } from './until.js'
 
-t.setTimeout(180_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 

@@ -5,8 +5,6 @@ import { leftovers, readPublished, readTree } from './disk.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(240_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 

@@ -19,8 +19,6 @@ import { Cluster } from './cluster.js'
 import { addOperator, operator, operatorPath } from './operator-resource.js'
 import { grant } from './rights.js'
 
-t.setTimeout(400_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 const { admin } = cluster.api

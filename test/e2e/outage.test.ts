@@ -6,8 +6,6 @@ import { Gate } from './gate.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(240_000)
-
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 

@@ -5,8 +5,6 @@ import { readPublished, readTree } from './disk.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(180_000)
-
 for (const watchCache of [true, false]) {
   await t.test(
     `the agent follows a restored etcd with the server's watch cache ${watchCache ? 'on' : 'off'}`,

@@ -7,8 +7,6 @@ import { isSamePod } from '../../src/static-pods/pod/same-pod.js'
 import { manifestWith, podFields, type DrawnManifest } from '../static-pods/pod/drawn-manifests.js'
 import { counted, judgeByAll } from './kubelet-judge.js'
 
-t.setTimeout(240_000)
-
 const texts = ['', '~', '""', 'a', '"a"', 'Always']
 const integers = ['', '0', '1', '0x1', '10']
 const byType: Readonly<Record<string, readonly string[]>> = {

@@ -7,8 +7,6 @@ import { readTree } from './disk.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(600_000)
-
 const count = 2_000
 /** Milliseconds: a request for each takes 100 s at 20 requests a second. */
 const atMost = 30_000

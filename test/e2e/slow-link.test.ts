@@ -7,8 +7,6 @@ import { Node } from './node.js'
 import { SlowLink, type LinkOptions } from './slow-link.js'
 import { until } from './until.js'
 
-t.setTimeout(900_000)
-
 const needsRoot = process.getuid?.() === 0 ? false : 'needs root: network namespaces'
 const atMost = { time: 1.5, bytes: 1.3 }
 

@@ -13,8 +13,6 @@ import { grant } from './rights.js'
 import { clusterWithNode, nodeName, Site } from './static-pod-site.js'
 import { until } from './until.js'
 
-t.setTimeout(400_000)
-
 const cluster = await clusterWithNode(t)
 
 await t.test("events regard the owner of the installer's pod", async (t) => {

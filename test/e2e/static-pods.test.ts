@@ -11,8 +11,6 @@ import { run } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
 import { canary, clusterWithNode, nodeName, Site, tellsNothing } from './static-pod-site.js'
 
-t.setTimeout(400_000)
-
 const cluster = await clusterWithNode(t)
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8)

@@ -22,8 +22,6 @@ import { isKind } from '../crash/judge/names.js'
 /** `minInterval` lets one a second through, after a burst. */
 const rotations = Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 60)
 
-t.setTimeout(1_200_000)
-
 const label = 'app.kubernetes.io/name=holdfast'
 
 const reason = await unfit()

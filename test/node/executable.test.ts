@@ -23,8 +23,6 @@ import { project } from '../project.js'
 import { imageDirectory } from './image.js'
 import { unfit } from './requirements.js'
 
-t.setTimeout(300_000)
-
 const reason = await unfit()
 if (reason === undefined) await suite()
 else t.plan(0, reason)

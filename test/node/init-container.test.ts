@@ -14,8 +14,6 @@ import { TestNode } from './node.js'
 import { unfit } from './requirements.js'
 import { makePairs } from './workload.js'
 
-t.setTimeout(900_000)
-
 const label = 'app.kubernetes.io/name=with-files'
 
 const reason = await unfit()

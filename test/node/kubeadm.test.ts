@@ -32,8 +32,6 @@ import { manifestDirectory } from './kubelet.js'
 import { TestNode } from './node.js'
 import { unfit } from './requirements.js'
 
-t.setTimeout(600_000)
-
 const patience = { within: 180_000, every: 200 }
 /** A copy of the certificates, which no rollout exchanges. */
 const outside = '/etc/kubernetes/probe'

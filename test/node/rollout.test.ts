@@ -12,8 +12,6 @@ import { TestNode } from './node.js'
 import { unfit } from './requirements.js'
 import { workloadImage } from './workload.js'
 
-t.setTimeout(900_000)
-
 const reason = await unfit()
 if (reason === undefined) await suite()
 else t.plan(0, reason)

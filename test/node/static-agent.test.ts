@@ -31,8 +31,6 @@ const rotations = Math.ceil(Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 60) / 
 const deployed = join(project, 'deploy/static-pod')
 const patience = { within: 180_000, every: 50 }
 
-t.setTimeout(1_200_000)
-
 const reason = await unfit()
 if (reason === undefined) await suite()
 else t.plan(0, reason)

@@ -20,8 +20,6 @@ const rotations = Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 100)
 const pods = 6
 const annotation = 'startup-monitor.static-pods.openshift.io/fallback-for-revision'
 
-t.setTimeout(1_200_000)
-
 const reason = await unfit()
 if (reason === undefined) await suite()
 else t.plan(0, reason)

@@ -12,8 +12,6 @@ import { until } from '../until.js'
 import { unfit } from './requirements.js'
 import { SystemdNode } from './systemd.js'
 
-t.setTimeout(600_000)
-
 const patience = { within: 120_000, every: 100 }
 const files = { namespace: 'demo', files: { path: '/etc/holdfast/objects' } }
 const certs = '/etc/kubernetes/node-certs'

@@ -24,9 +24,9 @@ const apart = below('test/e2e', 'test/node', 'test/crash')
 export const suites = {
   // These tests wait for disks, servers and deadlines for nearly half of their time.
   unit: { holds: (path) => !apart(path), files: 440, jobs: 2 * availableParallelism(), timeout: 600, limit: 660 },
-  e2e: { holds: below('test/e2e'), files: 26, jobs: undefined, timeout: 600, limit: 660 },
+  e2e: { holds: below('test/e2e'), files: 26, jobs: undefined, timeout: 900, limit: 960 },
   // Containers, kubelets and systemd wait for most of their time.
-  node: { holds: below('test/node'), files: 6, jobs: availableParallelism() + 1, timeout: 900, limit: 1260 },
+  node: { holds: below('test/node'), files: 6, jobs: availableParallelism() + 1, timeout: 1200, limit: 1260 },
   crash: { holds: below('test/crash'), files: 27, jobs: 1, timeout: 3600, limit: 3660 },
 } as const satisfies Record<string, Suite>
 

@@ -10,8 +10,6 @@ import t, { type Test } from 'tap'
 import { scratch } from '../../durable/scratch.js'
 import { distribution, environment } from '../syscalls/distribution.js'
 
-t.setTimeout(300_000)
-
 const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 const library = JSON.stringify(pathToFileURL(join(distribution, 'src/durable/index.js')).href)
 const script = `

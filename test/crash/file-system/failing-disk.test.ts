@@ -9,8 +9,6 @@ import t from 'tap'
 import { startWriteOutAll, syncAll, syncOnThreads } from '../../../src/durable/posix/sync.js'
 import { Disk, missingForDisk } from '../../disk/disk.js'
 
-t.setTimeout(300_000)
-
 const missing = await missingForDisk([])
 const skip = missing.length === 0 ? false : `needs ${missing.join(', ')}`
 const size = 2 ** 24

@@ -9,8 +9,6 @@ import t, { type Test } from 'tap'
 import { contents, kept, scratch, scratchWith } from '../../durable/scratch.js'
 import { environment, executable, library } from '../syscalls/distribution.js'
 
-t.setTimeout(300_000)
-
 const { replaceDirectory, replaceFile } = await library()
 const skip = process.geteuid?.() === 0 ? false : 'needs root (mount, chattr): run by CI'
 const old = { 'tls.crt': 'old', 'tls.key': 'old' }

@@ -10,8 +10,6 @@ import { contents, kept, scratch } from '../../durable/scratch.js'
 import { library } from '../syscalls/distribution.js'
 import { keptNames } from './names.js'
 
-t.setTimeout(300_000)
-
 const { replaceDirectory, replaceFile } = await library()
 const isRoot = process.geteuid?.() === 0
 

@@ -10,8 +10,6 @@ import { scratch } from '../../durable/scratch.js'
 import { library, program } from '../syscalls/distribution.js'
 import { Cast } from './processes.js'
 
-t.setTimeout(300_000)
-
 const rounds = process.env['HOLDFAST_SWEEP'] === 'cheap' ? 60 : 150
 const padding = 'x'.repeat(3000)
 

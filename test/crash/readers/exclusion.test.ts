@@ -10,8 +10,6 @@ import { kept, scratchWith } from '../../durable/scratch.js'
 import { goOn, isStopped, stoppedAt, until } from '../held.js'
 import { environment, executable } from '../syscalls/distribution.js'
 
-t.setTimeout(300_000)
-
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 interface Ended {

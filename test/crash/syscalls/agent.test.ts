@@ -12,8 +12,6 @@ import { kept, scratch, scratchWith } from '../../durable/scratch.js'
 import { Node, until } from './agents.js'
 import { executable } from './distribution.js'
 
-t.setTimeout(300_000)
-
 const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 
 await t.test('killed between barrier 2 and the hook', { skip }, async (t) => {

@@ -11,8 +11,6 @@ import { kept, scratch, scratchWith } from '../../durable/scratch.js'
 import { environment, executable, native, program } from './distribution.js'
 import { type Traced, traced } from './traced.js'
 
-t.setTimeout(300_000)
-
 const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 
 interface Result {

@@ -29,7 +29,6 @@ const missing = await missingForDisk(['ext4'])
 const skip = missing.length === 0 ? false : `needs ${missing.join(', ')}`
 const long = process.env.HOLDFAST_CRASH_ALL === '1'
 // Each draw takes seconds.
-t.setTimeout(long ? 3_000_000 : 300_000)
 
 /** Milliseconds of a flush: a publication is in flight for some of them. */
 const flushTime = 2

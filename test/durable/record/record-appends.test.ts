@@ -22,8 +22,6 @@ import { failure, intercepted } from '../intercepted.js'
 import { hooks, isWhole, names, real, scene, torn, without } from '../record-scene.js'
 import { scratch } from '../scratch.js'
 
-t.setTimeout(120_000)
-
 /** The next write to a record stops after so many bytes, as on a full disk. */
 interface Cut {
   bytes: number | undefined

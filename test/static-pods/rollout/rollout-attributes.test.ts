@@ -9,7 +9,6 @@ import { readAttributes, readLocalTree, unreadable } from '../../../src/static-p
 import { RolledNode, type Answer } from './rolled-node.js'
 
 // Disks of tests may have much to do.
-t.setTimeout(240_000)
 
 const ready: Answer = () => 'ready'
 const never: Answer = () => 'not-ready'

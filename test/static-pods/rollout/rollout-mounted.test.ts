@@ -20,8 +20,6 @@ import { failing } from '../../durable/intercepted.js'
 import { executableForOthers } from '../../project.js'
 import { RolledNode, type Answer } from './rolled-node.js'
 
-t.setTimeout(120_000)
-
 const ready: Answer = () => 'ready'
 const never: Answer = () => 'not-ready'
 const skip = process.getuid?.() !== 0 && 'it needs root'

@@ -37,8 +37,6 @@ async function scene(t: Test, kind: Kind) {
   return { ...probed, inline, request: (settings = own) => probed.request(settings) }
 }
 
-t.setTimeout(120_000)
-
 for (const kind of kinds) {
   await t.test(`${kind}: a rotation of the authority within the directory succeeds`, async (t) => {
     const { node, start, means, request, isOld } = await scene(t, kind)
