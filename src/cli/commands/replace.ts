@@ -18,7 +18,7 @@ import type { FileSystem } from '../../durable/file-system.js'
 import type { ReplaceDirectoryOptions, ReplaceResult } from '../../durable/types.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
-import { printPublished, targetArgument } from '../words/target.js'
+import { printPublished, rolloutBeside, targetArgument } from '../words/target.js'
 import { UsageError } from '../words/exit-codes.js'
 import { interruptible } from '../signals.js'
 
@@ -76,6 +76,8 @@ to be durable, 75 another process holds TARGET's lock.`,
         throw new UsageError('--from DIR is missing: name the directory that holds the new content')
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(target)
+        const rollout = await rolloutBeside(path, options.force)
+        await rollout?.()
         const { withTree, refuseInside } = await import('../content/read-tree.js')
         refuseInside(from, path)
         const { AtOnceFileSystem, disableCoreDumps } = await import('../../durable/publishing.js')

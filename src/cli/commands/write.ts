@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { Command, Option } from '../words/option.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
 import { contentOf, type ContentChecks, type ContentSource, throwReason } from '../content/content.js'
@@ -21,7 +19,7 @@ import { UsageError } from '../words/exit-codes.js'
 import { Progress, Reading } from '../output/progress.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
-import { printPublished, targetArgument } from '../words/target.js'
+import { printPublished, rolloutBeside, targetArgument } from '../words/target.js'
 
 interface WriteOptions extends PublishingOptions, ContentChecks {
   readonly from?: string
@@ -130,7 +128,8 @@ async function publishFile(
   const { AtOnceFileSystem, disableCoreDumps, planFile, refuseKeptByAgent, replaceFile } =
     await import('../../durable/publishing.js')
   disableCoreDumps()
-  if (options.force !== true) await refuseRolled(path)
+  const rollout = await rolloutBeside(path, options.force)
+  await rollout?.()
   const asked = askedFor(options, (found) => refuseKeptByAgent(path, found))
   // Checks the file before a command runs, for holdfast cannot take the command's effects back.
   if (source.command.length > 0) await planFile(path, undefined, asked)
@@ -139,7 +138,9 @@ async function publishFile(
   const doubt = (sentence: string) => {
     log.warn({ path }, sentence)
   }
-  const { content, ...checks } = await contentOf(source, options, { io, signal, path, dryRun, doubt })
+  const inMemory = dryRun || rollout !== undefined
+  const { content, ...checks } = await contentOf(source, options, { io, signal, path, inMemory, doubt })
+  if (!(Symbol.asyncIterator in content)) await rollout?.(content)
   const request = { ...asked, ...checks, ...(options.allowEmpty === true && { allowEmpty: true }) }
   const found = await findAttributes(path)
   const reading = new Reading()
@@ -159,16 +160,6 @@ async function publishFile(
       owner: options.owner ? undefined : ownOwner(),
     })
   return result
-}
-
-/** A rollout's manifest is no file of other commands before its end. @throws StaticPodError */
-async function refuseRolled(path: string): Promise<void> {
-  if (!existsSync(join(dirname(path), '.holdfast-rollout'))) return
-  const [{ Disk }, { refuseUnfinished }] = await Promise.all([
-    import('../../durable/index.js'),
-    import('../../static-pods/rollout/rollout-status.js'),
-  ])
-  await refuseUnfinished([path], new Disk(), `${path} is as it was`)
 }
 
 /** The record that the publication found under the target's lock. */

@@ -33,7 +33,7 @@ export interface ContentContext {
   /** The file to publish. */
   readonly path: string
   /** A stream stays in memory: the publication would keep a long one in an unnamed file of the target's file system. */
-  readonly dryRun: boolean
+  readonly inMemory: boolean
   /** Is told what may be wrong with content that the checks take. */
   readonly doubt: (sentence: string) => void
 }
@@ -60,7 +60,7 @@ export async function contentOf(
   const { path } = context
   if (validate === undefined && source.from !== undefined) return fileAt(source.from, path, checks)
   const content = checked(received(source, validate === undefined ? undefined : mostToValidate, context), path, checks)
-  if (validate === undefined && !context.dryRun) return { content }
+  if (validate === undefined && !context.inMemory) return { content }
   const chunks: Uint8Array[] = []
   for await (const chunk of content) chunks.push(chunk)
   const bytes = Buffer.concat(chunks)

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { absolutePath } from '../../absolute-path.js'
 import type { DirectoryPlanResult } from '../../durable/publish/index.js'
 import type { ReplaceResult } from '../../durable/types.js'
@@ -27,6 +29,33 @@ export function pathArgument(text: string): string {
     return absolutePath(text)
   } catch (error) {
     throw new UsageError(messageOf(error))
+  }
+}
+
+/**
+ * Whether a rollout was ever begun beside this target. What it may still take back is no target of other commands before its end: then
+ * `refuse` says so, for a file that is to hold this content, too. undefined: there was none, or --force.
+ */
+export async function rolloutBeside(
+  path: string,
+  force: boolean | undefined,
+): Promise<((content?: Uint8Array | { readonly path: string }) => Promise<void>) | undefined> {
+  const signs = ['.holdfast-rollout', `.holdfast-rollout-${basename(path)}`]
+  if (force === true || !signs.some((name) => existsSync(join(dirname(path), name)))) return undefined
+  const [{ Disk }, { refuseUnfinished }, { parseManifest }, { readSmallFile }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../static-pods/rollout/rollout-status.js'),
+    import('../../static-pods/pod/manifest.js'),
+    import('../../static-pods/read-file.js'),
+  ])
+  const manifestIn = async (content: Uint8Array | { readonly path: string } | undefined) => {
+    const bytes = content && 'path' in content ? await readSmallFile(content.path) : content
+    return bytes && parseManifest(bytes, path)
+  }
+  return async (content) => {
+    // What is no pod is none of the rollout's.
+    const manifest = await manifestIn(content).catch(() => undefined)
+    await refuseUnfinished([{ path, manifest }], new Disk(), `${path} is as it was`)
   }
 }
 

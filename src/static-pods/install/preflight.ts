@@ -28,8 +28,11 @@ export async function preflight(
   await checkPlaces(plan, settings)
   await checkLockFile(settings.manifestLock, settings.disk)
   await checkOwners(plan, settings)
-  const paths = plan.manifests.map(({ name }) => join(settings.manifestDirectory, name))
-  await refuseUnfinished(paths, settings.disk, 'nothing was changed')
+  const written = plan.manifests.map(({ name, manifest }) => ({
+    path: join(settings.manifestDirectory, name),
+    manifest,
+  }))
+  await refuseUnfinished(written, settings.disk, 'nothing was changed')
   await refuseOlder(plan, settings, !lookOnly)
   const lines: InstallLine[] = []
   for (const request of manifestRequests(plan, settings)) {

@@ -62,12 +62,16 @@ export async function readAuthorities(files: ProbeFiles, path: string | null): P
   return [present, ...others].join('\n')
 }
 
-/** What of the server's certificate does not fit: no trusted authority has signed it, or it is for another name. */
-export function certificateFault(error: unknown): 'authority' | 'name' | undefined {
+/**
+ * Why no try reaches the server: no trusted authority has signed its certificate, that is for another name, or the resolver says that
+ * there is no such host. A resolver that does not answer (EAI_AGAIN) says nothing.
+ */
+export function serverFault(error: unknown): 'authority' | 'name' | 'host' | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     const code = codeOf(at) ?? ''
     if (authorityCodes.has(code)) return 'authority'
     if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'name'
+    if (code === 'ENOTFOUND') return 'host'
   }
   return undefined
 }

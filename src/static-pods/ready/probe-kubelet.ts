@@ -7,7 +7,7 @@ import { codeOf, messageOf } from '../../errors.js'
 import { escaped } from '../../quote.js'
 import { asList, asMap, asText } from '../json.js'
 import type { Manifest } from '../pod/manifest.js'
-import { certificateFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
+import { serverFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
 import { askInTime, get, refused, tooLate } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
 import { resultOf, troubled } from './reported-pod.js'
@@ -102,7 +102,7 @@ function failure(error: unknown, isLate: boolean): ProbeResult {
   const code = codeOf(error)
   const message = code ?? messageOf(error)
   if (code !== undefined && nobody.has(code)) return { state: 'no-answer', message }
-  const advice = certificateFault(error) === 'authority' ? noAuthority : noKubelet
+  const advice = serverFault(error) === 'authority' ? noAuthority : noKubelet
   return { state: 'cannot-ask', message, advice: error instanceof UnfitProbeFile ? error.advice : advice }
 }
 

@@ -3,7 +3,7 @@ import { isAbsent, noCredentialAdvice } from '../../kubernetes/reads/api-error.j
 import { ConnectionError, type ApiClient, type ApiResponse } from '../../kubernetes/connection/client.js'
 import { KubeconfigError } from '../../kubernetes/credentials/kubeconfig-file.js'
 import type { Manifest } from '../pod/manifest.js'
-import { certificateFault } from './probe-files.js'
+import { serverFault } from './probe-files.js'
 import { patience } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
 import { resultOf } from './reported-pod.js'
@@ -23,6 +23,7 @@ const noCredential = {
 const noServer = {
   authority: "name in the kubeconfig the authority that signed the API server's certificate",
   name: 'name in the kubeconfig the server as its certificate names it, or its tls-server-name',
+  host: "name in the kubeconfig the server by a name that the node's resolver knows",
 } as const
 
 const noKubeconfig = 'name with --kubeconfig one of an API server, and mend what it names'
@@ -91,7 +92,7 @@ function failed(error: unknown): Asked {
   if (isLost || cause instanceof KubeconfigError) {
     return { result: { state: 'cannot-ask', message, advice: noKubeconfig }, isRefused: false }
   }
-  const fault = certificateFault(error)
+  const fault = serverFault(error)
   const result: ProbeResult = fault
     ? { state: 'cannot-ask', message, advice: noServer[fault] }
     : { state: 'no-answer', message }

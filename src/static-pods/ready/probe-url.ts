@@ -2,16 +2,17 @@ import { authorityProblem } from '../../x509/authorities.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { readFile } from 'node:fs/promises'
 import { InvalidInput } from '../failure.js'
-import { certificateFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
+import { serverFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
 import { askInTime, get, refused, tooLate } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
 
 const noCredential = 'allow this address without credentials, or ask with --kubelet-url or --kubeconfig in its place'
 
-/** By what of the server's certificate does not fit. */
+/** By what of the server does not fit. */
 const otherServer = {
   authority: "name with --ready-ca the authority that signed the server's certificate",
   name: 'name a host that stands in the certificate; where the rollout brings the right one, ask with --kubelet-url or --ready-exec',
+  host: "name a host that the node's resolver knows",
 } as const
 
 const noPath = "name a path that the server knows; for one that only the new pod has: --ready-exec 'curl -fsS URL'"
@@ -48,7 +49,7 @@ function failure(error: unknown, isLate: boolean, { hostname }: URL): ProbeResul
   if (isLate) return { state: 'not-ready', message: tooLate }
   const message = codeOf(error) ?? messageOf(error)
   if (error instanceof UnfitProbeFile) return { state: 'cannot-ask', message, advice: error.advice }
-  const fault = certificateFault(error)
+  const fault = serverFault(error)
   if (fault === undefined) return { state: 'not-ready', message }
   // The pod's failure all the same: a rollout may have brought this very certificate.
   const where = fault === 'name' ? `: the server's certificate is not for ${hostname}` : ''

@@ -13,7 +13,7 @@ const meanings = {
   'not-ready': { pod: 'not-ready', begins: true },
   /** The kubelet does not run the pod. */
   absent: { pod: 'not-ready', begins: true },
-  /** Another server than the named one has the pod's address: its certificate does not fit, or it knows no such path. */
+  /** Another server than the named one has the pod's address: its certificate does not fit, or it knows no such path. Or nothing has its name. */
   stranger: { pod: 'not-ready', begins: false },
   /** The kubelet or the API server is down. */
   'no-answer': { pod: 'silent', begins: true },

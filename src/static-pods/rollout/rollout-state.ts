@@ -2,7 +2,8 @@
  * A rollout writes its next step to this file, beside the manifests and their records, durably before the step. After a kill or a power
  * cut, the next run reads in it what may be on the disk, how to prove it, and what stood there before.
  */
-import { isAbsolute, join } from 'node:path'
+import { constants } from 'node:buffer'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { Disk } from '../../durable/index.js'
 import type { Identity } from '../../durable/path/index.js'
 import type { KnownEntry } from '../../durable/record/index.js'
@@ -95,6 +96,11 @@ function statePath(manifestDirectory: string): string {
   return join(manifestDirectory, stateName)
 }
 
+/** Where the new tree is staged, and the old one kept. */
+export function besidePath(target: string): string {
+  return join(dirname(target), `${stateName}-${basename(target)}`)
+}
+
 /** The one lock that every rollout of a manifest directory holds from its beginning to its end. */
 export function rolloutLockPath(manifestDirectory: string): string {
   return join(manifestDirectory, `${stateName}.lock`)
@@ -120,7 +126,8 @@ export async function readState(
   { fs }: Disk,
 ): Promise<RolloutState | EndedRollout | undefined> {
   const path = statePath(manifestDirectory)
-  const bytes = await readNodeFile(fs, path)
+  // It holds each manifest twice, before and after; a longer text could not be written.
+  const bytes = await readNodeFile(fs, path, constants.MAX_STRING_LENGTH)
   if (bytes === undefined) return undefined
   const found = parseState(Buffer.from(bytes).toString('utf8'))
   if (typeof found !== 'string') return found

@@ -5,7 +5,8 @@ import { messageOf } from '../../errors.js'
 import { StaticPodError } from '../failure.js'
 import { usualManifestDirectory } from '../host-path-users.js'
 import { noLimit } from '../ready/readiness-settings.js'
-import { readState, rolloutLockPath, type RolloutState } from './rollout-state.js'
+import { isSamePodName, parseManifest, type Manifest } from '../pod/manifest.js'
+import { besidePath, bytesOf, readState, rolloutLockPath, type RolloutState } from './rollout-state.js'
 
 /** Where kubeadm, OpenShift, RKE2 and k3s have their manifests. */
 export const usualManifestDirectories = [
@@ -106,14 +107,41 @@ export async function unfinishedRollouts(directories: readonly string[], disk: D
   return all.filter(({ state }) => state !== 'none' && state !== 'ended')
 }
 
+/** What another command is about to write: a file, with the pod that it is to hold, or a directory. */
+interface Written {
+  readonly path: string
+  readonly manifest?: Manifest | undefined
+}
+
 /**
- * Keeps other commands from a manifest that a rollout may still take back: it takes back only what it knows, and would put the old
- * directory under the new manifest. A damaged state says nothing of manifests, and people are told to make them what they are to be.
+ * Keeps other commands from what a rollout may still take back: a manifest, another file with its pod, and the directory. The rollout takes
+ * back only what it knows, and would put the old directory under the new manifest. A damaged state says nothing of manifests, and people
+ * are told to make them what they are to be.
  * @throws StaticPodError
  */
-export async function refuseUnfinished(paths: readonly string[], disk: Disk, state: string): Promise<void> {
-  for (const path of paths) {
-    const found = await rolloutStatus(dirname(path), disk)
-    if (found.manifests?.includes(basename(path))) throw new StaticPodError(`${rolloutLine(found)}; ${state}`)
+export async function refuseUnfinished(written: readonly Written[], disk: Disk, state: string): Promise<void> {
+  for (const { path, manifest } of written) {
+    const directory = dirname(path)
+    const found = await rolloutStatus(directory, disk)
+    const isRolled = found.manifests?.includes(basename(path))
+    if (isRolled || (found.manifests && manifest && (await isPodOf(manifest, directory, disk))))
+      throw new StaticPodError(`${rolloutLine(found)}; ${state}`)
+    if ((await disk.fs.lookPath(besidePath(path)).catch(() => undefined)) === undefined) continue
+    const usual = await unfinishedRollouts(usualManifestDirectories, disk)
+    const rollout = usual.find(({ tree }) => tree === path)
+    const line = rollout
+      ? rolloutLine(rollout)
+      : `${besidePath(path)} is of a rollout: holdfast rollout --resume, with the --pod-manifest-dir that it had, ends that, or removes it`
+    throw new StaticPodError(`${line}; ${state}`)
   }
+}
+
+/** kubelet takes two files for one pod by their names, or by their uids. */
+async function isPodOf(manifest: Manifest, directory: string, disk: Disk): Promise<boolean> {
+  const found = await readState(directory, disk)
+  const texts = found && 'manifests' in found ? found.manifests.flatMap(({ previous, next }) => [previous, next]) : []
+  const rolled = texts.map((text) => parseManifest(bytesOf(text ?? ''), directory).catch(() => undefined))
+  const isSame = (other: Manifest | undefined): boolean =>
+    other !== undefined && (isSamePodName(other, manifest) || (other.uid !== undefined && other.uid === manifest.uid))
+  return (await Promise.all(rolled)).some(isSame)
 }

@@ -43,7 +43,7 @@ export async function closeState(
 /** `replaced`: another program has made another manifest live. */
 type WatchResult = { readonly state: 'ready' } | { readonly state: 'not-ready' | 'replaced'; readonly message: string }
 
-/** Milliseconds for which a rollout that was taken back waits for its old pods, each. */
+/** Milliseconds for which a rollout that was taken back waits for its old pods, all together. */
 const longestReturn = 120_000
 
 /** The end of an error's sentence about an interrupted rollout. */
@@ -204,10 +204,10 @@ export class Rollout {
     try {
       const probes = await means.openProbes(readiness, presentFiles, false)
       const said: string[] = []
+      const began = performance.now()
+      const elapsed = () => Promise.resolve(performance.now() - began)
+      const proof = { probes, every: true, timeout: Math.min(timeout, longestReturn), readyFor: 0 } as const
       for (const { name, previous } of manifests) {
-        const began = performance.now()
-        const elapsed = () => Promise.resolve(performance.now() - began)
-        const proof = { probes, every: true, timeout: Math.min(timeout, longestReturn), readyFor: 0 } as const
         const result = await this.#watch(name, previous ?? '', proof, elapsed)
         said.push(result.state === 'ready' ? `${name} answers again` : `${name} does not answer yet: ${result.message}`)
       }

@@ -2,7 +2,7 @@
  * The directory that changes with the manifests. The new one is staged beside it under another name and exchanged with the old one, which
  * keeps that name until every pod is proven ready: pods that still run mount it, and the way back exchanges the two again.
  */
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { places, type Disk } from '../../durable/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { Identity } from '../../durable/path/index.js'
@@ -10,7 +10,7 @@ import type { Log } from '../../log.js'
 import { type OpenedDirectory, readMounted } from '../../mounted-volume.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { readAttributes, readLocalTree, unreadable } from '../install/local-tree.js'
-import type { RolledTree } from './rollout-state.js'
+import { besidePath, type RolledTree } from './rollout-state.js'
 
 /**
  * Reads the directory that `--resources` names, for `target`: each entry with the mode, the owner and the ACLs that it has there.
@@ -37,11 +37,6 @@ export interface KeptTree {
   readonly tree: RolledTree
   /** Where it stays, why, and what to do. */
   readonly message: string
-}
-
-/** Where the new tree is staged, and the old one kept. */
-function besidePath(target: string): string {
-  return join(dirname(target), `.holdfast-rollout-${basename(target)}`)
 }
 
 /** The entries of a directory: no others may go with it. Empty where there is none. */

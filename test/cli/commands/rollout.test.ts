@@ -1,7 +1,8 @@
 /** `rollout` from outside: a killed process, its successor, and their output. */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { podText } from '../../static-pods/pods.js'
 import { RolledNode } from '../../static-pods/rollout/rolled-node.js'
 import { until } from '../../until.js'
 import { begin, ended, holdfast } from '../holdfast.js'
@@ -99,9 +100,20 @@ await t.test('rollout --resume finishes a rollout killed by SIGKILL, while anoth
     t.match(written, { code: 1, stderr: new RegExp(`${under}; no process.*is as it was`) })
     const installed = await holdfast(['install', node.source('web', 1, 'web.yaml'), ...places])
     t.match(installed, { code: 1, stderr: new RegExp(`${under}; no process.*nothing was changed`) })
-    t.same([node.versions(), node.tree()], [{ web: '2' }, 'new'])
+    const replaced = await holdfast(['replace', node.pki, '--from', node.staged(), '--replace-foreign'])
+    t.match(replaced, { code: 1, stderr: /\.holdfast-rollout-pki is of a rollout.*--resume.*pki is as it was/ })
     const other = join(node.manifests, 'other.yaml')
-    t.match(await holdfast(['write', other], { input: 'x' }), { code: 0 }, 'what the rollout does not know')
+    const asOther = new RegExp(`${under}; no process.*other\\.yaml is as it was`)
+    t.match(await holdfast(['write', other, '--from', node.source('web', 3)]), { code: 1, stderr: asOther }, 'its pod')
+    t.match(await holdfast(['write', other], { input: node.text('web', 3) }), { code: 1, stderr: asOther })
+    t.match(await holdfast(['install', node.source('web', 1, 'other.yaml'), ...places]), {
+      code: 1,
+      stderr: new RegExp(under),
+    })
+    t.same([node.versions(), node.tree(), existsSync(other)], [{ web: '2' }, 'new', false])
+    const uid = podText({ name: 'other', uid: 'a-uid' })
+    for (const input of ['x', uid])
+      t.match(await holdfast(['write', other], { input }), { code: 0 }, 'what the rollout does not know')
     rmSync(other)
   })
   const second = begin(['rollout', '--resume', ...places, '--log-format', 'json'])

@@ -1,4 +1,5 @@
 /** What a rollout makes of each answer of its probes; and one that exchanges the directory with its own probes' files, against a real TLS server that wants a client certificate. */
+import dns from 'node:dns'
 import { once } from 'node:events'
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -159,10 +160,13 @@ await t.test('a rollout does not begin with a probe that cannot be run, and says
   writeFileSync(other, '#!/bin/sh\n', { mode: 0o644 })
   const elsewhere = origin.replace('127.0.0.1', '127.0.0.2')
   const only = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
-  const config = join(node.root, 'other.conf')
-  const user = { 'client-certificate': 'pki/client.crt', 'client-key': 'pki/client.key' }
-  writeFileSync(config, kubeconfig({ server: elsewhere, 'certificate-authority': 'pki/ca.crt' }, user, 'kube-system'))
-  const mirrorPod = { kubeconfig: config, context: null, namespace: null, nodeName: 'n1' }
+  const mirrorPodAt = (server: string, name: string) => {
+    const config = join(node.root, name)
+    writeFileSync(config, kubeconfig({ server, 'certificate-authority': 'pki/ca.crt' }, named, 'kube-system'))
+    return { kubeconfig: config, context: null, namespace: null, nodeName: 'n1' }
+  }
+  // An empty label: no name server knows it, and none is asked.
+  const nowhere = 'https://no..host:6443'
   const moved = kubelet && { ...kubelet, url: elsewhere }
   const cases: [ReadinessSettings, RegExp][] = [
     [{ ...only, commands: ['/no/such/program x'] }, /command: exit code 127.*; nothing was changed; .*PATH/],
@@ -171,7 +175,10 @@ await t.test('a rollout does not begin with a probe that cannot be run, and says
     [{ ...only, urls: [`${origin}/404`], authority }, /HTTP 404; nothing was changed; name a path/],
     [{ ...only, kubelet: moved }, /kubelet: ERR_TLS_CERT_ALTNAME_INVALID.*; nothing was changed; name/],
     [{ ...only, urls: [elsewhere], authority }, /ERR_TLS_CERT_ALTNAME_INVALID.*; nothing was changed; name/],
-    [{ ...only, mirrorPod }, /mirror pod: .*; nothing was changed; name/],
+    [{ ...only, mirrorPod: mirrorPodAt(elsewhere, 'other.conf') }, /mirror pod: .*; nothing was changed; name/],
+    [{ ...only, urls: [nowhere], authority }, /no\.\.host.*: ENOTFOUND; nothing was changed; name a host/],
+    [{ ...only, kubelet: kubelet && { ...kubelet, url: nowhere } }, /kubelet: ENOTFOUND; nothing was changed; name/],
+    [{ ...only, mirrorPod: mirrorPodAt(nowhere, 'nowhere.conf') }, /mirror pod: .*; nothing was changed; .*resolver/],
   ]
   for (const [settings, message] of cases) {
     await t.rejects(
@@ -195,6 +202,27 @@ await t.test('a rollout does not begin with a probe that cannot be run, and says
   t.match(await asKubelet(500, refusal, down), {
     outcome: 'taken-back',
     message: /HTTP 500.*ECONNREFUSED|ECONNREFUSED.*HTTP 500/,
+  })
+  await t.test('a name server that does not answer is no reason', async (t) => {
+    const lookup = dns.lookup
+    t.teardown(() => (dns.lookup = lookup))
+    // The test's own name server would have to be the machine's.
+    const silent = (host: string, ...rest: unknown[]): void => {
+      const done = rest.at(-1) as (error: Error) => void
+      if (host === 'silent.example') done(Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' }))
+      else (lookup as (...args: unknown[]) => void)(host, ...rest)
+    }
+    dns.lookup = silent as typeof lookup
+    const url = 'https://silent.example:6443'
+    const silently: Partial<ReadinessSettings>[] = [
+      { urls: [url], authority },
+      { kubelet: kubelet && { ...kubelet, url } },
+      { mirrorPod: mirrorPodAt(url, 'silent.conf') },
+    ]
+    for (const settings of silently) {
+      const outcome = await node.rollout(await request({ ...only, ...settings }), () => 'ready', means())
+      t.match(outcome, { outcome: 'taken-back', message: /EAI_AGAIN/ }, JSON.stringify(settings))
+    }
   })
   server.closeAllConnections()
 })

@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 import t from 'tap'
 import { parseManifest, type Manifest } from '../../../src/static-pods/pod/manifest.js'
+import type { Probe } from '../../../src/static-pods/ready/readiness.js'
 import { usualReadyFor } from '../../../src/static-pods/ready/watch.js'
 import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
 import { modeOf, podText } from '../pods.js'
@@ -256,6 +257,36 @@ await t.test('a rollout that was taken back says whether the old pod answers aga
   const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [dead])
   const still = await node.rollout(await node.request({ pods: ['api'] }), never, { openProbes })
   t.match(still, { outcome: 'taken-back', old: 'api.yaml does not answer yet: probe: dead' })
+})
+
+await t.test('one time counts for all old pods together', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  let asked = 0
+  const probe: Probe = {
+    name: 'probe',
+    identifiesPod: true,
+    ask: ({ name, annotations }) => {
+      const isNew = 'holdfast.dev/rollout' in annotations
+      if (!isNew && name === 'api') asked += 1
+      return Promise.resolve(isNew && name === 'etcd' ? { state: 'ready' } : { state: 'not-ready', message: 'dead' })
+    },
+  }
+  const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [probe])
+  const timing = { interval: 1, settle: 0 }
+  const back = await node.rollout(await node.request({ timeout: 300 }), never, { openProbes, timing })
+  t.match(back.old, /^etcd\.yaml does not answer yet: .*; api\.yaml does not answer yet: /)
+  t.equal(asked, 1, 'the first one took the time: one look is left for the next')
+})
+
+await t.test('a rollout of manifests with long comments goes on, too', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api', 'scheduler'])
+  const comment = `# ${'x'.repeat(4 * 1024 * 1024)}\n`
+  for (const pod of ['etcd', 'api', 'scheduler']) writeFileSync(node.live(pod), comment + node.text(pod, 1))
+  const paths = ['etcd', 'api', 'scheduler'].map((pod) => node.source(pod, 2))
+  for (const path of paths) writeFileSync(path, comment + readFileSync(path, 'utf8'))
+  const request = await node.request({ manifests: await readManifests(paths), fallback: false })
+  t.match(await node.rollout(request, never), { outcome: 'not-ready' })
+  t.match(await node.resume(ready), { outcome: 'ready' })
 })
 
 await t.test('a rollout waits no longer for a pod that a kubelet has listed, and then refuses', async (t) => {
