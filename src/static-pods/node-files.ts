@@ -11,12 +11,8 @@ import { largestFile } from './read-file.js'
  * A small regular file; undefined where there is none.
  * @throws Error naming the path, for a file that is not regular, is too large, or cannot be read
  */
-export async function readNodeFile(
-  fs: FileSystem,
-  path: string,
-  largest = largestFile,
-): Promise<Uint8Array | undefined> {
-  return nodeFiles.read(fs, path, { largest })
+export async function readNodeFile(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
+  return nodeFiles.read(fs, path, { largest: largestFile })
 }
 
 /** @throws InvalidInput for a file that is no pod, and as `readNodeFile` does */

@@ -55,7 +55,7 @@ export async function rolloutBeside(
   return async (content) => {
     // What is no pod is none of the rollout's.
     const manifest = await manifestIn(content).catch(() => undefined)
-    await refuseUnfinished([{ path, manifest }], new Disk(), `${path} is as it was`)
+    await refuseUnfinished([path], manifest ? [manifest] : [], new Disk(), `${path} is as it was`)
   }
 }
 

@@ -28,11 +28,9 @@ export async function preflight(
   await checkPlaces(plan, settings)
   await checkLockFile(settings.manifestLock, settings.disk)
   await checkOwners(plan, settings)
-  const written = plan.manifests.map(({ name, manifest }) => ({
-    path: join(settings.manifestDirectory, name),
-    manifest,
-  }))
-  await refuseUnfinished(written, settings.disk, 'nothing was changed')
+  const paths = plan.manifests.map(({ name }) => join(settings.manifestDirectory, name))
+  const pods = plan.manifests.map(({ manifest }) => manifest)
+  await refuseUnfinished(paths, pods, settings.disk, 'nothing was changed')
   await refuseOlder(plan, settings, !lookOnly)
   const lines: InstallLine[] = []
   for (const request of manifestRequests(plan, settings)) {
@@ -235,16 +233,11 @@ async function warnOfTwins(
     if (other === undefined) continue
     const twin = manifests.find(({ manifest }) => isSamePodName(manifest, other))
     const same = manifests.find(({ manifest }) => manifest.uid && manifest.uid === other.uid)
-    if (twin !== undefined) {
-      log.warn(
-        { path, manifest: twin.name },
-        `${path} is a manifest of the same pod as ${twin.name}: kubelet runs only one of them at a time; move ${path} out of the directory`,
-      )
-    } else if (same !== undefined) {
-      log.warn(
-        { path, manifest: same.name },
-        `${path} has the metadata.uid of ${same.name}: kubelet takes them for one pod; remove the uid from the copy`,
-      )
-    }
+    const name = (twin ?? same)?.name
+    if (name === undefined) continue
+    const fault = twin
+      ? `is a manifest of the same pod as ${name}: kubelet runs only one of them at a time; move ${path} out of the directory`
+      : `has the metadata.uid of ${name}: kubelet takes them for one pod; remove the uid from the copy`
+    log.warn({ path, manifest: name }, `${path} ${fault}`)
   }
 }

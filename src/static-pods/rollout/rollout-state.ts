@@ -4,13 +4,12 @@
  */
 import { constants } from 'node:buffer'
 import { basename, dirname, isAbsolute, join } from 'node:path'
-import type { Disk } from '../../durable/index.js'
+import { nodeFiles, type Disk } from '../../durable/index.js'
 import type { Identity } from '../../durable/path/index.js'
 import type { KnownEntry } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
 import { StaticPodError } from '../failure.js'
 import { asMap } from '../json.js'
-import { readNodeFile } from '../node-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 
 /** kubelet reads no name with a leading dot. */
@@ -92,9 +91,7 @@ export interface RolloutOutcome {
   readonly unproven?: true
 }
 
-function statePath(manifestDirectory: string): string {
-  return join(manifestDirectory, stateName)
-}
+const statePath = (manifestDirectory: string): string => join(manifestDirectory, stateName)
 
 /** Where the new tree is staged, and the old one kept. */
 export function besidePath(target: string): string {
@@ -127,7 +124,7 @@ export async function readState(
 ): Promise<RolloutState | EndedRollout | undefined> {
   const path = statePath(manifestDirectory)
   // It holds each manifest twice, before and after; a longer text could not be written.
-  const bytes = await readNodeFile(fs, path, constants.MAX_STRING_LENGTH)
+  const bytes = await nodeFiles.read(fs, path, { largest: constants.MAX_STRING_LENGTH })
   if (bytes === undefined) return undefined
   const found = parseState(Buffer.from(bytes).toString('utf8'))
   if (typeof found !== 'string') return found

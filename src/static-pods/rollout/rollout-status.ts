@@ -34,12 +34,9 @@ export interface RolloutStatus {
 }
 
 export async function rolloutStatus(directory: string, disk: Disk): Promise<RolloutStatus> {
-  let found
-  try {
-    found = await readState(directory, disk)
-  } catch (error) {
-    return { directory, state: 'damaged', message: messageOf(error), advice: 'docs/rollout.md, "At 3 a.m.", says how' }
-  }
+  const found = await readState(directory, disk).catch((error: unknown) => messageOf(error))
+  if (typeof found === 'string')
+    return { directory, state: 'damaged', message: found, advice: 'docs/rollout.md, "At 3 a.m.", says how' }
   if (found === undefined) return { directory, state: 'none', message: `no rollout was ever begun in ${directory}` }
   if (found.phase === 'ended') {
     const { outcome, message } = found
@@ -52,17 +49,9 @@ export async function rolloutStatus(directory: string, disk: Disk): Promise<Roll
   const manifests = found.manifests.map(({ name }) => name)
   const { reached, tree } = found
   const message = `a rollout of ${manifests.join(', ')} in ${directory} ${worker === undefined ? 'was interrupted, and ' : ''}${standing(found, left)}`
-  const known = { ...(tree && { tree: tree.target }), ...(worker !== undefined && { process: worker }) }
-  return {
-    directory,
-    state,
-    message,
-    advice: remedy(directory, worker),
-    manifests,
-    reached,
-    ...known,
-    ...(left !== undefined && { left }),
-  }
+  const known = { directory, state, message, advice: remedy(directory, worker), manifests, reached } as const
+  const where = { ...(tree && { tree: tree.target }), ...(worker !== undefined && { process: worker }) }
+  return { ...known, ...where, ...(left !== undefined && { left }) }
 }
 
 function standing({ phase, manifests, reached, message }: RolloutState, left: number | undefined): string {
@@ -107,41 +96,31 @@ export async function unfinishedRollouts(directories: readonly string[], disk: D
   return all.filter(({ state }) => state !== 'none' && state !== 'ended')
 }
 
-/** What another command is about to write: a file, with the pod that it is to hold, or a directory. */
-interface Written {
-  readonly path: string
-  readonly manifest?: Manifest | undefined
-}
-
 /**
- * Keeps other commands from what a rollout may still take back: a manifest, another file with its pod, and the directory. The rollout takes
- * back only what it knows, and would put the old directory under the new manifest. A damaged state says nothing of manifests, and people
- * are told to make them what they are to be.
+ * Keeps other commands from what a rollout may still take back, the directory, its manifests, another file with one of these pods: it would
+ * put the old directory under the new manifest. With a damaged state, people are told to make the manifests what they are to be.
  * @throws StaticPodError
  */
-export async function refuseUnfinished(written: readonly Written[], disk: Disk, state: string): Promise<void> {
-  for (const { path, manifest } of written) {
-    const directory = dirname(path)
-    const found = await rolloutStatus(directory, disk)
-    const isRolled = found.manifests?.includes(basename(path))
-    if (isRolled || (found.manifests && manifest && (await isPodOf(manifest, directory, disk))))
-      throw new StaticPodError(`${rolloutLine(found)}; ${state}`)
-    if ((await disk.fs.lookPath(besidePath(path)).catch(() => undefined)) === undefined) continue
-    const usual = await unfinishedRollouts(usualManifestDirectories, disk)
-    const rollout = usual.find(({ tree }) => tree === path)
-    const line = rollout
-      ? rolloutLine(rollout)
-      : `${besidePath(path)} is of a rollout: holdfast rollout --resume, with the --pod-manifest-dir that it had, ends that, or removes it`
-    throw new StaticPodError(`${line}; ${state}`)
+export async function refuseUnfinished(
+  paths: readonly string[],
+  pods: readonly Manifest[],
+  disk: Disk,
+  state: string,
+): Promise<void> {
+  for (const path of paths) {
+    const found = await rolloutStatus(dirname(path), disk)
+    const isOf = found.manifests && (found.manifests.includes(basename(path)) || (await changesOneOf(pods, path, disk)))
+    if (isOf) throw new StaticPodError(`${rolloutLine(found)}; ${state}`)
+    const beside = besidePath(path)
+    const end = 'holdfast rollout --resume, with the --pod-manifest-dir that it had, ends that, or removes it'
+    if (await disk.fs.lookPath(beside)) throw new StaticPodError(`${beside} is of a rollout: ${end}; ${state}`)
   }
 }
 
 /** kubelet takes two files for one pod by their names, or by their uids. */
-async function isPodOf(manifest: Manifest, directory: string, disk: Disk): Promise<boolean> {
-  const found = await readState(directory, disk)
+async function changesOneOf(pods: readonly Manifest[], path: string, disk: Disk): Promise<boolean> {
+  const found = await readState(dirname(path), disk)
   const texts = found && 'manifests' in found ? found.manifests.flatMap(({ previous, next }) => [previous, next]) : []
-  const rolled = texts.map((text) => parseManifest(bytesOf(text ?? ''), directory).catch(() => undefined))
-  const isSame = (other: Manifest | undefined): boolean =>
-    other !== undefined && (isSamePodName(other, manifest) || (other.uid !== undefined && other.uid === manifest.uid))
-  return (await Promise.all(rolled)).some(isSame)
+  const rolled = await Promise.all(texts.map((text) => parseManifest(bytesOf(text ?? ''), '').catch(() => undefined)))
+  return pods.some((pod) => rolled.some((one) => one && (isSamePodName(one, pod) || (pod.uid && one.uid === pod.uid))))
 }
