@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { project } from '../../project.js'
+import { testFiles } from '../../runner/files.js'
+import { suites } from '../../runner/suites.js'
 import { testedRows } from '../../tested.js'
 import { scenarios } from '../model/scenarios.js'
 
@@ -76,6 +78,17 @@ function besides(name: string): string[] {
     .map((file) => read(`test/durable/calls/${file}`))
 }
 
+const ofTest = (name: string): Item => ({
+  name,
+  command: [name.replace(/\.ts$/, '.js')],
+  isTest: true,
+  heavy: false,
+  hash: hashOf(read(name), ...besides(name)),
+})
+
+/** What a mutant outside the core can be put before: the tests that need no control plane and no node. */
+export const everyTest = (): Item[] => testFiles().filter(suites.unit.holds).map(ofTest)
+
 /** The commands of people on a directory: their tests hold most of the refusals. */
 const commands = ['adopt', 'diff', 'history', 'hold', 'remove', 'replace', 'rollback', 'write']
 
@@ -127,14 +140,6 @@ export function battery(): Item[] {
     'test/cli/core-dumps.test.ts',
     'test/cli/output/orphans.test.ts',
   ])
-  const tests = [...names]
-    .filter((name) => !elsewhere.includes(name))
-    .map((name) => ({
-      name,
-      command: [name.replace(/\.ts$/, '.js')],
-      isTest: true,
-      heavy: false,
-      hash: hashOf(read(name), ...besides(name)),
-    }))
+  const tests = [...names].filter((name) => !elsewhere.includes(name)).map(ofTest)
   return [...tests, ...modelItems()].sort((a, b) => Number(a.heavy) - Number(b.heavy))
 }

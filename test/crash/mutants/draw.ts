@@ -2,16 +2,19 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { knownTimes } from '../../runner/schedule.js'
 import type { Verdict } from './answer.js'
-import { battery, hashOf, type Item } from './battery.js'
+import { battery, everyTest, hashOf, type Item } from './battery.js'
 import { Bench, busyness, Refused } from './bench.js'
-import { equivalents } from './equivalents.js'
+import { equivalents, ofRooms } from './equivalents.js'
 import { namesIn } from './listed.js'
-import { byName, type Mutant, readSources, type Source } from './mutants.js'
-import { inOrder } from './order.js'
+import { byName, type Mutant, readSources, type Source, sourcesAt } from './mutants.js'
+import { inOrder, nearest } from './order.js'
+import { keptOfRooms, readResults, type Result, writeResults } from './results.js'
+import { writeRooms } from './summary.js'
 
 /*
  * Draws mutants of the program as it is, as many as fit into some seconds, and puts each before the tests that lead to its file until one
- * notices it. A mutant that none notices fails the run, unless it is listed as equivalent; so does a test that does
+ * notices it: mutants of the core, or of the files and rooms that the arguments name (`npm run mutant -- src/agent/pacing.ts`). Outside the
+ * core, only the tests that speak of the file are asked. A mutant that none notices fails the run, unless it is listed as equivalent; so does a test that does
  * not pass without a mutant, and a listed name that no mutant has.
  *
  *   --seed N       the same seed draws the same mutants, in the same order, whatever changes elsewhere in the program
@@ -23,8 +26,11 @@ import { inOrder } from './order.js'
  *   --tolerate N   so many survivors fail nothing: for a draw of untried mutants
  *   --names FILE   of the mutants that this file names, one a line
  *   --no-model     before the tests alone
+ *   --keep         none that has an answer already; the answers go into the table by room of docs/mutation-score.md
+ *   --again        with it: those that survived, and no others
  */
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     seed: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '40' },
@@ -34,28 +40,42 @@ const { values } = parseArgs({
     tolerate: { type: 'string', default: '0' },
     names: { type: 'string' },
     'no-model': { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
   },
 })
 
 const times = knownTimes()
-/** The seconds of a test without a mutant; of an untimed one so many. A test that takes many times longer hangs. */
-const secondsOf = ({ name }: Item): number => Math.max(1, times[name] ?? 5)
+/** The seconds of a test without a mutant; of an untimed one so many. Outside the core most tests are small. One that takes many times longer hangs. */
+const secondsOf = ({ name }: Item): number =>
+  positionals.length > 0 ? Math.min(2, Math.max(1, times[name] ?? 1)) : Math.max(1, times[name] ?? 5)
 
 type Drawn = readonly [Source, Mutant]
 
 /** A mutant that none of its first tests has noticed, and how many those were. */
 type Unfinished = readonly [Drawn, number]
 
-const sources = readSources()
+const ofCore = readSources()
+const isCore = (file: string): boolean => ofCore.some((source) => source.file === file)
+const sources = positionals.length > 0 ? sourcesAt(positionals, ofCore) : ofCore
+const copied = sources.every(({ file }) => isCore(file)) ? undefined : ['test', 'bench']
 const named = byName(sources)
-const listed = namesIn(equivalents)
-const outdated = listed.filter((name) => !named.has(name))
+const listed = namesIn([...equivalents, ...ofRooms])
+const outdated = positionals.length > 0 ? [] : namesIn(equivalents).filter((name) => !named.has(name))
+const kept = values.keep ? readResults(keptOfRooms) : new Map<string, Result>()
 const asked = values.names === undefined ? undefined : readFileSync(values.names, 'utf8').split('\n')
-const isDrawn = ({ id, file }: Mutant): boolean =>
-  !listed.includes(id) && (asked?.includes(id) ?? `${id}\n${file}`.includes(values.only))
+function isDrawn({ id, file, context }: Mutant): boolean {
+  if (listed.includes(id)) return false
+  const before = kept.get(id)
+  if (before?.hash === hashOf(context) ? !values.again || before.verdict !== 'survived' : values.again) return false
+  return asked?.includes(id) ?? `${id}\n${file}`.includes(values.only)
+}
 const unlisted = sources.flatMap((source) => source.mutants.filter(isDrawn).map((mutant): Drawn => [source, mutant]))
 if (unlisted.length === 0) throw new Error(`no mutant that is to be noticed has a name or a file with ${values.only}`)
 const items = battery().filter(({ heavy, isTest }) => !heavy && (isTest || !values['no-model']))
+const others = everyTest()
+const candidatesFor = (file: string): Item[] =>
+  isCore(file) ? inOrder(items, file, times) : nearest(others, file, times)
 const refused = new Refused()
 const verdicts: Record<Verdict, number> = { killed: 0, hangs: 0, breaks: 0, survived: 0 }
 
@@ -65,7 +85,7 @@ const unfinished: Unfinished[] = []
 async function judge(bench: Bench, drawn: Drawn, patience: number, first = 0): Promise<void> {
   const [source, mutant] = drawn
   const began = performance.now()
-  const candidates = inOrder(items, mutant.file, times)
+  const candidates = candidatesFor(mutant.file)
   let asked = first
   let verdict: Verdict = 'survived'
   let by = ''
@@ -78,6 +98,10 @@ async function judge(bench: Bench, drawn: Drawn, patience: number, first = 0): P
   const waits = verdict === 'survived' && asked < candidates.length
   if (waits) unfinished.push([drawn, asked])
   else verdicts[verdict] += 1
+  if (values.keep) {
+    kept.set(mutant.id, { verdict, by, hash: hashOf(mutant.context) })
+    writeResults(kept, keptOfRooms)
+  }
   const end = verdict === 'survived' ? `${asked} of ${candidates.length} tests` : `${by}, test ${asked}`
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
   console.log(`${waits ? 'lives so far' : verdict}: ${mutant.file}:${mutant.line}: ${mutant.id}: ${end}, ${seconds} s`)
@@ -92,10 +116,22 @@ function score({ killed, hangs, breaks, survived }: Readonly<Record<Verdict, num
 console.log(`seed ${values.seed} (replay with --seed ${values.seed})`)
 const end = performance.now() + 1000 * Number(values.seconds)
 const place = ([, { id }]: Drawn): string => hashOf(values.seed, id)
-const drawn = unlisted.sort((a, b) => (place(a) < place(b) ? -1 : 1)).values()
+/** From each of the rooms that the arguments name in turn. */
+const turns = new Map<string, number>()
+const drawn = unlisted
+  .sort((a, b) => (place(a) < place(b) ? -1 : 1))
+  .map((one): [Drawn, number] => {
+    const room = positionals.find((path) => one[1].file.startsWith(path)) ?? ''
+    const turn = turns.get(room) ?? 0
+    turns.set(room, turn + 1)
+    return [one, turn]
+  })
+  .sort(([, a], [, b]) => a - b)
+  .map(([one]) => one)
+  .values()
 
 async function lane(): Promise<void> {
-  const bench = new Bench(refused)
+  const bench = new Bench(refused, true, copied)
   try {
     for (const one of drawn) {
       await judge(bench, one, Number(values.patience) * busyness())
@@ -107,7 +143,7 @@ async function lane(): Promise<void> {
 }
 
 async function rest(): Promise<void> {
-  const bench = new Bench(refused)
+  const bench = new Bench(refused, true, copied)
   try {
     for (const [drawn, asked] of unfinished.splice(0)) await judge(bench, drawn, Infinity, asked)
   } finally {
@@ -120,6 +156,7 @@ await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
 if (verdicts.survived + unfinished.length > Number(values.tolerate)) await rest()
 for (const name of outdated) console.error(`outdated: a list names a mutant that is gone: ${name}`)
 for (const name of refused.alone) console.error(`outdated: ${name} fails without a mutant`)
+if (values.keep) writeRooms(sourcesAt(['src', 'torture'], ofCore), kept)
 const { killed, hangs, breaks, survived } = verdicts
 console.log(
   `${killed + hangs + breaks + survived} of ${unlisted.length} mutants tried: ${killed} killed, ${hangs + breaks} hang or break, ` +

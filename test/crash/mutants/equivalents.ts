@@ -203,3 +203,6 @@ export const equivalents: readonly Listed[] = [
   ...ofKeeping,
   ...ofPublishing,
 ]
+
+/** The same outside the core: a name begins with that of its file. */
+export const ofRooms: readonly Listed[] = []

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { battery } from './battery.js'
-import { equivalents } from './equivalents.js'
+import { equivalents, ofRooms } from './equivalents.js'
 import { namesIn } from './listed.js'
-import { byName, mutantsOf, mutated, readSources, type Source } from './mutants.js'
+import { byName, mutantsOf, mutated, readSources, type Source, sourcesAt } from './mutants.js'
 import { inOrder } from './order.js'
 import { withOtherNames } from './shown.js'
 import { answerOf } from './answer.js'
@@ -119,6 +119,12 @@ await t.test('each name in the lists is that of a mutant, and stands there once'
     'they need neither the name of a file nor that of a variable',
   )
   t.ok(namesIn(equivalents).length <= equivalentsAtMost, 'a mutant is shown to a test rather than called equivalent')
+  const others = sourcesAt(['src', 'torture']).flatMap(({ mutants }) => mutants.map(({ id }) => id))
+  t.equal(new Set(others).size, others.length, 'outside the core, too, each has a name of its own')
+  t.same(
+    namesIn(ofRooms).filter((name) => !others.includes(name)),
+    [],
+  )
 })
 
 await t.test(

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { project } from '../../project.js'
+import { typescriptFiles } from '../../docs/import-graph.js'
 import { type Change, operators } from './operators.js'
 
 /** One place of the program changed by one operator. */
@@ -30,20 +31,16 @@ export interface Source {
 const staticPods = ['currentLasting', 'install', 'orphanedRecords', 'prune', 'recordLastKnownGood', 'WatchStart']
 
 function files(): string[] {
-  const below = (room: string): string[] =>
-    readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => `${room}/${name}`)
   const exported = new RegExp(`^export (?:async )?(?:function|class) (?:${staticPods.join('|')})\\b`, 'm')
-  const inStaticPods = below('src/static-pods').filter((path) => exported.test(textOf(path)))
+  const inStaticPods = typescriptFiles('src/static-pods').filter((path) => exported.test(textOf(path)))
   if (inStaticPods.length !== staticPods.length)
     throw new Error(`${inStaticPods.join(', ')}: each of these is to be exported once: ${staticPods.join(', ')}`)
   return [
     'src/checked-lines.ts',
     'src/mountinfo.ts',
     'src/parallel.ts',
-    ...below('native'),
-    ...below('src/durable'),
+    ...typescriptFiles('native'),
+    ...typescriptFiles('src/durable'),
     ...inStaticPods,
   ].sort()
 }
@@ -121,13 +118,31 @@ export function byName(sources: readonly Source[]): Map<string, Mutant> {
   return named
 }
 
-/** The sources whose every step is put to the test. */
+/** The sources of the core, whose every step is put to the test. */
 export function readSources(): Source[] {
   return files().map((file) => {
     const text = textOf(file)
     return { file, text, mutants: mutantsOf(file, text) }
   })
 }
+
+/**
+ * The sources at or below these paths. Outside the core two files may hold functions of one name, and a mutant's name begins with its
+ * file's.
+ */
+export function sourcesAt(paths: readonly string[], core = readSources()): Source[] {
+  const isMeant = (file: string): boolean => paths.some((path) => file === path || file.startsWith(`${path}/`))
+  const others = [...typescriptFiles('src'), ...typescriptFiles('torture')]
+    .filter((file) => isMeant(file) && !core.some((source) => source.file === file))
+    .map((file) => {
+      const text = textOf(file)
+      const mutants = mutantsOf(file, text).map((one) => ({ ...one, id: `${nameOf(file)}: ${one.id}` }))
+      return { file, text, mutants }
+    })
+  return [...core.filter(({ file }) => isMeant(file)), ...others]
+}
+
+const nameOf = (file: string): string => file.replace(/^src\/|\.ts$/g, '')
 
 export function mutated(text: string, { change: { start, end, text: replacement } }: Mutant): string {
   return text.slice(0, start) + replacement + text.slice(end)

@@ -30,6 +30,17 @@ function tierOf({ name, isTest }: Item, file: string, named: ReadonlySet<string>
   return name === broadest ? 3 : 4
 }
 
+/** So many tests speak of a file outside the core. */
+const nearAtMost = 12
+
+/** Of those, only what speaks of the file: named for it, or with a word of its name, or few imports away. */
+export function nearest(items: readonly Item[], file: string, times: Times = knownTimes()): Item[] {
+  const named = new Set(testsOf(file))
+  const isNear = (item: Item): boolean =>
+    tierOf(item, file, named) <= 2 || (distancesFrom(item.name).get(file) ?? Infinity) <= 2
+  return inOrder(items.filter(isNear), file, times).slice(0, nearAtMost)
+}
+
 /** By the first number that differs. */
 function compare(a: readonly number[], b: readonly number[]): number {
   const at = a.findIndex((number, index) => number !== b[index])

@@ -16,10 +16,13 @@ export interface Result {
 export const inPart = '-'
 
 /** It goes with the build: an aborted run goes on from here, and a new clone begins anew. */
-const file = join(project, 'dist/.mutants-results.tsv')
+const kept = join(project, 'dist/.mutants-results.tsv')
+
+/** The same for mutants that were drawn outside the core. */
+export const keptOfRooms = join(project, 'dist/.mutants-rooms.tsv')
 
 /** By the mutants' names. */
-export function readResults(): Map<string, Result> {
+export function readResults(file = kept): Map<string, Result> {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
@@ -36,7 +39,7 @@ export function readResults(): Map<string, Result> {
 }
 
 /** One line each, in the order of their names, so that a diff shows the changes. */
-export function writeResults(results: ReadonlyMap<string, Result>): void {
+export function writeResults(results: ReadonlyMap<string, Result>, file = kept): void {
   const lines = [...results].sort(([a], [b]) => (a < b ? -1 : 1))
   writeFileSync(file, lines.map(([id, { verdict, by, hash }]) => `${id}\t${verdict}\t${by}\t${hash}\n`).join(''))
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
 import { endGroup, startGroup } from '../process-group.js'
@@ -14,7 +14,8 @@ const startsWithin = 5
 /** Every module that a process has loaded stays in it. */
 const timesAtMost = 60
 
-const linked = ['src', 'native', 'torture', 'bin', 'test', 'bench', 'dist', 'package.json']
+/** A test's own directory of links has none to itself, and finds this rig's tap. */
+const unlinked = ['times', 'node_modules']
 
 /** The rig makes the root of a test file's tests; behind the first failure it starts no other, unless `all`. */
 const testModule = `
@@ -55,7 +56,9 @@ export class Rig {
     this.#id += 1
     const directory = join(this.#links, `${this.#id}`)
     mkdirSync(directory)
-    for (const name of linked) symlinkSync(join(this.shop.directory, name), join(directory, name))
+    const { directory: copy } = this.shop
+    for (const name of readdirSync(copy))
+      if (!unlinked.includes(name)) symlinkSync(join(copy, name), join(directory, name))
     const known = new Map(items.map((item) => [item.command[0] ?? '', item]))
     const order = { id: this.#id, directory, files: [...known.keys()] }
     const answer = await this.#ask(order, (file) => {

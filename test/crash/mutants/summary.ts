@@ -1,8 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { project } from '../../project.js'
-import type { Source } from './mutants.js'
-import { equivalents } from './equivalents.js'
+import type { Verdict } from './answer.js'
+import type { Mutant, Source } from './mutants.js'
+import { hashOf } from './battery.js'
+import { equivalents, ofRooms } from './equivalents.js'
 import { namesIn } from './listed.js'
 import { inPart, type Result } from './results.js'
 
@@ -47,7 +49,7 @@ function row(name: string, counts: Counts): string[] {
 }
 
 function table(rows: readonly (readonly string[])[]): string {
-  const widths = head.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0), 3))
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0), 3))
   const line = (cells: readonly string[]): string => {
     const padded = cells.map((cell, column) =>
       column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
@@ -62,6 +64,51 @@ function table(rows: readonly (readonly string[])[]): string {
 /** The sources that hold mutants, by their names: where one stands is no part of the score. */
 function fileNames(sources: readonly Source[]): string[] {
   return [...new Set(sources.filter(({ mutants }) => mutants.length > 0).map(({ file }) => basename(file)))].sort()
+}
+
+const page = join(project, 'docs/mutation-score.md')
+const rooms = /^## Outside the core\n[^]*?(?=^## |$(?![^]))/m
+
+/** The room of a source: its first folder, and `src` for what stands in none. */
+const roomOf = (file: string): string => /^(?:src\/)?([^/]+)\//.exec(file)?.[1] ?? 'src'
+
+/** Writes the table by room into docs/mutation-score.md: of the mutants that the program still has, those that were tried. */
+export function writeRooms(sources: readonly Source[], kept: ReadonlyMap<string, Result>): void {
+  const outside = sources.filter(({ mutants }) =>
+    mutants.some(({ id }) => kept.has(id) || namesIn(ofRooms).includes(id)),
+  )
+  const same = new Set(namesIn(ofRooms))
+  const rowOf = (name: string, mutants: readonly Mutant[]): string[] => {
+    const equivalent = mutants.filter(({ id }) => same.has(id)).length
+    const verdicts = mutants
+      .filter(({ id, context }) => !same.has(id) && kept.get(id)?.hash === hashOf(context))
+      .map(({ id }) => kept.get(id)?.verdict)
+    const count = (one: Verdict): number => verdicts.filter((verdict) => verdict === one).length
+    const [killed, breaks, hangs, survived] = [count('killed'), count('breaks'), count('hangs'), count('survived')]
+    const noticed = `${((100 * (verdicts.length - survived)) / Math.max(1, verdicts.length)).toFixed(1)} %`
+    return [
+      name,
+      ...[mutants.length, verdicts.length, killed, breaks, hangs, survived, equivalent].map(String),
+      noticed,
+    ]
+  }
+  const names = [...new Set(outside.map(({ file }) => roomOf(file)))].sort()
+  const mutantsIn = (name: string): Mutant[] =>
+    sources.filter(({ file }) => roomOf(file) === name).flatMap(({ mutants }) => mutants)
+  const rows = names.map((name) => rowOf(name, mutantsIn(name)))
+  const text = `## Outside the core
+
+Mutants that were drawn and tried, by room; a mutant that has changed since then counts no more. Noticed are those that an assertion
+kills, that break a test, or at which one ends by its time.
+
+${table([['room', 'mutants', 'tried', 'killed', 'break', 'by time', 'survived', 'equivalent', 'noticed'], ...rows, rowOf('all', names.flatMap(mutantsIn))])}
+
+`
+  const before = readFileSync(page, 'utf8')
+  writeFileSync(
+    page,
+    rooms.test(before) ? before.replace(rooms, () => text) : before.replace(/^## /m, () => `${text}## `),
+  )
 }
 
 /** Writes `docs/mutation-score.md`, which holds the score of the last full run. */
@@ -86,11 +133,11 @@ Of those that survived, ${partly} were put before the most promising tests only:
 
 ${table([head, ...rows, total])}
 
-## Equivalent mutants
+${rooms.exec(readFileSync(page, 'utf8'))?.[0] ?? ''}## Equivalent mutants
 
 No test can tell these from the program; \`test/crash/mutants/equivalents.ts\` names each.
 
 ${reasons.length > 0 ? reasons.join('\n') : 'None are listed yet.'}
 `
-  writeFileSync(join(project, 'docs/mutation-score.md'), text)
+  writeFileSync(page, text)
 }

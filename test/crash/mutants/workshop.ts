@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { project } from '../../project.js'
 import { compile, makeProgram } from '../program.js'
 import { rooms } from './battery.js'
 import { type Mutant, mutated, type Source } from './mutants.js'
@@ -19,8 +20,13 @@ function canIsolate(): boolean {
   return process.geteuid?.() === 0 && spawnSync('unshare', command).status === 0
 }
 
-export function openWorkshop(): Workshop {
-  const { directory, remove } = makeProgram([], rooms)
+/** What tests outside the core read besides the program. */
+const pages = ['deploy', 'docs', 'man', 'schema', 'scripts', 'README.md', 'tsconfig.json', 'package-lock.json']
+
+/** `copied`: rooms of tests beside those of the core. */
+export function openWorkshop(copied: readonly string[] = rooms): Workshop {
+  const { directory, remove } = makeProgram([], copied)
+  for (const name of pages) if (existsSync(join(project, name))) symlinkSync(join(project, name), join(directory, name))
   const temporary = `${directory}.tmp`
   mkdirSync(temporary)
   return {
