@@ -16,6 +16,11 @@ import { silent } from '../../src/log.js'
 import { directoryOf } from '../directories/objects.js'
 import { until } from '../until.js'
 
+function run(states: readonly DirectoryState[], node?: string): Promise<Map<string, QueueResult>> {
+  const { signal } = new AbortController()
+  return runPendingHooks(states, { log: silent, metrics: noMetrics, events: noEvents, signal, node, changed() {} })
+}
+
 class Scene {
   readonly root = mkdtempSync(join(tmpdir(), 'holdfast-hook-runner-'))
   readonly target = join(this.root, 'target')
@@ -51,9 +56,7 @@ class Scene {
   }
 
   async run(node?: string): Promise<QueueResult | undefined> {
-    const { signal } = new AbortController()
-    const options = { log: silent, metrics: noMetrics, events: noEvents, signal, node, changed() {} }
-    return (await runPendingHooks([this.state], options)).get(this.state.hooksOperation)
+    return (await run([this.state], node)).get(this.state.hooksOperation)
   }
 
   async began(name: string): Promise<void> {
@@ -101,6 +104,24 @@ await t.test('a publication that falls into a run has all of its hooks run', asy
   t.strictSame((await readPublication(scene.target))?.pendingHooks, ['key-one', 'key-two'])
   t.equal(await scene.run(), 'done')
   t.equal(scene.read('ran'), 'one\none\ntwo\n')
+})
+
+await t.test('directories that share a hook wait for it as long as the most patient of them', async (t) => {
+  const scenes = [new Scene(t), new Scene(t)]
+  const [first, second] = scenes.map(({ state }) => state)
+  if (first === undefined || second === undefined) throw new Error('there are two')
+  const [shared] = first.configuration.afterPublish
+  if (shared === undefined) throw new Error('it has a hook')
+  for (const [state, timeout] of [
+    [first, 60_000],
+    [second, 1],
+  ] as const)
+    state.configuration = { ...state.configuration, afterPublish: [{ ...shared, timeout }] }
+  for (const scene of scenes) await scene.publish('1')
+  const running = run([second, first])
+  await scenes[0]?.began('one')
+  scenes[0]?.release('one')
+  t.strictSame([...(await running).values()], ['done', 'done'])
 })
 
 await t.test("a hook with jitter runs at the node's own time, once for all publications until then", async (t) => {

@@ -115,7 +115,8 @@ await t.test('exitCodeOf maps each error, and exitCodeOfAll the gravest', async 
   t.strictSame([failed, unknown, busy, new UsageError('u'), new Exit(4)].map(exitCodeOf), [1, 3, 75, 2, 4])
   t.equal(exitCodeOfAll([]), 0)
   t.equal(exitCodeOfAll([busy, busy]), 75)
-  t.equal(exitCodeOfAll([busy, failed]), 1)
+  t.equal(exitCodeOfAll([busy, new UsageError('u')]), 2)
+  t.equal(exitCodeOfAll([new UsageError('u'), failed]), 1)
   t.equal(exitCodeOfAll([busy, failed, unknown]), 3, 'unknown durability wins')
 })
 

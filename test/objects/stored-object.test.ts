@@ -1,5 +1,6 @@
 import t from 'tap'
 import { compareResourceVersions } from '../../src/objects/resource-version.js'
+import { ObjectStore } from '../../src/objects/store.js'
 import { StoredObject, type ObservedVersion } from '../../src/objects/stored-object.js'
 import type { KubernetesObject } from '../../src/objects/types.js'
 import { Random } from '../random.js'
@@ -140,3 +141,18 @@ function reread(observation: ObservedVersion['observation'], revision: number): 
   const { resourceVersion, uid } = observation.object
   return { observation, resourceVersion, uid }
 }
+
+void t.test('a store knows the floors of the ten thousand objects that went last', async (t) => {
+  const store = new ObjectStore(new Recorder())
+  const wanted = Array.from({ length: 10_001 }, (_, index) => ({
+    reference: reference(`cert-${index}`),
+    published: { resourceVersion: '9', uid: 'u' },
+  }))
+  store.follow(wanted)
+  store.follow([])
+  const { added } = store.follow(wanted.slice(0, 2).map((one) => ({ reference: one.reference })))
+  t.strictSame(
+    added.map(({ floor }) => floor?.resourceVersion),
+    [undefined, '9'],
+  )
+})

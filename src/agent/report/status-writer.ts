@@ -11,8 +11,6 @@ interface StatusWriterOptions {
   write(isDue: boolean): Promise<boolean>
   /** Called with a write's error; the write is tried again, after a delay or at the next change. */
   failed(error: unknown): void
-  /** Milliseconds from one sign of life to the next. Default: five minutes. */
-  readonly heartbeat?: number
 }
 
 /** Decides when the status is written: soon after a change, never two at once, and every five minutes as a sign of life. */
@@ -33,7 +31,7 @@ export class StatusWriter {
     this.#beat = setInterval(() => {
       this.#isDue = true
       this.changed()
-    }, options.heartbeat ?? heartbeat)
+    }, heartbeat)
   }
 
   /** The status has changed. */

@@ -47,6 +47,13 @@ await t.test('another source starts from nothing; without one, the condition sta
   seen.open = true
   tracker.refresh(state)
   t.match(state.fresh, { status: 'False' })
+  tracker.confirmed(reference)
+  tracker.keepOnly([reference])
+  tracker.refresh(state)
+  t.match(state.fresh, { status: 'True' })
+  tracker.keepOnly([])
+  tracker.refresh(state)
+  t.match(state.fresh, { status: 'False' }, 'an object that nobody follows any more is forgotten, too')
 })
 
 await t.test('a watch that does not come back is reported by itself', async (t) => {

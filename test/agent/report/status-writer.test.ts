@@ -80,22 +80,25 @@ await t.test('a write that fails is tried again by itself, without a change', as
   t.equal(writes, 4, 'and the end is written')
 })
 
-await t.test('a sign of life is due at intervals from the last one, whatever is written between them', async (t) => {
-  const due: boolean[] = []
-  const second = gate()
-  const writer = new StatusWriter({
-    heartbeat: 400,
-    write: (isDue) => {
-      due.push(isDue)
-      if (due.filter(Boolean).length === 2) second.open()
-      // The first that is due fails, and is due still.
-      if (isDue && due.filter(Boolean).length === 1) return Promise.reject(new Error('EIO'))
-      return Promise.resolve(isDue)
-    },
-    failed: () => {},
-  })
-  writer.changed()
-  await second.opened
-  await writer.close()
-  t.strictSame(due.slice(0, 3), [false, true, true])
-})
+await t.test(
+  'a sign of life is due five minutes after the last one, and still is after a write that failed',
+  async (t) => {
+    const time = new SimulatedTime(t)
+    const due: boolean[] = []
+    const writer = new StatusWriter({
+      // The first that is due fails.
+      write: (isDue) => (due.push(isDue) === 2 ? Promise.reject(new Error('EIO')) : Promise.resolve(isDue)),
+      failed: () => {},
+    })
+    writer.changed()
+    await time.advance(5 * 60_000 - 1)
+    t.strictSame(due, [false])
+    await time.advance(60_000)
+    t.strictSame(due, [false, true, true])
+    await time.advance(4 * 60_000 + 152)
+    t.equal(due.length, 3, 'five minutes after the second try')
+    await time.advance(60_000)
+    t.strictSame(due, [false, true, true, true])
+    writer.abandon()
+  },
+)

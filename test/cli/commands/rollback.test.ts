@@ -4,6 +4,7 @@ import { relative } from 'node:path'
 import t from 'tap'
 import { loadConfiguration } from '../../../src/config/load.js'
 import { readPublication, replaceFile } from '../../../src/index.js'
+import { makeAuthority } from '../../kubernetes/connection/certificates.js'
 import { until } from '../../until.js'
 import { holdfast, Node } from '../holdfast.js'
 
@@ -119,8 +120,9 @@ await t.test("rollback refuses unexamined content where an agent's configuration
 
 await t.test('rollback refuses an expired certificate, unless --force is given', async (t) => {
   const node = new Node(t, [{ path: 'disk/web', history: 1, contents: [{ secret: 'web' }] }])
-  for (const certificate of [expired, 'none']) {
-    node.put('Secret', 'web', { certificate })
+  const { certificate: valid } = makeAuthority('valid')
+  for (const certificate of [`${valid}${expired}`, 'none']) {
+    node.put('Secret', 'web', { 'another.crt': valid, certificate })
     t.match(await node.run('sync'), { code: 0 })
   }
   const path = node.path('disk/web')
@@ -128,7 +130,7 @@ await t.test('rollback refuses an expired certificate, unless --force is given',
   t.match(refused, { code: 1, stderr: /certificate of the earlier content: a certificate expired at .*--force/ })
   t.equal(node.read('disk/web/certificate'), 'none')
   t.match(await holdfast(['rollback', path, '--force']), { code: 0 })
-  t.equal(node.read('disk/web/certificate'), expired)
+  t.equal(node.read('disk/web/certificate'), `${valid}${expired}`)
 })
 
 await t.test('a running agent sees the rollback, runs the hooks, and publishes newer content', async (t) => {

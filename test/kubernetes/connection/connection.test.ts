@@ -1,7 +1,6 @@
 import t from 'tap'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
-import { settled } from '../../simulated-time.js'
-import { until } from '../../until.js'
+import { settled, SimulatedTime } from '../../simulated-time.js'
 import { beginWatch, json, startServer } from './api-server.js'
 import { issue, temporaryDirectory } from './certificates.js'
 import { authority, collect, once, serving, start } from './connected.js'
@@ -140,12 +139,18 @@ void t.test('a place is free again once its stream is over', async (t) => {
 })
 
 for (const protocol of ['h2', 'https'] as const) {
-  void t.test(`the client closes an unused ${protocol} connection`, async (t) => {
-    const { api, running } = await start(t, { protocol }, {}, { idle: 100, ping: 20 })
-    await api.get('/', {}, once)
+  void t.test(`the client closes an unused ${protocol} connection, and none with a watch`, async (t) => {
+    const time = new SimulatedTime(t)
+    const { api, running } = await start(t, { protocol, handler: (_, reply) => beginWatch(reply, 1) })
+    const attempt = new AbortController()
+    const watching = collect(await api.stream('/watch', {}, { ...once, attempt }))
+    await time.advance(900_000)
     t.equal(api.connections, 1)
-    await until('it is closed', () => api.connections === 0)
-    await api.get('/', {}, once)
+    attempt.abort(new Error('enough'))
+    await t.rejects(watching)
+    await time.advance(900_000)
+    t.equal(api.connections, 0)
+    await time.during(api.stream('/watch', {}, once))
     t.equal(running.accepted(), 2)
   })
 }

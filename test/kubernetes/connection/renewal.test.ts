@@ -2,8 +2,10 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Renewal } from '../../../src/kubernetes/connection/renewal.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { Recorder, reference } from '../../objects/recorder.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { json } from './api-server.js'
 import { temporaryDirectory } from './certificates.js'
 import { connectTo } from './connected.js'
@@ -49,4 +51,23 @@ void t.test('close ends a wait for credentials', async (t) => {
   ending.abort()
   await t.resolves(waiting)
   await t.resolves(api.renewal(ending.signal), 'and where it had ended before')
+})
+
+void t.test('one look serves all who wait for credentials, and none is made once nobody does', async (t) => {
+  const time = new SimulatedTime(t)
+  let looks = 0
+  const renewal = new Renewal(() => Promise.resolve(++looks === 4))
+  const [first, second] = [new AbortController(), new AbortController()]
+  const waiting = [renewal.wait(first.signal), renewal.wait(second.signal)]
+  await time.advance(1_000)
+  first.abort()
+  await time.advance(1_000)
+  t.equal(looks, 2)
+  second.abort()
+  await Promise.all(waiting)
+  await time.advance(60_000)
+  t.equal(looks, 2)
+  await time.during(renewal.wait(new AbortController().signal))
+  await time.advance(60_000)
+  t.equal(looks, 4, 'nor once they differ')
 })

@@ -74,8 +74,13 @@ void t.test('the plugin gets its arguments, variables and KUBERNETES_EXEC_INFO',
       },
     },
   })
-  await (await load(path, { ...fields, provideClusterInfo: false })).current()
-  t.match(JSON.parse(readFileSync(out, 'utf8').split('\n')[3] ?? ''), { spec: { cluster: undefined } })
+  const infoOf = async (more: object, of: object) => {
+    await (await load(path, { ...fields, ...more }, {}, of)).current()
+    return JSON.parse(readFileSync(out, 'utf8').split('\n')[3] ?? '') as unknown
+  }
+  t.match(await infoOf({ provideClusterInfo: false }, cluster), { spec: { cluster: undefined } })
+  const insecure = { 'insecure-skip-tls-verify': true, 'proxy-url': 'http://127.0.0.1:3128' }
+  t.match(await infoOf({}, { server: cluster.server, ...insecure }), { spec: { cluster: insecure } })
 })
 
 void t.test('a plugin may use v1beta1, a command in PATH, and one beside the kubeconfig', async (t) => {

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { codeOf } from '../../../src/errors.js'
 import { silent, type Log } from '../../../src/log.js'
+import { DurableWriteError } from '../../../src/durable/errors.js'
 import { Disk } from '../../../src/durable/index.js'
 import { monitor, type MonitorRequest } from '../../../src/static-pods/monitor/monitor.js'
 import type { Probe } from '../../../src/static-pods/ready/readiness.js'
@@ -106,6 +107,7 @@ interface Life {
   readonly signal?: AbortSignal
   /** Called when the monitor asks for the pod. */
   readonly asked?: () => void
+  readonly disk?: Disk
 }
 
 /** A monitor that is killed once it has asked for the first time: its mark is there by then. */
@@ -120,7 +122,12 @@ async function lives(node: NodeDisk): Promise<void> {
 /** The outcome and the warnings of a monitor of revision 7 that is never ready. */
 async function fallsBack(
   node: NodeDisk,
-  { signal = new AbortController().signal, asked = () => {}, ...more }: Partial<MonitorRequest> & Life = {},
+  {
+    signal = new AbortController().signal,
+    asked = () => {},
+    disk = new Disk(),
+    ...more
+  }: Partial<MonitorRequest> & Life = {},
 ) {
   const probe: Probe = {
     name: 'probe',
@@ -143,7 +150,7 @@ async function fallsBack(
     keepOwnManifest: false,
     ...more,
   }
-  const outcome = await monitor(request, { disk: new Disk(), log, signal, timing: { interval: 5 } })
+  const outcome = await monitor(request, { disk, log, signal, timing: { interval: 5 } })
   return { outcome, warnings }
 }
 
@@ -200,6 +207,31 @@ await t.test("monitor falls back where the installers' lock is unwritable, too, 
     'once',
   )
 })
+
+/** The file system of one lock answers with an error. */
+class LocklessDisk extends Disk {
+  constructor(
+    readonly locked: string,
+    readonly code: string,
+  ) {
+    super()
+  }
+
+  override async lock(...asked: Parameters<Disk['lock']>): ReturnType<Disk['lock']> {
+    const [path] = asked
+    if (path === this.locked) throw new DurableWriteError('no lock', { code: this.code, syscall: 'openat', path })
+    return super.lock(...asked)
+  }
+}
+
+for (const code of ['EACCES', 'ENOSPC', 'EDQUOT', 'EIO', 'EUCLEAN']) {
+  await t.test(`monitor falls back where ${code} keeps it from the installers' lock`, async (t) => {
+    const node = installed(t)
+    const manifestLock = join(node.root, 'installer.lock')
+    const { outcome } = await fallsBack(node, { manifestLock, disk: new LocklessDisk(manifestLock, code) })
+    t.match(outcome, { outcome: 'fell-back', to: 6 })
+  })
+}
 
 for (const kind of strangersKinds) {
   await t.test(

@@ -189,6 +189,13 @@ export const brokenPods: readonly BrokenPod[] = [
     { resources: { limits: { cpu: '1500m' }, requests: { cpu: 2 } } },
     /requests\.cpu must not be more than its limit/,
   ),
+  ...['1001u', '1000001n'].map((cpu) =>
+    inContainer(
+      `${cpu}, more than the limit`,
+      { resources: { limits: { cpu: '1m' }, requests: { cpu } } },
+      /requests\.cpu must not be more than its limit/,
+    ),
+  ),
   inContainer('an unknown resource', { resources: { limits: { mem: '1Gi' } } }, /limits\.mem is no resource/),
   inContainer(
     'a sub path from above',
@@ -263,7 +270,7 @@ export const soundPods: readonly { readonly what: string; readonly pod: object }
           { name: 'a b', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: "metadata.labels['x.y/z']" } } },
           { name: 'B', valueFrom: { resourceFieldRef: { resource: 'limits.hugepages-2Mi' } } },
         ],
-        resources: { limits: { cpu: 1, 'example.com/gpu': '1' }, requests: { cpu: '1000m', memory: '0.5Gi' } },
+        resources: { limits: { cpu: 1, 'example.com/gpu': '1' }, requests: { cpu: '1000000u', memory: '0.5Gi' } },
         livenessProbe: { httpGet: { port: 'web-1', scheme: '' }, terminationGracePeriodSeconds: 1 },
         readinessProbe: { tcpSocket: { port: 80 }, successThreshold: 3 },
         lifecycle: { preStop: { sleep: { seconds: 1 } }, postStart: { httpGet: { port: 80 } } },
