@@ -32,7 +32,7 @@ const plain = new Map([
 function sources() {
   const command = existsSync('/usr/local/go/bin/go') ? '/usr/local/go/bin/go' : 'go'
   const cwd = join(root, 'test/e2e/control-plane')
-  return ['go.mod', 'kubelet-decode/1.37.mod'].map((modules) => {
+  return ['kubelet-decode/1.35.mod', 'go.mod'].map((modules) => {
     // It fetches the module where it is missing, and prints its place and version.
     const wanted = /^\s*k8s\.io\/kubernetes (v\S+)$/m.exec(readFileSync(join(cwd, modules), 'utf8'))[1]
     const answer = execFileSync(command, ['mod', 'download', '-json', `k8s.io/kubernetes@${wanted}`], {

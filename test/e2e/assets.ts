@@ -1,8 +1,14 @@
 /** The programs of the control plane: from KUBEBUILDER_ASSETS, or built once into a cache (control-plane/build.sh). */
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { project } from '../project.js'
+
+const modules = readFileSync(join(project, 'test/e2e/control-plane/go.mod'), 'utf8')
+
+/** Of the control plane and of the nodes. */
+export const kubernetesVersion = /^\tk8s\.io\/kubernetes (v\S+)$/m.exec(modules)?.[1] ?? ''
 
 export type Program =
   | 'dynamic-certificates'
@@ -17,7 +23,7 @@ export type Program =
   | 'kubectl'
   | 'kubelet'
   | 'kubelet-decode'
-  | 'kubelet-decode-1.37'
+  | 'kubelet-decode-1.35'
 
 const found = new Map<Program, Promise<string>>()
 

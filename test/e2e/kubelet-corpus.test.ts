@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { replaying, seed } from '../seed.js'
 import { corpus } from '../static-pods/pod/manifest-corpus.js'
 import { mutated, type MutatedManifest } from '../static-pods/pod/mutated-manifests.js'
-import { findProgram, type Program } from './assets.js'
+import { findProgram, kubernetesVersion, type Program } from './assets.js'
 import { workingDirectory } from './guard.js'
 import { compareWritten, counted, judge, kubelets } from './kubelet-judge.js'
 import { errorOf } from '../static-pods/pod/error-of.js'
@@ -22,7 +22,7 @@ async function kubeadmManifests(): Promise<string[]> {
   const kubeadm = await findProgram('kubeadm')
   const env = { ...process.env, KUBEADM_INIT_DRYRUN_DIR: directory }
   for (const phase of [
-    ['control-plane', 'all', '--kubernetes-version=v1.35.4'],
+    ['control-plane', 'all', `--kubernetes-version=${kubernetesVersion}`],
     ['etcd', 'local'],
   ])
     await promisify(execFile)(kubeadm, ['init', 'phase', ...phase, '--dry-run'], { env })

@@ -17,10 +17,10 @@ export interface Reading {
   readonly pods: readonly JsonMap[]
 }
 
-/** By the minor version. The first is that of the control plane, the last the newest. */
+/** By the minor version. The last is the newest, that of the control plane. */
 export const kubelets = new Map<number, Program>([
-  [35, 'kubelet-decode'],
-  [37, 'kubelet-decode-1.37'],
+  [35, 'kubelet-decode-1.35'],
+  [37, 'kubelet-decode'],
 ])
 
 /** Starts kubelet's file source; each call of the answer waits for it to read the directory, which it does at each interval. */

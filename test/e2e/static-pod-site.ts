@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { run, type Ended } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
+import { kubernetesVersion } from './assets.js'
 import { Cluster } from './cluster.js'
 import { workingDirectory } from './guard.js'
 import type { Namespace } from './namespace.js'
@@ -19,7 +20,7 @@ export async function clusterWithNode(t: Test): Promise<Cluster> {
   await cluster.api.admin.demand(
     'PATCH',
     `/api/v1/nodes/${nodeName}/status`,
-    { status: { nodeInfo: { kubeletVersion: 'v1.35.4' } } },
+    { status: { nodeInfo: { kubeletVersion: kubernetesVersion } } },
     { 'content-type': 'application/merge-patch+json' },
   )
   return cluster

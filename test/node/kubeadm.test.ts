@@ -20,7 +20,7 @@ import { connect } from 'node:tls'
 import t from 'tap'
 import { kubeletProbe } from '../../src/static-pods/ready/probe-kubelet.js'
 import { parseManifest } from '../../src/static-pods/pod/manifest.js'
-import { findProgram } from '../e2e/assets.js'
+import { findProgram, kubernetesVersion } from '../e2e/assets.js'
 import { workingDirectory } from '../e2e/guard.js'
 import { freePort } from '../e2e/ports.js'
 import { project } from '../project.js'
@@ -73,7 +73,7 @@ function configure(name: string, ports: { api: number; etcd: number; peer: numbe
   const cluster = {
     apiVersion,
     kind: 'ClusterConfiguration',
-    kubernetesVersion: 'v1.35.4',
+    kubernetesVersion,
     imageRepository: 'holdfast.test',
     apiServer: { extraArgs: args({ 'etcd-servers': client }) },
     etcd: {

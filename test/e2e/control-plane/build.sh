@@ -32,7 +32,7 @@ for program in "$@"; do
     continue
   fi
   cached=$program directory=$here modules=$here/go.mod source=$program
-  # NAME-1.37 is NAME with the modules of NAME/1.37.mod, of another version of Kubernetes.
+  # NAME-1.35 is NAME with the modules of NAME/1.35.mod, of another version of Kubernetes.
   if [ -f "$here/${program%-*}/${program##*-}.mod" ]; then
     source=${program%-*}
     modules=$here/$source/${program##*-}.mod
