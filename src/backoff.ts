@@ -1,3 +1,6 @@
+/** The agent picks up a repair by hand within two minutes. */
+const delays = { firstDelay: 500, longestDelay: 120_000 }
+
 /** In milliseconds. */
 export interface Delays {
   readonly firstDelay: number
@@ -44,4 +47,9 @@ export class Backoff {
     this.#kind = undefined
     this.#failures = 0
   }
+}
+
+/** Milliseconds until the agent tries again after so many failures in a row. */
+export function retryDelay(failures: number, random?: () => number): number {
+  return delayAfter(failures, delays, random)
 }

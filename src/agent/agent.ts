@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { objectName } from '../object-name.js'
 import type { AgentConfiguration, DirectoryConfiguration, SourceConfiguration } from '../config/types.js'
 import type {
@@ -9,7 +10,6 @@ import type {
   WatchRestartReason,
 } from '../objects/types.js'
 import type { AgentOptions } from './agent-options.js'
-import { configurationChange, type ConfigurationChange } from './configuration-change.js'
 import { desiredObjects } from './desired-content.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { FreshnessTracker } from './report/freshness-tracker.js'
@@ -398,4 +398,36 @@ export class Agent {
   refresh(state: DirectoryState): void {
     this.#freshness.refresh(state)
   }
+}
+
+/** What a configuration that was read again asks to be done. */
+interface ConfigurationChange {
+  readonly added: readonly DirectoryConfiguration[]
+  readonly changed: readonly DirectoryConfiguration[]
+  /** Paths that are not the agent's any more; what becomes of them is for `onDrop` to say. */
+  readonly dropped: readonly string[]
+  readonly sourceChanged: boolean
+}
+
+/** Compares two configurations. Where a directory stands in the file does not matter. */
+export function configurationChange(before: AgentConfiguration, after: AgentConfiguration): ConfigurationChange {
+  const [old, directories] = [withOldPaths(before.directories), withOldPaths(after.directories)]
+  const known = new Map(old.map((directory) => [directory.path, directory]))
+  const paths = new Set(directories.map(({ path }) => path))
+  return {
+    added: directories.filter(({ path }) => !known.has(path)),
+    changed: directories.filter((directory) => {
+      const previous = known.get(directory.path)
+      return previous !== undefined && !isDeepStrictEqual(withoutPlaces(previous), withoutPlaces(directory))
+    }),
+    dropped: old.map(({ path }) => path).filter((path) => !paths.has(path)),
+    sourceChanged: !isDeepStrictEqual(before.source, after.source),
+  }
+}
+
+function withoutPlaces(directory: DirectoryConfiguration): object {
+  const contents = directory.contents.map((content) => ({ ...content, place: '' }))
+  const beforePublish = directory.beforePublish.map((check) => ({ ...check, place: '' }))
+  const afterPublish = directory.afterPublish.map((hook) => ({ ...hook, place: '' }))
+  return { ...directory, place: '', contents, beforePublish, afterPublish }
 }

@@ -8,8 +8,7 @@ import type { Finding, KeptObject, Rendering, Unrendered } from '../directories/
 import { readPublication, readPublishedFiles, adoption } from '../durable/index.js'
 import type { DirectoryPublicationOptions } from '../durable/publish/index.js'
 import { keyPairProblemAmong } from '../directories/validate.js'
-import type { Adopting } from '../durable/types.js'
-import type { DirectoryRequest, HistoryLimits } from '../durable/types.js'
+import type { Adopting, DirectoryRequest, HistoryLimits, Pin, RecordedObject } from '../durable/types.js'
 import { codeOf } from '../errors.js'
 import type {
   LoadedState,
@@ -19,11 +18,11 @@ import type {
   ObjectVersion,
   Source,
   DesiredObject,
+  ObjectKind,
 } from '../objects/types.js'
 import type { DirectoryState, PublishedObject } from './directory-state.js'
 import { hasObject } from '../objects/same-state.js'
 import { sizeOf } from '../objects/stored-object.js'
-import { isNewer } from './rolled-back.js'
 
 type Latest = (reference: ObjectReference) => ObservedState | undefined
 type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
@@ -303,4 +302,26 @@ function matching({ kind, namespace }: ObjectReference, object: PublishedObject)
 function newer(a: ObjectVersion | undefined, b: ObjectVersion | undefined): ObjectVersion | undefined {
   if (a === undefined || b === undefined) return a ?? b
   return (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 0) < 0 ? b : a
+}
+
+/**
+ * Whether something has come since an operator rolled back: a newer version of an object, another object by its name, or none any more.
+ * Versions that have no order are newer where they differ. `objects`: those of the content to publish.
+ */
+export function isNewer(
+  objects: readonly RecordedObject[],
+  { from }: Pin,
+  latest: (reference: ObjectReference) => ObservedState | undefined,
+): boolean {
+  const now = new Set(objects.map(objectName))
+  const before = new Map(from.map((object) => [objectName(object), object]))
+  const isGone = (object: RecordedObject): boolean =>
+    !now.has(objectName(object)) || latest({ ...object, kind: object.kind as ObjectKind })?.state === 'absent'
+  const isLater = (object: RecordedObject): boolean => {
+    const known = before.get(objectName(object))
+    if (known?.uid !== object.uid) return true
+    const order = compareResourceVersions(object.resourceVersion, known.resourceVersion)
+    return order === undefined ? object.resourceVersion !== known.resourceVersion : order > 0
+  }
+  return from.some(isGone) || objects.some(isLater)
 }

@@ -1,7 +1,7 @@
 import type { ServerAddress } from '../config/types.js'
 import { adviceOnShortage, codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { retryDelay } from './backoff.js'
+import { retryDelay } from '../backoff.js'
 import { serveHealth, type Health, type HealthServer } from './report/http-server.js'
 
 export interface HealthEndpointOptions {

@@ -6,9 +6,19 @@ import type { Hold, RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
 import { withoutPaths, type ConditionState, type PublishedObject, type Rejection } from './directory-state.js'
-import { heldCondition, heldEvents, levels } from './held.js'
 import { type Moving, movingMeaning } from './leaving/moving.js'
 import type { QueueResult } from './workqueue.js'
+import { describeOrders } from '../durable/index.js'
+
+/** Another program publishes just now, a person wants it so, or the content is at fault: the disk is fine. */
+const levels: Partial<Record<Reason, keyof Log>> = {
+  Busy: 'info',
+  Held: 'warn',
+  RolledBack: 'warn',
+  AdoptionPending: 'warn',
+  AdoptionRefused: 'warn',
+  ContentRejected: 'warn',
+}
 
 /** What one pass over a directory came to. */
 export type Outcome =
@@ -299,4 +309,19 @@ function referenceOf({ kind, namespace, name }: PublishedObject): ObjectReferenc
 function systemFields(error: Error): object {
   const { code, syscall, path } = error as Partial<Record<'code' | 'syscall' | 'path', unknown>>
   return { code, syscall, path }
+}
+
+/* The conditions of a directory that an operator holds, while the source has nothing newer: the agent refused nothing. */
+
+function heldCondition(directory: string, hold: Hold): ConditionState {
+  return { status: 'True', reason: 'Held', message: `${described(directory, hold)}; nothing newer is known` }
+}
+
+function heldEvents(directory: string, hold: Hold | undefined) {
+  if (hold === undefined) return []
+  return [{ on: 'node', reason: 'Held', message: described(directory, hold) } as const]
+}
+
+function described(directory: string, hold: Hold): string {
+  return describeOrders(directory, { hold }).join('; ')
 }

@@ -10,13 +10,12 @@ import { owed } from './leaving/departures.js'
 import { detectDrift, repairedDrift } from './detect-drift.js'
 import type { ConditionState, DirectoryState } from './directory-state.js'
 import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
-import { meaningOf, type Context, type Outcome } from './outcome.js'
+import { meaningOf, type Context, type Outcome, type Meaning } from './outcome.js'
 import { failedOutcome, publish } from './publish.js'
 import { type OtherAgents, otherKeeper } from './other-keeper.js'
 import { recordHeldBack } from './record-versions.js'
 import type { AgentEvents } from './report/agent-events.js'
 import { warnUnproven } from '../unproven.js'
-import { reportLog } from './report/report-log.js'
 import { reportMetrics, reportStanding, type Metrics } from './report/report-metrics.js'
 import type { Batch, Due, QueueResult } from './workqueue.js'
 
@@ -245,5 +244,14 @@ function setFloor(state: DirectoryState, source: Pick<Source, 'latest' | 'publis
     const { uid, resourceVersion } = object
     const reference = references.get(objectName(object))
     if (reference) source.published(reference, { uid, resourceVersion })
+  }
+}
+
+/** Writes the log's lines about one pass over a directory. */
+export function reportLog(log: Log, { lines }: Pick<Meaning, 'lines'>, context: Context): void {
+  const { operation, directory, causes } = context
+  const milliseconds = Math.round(context.milliseconds * 10) / 10
+  for (const { level, reason, message, fields } of lines) {
+    log[level]({ ...(reason && { reason }), operation, directory, causes, milliseconds, ...fields }, message)
   }
 }

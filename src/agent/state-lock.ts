@@ -3,13 +3,12 @@ import { basename, dirname, join } from 'node:path'
 import { tryLock } from '../../native/index.js'
 import { endsWithin, pause } from '../deadline.js'
 import { codeOf, messageOf } from '../errors.js'
-import { Disk, NodeFileSystem } from '../durable/index.js'
+import { Disk, NodeFileSystem, flockHolders } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import { silent, type Log } from '../log.js'
-import { beside } from './file-systems.js'
-import { dyingHolders } from './lock-holders.js'
-import { isRunning } from './process-identity.js'
+import { beside, fileSystemOf } from './file-systems.js'
+import { isRunning, isDying } from './process-identity.js'
 import { readAgentStatus } from './report/read-status.js'
 import type { AgentStatus } from './report/status-file.js'
 
@@ -169,4 +168,21 @@ async function isHeld(path: string): Promise<boolean | undefined> {
   } finally {
     for (const descriptor of opened.reverse()) await fs.close(descriptor)
   }
+}
+
+/**
+ * The processes that hold the flock(2) of a file, where all of them are dying; none where the lock is free, where a living process holds
+ * it, and where this process does not see the holder, as in a container without hostPID.
+ */
+export async function dyingHolders(path: string): Promise<readonly number[]> {
+  const holders = await holdersOf(path).catch(() => [])
+  const dying = await Promise.all(holders.map(isDying))
+  return dying.every(Boolean) ? holders : []
+}
+
+/** Rejects where there is no such file. */
+async function holdersOf(path: string): Promise<number[]> {
+  const real = await realpath(path)
+  const { ino } = await stat(real, { bigint: true })
+  return flockHolders(fileSystemOf(real), ino)
 }

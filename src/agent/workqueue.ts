@@ -1,5 +1,5 @@
 import { longestTimeout } from '../deadline.js'
-import { retryDelay } from './backoff.js'
+import { retryDelay } from '../backoff.js'
 
 /**
  * A keyed queue. A caller may rely on this: a key never runs twice at once; additions to a running key merge into one further run; a failed

@@ -1,5 +1,5 @@
 import { type CertificateBlock, certificateBlocks } from '../x509/certificates.js'
-import { publishedCertificates } from '../directories/published-certificates.js'
+import { publishedCertificates } from '../directories/validate.js'
 import { codeOrMessage, ok, warn, type CheckResult } from './findings.js'
 
 export interface Validity {

@@ -1,18 +1,20 @@
+import * as mountTable from '../mountinfo.js'
+import { dirname } from 'node:path'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import * as mountTable from '../mountinfo.js'
 import { namesFor, atPlace, fitness, standing } from '../durable/index.js'
-import type { TargetNames, Place } from '../durable/path/index.js'
+import type { TargetNames, Place, Scope } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
-import type { Scope } from '../durable/path/index.js'
 import { checkAccessLists, checkAttributes, checkLabel, type SecurityModule } from './attributes.js'
 import type { Identity, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'
 import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 import { checkFileSystem, checkFlushes, checkMount, checkSpace, diskUnder } from './mount.js'
-import { isPastItsMode, checkParent } from './parents.js'
-import { checkLeftovers, checkTarget } from './target.js'
+import type { Owner } from '../durable/types.js'
+import { listed } from '../listed.js'
+import type { Standing } from '../durable/look/index.js'
+import type { Records } from '../durable/record/index.js'
 
 export interface DirectoryContext {
   readonly fs: FileSystem
@@ -172,4 +174,127 @@ function lockResult(error: unknown, path: string): CheckResult {
   }
   if (error instanceof DurableWriteError) return faultOf('target', error)
   return fault('target', `could not take its lock: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))
+}
+
+/** The directories that hold the target, up to the root: a user who may write to one can put something else in its place. */
+async function checkParent(
+  fs: FileSystem,
+  place: Pick<Place, 'realParent' | 'missing'> & {
+    readonly anchor: string
+    readonly entry: Awaited<ReturnType<typeof fitness.parentEntry>>
+  },
+  { uid, groups: [gid = 0] }: Identity,
+  owner: Owner | undefined,
+): Promise<CheckResult> {
+  const { anchor, missing, realParent, entry } = place
+  const shown = describe(entry)
+  const found =
+    missing.length === 0
+      ? `${anchor} has ${shown}`
+      : `${realParent} does not exist: holdfast will create it in ${anchor}, which has ${shown}`
+  const writer = fitness.writerOf(anchor, entry, { self: { uid, gid }, owner, holds: true })
+  const by = writer && `${found}: ${writer.problem}, and so replace the target`
+  if (by !== undefined && writer?.isEverybody) return fault('parent', by, writer.advice)
+  const open = await openAncestors(fs, anchor)
+  if (open.length > 0) {
+    return warn(
+      'parent',
+      `${found}; everybody may write to ${listed(open)} above it, and could move it away`,
+      `chmod o-w ${open[0] ?? ''}`,
+    )
+  }
+  if (writableByWorld(entry)) {
+    return warn(
+      'parent',
+      `${found}: everybody may create files beside the target, such as its lock, and so block publications`,
+      'choose a parent that only root may write to',
+    )
+  }
+  return by === undefined ? ok('parent', found) : warn('parent', by, writer?.advice ?? '')
+}
+
+/** Whether it can be written to only past its permission bits: with CAP_DAC_OVERRIDE. */
+function isPastItsMode({ uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>, identity: Identity): boolean {
+  const shift = uid === identity.uid ? 6 : identity.groups.includes(gid) ? 3 : 0
+  return ((mode >> shift) & 0o3) !== 0o3
+}
+
+async function openAncestors(fs: FileSystem, path: string): Promise<string[]> {
+  const open: string[] = []
+  for (let above = path; above !== '/';) {
+    above = dirname(above)
+    const entry = await fs.lookPath(above)
+    if (entry !== undefined && writableByWorld(entry) && (entry.mode & 0o1000) === 0) open.push(above)
+  }
+  return open
+}
+
+function writableByWorld({ mode }: Pick<Attributes, 'mode'>): boolean {
+  return (mode & 0o002) !== 0
+}
+
+function describe({ uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>): string {
+  return `mode 0${mode.toString(8)}, owner ${uid}:${gid}`
+}
+
+/** Whether a publication can replace what stands at a target: a directory, on the mount that holds staging too, of the same form, and ours. */
+function checkTarget(
+  standing: Standing,
+  { publish, adopt, path }: Pick<DirectoryConfiguration, 'path' | 'publish' | 'adopt'>,
+): CheckResult {
+  const { records, opened, refusal, isEmpty, form, changedSince } = standing
+  if (refusal !== undefined) return faultOf('target', refusal)
+  if (opened === undefined) return ok('target', 'does not exist yet')
+  if (form !== publish && isEmpty !== true) {
+    return fault(
+      'target',
+      `has the form "${form}", but the configuration says publish: ${publish}; another form would break its readers`,
+      `configure publish: ${form === 'file' ? 'exchange' : form}, or remove ${path} first`,
+    )
+  }
+  const same = 'a directory on the same mount as its parent, where holdfast stages'
+  const isOurs = records.valid.length > 0 && changedSince === undefined
+  if (isOurs || isEmpty === true) return ok('target', same)
+  const whose =
+    changedSince === undefined
+      ? 'holdfast did not publish it'
+      : `${changedSince}; holdfast takes it over by an adoption`
+  if (adopt)
+    return warn(
+      'target',
+      `${same}; ${whose}, and adopt is ${adopt}`,
+      `look at what will happen: holdfast adopt ${path} --config FILE --dry-run`,
+    )
+  return warn(
+    'target',
+    `${same}; ${whose}, and replaces it only if the new content has every path in it`,
+    'set adopt: replace to take it over, or move it away',
+  )
+}
+
+/** Entries that an interrupted publication has left: the next one removes them, but for another program's files. */
+function checkLeftovers({ staging, torn, quarantined, valid }: Records, names: TargetNames): CheckResult {
+  if (quarantined.length > 0) {
+    return warn(
+      'leftovers',
+      `${quarantined.length} beside the target, ${some(quarantined.map(names.quarantine))}: another program put it in the target's place while a publication was interrupted`,
+      'look at it, then move it to where it belongs, or remove it: holdfast never removes it',
+    )
+  }
+  const retired = new Set(valid.flatMap((record) => (record.retired ?? []).map(({ name }) => name)))
+  const staged = staging.map(names.staging)
+  const left = [...staged.filter((name) => !retired.has(name)), ...torn.map(names.record)]
+  if (left.length === 0) {
+    const kept = staged.length === 0 ? 'none' : `none but old content that stays until nobody uses it: ${some(staged)}`
+    return ok('leftovers', kept)
+  }
+  return warn(
+    'leftovers',
+    `${left.length} beside the target, from an interrupted publication: ${some(left)}`,
+    'nothing to do: the next publication removes what is certainly a leftover',
+  )
+}
+
+function some([first = '', ...more]: readonly string[]): string {
+  return first + (more.length > 0 ? ', …' : '')
 }

@@ -1,18 +1,113 @@
+import { basename } from 'node:path'
 import { duration, parseDuration } from './duration.js'
 import { type Fields, mappingOf, needs, neverBoth, type ValueType } from './field.js'
 import { referencesOf, selectionsOf } from './references.js'
-import { type Content, type Debounce, type DirectoryConfiguration, type PublishForm, publishForms } from './types.js'
-import { reportContentConflicts } from './content-conflicts.js'
-import { content } from './contents.js'
+import {
+  type Content,
+  type Debounce,
+  type DirectoryConfiguration,
+  type PublishForm,
+  publishForms,
+  type Limits,
+} from './types.js'
+import { reportContentConflicts, content } from './contents.js'
 import { contentChecks, hooks } from './hooks.js'
-import { defaultLimits, limits } from './limits.js'
-import type { NamespaceDefault } from './object-names.js'
+import { type NamespaceDefault, dataKey } from './object-names.js'
 import { directoryMode, fileMode, owner } from './ownership.js'
-import type { PathContext } from './paths.js'
-import { targetPath } from './target-path.js'
-import { validation, type Validation } from './validation.js'
+import { type PathContext, except, isWithin, nodePath } from './paths.js'
 import { booleanOr, integer, listOf, made, oneOf } from './value-types.js'
 import type { Value } from './value.js'
+import { mostMembers } from '../kubernetes-names.js'
+import { quote } from '../quote.js'
+
+/** Directories that hold more than one program's files: to replace one of them would take the others' away. */
+const systemDirectories = new Set(
+  `/ /bin /boot /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /root /run /sbin /srv /tmp /usr /var
+  /usr/bin /usr/include /usr/lib /usr/lib32 /usr/lib64 /usr/libexec /usr/local /usr/local/bin /usr/local/etc
+  /usr/local/lib /usr/local/sbin /usr/local/share /usr/sbin /usr/share /var/cache /var/lib /var/lib/kubelet
+  /var/local /var/lock /var/log /var/mail /var/opt /var/run /var/spool /var/tmp
+  /etc/kubernetes /etc/ssl /etc/ssl/certs /etc/ssl/private /etc/pki /etc/systemd /etc/systemd/system`.split(/\s+/),
+)
+
+/** The kernel's own file systems, at every depth. */
+const kernelDirectories = ['/dev', '/proc', '/sys']
+
+/** kubelet's inotify watch follows the old directory, and would see no manifest again. Source: pkg/kubelet/config/file_linux.go. */
+const manifestDirectory = '/etc/kubernetes/manifests'
+
+/** How the names of holdfast's own files start. */
+const ownPrefix = '.holdfast-'
+
+/** The path of a target. A schema refuses the unfit ones as people write them; with detours, only reportTargetProblems does. */
+const targetPath: ValueType<string, PathContext> = {
+  read: nodePath.read,
+  schema: () => {
+    const { allOf, ...schema } = nodePath.schema()
+    const unfit = [...systemDirectories, manifestDirectory].filter((directory) => directory !== '/')
+    const more = except(
+      schema,
+      `^(?:${unfit.join('|')})?/?$`,
+      `^(?:${kernelDirectories.join('|')})(?:/(?!\\.)[^/]*)*$`,
+      `(?:^|/)${ownPrefix.replace('.', '\\.')}[^/]*/?$`,
+    )
+    return { ...more, allOf: [allOf ?? [], more['allOf'] ?? []].flat() }
+  },
+}
+
+/** The words that `validate` may list. A new one starts here: the compiler then names each place that lacks it. */
+const validations = ['certificates'] as const
+
+const words: ValueType<Validation> = oneOf(validations)
+const bundle: ValueType<Validation> = mappingOf(
+  {
+    fields: {
+      bundle: { type: dataKey, description: 'a key that must hold at least one certificate', required: 'ca.crt' },
+    },
+  },
+  ({ read }) => (read.bundle === undefined ? undefined : { bundle: read.bundle }),
+)
+
+/** One of `validate`. */
+const validation: ValueType<Validation> = {
+  read: (value, context) => {
+    const { node } = value
+    if (node.kind === 'scalar' && node.value === 'bundle')
+      return value.wrong('bundle needs a key', 'write bundle: ca.crt')
+    return (node.kind === 'mapping' ? bundle : words).read(value, context)
+  },
+  schema: () => ({ anyOf: [words.schema(), bundle.schema()] }),
+}
+
+const units: Readonly<Record<string, number>> = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 }
+const grammar = /^([1-9][0-9]{0,6})(Ki|Mi|Gi)$/
+
+const size: ValueType<number> = {
+  read: readSize,
+  schema: () => ({ type: 'string', pattern: grammar.source }),
+}
+
+const limitFields = {
+  keys: {
+    type: integer(1, mostMembers),
+    description: 'keys of one object',
+    default: 4_096,
+  },
+  files: {
+    type: integer(1, 1_000_000),
+    description: 'files of the directory',
+    default: 16_384,
+  },
+  bytes: {
+    type: size,
+    description: 'of its objects together: names and values of their keys, and 256 bytes for each',
+    default: '64Mi',
+  },
+} satisfies Fields<unknown>
+
+const limits: ValueType<Limits> = mappingOf({ fields: limitFields }, ({ read }) => read)
+
+/** Without the field. */
+export const defaultLimits: Limits = { keys: 4_096, files: 16_384, bytes: 64 * 1024 ** 2 }
 
 /** `debounce`, the time that the agent waits for what changes together, of more than one object. */
 const severalObjects = { quiet: '100ms', atMost: '5s' }
@@ -270,3 +365,35 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
     return { configuration, at: at.path, movedFromAt: at.movedFrom }
   },
 )
+
+function readSize(value: Value): number | undefined {
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'number')
+    return value.wrong(`${node.source} has no unit`, `write as in ${quote('64Mi')}`)
+  const text = value.text('64Mi')
+  if (text === undefined) return undefined
+  const [, digits, unit = ''] = grammar.exec(text) ?? []
+  if (digits === undefined) return value.wrong(`${quote(text)} is not a size`, 'write as in "64Mi", "512Ki", "1Gi"')
+  return Number(digits) * (units[unit] ?? NaN)
+}
+
+/** A word, or what a key must hold. */
+export type Validation = (typeof validations)[number] | { readonly bundle: string }
+
+/** Reports a path that no target can have, and answers whether it did. */
+export function reportUnfitTarget(at: Value, path: string): boolean {
+  const kernel = kernelDirectories.find((directory) => isWithin(path, directory))
+  if (kernel !== undefined) {
+    at.wrong(`${quote(path)} is in ${kernel}, which keeps nothing`, 'name a directory on a disk')
+  } else if (systemDirectories.has(path)) {
+    at.wrong(`${quote(path)} is a system directory`, 'name a directory of its own below it')
+  } else if (path === manifestDirectory) {
+    at.wrong(
+      `${quote(path)} is watched by kubelet, which would not notice that the directory was replaced`,
+      'publish beside it',
+    )
+  } else if (basename(path).startsWith(ownPrefix)) {
+    at.wrong(`${quote(path)} has a name that holdfast reserves for its own files`, 'choose another name')
+  } else return false
+  return true
+}

@@ -2,9 +2,19 @@
 import { createHash } from 'node:crypto'
 import { duration } from './duration.js'
 import { mappingOf, mappingSchema, readFields, type Field, type Fields, type ValueType } from './field.js'
-import { policyFields } from './hook-policy.js'
-import { exec, http, signal, type ExecSettings, type HttpSettings, type SignalSettings } from './process-hooks.js'
-import { staticPod, systemd, type StaticPodSettings, type SystemdSettings } from './service-hooks.js'
+import {
+  policyFields,
+  exec,
+  http,
+  signal,
+  type ExecSettings,
+  type HttpSettings,
+  type SignalSettings,
+  staticPod,
+  systemd,
+  type StaticPodSettings,
+  type SystemdSettings,
+} from './hook-kinds.js'
 import { listOf, made } from './value-types.js'
 import type { Value } from './value.js'
 

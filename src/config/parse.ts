@@ -3,17 +3,30 @@
  * and reports all faults at once. It reads nothing from the disk.
  */
 import { hash } from 'node:crypto'
-import { dirname, resolve } from 'node:path'
+import { dirname, resolve, isAbsolute } from 'node:path'
 import { documentFields } from './document.js'
 import { readFields } from './field.js'
 import { isLabel } from '../kubernetes-names.js'
 import type { NamespaceDefault } from './object-names.js'
 import { quote } from '../quote.js'
-import { Problems } from './problem.js'
-import { reportMoveProblems, reportTargetProblems } from './targets.js'
+import { Problems, ConfigurationError } from './problem.js'
 import { parseTree, type TreeNode } from '../yaml/tree.js'
 import type { AgentConfiguration, SourceConfiguration } from './types.js'
 import { Value } from './value.js'
+import { type ReadDirectory, reportUnfitTarget } from './directory.js'
+import { isWithin } from './paths.js'
+import { codeOf } from '../errors.js'
+import { readRegularFile, UnfitFileError } from '../regular-file.js'
+
+/** Bytes; no configuration is as large as this. */
+const maximumSize = 4 * 1024 * 1024
+
+const advice: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EMFILE: 'raise the limit of open files (ulimit -n)',
+  EACCES: 'give this user permission to read it',
+  ELOOP: 'its symbolic links form a loop',
+}
 
 export interface ConfigurationOptions {
   /** The namespace of names without one, in place of source.namespace: `--namespace`. */
@@ -130,4 +143,136 @@ function read(
       server,
     },
   }
+}
+
+/** Paths that holdfast itself needs, which no publication may sweep away. */
+interface OwnPath {
+  /** `stateDirectory`, as it is called in messages. */
+  readonly name: string
+  readonly path: string
+}
+
+function reportTargetProblems(directories: readonly ReadDirectory[], own: readonly OwnPath[]): void {
+  const byPath = new Map<string, ReadDirectory>()
+  for (const directory of directories) {
+    const { at, configuration } = directory
+    const { path } = configuration
+    if (reportUnfitTarget(at, path)) continue
+    for (const { name, path: needed } of own) {
+      if (isWithin(needed, path)) at.wrong(`${quote(path)} holds ${name}, ${quote(needed)}`, 'it would be replaced too')
+    }
+    const first = byPath.get(path)
+    if (first !== undefined) {
+      at.wrong(
+        `${quote(path)} is the target of ${first.configuration.place} already`,
+        'put all the contents into one directory',
+      )
+    } else byPath.set(path, directory)
+  }
+  // Only now are all of them known: the inner one of two may come first.
+  for (const { at, configuration } of directories) {
+    const outer = ancestors(configuration.path).find((ancestor) => byPath.has(ancestor))
+    const holder = outer === undefined ? undefined : byPath.get(outer)
+    if (holder === undefined) continue
+    const message = `${quote(configuration.path)} is inside the target of ${holder.configuration.place}`
+    at.wrong(message, 'put all the contents into one directory, with into')
+  }
+}
+
+function ancestors(path: string): string[] {
+  const found = []
+  for (let above = dirname(path); above !== '/'; above = dirname(above)) found.push(above)
+  return found
+}
+
+/** Checks `movedFrom`: a move removes its source in the end, so no directory may use that any more, and it leads to one path only. */
+function reportMoveProblems(directories: readonly ReadDirectory[], own: readonly OwnPath[]): void {
+  const known = new Map<string, string>()
+  for (const { configuration, movedFromAt: at } of directories) {
+    const { path, place, movedFrom } = configuration
+    if (movedFrom === undefined || at === undefined) continue
+    const from = movedFrom.path
+    if (reportUnfitTarget(at, from)) continue
+    const first = known.get(from)
+    if (first !== undefined) at.wrong(`${quote(from)} moves to ${first} already`, 'it can move to one path only')
+    else known.set(from, place)
+    if (from === path) at.wrong(`${quote(from)} is the path itself`, 'leave out movedFrom, or name the old path')
+    else if (isWithin(from, path) || isWithin(path, from)) {
+      const message = `${quote(from)} and the new path ${quote(path)} lie one in the other`
+      at.wrong(message, 'choose a new path beside it, and move in two steps')
+    }
+    for (const other of directories) {
+      if (other.configuration === configuration || !overlaps(from, other.configuration.path)) continue
+      const { path: theirs, place: there, movedFrom: back } = other.configuration
+      if (theirs === from && back?.path === path)
+        at.wrong(`${place} and ${there} move to each other`, 'name one of them only')
+      else if (theirs === from)
+        at.wrong(`${quote(from)} is still the target of ${there}`, 'what moves is no target of its own: remove that')
+      else at.wrong(`${quote(from)} and the target of ${there} lie one in the other`, 'it would be removed too')
+    }
+    for (const { name, path: needed } of own) {
+      if (isWithin(needed, from)) at.wrong(`${quote(from)} holds ${name}, ${quote(needed)}`, 'it would be removed too')
+    }
+  }
+}
+
+function overlaps(a: string, b: string): boolean {
+  return isWithin(a, b) || isWithin(b, a)
+}
+
+/** Reads and parses a configuration file. Throws ConfigurationError for every fault of the file and of its content. */
+export async function loadConfiguration(file: string, options: ConfigurationOptions = {}): Promise<AgentConfiguration> {
+  return parseConfiguration(await readText(file), file, options)
+}
+
+/** The same of a stream, which messages call `name`; relative paths begin at the working directory. */
+async function readConfiguration(
+  stream: AsyncIterable<Uint8Array>,
+  name: string,
+  options: ConfigurationOptions = {},
+): Promise<AgentConfiguration> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.length
+    if (size > maximumSize) throw unreadable(name, `is larger than ${maximumSize} bytes`)
+    chunks.push(chunk)
+  }
+  return parseConfiguration(decoded(Buffer.concat(chunks), name), name, options)
+}
+
+async function readText(file: string): Promise<string> {
+  const bytes = await readRegularFile(file, maximumSize).catch((error: unknown) => {
+    if (error instanceof UnfitFileError) throw unreadable(file, error.problem)
+    const code = codeOf(error) ?? 'unknown'
+    if (code === 'ENOENT' && hasNoBase(file)) {
+      throw unreadable(file, 'cannot be read (ENOENT)', 'the working directory was removed: name an absolute path')
+    }
+    throw unreadable(file, `cannot be read (${code})`, advice[code])
+  })
+  return decoded(bytes, file)
+}
+
+function decoded(bytes: Uint8Array, file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw unreadable(file, 'is not UTF-8 text')
+  }
+}
+
+/** Whether a path is relative to a working directory that was removed. */
+function hasNoBase(file: string): boolean {
+  if (isAbsolute(file)) return false
+  try {
+    process.cwd()
+    return false
+  } catch {
+    return true
+  }
+}
+
+function unreadable(file: string, message: string, suggestion?: string): ConfigurationError {
+  const problem = { file, line: 0, column: 0, place: '', message }
+  return new ConfigurationError([suggestion === undefined ? problem : { ...problem, suggestion }])
 }

@@ -1,7 +1,7 @@
 import type { ObjectReference } from '../objects/types.js'
 import type { Hook } from './hooks.js'
 import type { SourceConfiguration } from './source.js'
-import type { Validation } from './validation.js'
+import type { Validation } from './directory.js'
 
 export type { SourceConfiguration, Validation }
 

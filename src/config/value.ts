@@ -1,7 +1,6 @@
 /** A value of the configuration with its place, and readers for its types. Each reader reports the value's faults and answers undefined. */
 import { quote } from '../quote.js'
 import type { Problems } from './problem.js'
-import { didYouMean, nearest } from './suggestion.js'
 import { placeOf, type TreeEntry, type TreeMapping, type TreeNode } from '../yaml/tree.js'
 
 export class Value {
@@ -171,4 +170,51 @@ function kindOf(node: TreeNode): string {
   if (node.kind !== 'scalar') return `a ${node.kind}`
   if (node.value === null) return 'nothing'
   return `a ${typeof node.value}`
+}
+
+/** The known word that was probably meant: the nearest one, if it is near enough to be believed. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const limit = Math.max(1, Math.floor(word.length / 3))
+  let best: { candidate: string; distance: number } | undefined
+  // Field names are short: a long word is no typing error, and must not cost a long comparison.
+  if (word.length > 64) return undefined
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
+    if (distance <= limit && (best === undefined || distance < best.distance)) best = { candidate, distance }
+  }
+  return best?.candidate
+}
+
+/** `did you mean "publish"?`, or the choice where no word comes near. */
+function didYouMean(word: string, known: readonly string[]): string {
+  const candidate = nearest(word, known)
+  return candidate === undefined ? `known here: ${known.join(', ')}` : `did you mean "${candidate}"?`
+}
+
+/** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = []
+  let previous = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1]
+      let cost = Math.min(
+        at(previous, column) + 1,
+        at(current, column - 1) + 1,
+        at(previous, column - 1) + (same ? 0 : 1),
+      )
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
+        cost = Math.min(cost, at(beforePrevious, column - 2) + 1)
+      }
+      current.push(cost)
+    }
+    beforePrevious = previous
+    previous = current
+  }
+  return at(previous, b.length)
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity
 }

@@ -1,5 +1,5 @@
 import type { Hook } from '../config/hooks.js'
-import type { SystemdAction } from '../config/service-hooks.js'
+import type { SystemdAction } from '../config/hook-kinds.js'
 import { Deadline } from '../deadline.js'
 import { bus, DBusConnection, DBusError } from './dbus.js'
 import { messageTypes } from './dbus-message.js'

@@ -1,11 +1,19 @@
 /** Whether rendered files may be published, and how long their certificates are valid. Messages never hold content. */
 import { objectName } from '../object-name.js'
 import type { KubernetesObject, ObjectReference } from '../objects/types.js'
-import { bundleProblem, type CertificateBlock, leafCertificate, matches, privateKey } from '../x509/certificates.js'
+import {
+  bundleProblem,
+  type CertificateBlock,
+  leafCertificate,
+  matches,
+  privateKey,
+  certificateBlocks,
+} from '../x509/certificates.js'
 import type { DirectoryConfiguration, Validation } from '../config/types.js'
 import type { DraftPart } from './draft.js'
 import type { CertificateDate, Finding } from './types.js'
 import type { AdoptedFiles } from '../durable/types.js'
+import { readPublication, readPublishedFiles } from '../durable/index.js'
 
 interface RenderedBlocks {
   readonly path: string
@@ -159,4 +167,29 @@ export async function keyPairProblemAmong({ paths, read }: AdoptedFiles): Promis
     return `${path} does not belong to the first certificate of ${beside}`
   }
   return undefined
+}
+
+interface PublishedBlocks {
+  /** Of the file, below the target. */
+  readonly path: string
+  readonly blocks: readonly CertificateBlock[]
+}
+
+/** The CERTIFICATE blocks of each published file that comes from an object; a file that cannot be read has none. */
+export async function publishedCertificates(target: string): Promise<PublishedBlocks[]> {
+  const publication = await readPublication(target)
+  const paths = publication?.objects.flatMap(({ paths, combined = [] }) => [...paths, ...combined]) ?? []
+  const found: PublishedBlocks[] = []
+  for (const path of new Set(paths)) {
+    // One file after the other: memory holds the content of one alone.
+    const files = await readPublishedFiles(target, [path]).catch(() => ({}))
+    for (const { content } of Object.values(files)) found.push({ path, blocks: certificateBlocks(content) })
+  }
+  return found
+}
+
+/** When the certificates of each published file start and cease to be valid. */
+export async function publishedCertificateDates(target: string): Promise<CertificateDate[]> {
+  const files = await publishedCertificates(target)
+  return files.flatMap(({ path, blocks }) => certificateDate(path, blocks) ?? [])
 }

@@ -1,7 +1,6 @@
 /** Changes or removes one value of a YAML or JSON text, and leaves everything else as its author wrote it. */
 import type * as Yaml from 'yaml'
-import type { Dialect } from './dialects.js'
-import { parseText } from './parse.js'
+import { type Dialect, parseText } from './parse.js'
 
 /** A piece of text in the place of another. */
 interface Edit {

@@ -1,7 +1,6 @@
 /** From the text of a YAML or JSON file to plain values, with their places. */
 import type * as Yaml from 'yaml'
-import { parseText, YamlError, type ParsedText, type Position } from './parse.js'
-import type { Dialect } from './dialects.js'
+import { parseText, YamlError, type ParsedText, type Position, type Dialect } from './parse.js'
 
 export interface YamlDocument {
   /** Maps, lists, texts, numbers, booleans; nothing in it contains itself. null: the document is empty. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { configurationChange } from '../../src/agent/configuration-change.js'
+import { configurationChange } from '../../src/agent/agent.js'
 import { parseConfiguration } from '../../src/config/parse.js'
 
 const base = {

@@ -1,9 +1,9 @@
 /** What a pass knows of selections that change while it goes on, and which earlier contents stay meanwhile. */
 import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { objectName } from '../../src/object-name.js'
 import t from 'tap'
-import { historyFor, PassObjects, renderFrom } from '../../src/agent/desired-content.js'
+import { objectName } from '../../src/object-name.js'
+import { historyFor, PassObjects, renderFrom, isNewer } from '../../src/agent/desired-content.js'
 import type { SelectedContent } from '../../src/config/types.js'
 import type { Rendering } from '../../src/directories/types.js'
 import {
@@ -15,6 +15,8 @@ import {
 import { replaceDirectory } from '../../src/durable/index.js'
 import { directoryOf, present, secret, whole } from '../directories/objects.js'
 import { scratch } from '../durable/scratch.js'
+
+/** What ends the pin of a directory that was rolled back. */
 
 const away: ObservedState = { state: 'unknown', reason: 'SourceUnavailable', message: 'connection refused' }
 const names = (...matching: string[]): ObservedState => ({ state: 'selected', names: matching })
@@ -148,4 +150,35 @@ await t.test('what an object that is gone has published stays, whatever its file
   rmSync(join(target, 'constructor'))
   symlinkSync('k', join(target, 'constructor'))
   t.strictSame(await kept(), ['__proto__', 'k'])
+})
+
+const object = (resourceVersion: string, { uid = 'u', name = 'web' } = {}) => ({
+  kind: 'Secret',
+  namespace: 'demo',
+  name,
+  uid,
+  resourceVersion,
+  paths: [],
+})
+const pin = { reason: '', since: 0, until: 'newer', digest: 'sha256:' } as const
+const from = (...objects: ReturnType<typeof object>[]) => ({ ...pin, from: objects })
+const nothing = () => undefined
+
+await t.test('a newer version, another object by its name, none, or one more', async (t) => {
+  t.equal(isNewer([object('10')], from(object('10')), nothing), false, 'the same')
+  t.equal(isNewer([object('9')], from(object('10')), nothing), false, 'an older one, of a list that lags')
+  t.equal(isNewer([object('11')], from(object('10')), nothing), true)
+  t.equal(isNewer([object('9', { uid: 'v' })], from(object('10')), nothing), true)
+  t.equal(isNewer([], from(object('10')), nothing), true)
+  t.equal(isNewer([object('10'), object('1', { name: 'more' })], from(object('10')), nothing), true)
+  t.equal(
+    isNewer([object('10')], from(object('10')), () => ({ state: 'absent' })),
+    true,
+    'kept, though it is gone',
+  )
+})
+
+await t.test('versions of files have no order: another one is newer', async (t) => {
+  t.equal(isNewer([object('file:1')], from(object('file:1')), nothing), false)
+  t.equal(isNewer([object('file:0')], from(object('file:1')), nothing), true)
 })

@@ -3,10 +3,10 @@ import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSyn
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
-import { causes, reconcile } from '../../src/agent/reconcile.js'
+import { causes, reconcile, reportLog } from '../../src/agent/reconcile.js'
 import { noEvents, openEvents } from '../../src/agent/report/agent-events.js'
 import { noMetrics, type Metrics } from '../../src/agent/report/report-metrics.js'
-import { silent } from '../../src/log.js'
+import { silent, type Log } from '../../src/log.js'
 import { replaceDirectory } from '../../src/durable/index.js'
 import type { ObjectReference } from '../../src/objects/types.js'
 import { isKind } from '../crash/judge/names.js'
@@ -16,6 +16,8 @@ import { scratch } from '../durable/scratch.js'
 import { json } from '../kubernetes/connection/api-server.js'
 import { start } from '../kubernetes/connection/connected.js'
 import { until } from '../until.js'
+import { meaningOf, type Outcome } from '../../src/agent/outcome.js'
+import { context } from './outcome-scene.js'
 
 function once(work: () => void): () => void {
   let isDone = false
@@ -370,4 +372,40 @@ await t.test('a CA that held certificates and is empty now is a warning until it
   await scene.pass('news')
   t.match(bundle.published, { status: 'True', reason: 'Published' })
   t.equal(warned(), 2)
+})
+
+const report = (log: Log, outcome: Outcome) => reportLog(log, meaningOf(outcome, context), context)
+
+await t.test('log lines say durably only on a proven file system', async (t) => {
+  const lines: string[] = []
+  const log = { ...silent, info: (_: object, message: string) => void lines.push(message) }
+  const published = {
+    ...({ kind: 'published', digest: 'sha256:0', sequence: 1, objects: [], warnings: [], certificates: [] } as const),
+    hooks: [],
+  }
+  for (const unproven of [false, true]) {
+    for (const change of ['created', 'unchanged'] as const) report(log, { ...published, change, unproven })
+  }
+  t.strictSame(lines, [
+    '/srv/a is created, and durable',
+    '/srv/a already holds this content, durably',
+    '/srv/a is created, but durability is not proven here',
+    '/srv/a already holds this content',
+  ])
+})
+
+await t.test('every line names the operation, the directory, the causes and the time it took', async (t) => {
+  const lines: object[] = []
+  const log = { ...silent, warn: (fields: object) => void lines.push(fields) }
+  const findings = [{ reason: 'ObjectMissing', message: 'x' } as const]
+  reportLog(log, meaningOf({ kind: 'incomplete', findings }, context), { ...context, milliseconds: 12.3456 })
+  t.strictSame(lines, [
+    {
+      reason: 'ObjectMissing',
+      operation: 'publish /srv/a',
+      directory: '/srv/a',
+      causes: ['start'],
+      milliseconds: 12.3,
+    },
+  ])
 })

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { checkNode } from '../../src/check/check.js'
-import { loadConfiguration } from '../../src/config/load.js'
+import { loadConfiguration } from '../../src/config/parse.js'
 import { namesFor } from '../../src/durable/path/names.js'
 import { kept } from '../durable/scratch.js'
 import { needsRoot, Scene, snapshot } from './scene.js'

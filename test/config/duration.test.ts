@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseDuration } from '../../src/config/duration.js'
-import { nearest } from '../../src/config/suggestion.js'
+import { nearest } from '../../src/config/value.js'
 
 await t.test('parseDuration reads durations as Go writes them', async (t) => {
   const durations: [string, number | undefined][] = [

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { loadConfiguration } from '../../src/config/load.js'
+import { loadConfiguration } from '../../src/config/parse.js'
 import type { AgentConfiguration } from '../../src/config/types.js'
 import { deploy, podFiles, podSpec, yamlFiles, type Container } from './manifests.js'
 

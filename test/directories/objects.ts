@@ -1,6 +1,6 @@
 /** Directories and objects as tests describe them. */
 import { objectName } from '../../src/object-name.js'
-import { defaultLimits } from '../../src/config/limits.js'
+import { defaultLimits } from '../../src/config/directory.js'
 import type { CombinedContent, Content, DirectoryConfiguration, ObjectContent } from '../../src/config/types.js'
 import type { KeptObject } from '../../src/directories/types.js'
 import type { KubernetesObject, LoadedState, ObjectReference } from '../../src/objects/types.js'

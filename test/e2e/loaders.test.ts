@@ -8,7 +8,7 @@ import { parseKubeconfig, type Material } from '../../src/kubernetes/credentials
 import { resolveContext } from '../../src/kubernetes/credentials/kubeconfig.js'
 import { silent } from '../../src/log.js'
 import { scanDirectory } from '../../src/objects/files/directory-scan.js'
-import { readObjectFile } from '../../src/objects/files/read-file.js'
+import { readObjectFile } from '../../src/objects/files/objects.js'
 import { decodeYaml } from '../../src/yaml/decode.js'
 import { issue, makeAuthority } from '../kubernetes/connection/certificates.js'
 import { base64 } from '../kubernetes/credentials/kubeconfig-text.js'

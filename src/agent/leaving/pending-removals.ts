@@ -1,7 +1,7 @@
 import { syncParents } from '../../durable/index.js'
 import { codeOf, isOutOfDescriptors, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
-import { retryDelay } from '../backoff.js'
+import { retryDelay } from '../../backoff.js'
 import { fileSystemsNow, onFileSystem } from '../file-systems.js'
 
 /** Milliseconds without a publication after which the agent makes the removal of old content durable, too. */

@@ -1,9 +1,21 @@
 import { expand, referencesOf } from '../../config/references.js'
 import { objectName } from '../../object-name.js'
-import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
-import type { DirectoryState, DirectoryStates } from '../directory-state.js'
-import { freshness, Heartbeats, lossGrace, now } from './freshness.js'
+import type { ObjectReference, Source, UnknownState, WatchRestartReason, ObservedState } from '../../objects/types.js'
+import type { DirectoryState, DirectoryStates, ConditionState } from '../directory-state.js'
 import { reportStanding, type Metrics } from './report-metrics.js'
+import type { Reason } from '../../reasons.js'
+
+/**
+ * Milliseconds without a confirmation after which a directory is not called fresh any more, although no error was reported. An API
+ * server sends a bookmark each minute, and a watch starts again after ten minutes at most.
+ */
+const longestSilence = 15 * 60_000
+
+/** Milliseconds that a lost watch has to come back before the agent reports it: most do within a second. */
+export const lossGrace = 3_000
+
+/** These end a watch in the ordinary course: it starts again at once, and nothing was missed. */
+const ordinary: ReadonlySet<WatchRestartReason> = new Set(['timeout', 'expired', 'goaway'])
 
 interface FreshnessTrackerOptions {
   readonly states: DirectoryStates
@@ -97,5 +109,153 @@ export class FreshnessTracker {
   close(): void {
     clearTimeout(this.#lossTimer)
     clearTimeout(this.#newsTimer)
+  }
+}
+
+interface Freshness {
+  readonly condition: ConditionState
+  /** When the source last confirmed all published versions as the newest; undefined: not since the start. */
+  readonly confirmedAt: Date | undefined
+}
+
+/**
+ * Whether what a directory has published is confirmed as current: the publication must hold the newest objects, and the source must
+ * have confirmed each of them lately.
+ */
+export function freshness(
+  state: DirectoryState,
+  latest: (reference: ObjectReference) => ObservedState | undefined,
+  moment: Moment,
+  heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
+): Freshness {
+  const unconfirmed = (reason: ConditionState['reason'], message: string): Freshness => ({
+    condition: { status: 'False', reason, message },
+    confirmedAt: undefined,
+  })
+  let oldest: Moment | undefined
+  for (const reference of referencesOf(expand(state.configuration, latest))) {
+    const name = objectName(reference)
+    const observation = latest(reference)
+    const confirmation = heartbeats.lastConfirmed(reference)
+    // Since the start, as after a boot without an API server: no watch was lost, and the record alone knows the published versions.
+    const isFirst = confirmation === undefined
+    if (observation?.state === 'unknown') {
+      const { reason, message } = observation
+      return unconfirmed(isFirst && reason === 'SourceUnavailable' ? 'NotConfirmed' : reason, message)
+    }
+    const loss = heartbeats.lossOf(reference, moment)
+    if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
+      const since = loss.since.wall.toISOString()
+      const last = loss.message === undefined ? '' : `: ${loss.message}`
+      return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered${last}`)
+    }
+    if (observation === undefined || isFirst) {
+      return unconfirmed('NotConfirmed', `the source has not reported ${name} yet`)
+    }
+    if (oldest === undefined || confirmation.monotonic < oldest.monotonic) oldest = confirmation
+  }
+  if (state.published?.status !== 'True') {
+    return unconfirmed(state.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
+  }
+  if (state.isAhead) {
+    return unconfirmed('NotConfirmed', 'what is published is newer than what the source has reported')
+  }
+  if (state.behind !== undefined) {
+    return unconfirmed('NotConfirmed', `the source has a newer version of ${state.behind}, which is not read yet`)
+  }
+  if (state.reports !== state.publishedReports) {
+    return unconfirmed('NotConfirmed', 'the source has something newer, which is not published yet')
+  }
+  if (oldest === undefined) return unconfirmed('NotConfirmed', 'the source has not confirmed anything yet')
+  if (moment.monotonic - oldest.monotonic > longestSilence) {
+    const message = `the source has confirmed nothing for ${Math.round(longestSilence / 60_000)} minutes`
+    return { condition: { status: 'False', reason: 'SourceUnavailable', message }, confirmedAt: oldest.wall }
+  }
+  return {
+    condition: {
+      status: 'True',
+      reason: 'Published',
+      message: 'the source has confirmed that nothing is newer',
+    },
+    confirmedAt: oldest.wall,
+  }
+}
+
+/** A point in time: `monotonic` to measure with, since the wall clock may step; `wall` to show. */
+export interface Moment {
+  /** performance.now(). */
+  readonly monotonic: number
+  readonly wall: Date
+}
+
+const now = (): Moment => ({ monotonic: performance.now(), wall: new Date() })
+
+/** The watch of an object was lost, and the source has said nothing of the object since. */
+interface Loss {
+  readonly reason: Reason
+  /** The last error, where there was one. */
+  readonly message: string | undefined
+  readonly since: Moment
+  /** The API server refused the watch itself. */
+  readonly denied: boolean
+  /** When a list has answered since then. */
+  readonly listed?: Moment
+}
+
+/** When the source last confirmed its report of an object as current, and whether it may have lost sight of it since. */
+export class Heartbeats {
+  readonly #confirmed = new Map<string, Moment>()
+  readonly #lost = new Map<string, Loss>()
+
+  /**
+   * Answers whether that ends the loss. A source that may list but not watch gets a confirmation at each try, and a denial a moment later:
+   * a reported denial is over when none has followed for a while.
+   */
+  confirmed(reference: ObjectReference, moment: Moment): boolean {
+    const name = objectName(reference)
+    this.#confirmed.set(name, moment)
+    const loss = this.lossOf(reference, moment)
+    const stays = loss?.denied === true && moment.monotonic - loss.since.monotonic >= lossGrace
+    if (stays) this.#lost.set(name, { listed: moment, ...loss })
+    else this.#lost.delete(name)
+    return !stays
+  }
+
+  /** `lost`: the error that ended the watch. A loss is as old as its first error, and has the reason of its last. */
+  restarted(reference: ObjectReference, reason: WatchRestartReason, moment: Moment, lost?: UnknownState): void {
+    const name = objectName(reference)
+    const earlier = this.lossOf(reference, moment)
+    if (ordinary.has(reason) || (earlier !== undefined && lost === undefined)) return
+    const denied = reason === 'unauthorized' || reason === 'denied'
+    this.#lost.set(name, {
+      reason: lost?.reason ?? (denied ? 'AccessDenied' : 'SourceUnavailable'),
+      message: lost?.message,
+      since: earlier?.since ?? moment,
+      denied: reason === 'denied',
+    })
+  }
+
+  lastConfirmed(reference: ObjectReference): Moment | undefined {
+    return this.#confirmed.get(objectName(reference))
+  }
+
+  lossOf(reference: ObjectReference, moment: Moment): Loss | undefined {
+    const loss = this.#lost.get(objectName(reference))
+    const over = loss?.listed !== undefined && moment.monotonic - loss.listed.monotonic >= lossGrace
+    return over ? undefined : loss
+  }
+
+  /** Forgets all others: what a selector matches comes and goes for as long as the agent runs. */
+  keepOnly(references: Iterable<ObjectReference>): void {
+    const names = new Set([...references].map(objectName))
+    for (const known of [this.#confirmed, this.#lost]) {
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name)
+    }
+  }
+
+  /** Another source knows nothing of what this one said. */
+  clear(): void {
+    this.#confirmed.clear()
+    this.#lost.clear()
   }
 }

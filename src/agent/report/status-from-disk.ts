@@ -1,6 +1,5 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../../config/types.js'
-import { publishedCertificateDates } from '../../directories/published-certificates.js'
-import { dateFindings } from '../../directories/validate.js'
+import { publishedCertificateDates, dateFindings } from '../../directories/validate.js'
 import { readPublication, describeOrders } from '../../durable/index.js'
 import type { Relocation } from '../../durable/types.js'
 import { silent } from '../../log.js'

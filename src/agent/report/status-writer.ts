@@ -1,4 +1,4 @@
-import { retryDelay } from '../backoff.js'
+import { retryDelay } from '../../backoff.js'
 
 /** Milliseconds after a change: changes that come together are written together. */
 const writeDelay = 150

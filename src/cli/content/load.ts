@@ -50,7 +50,7 @@ async function load(
       `--config FILE is missing: name the configuration file, or set HOLDFAST_CONFIG; there is no ${usualConfiguration}`,
     )
   }
-  const { loadConfiguration, readConfiguration } = await import('../../config/load.js')
+  const { loadConfiguration, readConfiguration } = await import('../../config/parse.js')
   const names = { namespace: options.namespace, defaultNamespace }
   const configuration =
     options.config === '-'

@@ -1,6 +1,6 @@
 import type { Pausable } from '../../deadline.js'
 import type { Progress } from './progress.js'
-import type { StreamLine } from './stream-line.js'
+import type { StreamLine } from './watch-lines.js'
 
 /** The few things that holdfast asks of an API server. connection.ts is the real one. */
 export interface ApiClient {

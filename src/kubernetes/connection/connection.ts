@@ -1,14 +1,14 @@
 import { isAnonymous, lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
-import { basePath, describeCall, requestOf, type Call } from './call.js'
-import { ConnectionError } from './client.js'
-import type {
-  ApiClient,
-  ApiObserver,
-  ApiResponse,
-  ApiStream,
-  RequestOptions,
-  SendOptions,
-  StreamOptions,
+import {
+  ConnectionError,
+  type ApiClient,
+  type ApiObserver,
+  type ApiResponse,
+  type ApiStream,
+  type RequestOptions,
+  type SendOptions,
+  type StreamOptions,
+  type ApiVerb,
 } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { CredentialWatch } from './credential-watch.js'
@@ -17,11 +17,13 @@ import { LargeReads } from './large-reads.js'
 import { notAfter } from '../../x509/certificates.js'
 import { Progress } from './progress.js'
 import { dateOf, foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
-import { Renewal } from './renewal.js'
-import { transportLimits, type Answer, type TransportLimits } from './transport.js'
+import { transportLimits, type Answer, type TransportLimits, type Request } from './transport.js'
 import { TokenBucket, type RateLimit } from './token-bucket.js'
 import { TransportPool } from './transport-pool.js'
 import { takeLines } from './watch-lines.js'
+
+/** Milliseconds between two looks at the credentials' files, while a request waits for other credentials. */
+const lookInterval = 1_000
 
 export interface ConnectOptions {
   /** holdfast's own, for the User-Agent. */
@@ -356,4 +358,81 @@ function deadlineOf(
 ): Deadline {
   const late = () => new ConnectionError(`${what}: ${progress.problem(timeout)}`, 'timeout')
   return new Deadline(timeout, caller, late, () => progress.moved())
+}
+
+interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly verb: ApiVerb
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly accept?: string | undefined
+  /** Media type of the body; default JSON, and of a PATCH a merge patch. */
+  readonly type?: string | undefined
+}
+
+function describeCall({ method, path }: Call): string {
+  return `${method} ${path}`
+}
+
+function requestOf(
+  access: AccessSnapshot,
+  { method, path, query, body, accept, type: given }: Call,
+  userAgent: string,
+  signal: AbortSignal,
+): Request {
+  const search = new URLSearchParams(query).toString()
+  const type = given ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
+  return {
+    method,
+    // Joined: Node keeps it with the stream, and one string is smaller than its pieces, of which it would be made otherwise.
+    path: [basePath(access.server), path, ...(search === '' ? [] : ['?', search])].join(''),
+    headers: {
+      accept: accept ?? 'application/json',
+      'user-agent': userAgent,
+      ...(body !== undefined && { 'content-type': type }),
+      ...access.headers,
+    },
+    body,
+    signal,
+  }
+}
+
+/** Of a server whose API begins below its root; without a slash at the end. */
+function basePath({ pathname }: URL): string {
+  return pathname.replace(/\/+$/, '')
+}
+
+/** Those who wait for other credentials than the ones that were rejected; there is one look for all of them. */
+export class Renewal {
+  readonly #waiting = new Set<() => void>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(private readonly differs: () => Promise<boolean>) {}
+
+  /** Resolves when the credentials differ, or when the signal aborts. */
+  wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        signal.removeEventListener('abort', end)
+        this.#waiting.delete(end)
+        if (this.#waiting.size === 0) this.#stop()
+        resolve()
+      }
+      signal.addEventListener('abort', end)
+      this.#waiting.add(end)
+      this.#timer ??= setInterval(() => void this.#look(), lookInterval).unref()
+      if (signal.aborted) end()
+    })
+  }
+
+  async #look(): Promise<void> {
+    if (!(await this.differs().catch(() => false))) return
+    for (const end of [...this.#waiting]) end()
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
 }

@@ -1,17 +1,19 @@
 import { createHash } from 'node:crypto'
-import { access } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
+import { isIPv6 } from 'node:net'
 import { join, resolve } from 'node:path'
-import type { Log } from '../../log.js'
+import { type Log, silent } from '../../log.js'
 import type { ClusterAccess } from './access.js'
 import { CredentialFiles, type ReadFile } from './credential-files.js'
 import { resolveContext, type ContextSettings } from './kubeconfig.js'
 import { openAccess, type AccessTiming, type SettingsSource } from './live-access.js'
 import type { Environment } from '../connection/proxy.js'
-import { inPod, SERVICE_ACCOUNT, serviceAccountSource } from './service-account.js'
-import { silent } from '../../log.js'
 import type { Obeyed } from '../../trust.js'
 import { decodeYaml } from '../../yaml/decode.js'
-import { KubeconfigError, parseKubeconfig } from './kubeconfig-file.js'
+import { KubeconfigError, parseKubeconfig, Field } from './kubeconfig-file.js'
+
+/** Where kubelet mounts a pod's service account. */
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 export interface AccessOptions {
   /** A file that the user named: it is used, or it is an error. */
@@ -124,4 +126,55 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     (error: unknown) => (error as NodeJS.ErrnoException).code !== 'ENOENT',
   )
+}
+
+/** Whether we are in a pod: kubelet sets these two variables in every container. */
+function inPod(environment: Environment): boolean {
+  return Boolean(environment['KUBERNETES_SERVICE_HOST'] && environment['KUBERNETES_SERVICE_PORT'])
+}
+
+/** The pod's own service account (client-go/rest/config.go, InClusterConfig). Throws KubeconfigError outside a pod. */
+function serviceAccountSource(environment: Environment, directory: string): SettingsSource {
+  const host = environment['KUBERNETES_SERVICE_HOST']
+  const port = environment['KUBERNETES_SERVICE_PORT']
+  if (!host || !port) {
+    throw new KubeconfigError(
+      '',
+      '',
+      'no kubeconfig is given, and this is not a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); name a kubeconfig',
+    )
+  }
+  const address = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`
+  const origin = `service account ${directory}`
+  if (!URL.canParse(address)) {
+    throw new KubeconfigError('', 'KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT', 'not a host and a port')
+  }
+  const field = new Field('', 'service account', undefined)
+  const file = (name: string) => ({ type: 'file' as const, path: join(directory, name), field })
+  const read = async (): Promise<ContextSettings> => ({
+    context: '',
+    namespace: await readNamespace(join(directory, 'namespace')),
+    cluster: {
+      server: new URL(address),
+      serverName: undefined,
+      insecure: false,
+      authority: file('ca.crt'),
+      proxy: undefined,
+      execConfig: undefined,
+    },
+    user: {
+      certificate: undefined,
+      token: file('token'),
+      basic: undefined,
+      exec: undefined,
+      impersonation: {},
+    },
+  })
+  return { origin, paths: [], read }
+}
+
+/** A projected volume made by hand may lack it. */
+async function readNamespace(path: string): Promise<string | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  return text.trim() || undefined
 }

@@ -1,4 +1,7 @@
-/** From a file's documents to the Secrets and ConfigMaps that they hold. */
+/** From a file to its documents, with places for messages, and to the Secrets and ConfigMaps that they hold. */
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { objectName } from '../../object-name.js'
 import type { Log } from '../../log.js'
 import { isIdentifier, isObjectName, longestName } from '../../kubernetes-names.js'
@@ -6,8 +9,18 @@ import { quote } from '../../quote.js'
 import { addStringData, decodeData, InvalidObjectError, record } from '../../kubernetes/reads/decode.js'
 import type { Labels } from '../../label-selector.js'
 import type { KubernetesObject, ObjectKind } from '../types.js'
-import type { ParsedDocument } from './documents.js'
-import { FileError } from './error.js'
+import { FileError, fileError } from './error.js'
+import { decodeYaml, notText } from '../../yaml/decode.js'
+import { type Stamp, stampFrom, versionOf } from './directory-scan.js'
+import { readDocuments } from '../../yaml/go-documents.js'
+import { readJson } from '../../yaml/read.js'
+import { YamlError, type Position } from '../../yaml/parse.js'
+
+/** kubectl splits a text at `---` first, and then refuses a part that begins with `...`. */
+const emptyEnd = /^(?:(?<![^])|---[ \t]*(?:#.*)?\r?\n)(?:[ \t]*(?:#.*)?\r?\n)*\.\.\.(?=\s|$)/m
+
+/** Bytes of one file: room for a List of several objects of the size that Kubernetes allows, in base64. */
+const maximumFileSize = 16 * 1024 * 1024
 
 /** An object as it stands in a file. */
 export interface FileObject {
@@ -40,14 +53,14 @@ export function readObjects(document: ParsedDocument, context: ReadingContext): 
   })
 }
 
-interface Position {
+interface InList {
   readonly nesting: number
   readonly itemPlace: (index: number) => string
   /** The kind of the items of a SecretList or a ConfigMapList, for items that do not name theirs. */
   readonly kind?: ObjectKind
 }
 
-function readValue(value: unknown, place: string, context: ReadingContext, position: Position): FileObject[] {
+function readValue(value: unknown, place: string, context: ReadingContext, position: InList): FileObject[] {
   try {
     const body = record(value, 'the document')
     const { kind, version } = typeOf(body, position.kind)
@@ -82,7 +95,7 @@ function readList(
   body: Readonly<Record<string, unknown>>,
   place: string,
   context: ReadingContext,
-  position: Position,
+  position: InList,
 ): FileObject[] {
   if (position.nesting >= maximumNesting) throw new InvalidObjectError('lists are nested too deeply')
   const items = body.items ?? []
@@ -151,4 +164,99 @@ function checkFields(kind: ObjectKind, body: Readonly<Record<string, unknown>>):
   const unknown = Object.keys(body).find((name) => !knownFields[kind].includes(name))
   if (unknown === undefined) return
   throw new InvalidObjectError(`unknown field ${quote(unknown)}: known are ${knownFields[kind].join(', ')}`)
+}
+
+/**
+ * The objects of one file.
+ * @returns undefined if the file is not, or no longer, in the state of the stamp: it is being written
+ * @throws FileError
+ */
+export async function readObjectFile(
+  directory: string,
+  name: string,
+  stamp: Stamp,
+  context: Omit<ReadingContext, 'version'>,
+): Promise<FileObject[] | undefined> {
+  if (stamp.size > maximumFileSize) {
+    throw new FileError(`${name}: holds ${stamp.size} bytes; at most ${maximumFileSize} are allowed`)
+  }
+  const bytes = await readStamped(join(directory, name), stamp).catch((error: unknown) => {
+    throw fileError(name, error)
+  })
+  if (bytes === undefined) return undefined
+  const text = decodeYaml(bytes)
+  if (text === undefined) throw new FileError(`${name}: ${notText}`)
+  // A file that a power cut has left, or that is about to be written.
+  if (text.trim() === '') throw new FileError(`${name}: it is empty`)
+  const documents = await parseDocuments(name, text)
+  const version = versionOf(name, stamp)
+  return documents.flatMap((document) => readObjects(document, { ...context, version }))
+}
+
+async function readStamped(path: string, stamp: Stamp): Promise<Buffer | undefined> {
+  // A pipe of that name would block without it.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const matches = async () => stampFrom(await file.stat({ bigint: true })).id === stamp.id
+    if (!(await matches())) return undefined
+    const bytes = Buffer.alloc(stamp.size)
+    let length = 0
+    while (length < bytes.length) {
+      const { bytesRead } = await file.read(bytes, length, bytes.length - length, length)
+      if (bytesRead === 0) return undefined
+      length += bytesRead
+    }
+    return (await matches()) ? bytes : undefined
+  } finally {
+    await file.close()
+  }
+}
+
+interface ParsedDocument {
+  readonly value: unknown
+  /** `certs.yaml:12`: where it starts. */
+  readonly place: string
+  /** Where the item of this index starts, for a document that is a List. */
+  readonly itemPlace: (index: number) => string
+}
+
+/**
+ * The documents of a YAML or JSON file that hold anything.
+ * @throws FileError with file, line and kind of error
+ */
+export async function parseDocuments(name: string, text: string): Promise<ParsedDocument[]> {
+  // A byte order mark is no part of JSON.
+  const bare = text.replace(/^\ufeff/, '')
+  try {
+    return name.endsWith('.json') ? parseJson(name, bare) : await parseYaml(name, bare)
+  } catch (error) {
+    if (error instanceof RangeError) throw new FileError(`${name}: it is nested too deeply`)
+    if (!(error instanceof YamlError)) throw error
+    throw new FileError(`${placeAt(name, error.position)}: ${error.problem}`)
+  }
+}
+
+function placeAt(name: string, position: Position | undefined): string {
+  return position === undefined ? name : `${name}:${position.line}`
+}
+
+function parseJson(name: string, text: string): ParsedDocument[] {
+  if (text.trim() === '') return []
+  return [{ value: readJson(text), place: `${name}:1`, itemPlace: (index) => `${name}: items[${index}]` }]
+}
+
+async function parseYaml(name: string, text: string): Promise<ParsedDocument[]> {
+  const documents = await readDocuments(text)
+  const found = emptyEnd.exec(text)
+  if (found) {
+    const line = text.slice(0, found.index + found[0].length).split('\n').length
+    throw new YamlError('... ends a document that holds nothing: remove it', { line, column: 1 })
+  }
+  return documents
+    .filter(({ value }) => value !== null)
+    .map(({ value, position, positionAt }) => ({
+      value,
+      place: placeAt(name, position),
+      itemPlace: (index) => placeAt(name, positionAt(['items', index])),
+    }))
 }

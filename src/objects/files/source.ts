@@ -23,8 +23,7 @@ import { Catalog, type LoadedFile } from './catalog.js'
 import { DirectoryWatch } from '../../directory-watch.js'
 import { FileError, fileError } from './error.js'
 import { type DirectoryScan, FileStability, identify, scanDirectory, type Stamp } from './directory-scan.js'
-import type { FileObject } from './objects.js'
-import { readObjectFile } from './read-file.js'
+import { type FileObject, readObjectFile } from './objects.js'
 
 export interface FileSourceOptions {
   readonly log?: Log

@@ -3,8 +3,8 @@
  * its version has changed. The subject keeps nothing of the others:
  * it matches their labels with the followed selectors as they come.
  */
-import { objectName } from '../../object-name.js'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { objectName } from '../../object-name.js'
 import { Backoff } from '../../backoff.js'
 import { inParallel } from '../../parallel.js'
 import { Places } from '../../places.js'
@@ -16,11 +16,18 @@ import { ApiError, brokenRequest, field, isAbsent, refusedRequest } from '../../
 import { listPages } from '../../kubernetes/reads/list-pages.js'
 import { itemsOf, observeAbsence, observeObject, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { readSelected, type ReadContext } from './read-selected.js'
-import { readFresh } from './reads.js'
+import {
+  readFresh,
+  isBelow,
+  isKnown,
+  takeFresh,
+  type Ask,
+  type EventType,
+  type WatchEvents,
+  type WatchSubject,
+} from './watch-subject.js'
 import { metadataOnly, objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
 import { labelsOf, Selections } from '../../kubernetes/reads/selections.js'
-import { isBelow, isKnown, takeFresh, type Ask, type EventType } from './watch-subject.js'
-import type { WatchEvents, WatchSubject } from './watch-subject.js'
 
 /** Objects on one page of a list; client-go's pager has the same. */
 const pageSize = 500

@@ -24,14 +24,13 @@ import type {
 } from '../types.js'
 import type { ApiClient } from '../../kubernetes/connection/client.js'
 import { brokenRequest } from '../../kubernetes/reads/api-error.js'
-import { readFresh } from './reads.js'
+import { readFresh, ObjectSubject, type WatchSubject } from './watch-subject.js'
 import { Recovery } from './recovery.js'
 import { defaultTiming, type WatchTiming } from './timing.js'
 import { StreamingLists } from './streaming-lists.js'
 import type { StoredObject } from '../stored-object.js'
 import { CollectionSubject } from './collection-subject.js'
 import { collectionPath, objectTarget } from '../../kubernetes/reads/requests.js'
-import { ObjectSubject, type WatchSubject } from './watch-subject.js'
 import { Reflector, type WatchContext } from './reflector.js'
 
 interface Watch {

@@ -4,7 +4,7 @@ import type { ApiStream, LinePatience } from '../../kubernetes/connection/client
 import { JsonRefused, mostValuesOfObject, parseBounded } from '../../kubernetes/connection/bounded-json.js'
 import { field, refusedRequest, statusMessage, ApiError } from '../../kubernetes/reads/api-error.js'
 import { describeTarget, type ApiTarget } from '../../kubernetes/reads/requests.js'
-import type { StreamLine } from '../../kubernetes/connection/stream-line.js'
+import type { StreamLine } from '../../kubernetes/connection/watch-lines.js'
 import type { WatchTiming } from './timing.js'
 import { resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { isBelow, type WatchEvents, type WatchSubject } from './watch-subject.js'

@@ -4,8 +4,7 @@
  */
 import type { Log } from '../../log.js'
 import type { ApiClient } from '../../kubernetes/connection/client.js'
-import type { EventSubject } from '../../kubernetes/events/event-body.js'
-import { postEvent } from '../../kubernetes/events/post-event.js'
+import { type EventSubject, postEvent } from '../../kubernetes/events/event-body.js'
 import { asList, asMap, asText, type JsonMap } from '../json.js'
 
 export interface InstallEvent {

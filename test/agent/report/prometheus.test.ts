@@ -1,7 +1,12 @@
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { prometheusMetrics } from '../../../src/agent/report/prometheus.js'
 import { clock } from '../../../src/clock.js'
 import { watchRestartReasons } from '../../../src/objects/types.js'
+import { lastPassFileIn, newerPass, readLastPass } from '../../../src/agent/report/last-pass.js'
+import { Node } from '../../cli/holdfast.js'
+
+/** What a pass of `sync` has found is what `status` shows, where no agent has reported since. */
 
 async function samples(metrics: ReturnType<typeof prometheusMetrics>): Promise<Map<string, number>> {
   const { text } = await metrics.expose()
@@ -165,4 +170,119 @@ await t.test('the metrics of a dropped directory go, and those of a certificate 
   metrics.clientCertificate(undefined)
   metrics.forget('/srv/a')
   t.notMatch((await metrics.expose()).text, /srv|client-certificate/)
+})
+
+/** The agent's figures of the process that it is, as Prometheus' client libraries name them. */
+async function processFigures(): Promise<Record<string, number>> {
+  const { text } = await prometheusMetrics('1', 'n').expose()
+  return Object.fromEntries(
+    [...text.matchAll(/^(process_\w+) (\S+)$/gm)].map(([, name = '', value]) => [name, Number(value)]),
+  )
+}
+
+await t.test(
+  '/metrics has the processor time, memory, descriptors and start of the process, as the kernel has them',
+  async (t) => {
+    const before = process.cpuUsage()
+    const found = await processFigures()
+    t.same(Object.keys(found).sort(), [
+      'process_cpu_seconds_total',
+      'process_max_fds',
+      'process_open_fds',
+      'process_resident_memory_bytes',
+      'process_start_time_seconds',
+    ])
+    const after = process.cpuUsage()
+    const seconds = found['process_cpu_seconds_total'] ?? NaN
+    t.ok(seconds >= (before.user + before.system) / 1e6 && seconds <= (after.user + after.system) / 1e6)
+    const resident = Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]) * 1024
+    t.ok(Math.abs((found['process_resident_memory_bytes'] ?? NaN) - resident) < resident / 4, `${resident}`)
+    t.equal(
+      found['process_max_fds'],
+      Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]),
+    )
+    const start = Date.now() / 1000 - process.uptime()
+    t.ok(Math.abs((found['process_start_time_seconds'] ?? NaN) - start) <= 1)
+  },
+)
+
+await t.test('each scrape has new figures, in at most 1,200 bytes', async (t) => {
+  const before = await processFigures()
+  const opened = Array.from({ length: 8 }, () => openSync('/dev/null', 'r'))
+  const after = await processFigures()
+  for (const descriptor of opened) closeSync(descriptor)
+  t.ok((after['process_open_fds'] ?? NaN) >= (before['process_open_fds'] ?? NaN) + 4)
+  t.ok((after['process_cpu_seconds_total'] ?? NaN) > (before['process_cpu_seconds_total'] ?? NaN))
+  t.equal(after['process_start_time_seconds'], before['process_start_time_seconds'])
+  const { text } = await prometheusMetrics('1', 'n').expose()
+  const own = text
+    .split('\n')
+    .filter((line) => line.includes('process_'))
+    .join('\n')
+  t.ok(own.length <= 1200, `${own.length} bytes`)
+})
+
+const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
+
+interface Shown {
+  readonly directories: readonly {
+    readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[]
+  }[]
+}
+
+async function conditions(node: Node): Promise<string[]> {
+  const { stdout } = await node.run('status', '-o', 'json')
+  const [directory] = (JSON.parse(stdout) as Shown).directories
+  return (directory?.conditions ?? []).map(({ type, status, reason }) => `${type} ${status} ${reason}`)
+}
+
+await t.test('status tells what sync has found', async (t) => {
+  const node = new Node(t, [web])
+  t.match(await node.run('sync'), { code: 1, stdout: /ObjectMissing/ })
+  t.strictSame(await conditions(node), ['Published False ObjectMissing', 'Fresh Unknown NotConfirmed'])
+  const { stdout } = await node.run('status', '-o', 'json')
+  t.match(stdout, /nobody has asked the source since \d{4}-.*Z/)
+  t.notMatch(stdout, /no agent has reported/)
+
+  node.put('Secret', 'web', { key: '1' })
+  t.match(await node.run('sync'), { code: 0 })
+  t.equal((await conditions(node))[0], 'Published True Published')
+
+  node.remove('web')
+  t.match(await node.run('sync', '--dry-run'), { code: 1 })
+  t.equal((await conditions(node))[0], 'Published True Published', 'a dry run records nothing')
+  t.match(await node.run('sync'), { code: 1 })
+  t.equal((await conditions(node))[0], 'Published False ObjectMissing', 'of what the disk holds, too')
+
+  writeFileSync(node.path('disk/web/key'), 'changed')
+  t.equal((await conditions(node))[0], 'Published False SourceUnavailable', 'the disk differs now: that is told')
+})
+
+await t.test('a pass that an agent has reported after is history', async (t) => {
+  const node = new Node(t, [web])
+  t.match(await node.run('sync'), { code: 1 })
+  const agent = node.agent()
+  await agent.logged('ObjectMissing')
+  node.put('Secret', 'web', { key: '1' })
+  await agent.logged('Published')
+  t.equal(await agent.end('SIGTERM'), 0)
+  t.equal((await conditions(node))[0], 'Published True Published')
+  const pass = await readLastPass(node.path('state'))
+  t.equal(newerPass(pass, undefined), pass)
+  t.equal(newerPass(pass, '2000-01-01T00:00:00.000Z'), pass)
+  t.equal(newerPass(pass, '2999-01-01T00:00:00.000Z'), undefined)
+})
+
+await t.test('without a state directory, or with a file that is none, sync and status go on', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { key: '1' })
+  writeFileSync(node.path('state'), 'no directory')
+  t.match(await node.run('sync'), { code: 0, stderr: /could not record the findings of this pass/ })
+  rmSync(node.path('state'))
+  t.match(await node.run('sync'), { code: 0 })
+  for (const text of ['', '{}', '[]', 'null', '{"at":"x","directories":[{}]}']) {
+    writeFileSync(lastPassFileIn(node.path('state')), text)
+    t.equal(await readLastPass(node.path('state')), undefined, text)
+    t.equal((await conditions(node))[0], 'Published True Published', text)
+  }
 })

@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import t from 'tap'
-import { loadConfiguration } from '../../../src/config/load.js'
+import { loadConfiguration } from '../../../src/config/parse.js'
 import { readPublication, replaceFile } from '../../../src/index.js'
 import { makeAuthority } from '../../kubernetes/connection/certificates.js'
 import { until } from '../../until.js'

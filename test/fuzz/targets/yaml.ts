@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util'
 import * as library from 'yaml'
-import { dialects } from '../../../src/yaml/dialects.js'
+import { isDeepStrictEqual } from 'node:util'
+import { dialects, YamlError } from '../../../src/yaml/parse.js'
 import { encodeJson } from '../../../src/yaml/exact-number.js'
 import { readManifestText } from '../../../src/yaml/manifest-text.js'
-import { YamlError } from '../../../src/yaml/parse.js'
 import { readYaml } from '../../../src/yaml/read.js'
 import { demand, type Target } from '../target.js'
 

@@ -1,7 +1,6 @@
-import { objectName } from '../../../src/object-name.js'
 import t from 'tap'
-import { parseDocuments } from '../../../src/objects/files/documents.js'
-import { readObjects } from '../../../src/objects/files/objects.js'
+import { objectName } from '../../../src/object-name.js'
+import { parseDocuments, readObjects } from '../../../src/objects/files/objects.js'
 import { recordingLog } from '../kubernetes/watching.js'
 
 const logged: string[] = []

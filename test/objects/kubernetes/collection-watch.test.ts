@@ -1,6 +1,6 @@
 /** The watch of a collection: versions that have expired, and objects that are deleted and made anew. */
-import type { ServerResponse } from 'node:http'
 import { readFileSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
@@ -9,7 +9,7 @@ import { json, refuse, startServer, type Reply } from '../../kubernetes/connecti
 import { connectTo, serving } from '../../kubernetes/connection/connected.js'
 import { Agent } from '../../../src/agent/agent.js'
 import { noMetrics } from '../../../src/agent/report/report-metrics.js'
-import { loadConfiguration } from '../../../src/config/load.js'
+import { loadConfiguration } from '../../../src/config/parse.js'
 import { silent } from '../../../src/log.js'
 import type { SourceListener } from '../../../src/objects/types.js'
 import { scratch } from '../../cli/holdfast.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { postEvent } from '../../../src/kubernetes/events/post-event.js'
+import { postEvent } from '../../../src/kubernetes/events/event-body.js'
 import { json } from '../connection/api-server.js'
 import { start } from '../connection/connected.js'
 import { recordingLog } from '../../objects/kubernetes/watching.js'

@@ -1,7 +1,7 @@
 /** Which outcome makes which event: on the Node, on the object, and none. */
 import t from 'tap'
 import { meaningOf, type Context, type Outcome } from '../../../src/agent/outcome.js'
-import { draftsOf, type Reporter } from '../../../src/agent/report/report-events.js'
+import { draftsOf, type Reporter } from '../../../src/agent/report/agent-events.js'
 import type { EventDraft } from '../../../src/kubernetes/events/event-body.js'
 import type { ObjectReference } from '../../../src/objects/types.js'
 import { reasons } from '../../../src/reasons.js'

@@ -1,12 +1,75 @@
-/** Reads hooks that act on a process: a signal, a command, a request. Their arguments may hold secrets. */
+/** Reads the kinds of hooks: those that act on a process (a signal, a command, a request, whose arguments may hold secrets), or on a service. */
 import { constants } from 'node:os'
 import { except, programPath } from './paths.js'
 import { mappingOf, type Fields, type Schema, type ValueType } from './field.js'
-import { misplacedPolicy } from './hook-policy.js'
 import { quote } from '../quote.js'
-import { nearest } from './suggestion.js'
-import { oneOf, textSchema } from './value-types.js'
-import type { Value } from './value.js'
+import { nearest, type Value } from './value.js'
+import { oneOf, textSchema, integer, nameLike } from './value-types.js'
+import { duration } from './duration.js'
+
+const mostRetries = 100
+
+/** How patiently the agent runs a hook: these fields stand beside its type, and not in it. */
+export const policyFields = {
+  timeout: { type: duration(), description: 'for one try', default: '10s' },
+  retries: { type: integer(0, mostRetries), description: 'further tries after the first', default: 3 },
+  jitter: {
+    type: duration(),
+    description: 'the time within which the nodes of a cluster run the hook, each at its own time; default: none',
+  },
+} satisfies Fields<unknown>
+
+export const misplacedPolicy: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.keys(policyFields).map((name) => [name, 'it belongs to the hook, beside its type']),
+)
+
+/** The actions that a hook may ask of systemd, as systemctl calls them. A new one starts here: the compiler then names each gap. */
+const systemdActions = [
+  'reload-or-restart',
+  'try-reload-or-restart',
+  'reload',
+  'restart',
+  'try-restart',
+  'start',
+] as const
+
+/** As systemd.unit(5) has it; a template without its instance (`x@.service`) is none. */
+const unitName =
+  /^(?=.{1,255}$)[\w:.\\-]+(?:@[\w:.\\-]+)?\.(?:service|socket|target|timer|path|mount|automount|swap|slice|scope)$/
+
+const unit: ValueType<string> = { read: readUnit, schema: () => ({ type: 'string', pattern: unitName.source }) }
+
+const systemdFields = {
+  action: { type: oneOf(systemdActions), description: 'as systemctl calls it', default: 'reload-or-restart' },
+  unit: { type: unit, description: 'with its type, as in nginx.service', required: 'nginx.service' },
+  socket: { type: programPath, description: 'of the bus', default: '/run/dbus/system_bus_socket' },
+} satisfies Fields<unknown>
+
+export const systemd: ValueType<SystemdSettings & { name: string }> = mappingOf(
+  { fields: systemdFields, misplaced: misplacedPolicy },
+  ({ read: { action, unit, socket }, wrong }) => {
+    if (unit === undefined || wrong.has('socket')) return undefined
+    return { name: `systemd ${action} ${unit}`, unit, action, socket }
+  },
+)
+
+const staticPodFields = {
+  name: { type: nameLike('etcd'), description: 'of the pod, as its manifest has it', required: 'etcd' },
+  manifestDirectory: {
+    type: programPath,
+    description: 'where kubelet reads the manifest',
+    required: '/etc/kubernetes/manifests',
+  },
+  lockFile: { type: programPath, description: 'the file that another program locks while it writes the manifest' },
+} satisfies Fields<unknown>
+
+export const staticPod: ValueType<StaticPodSettings & { name: string }> = mappingOf(
+  { fields: staticPodFields, misplaced: misplacedPolicy },
+  ({ read: { name: pod, manifestDirectory, lockFile } }) => {
+    if (pod === undefined || manifestDirectory === undefined) return undefined
+    return { name: `staticPod ${pod}`, pod, manifestDirectory, lockFile }
+  },
+)
 
 export interface SignalSettings {
   readonly signal: NodeJS.Signals
@@ -153,4 +216,27 @@ function readUrl(value: Value): URL | undefined {
   }
   if (url.hash !== '') return value.wrong('has a fragment', "remove what follows '#': it is never sent")
   return url
+}
+
+export type SystemdAction = (typeof systemdActions)[number]
+
+export interface SystemdSettings {
+  readonly unit: string
+  readonly action: SystemdAction
+  /** Of the bus. */
+  readonly socket: string
+}
+
+function readUnit(value: Value): string | undefined {
+  const text = value.text('nginx.service')
+  if (text === undefined || unitName.test(text)) return text
+  return value.wrong(`${quote(text)} is not the name of a unit`, 'write it with its type, as in "nginx.service"')
+}
+
+export interface StaticPodSettings {
+  /** The name of the pod, as its manifest has it. */
+  readonly pod: string
+  readonly manifestDirectory: string
+  /** undefined: holdfast alone writes the manifest. */
+  readonly lockFile: string | undefined
 }
