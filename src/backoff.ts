@@ -10,6 +10,7 @@ export interface Delays {
 /**
  * Milliseconds to wait after so many failures in a row, at least one: the first delay, doubling to the longest, each at random between its
  * half and its whole, so that the nodes of a cluster do not come back in step. `random` is in [0, 1).
+ * @internal
  */
 export function delayAfter(
   failures: number,

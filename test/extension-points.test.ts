@@ -33,7 +33,7 @@ const points: readonly ExtensionPoint[] = [
   },
   {
     name: 'a validation',
-    file: 'src/config/validation.ts',
+    file: 'src/config/directory.ts',
     before: "const validations = ['certificates'",
     after: "const validations = ['novel', 'certificates'",
     lacking: ['src/directories/validate.ts'],

@@ -409,7 +409,7 @@ interface ConfigurationChange {
   readonly sourceChanged: boolean
 }
 
-/** Compares two configurations. Where a directory stands in the file does not matter. */
+/** Compares two configurations. Where a directory stands in the file does not matter. @internal */
 export function configurationChange(before: AgentConfiguration, after: AgentConfiguration): ConfigurationChange {
   const [old, directories] = [withOldPaths(before.directories), withOldPaths(after.directories)]
   const known = new Map(old.map((directory) => [directory.path, directory]))

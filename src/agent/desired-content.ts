@@ -12,7 +12,6 @@ import type { Adopting, DirectoryRequest, HistoryLimits, Pin, RecordedObject } f
 import { codeOf } from '../errors.js'
 import type {
   LoadedState,
-  ObservedState,
   SelectedState,
   ObjectReference,
   ObjectVersion,
@@ -24,14 +23,13 @@ import type { DirectoryState, PublishedObject } from './directory-state.js'
 import { hasObject } from '../objects/same-state.js'
 import { sizeOf } from '../objects/stored-object.js'
 
-type Latest = (reference: ObjectReference) => ObservedState | undefined
 type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
 
 /** The publication of a directory. */
 export type Request = DirectoryRequest & DirectoryPublicationOptions
 
 /** What the source has not reported yet: objects, and selections. */
-export function unreported(configuration: DirectoryConfiguration, latest: Latest): ObjectReference[] {
+export function unreported(configuration: DirectoryConfiguration, latest: Source['latest']): ObjectReference[] {
   return referencesOf(expand(configuration, latest)).filter((reference) => latest(reference) === undefined)
 }
 
@@ -209,7 +207,7 @@ export type PassRequest = Pick<Request, 'requireProven' | 'agent' | 'release' | 
 export function requestFor(
   configuration: DirectoryConfiguration,
   { files, objects }: Extract<Rendering, { ready: true }>,
-  latest: Latest,
+  latest: Source['latest'],
   pass: PassRequest,
 ): Request {
   return {
@@ -252,7 +250,7 @@ function adoptingBy(adopt: true | 'replace'): Adopting {
  * any more, and an object's successor with its name and another uid. While one selection is unknown, it may match any object of its kind
  * and namespace.
  */
-export function historyFor(configuration: DirectoryConfiguration, latest: Latest): HistoryLimits {
+export function historyFor(configuration: DirectoryConfiguration, latest: Source['latest']): HistoryLimits {
   const references = referencesOf(expand(configuration, latest))
   const without = references.filter((reference) => latest(reference)?.state === 'absent')
   const present = references.flatMap((reference) => {
@@ -276,7 +274,7 @@ export function historyFor(configuration: DirectoryConfiguration, latest: Latest
  * All that these directories need, each once, with the newest version of it that any of them has published. The matches of a selection are
  * among them; until the source knows them, its published objects, so that the source notices an older history.
  */
-export function desiredObjects(states: Iterable<DirectoryState>, latest: Latest): DesiredObject[] {
+export function desiredObjects(states: Iterable<DirectoryState>, latest: Source['latest']): DesiredObject[] {
   const desired = new Map<string, DesiredObject>()
   for (const { configuration, objects } of states) {
     const published = new Map(objects.map((object) => [objectName(object), object]))
@@ -307,12 +305,9 @@ function newer(a: ObjectVersion | undefined, b: ObjectVersion | undefined): Obje
 /**
  * Whether something has come since an operator rolled back: a newer version of an object, another object by its name, or none any more.
  * Versions that have no order are newer where they differ. `objects`: those of the content to publish.
+ * @internal
  */
-export function isNewer(
-  objects: readonly RecordedObject[],
-  { from }: Pin,
-  latest: (reference: ObjectReference) => ObservedState | undefined,
-): boolean {
+export function isNewer(objects: readonly RecordedObject[], { from }: Pin, latest: Source['latest']): boolean {
   const now = new Set(objects.map(objectName))
   const before = new Map(from.map((object) => [objectName(object), object]))
   const isGone = (object: RecordedObject): boolean =>

@@ -5,7 +5,7 @@ import type { CertificateDate } from '../directories/types.js'
 import type { Hold, Pin, Publication, Relocation } from '../durable/types.js'
 import { failureFrom, messageOf } from '../errors.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
-import type { ObjectReference, ObservedState } from '../objects/types.js'
+import type { ObjectReference, Source } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
 /** An object as status and logs name it. */
@@ -53,7 +53,7 @@ export interface Rejection {
 }
 
 /** A content, and what gave it. */
-interface Desired {
+interface DesiredObjects {
   readonly digest: string
   readonly objects: readonly PublishedObject[]
 }
@@ -109,7 +109,7 @@ export class DirectoryState {
    * The desired content, as the last successful pass found or made it: the agent compares the disk with this, beside any record. undefined:
    * no source has reported it yet, and the record decides.
    */
-  desired: Desired | undefined
+  desired: DesiredObjects | undefined
   /** The record is of newer versions than those: the same source told them to another program first, as `holdfast sync`. */
   isAhead = false
   publishedAt: Date | undefined
@@ -355,10 +355,7 @@ export class DirectoryStates {
   }
 
   /** The directories that need this object, or this selection, by what their selections match now. */
-  needing(
-    reference: ObjectReference,
-    latest: (reference: ObjectReference) => ObservedState | undefined,
-  ): DirectoryState[] {
+  needing(reference: ObjectReference, latest: Source['latest']): DirectoryState[] {
     this.#needed ??= neededBy(this)
     const { byName, selecting } = this.#needed
     const named = byName.get(objectName(reference)) ?? []

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Hook } from '../config/hooks.js'
 import { runHook } from '../directories/hooks.js'
 import { completeHook } from '../durable/index.js'
@@ -103,7 +103,7 @@ export async function runPendingHooks(
     const delay = waited.has(key) ? 0 : delayOf(having, key, options.node)
     waited.add(key)
     if (delay > 0) {
-      await wait(delay, undefined, { signal: options.signal }).catch(() => undefined)
+      await sleep(delay, undefined, { signal: options.signal }).catch(() => undefined)
       // Earlier hooks are due again for the publication meanwhile.
       for (const run of runs) if (run.outdated) run.start()
       continue

@@ -19,7 +19,7 @@ import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
 import { reportStanding } from './report/report-metrics.js'
 import { RunningOperations } from './running-operations.js'
-import { DirectoryWatch } from './watch-directories.js'
+import { TargetWatch } from './watch-directories.js'
 import { MountWatch } from './watch-mounts.js'
 import { Workqueue, type Batch, type NewsTimes, type Pending, type QueueResult } from './workqueue.js'
 
@@ -72,7 +72,7 @@ export class Operations {
   /** Directories that have not been compared with their records yet. */
   readonly #comparing = new Set<DirectoryState>()
   #comparisons: Promise<unknown> = Promise.resolve()
-  readonly #watch: DirectoryWatch
+  readonly #watch: TargetWatch
   readonly #mounts: MountWatch
   readonly #others: OtherAgents
   /** When a timed word of a directory ends: it is compared then. */
@@ -89,7 +89,7 @@ export class Operations {
     const { log, states } = options
     this.#removals = new PendingRemovals(log)
     this.#others = new OtherAgents(() => options.configuration().driftInterval)
-    this.#watch = new DirectoryWatch((path) => this.#look(path), log)
+    this.#watch = new TargetWatch((path) => this.#look(path), log)
     this.#mounts = new MountWatch(
       () => [...states].map(({ path }) => path),
       (path) => {

@@ -43,7 +43,7 @@ export class OtherAgents {
   }
 }
 
-/** undefined: a process that may be this agent cannot be looked at. `holders`: the processes that may be. */
+/** undefined: a process that may be this agent cannot be looked at. `holders`: the processes that may be. @internal */
 export async function runsHere(agent: string, holders = holdersOfLocks()): Promise<boolean | undefined> {
   let isSure = true
   for (const pid of holders) {

@@ -247,7 +247,7 @@ function setFloor(state: DirectoryState, source: Pick<Source, 'latest' | 'publis
   }
 }
 
-/** Writes the log's lines about one pass over a directory. */
+/** Writes the log's lines about one pass over a directory. @internal */
 export function reportLog(log: Log, { lines }: Pick<Meaning, 'lines'>, context: Context): void {
   const { operation, directory, causes } = context
   const milliseconds = Math.round(context.milliseconds * 10) / 10

@@ -173,6 +173,7 @@ async function isHeld(path: string): Promise<boolean | undefined> {
 /**
  * The processes that hold the flock(2) of a file, where all of them are dying; none where the lock is free, where a living process holds
  * it, and where this process does not see the holder, as in a container without hostPID.
+ * @internal
  */
 export async function dyingHolders(path: string): Promise<readonly number[]> {
   const holders = await holdersOf(path).catch(() => [])

@@ -15,7 +15,7 @@ const limits: Readonly<Record<string, string>> = {
   ENOSPC: 'fs.inotify.max_user_watches',
 }
 
-interface Watched {
+interface WatchedInode {
   /** An inotify watch follows the directory that it started with, also under another name. */
   readonly identity: string
   readonly watcher: FSWatcher
@@ -26,9 +26,9 @@ interface Watched {
  * parent that come or go (inotify on the directory and on its parent). It is an early hint: without it, the regular comparison sees the
  * same. Where this user has no watches left, it says so once, and looks every ten seconds.
  */
-export class DirectoryWatch {
+export class TargetWatch {
   /** By the path that is watched: of a parent, or of a directory. */
-  readonly #watched = new Map<string, Watched>()
+  readonly #watched = new Map<string, WatchedInode>()
   /** The paths in each parent, by how the names of their records begin: a publication makes a dozen changes beside hundreds of them. */
   readonly #paths = new Map<string, Map<string, string>>()
   readonly #timers = new Map<string, NodeJS.Timeout>()

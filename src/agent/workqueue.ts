@@ -66,7 +66,7 @@ interface News extends NewsTimes {
   readonly causes: ReadonlySet<string>
 }
 
-interface Entry {
+interface QueueEntry {
   causes: Set<string>
   since: number
   news: News | undefined
@@ -93,7 +93,7 @@ const longWait = 2_000
 
 export class Workqueue {
   readonly #options: WorkqueueOptions
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, QueueEntry>()
   /** What runs, by group. */
   readonly #runs = new Map<string, Promise<void>>()
   /** Work on single keys that goes on after the runs of their groups. */
@@ -204,8 +204,8 @@ export class Workqueue {
     await Promise.all(this.#lasting)
   }
 
-  #create(key: string): Entry {
-    const entry: Entry = {
+  #create(key: string): QueueEntry {
+    const entry: QueueEntry = {
       causes: new Set(),
       since: 0,
       news: undefined,
@@ -222,7 +222,7 @@ export class Workqueue {
   }
 
   /** The keys that may run now; news of others wait for their time. */
-  #due(): [string, Entry][] {
+  #due(): [string, QueueEntry][] {
     const now = performance.now()
     let next = Infinity
     const due = [...this.#entries].filter(([key, { causes, news, running }]) => {
@@ -262,7 +262,7 @@ export class Workqueue {
     if (this.#closed) return
     const due = this.#due()
     if (due.length === 0) return
-    let groups: Map<string, [string, Entry][]>
+    let groups: Map<string, [string, QueueEntry][]>
     try {
       groups = this.#grouped(due)
     } catch (error) {
@@ -283,9 +283,9 @@ export class Workqueue {
   }
 
   /** Those of each group that has no run. */
-  #grouped(due: [string, Entry][]): Map<string, [string, Entry][]> {
+  #grouped(due: [string, QueueEntry][]): Map<string, [string, QueueEntry][]> {
     const groupOf = this.#options.groups()
-    const groups = new Map<string, [string, Entry][]>()
+    const groups = new Map<string, [string, QueueEntry][]>()
     for (const [key, entry] of due) {
       const group = groupOf(key)
       if (!this.#runs.has(group)) groups.set(group, [...(groups.get(group) ?? []), [key, entry]])
@@ -293,7 +293,7 @@ export class Workqueue {
     return groups
   }
 
-  async #execute(group: string, entries: [string, Entry][]): Promise<void> {
+  async #execute(group: string, entries: [string, QueueEntry][]): Promise<void> {
     for (const [key, entry] of entries) this.#takeNews(key, entry)
     const batch = batchOf(entries)
     for (const [, entry] of entries) {
@@ -317,7 +317,7 @@ export class Workqueue {
     }
   }
 
-  #finishLater(key: string, entry: Entry, result: Promise<QueueResult>): void {
+  #finishLater(key: string, entry: QueueEntry, result: Promise<QueueResult>): void {
     const finishing = result.then((ended) => {
       this.#lasting.delete(finishing)
       this.#finish(key, entry, ended)
@@ -327,7 +327,7 @@ export class Workqueue {
   }
 
   /** News whose time has not come stay. */
-  #takeNews(key: string, entry: Entry): void {
+  #takeNews(key: string, entry: QueueEntry): void {
     const { news, causes } = entry
     if (news === undefined) return
     const from = this.#newsFrom(key, news)
@@ -337,7 +337,7 @@ export class Workqueue {
     entry.news = undefined
   }
 
-  #finish(key: string, entry: Entry, result: QueueResult): void {
+  #finish(key: string, entry: QueueEntry, result: QueueResult): void {
     entry.running = false
     entry.ended = performance.now()
     entry.failures = result === 'retry' ? entry.failures + 1 : 0
@@ -355,11 +355,11 @@ export class Workqueue {
   }
 }
 
-function batchOf(entries: readonly [string, Entry][]): Batch {
+function batchOf(entries: readonly [string, QueueEntry][]): Batch {
   return new Map(entries.map(([key, { causes, since }]) => [key, { causes: [...causes], since }]))
 }
 
-function pendingOf(key: string, entry: Entry, newsFrom: number | undefined): Pending | undefined {
+function pendingOf(key: string, entry: QueueEntry, newsFrom: number | undefined): Pending | undefined {
   const { running, causes, timer, failures, news } = entry
   const attempt = failures + 1
   if (running) return { key, state: 'running', since: entry.began, attempt, nextTry: undefined }

@@ -27,10 +27,10 @@ export interface ApiOptions extends PermissionOptions {
   readonly obey: (obeyed: Obeyed) => Promise<void>
 }
 
-type KubernetesSource = SourceConfiguration<'kubernetes'>
+type ApiSource = SourceConfiguration<'kubernetes'>
 
 /** Whether the API server can be reached, takes our credentials, and allows what the configuration needs. */
-export async function checkApi({ kubeconfig, context }: KubernetesSource, options: ApiOptions): Promise<CheckResult[]> {
+export async function checkApi({ kubeconfig, context }: ApiSource, options: ApiOptions): Promise<CheckResult[]> {
   const { environment } = options
   let access
   let snapshot
@@ -157,17 +157,18 @@ interface Question {
   readonly verb: string
 }
 
-interface Answer {
+interface PermissionAnswer {
   /** undefined: the server did not say. */
   readonly allowed: boolean | undefined
   readonly message: string
 }
 
-type Answered = readonly [Question, Answer]
+type Answered = readonly [Question, PermissionAnswer]
 
 /**
  * Asks for each verb on each object whether the server allows it (SelfSubjectAccessReview); reads no object. A list and a watch with a
  * field selector for a name are authorized as if the name stood in the path.
+ * @internal
  */
 export async function checkPermissions(api: ApiClient, options: PermissionOptions): Promise<CheckResult[]> {
   const { permissions, file } = options
@@ -176,7 +177,7 @@ export async function checkPermissions(api: ApiClient, options: PermissionOption
       permission.verbs.map((verb): Question => ({ permission, name, verb })),
     ),
   )
-  const answers = new Map<Question, Answer>()
+  const answers = new Map<Question, PermissionAnswer>()
   const waiting = questions.values()
   await Promise.all(
     Array.from({ length: inFlight }, async () => {
@@ -226,7 +227,7 @@ async function ask(
   api: ApiClient,
   { permission, name, verb }: Question,
   { timeout, signal }: PermissionOptions,
-): Promise<Answer> {
+): Promise<PermissionAnswer> {
   const { namespace, group, resource } = permission
   const [main, subresource] = resource.split('/')
   const review = {

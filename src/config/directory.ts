@@ -106,7 +106,7 @@ const limitFields = {
 
 const limits: ValueType<Limits> = mappingOf({ fields: limitFields }, ({ read }) => read)
 
-/** Without the field. */
+/** Without the field. @internal */
 export const defaultLimits: Limits = { keys: 4_096, files: 16_384, bytes: 64 * 1024 ** 2 }
 
 /** `debounce`, the time that the agent waits for what changes together, of more than one object. */

@@ -37,13 +37,13 @@ export interface Field<Read, Context = unknown> {
 
 export type Fields<Context> = Readonly<Record<string, Field<unknown, Context>>>
 
-type Result<Each extends Field<unknown, never>> = Each extends { readonly default: Json }
+type ResultOf<Each extends Field<unknown, never>> = Each extends { readonly default: Json }
   ? Exclude<ReturnType<Each['type']['read']>, undefined>
   : ReturnType<Each['type']['read']>
 
 /** The values of a mapping's fields, with the nodes that gave them. */
 export interface Given<Table extends Fields<never>> {
-  readonly read: { readonly [Name in keyof Table]: Result<Table[Name]> }
+  readonly read: { readonly [Name in keyof Table]: ResultOf<Table[Name]> }
   /** Those that are given with a value. */
   readonly at: { readonly [Name in keyof Table]?: Value }
   /** Those that are given and cannot be read. */
@@ -91,7 +91,7 @@ function nodeOf(written: string | number | boolean | readonly string[]): TreeNod
 }
 
 /** Reports fields that are right each by itself, but not together, or only where other fields have other values. */
-interface Rule<Table extends Fields<never>> {
+interface TableRule<Table extends Fields<never>> {
   readonly check: (given: Given<Table>) => void
   /** Holds for the mapping. */
   readonly schema: Schema
@@ -111,7 +111,7 @@ interface Shape<Table extends Fields<never>> {
   readonly fields: Table
   /** The advice for each field that people expect here in vain. */
   readonly misplaced?: Readonly<Record<string, string>>
-  readonly rules?: readonly Rule<Table>[]
+  readonly rules?: readonly TableRule<Table>[]
 }
 
 /** A mapping of these fields: the type reads each of them, and `make` makes the value of them. */

@@ -19,7 +19,7 @@ export const policyFields = {
   },
 } satisfies Fields<unknown>
 
-export const misplacedPolicy: Readonly<Record<string, string>> = Object.fromEntries(
+const misplacedPolicy: Readonly<Record<string, string>> = Object.fromEntries(
   Object.keys(policyFields).map((name) => [name, 'it belongs to the hook, beside its type']),
 )
 

@@ -49,6 +49,7 @@ const misplaced = {
 /**
  * Parses the text of `file`, whose name is used for messages and for relative paths. Throws ConfigurationError with every
  * problem; rejects with the error of `defaultNamespace`.
+ * @internal
  */
 export async function parseConfiguration(
   text: string,
@@ -76,13 +77,16 @@ export async function parseConfiguration(
   return { ...finish(first, problems), digest }
 }
 
-interface Read {
+interface ReadDocument {
   readonly configuration: Omit<AgentConfiguration, 'digest'> | undefined
   readonly source: SourceConfiguration | undefined
   readonly unqualified: NamespaceDefault['unqualified']
 }
 
-function finish({ configuration, source, unqualified }: Read, problems: Problems): Omit<AgentConfiguration, 'digest'> {
+function finish(
+  { configuration, source, unqualified }: ReadDocument,
+  problems: Problems,
+): Omit<AgentConfiguration, 'digest'> {
   // Without a source it is the source that is missing, not its namespace.
   for (const { value, name } of source === undefined ? [] : unqualified) {
     if (name === undefined) value.wrong('has no namespace', 'write namespace: NAME, or set source.namespace')
@@ -99,7 +103,7 @@ function read(
   problems: Problems,
   defaultNamespace: string | undefined,
   override: string | undefined,
-): Read {
+): ReadDocument {
   const root = new Value(tree, '', problems)
   const document = root.mapping(Object.keys(documentFields), misplaced)
   if (document === undefined) return { configuration: undefined, source: undefined, unqualified: [] }
@@ -226,7 +230,7 @@ export async function loadConfiguration(file: string, options: ConfigurationOpti
 }
 
 /** The same of a stream, which messages call `name`; relative paths begin at the working directory. */
-async function readConfiguration(
+export async function readConfiguration(
   stream: AsyncIterable<Uint8Array>,
   name: string,
   options: ConfigurationOptions = {},

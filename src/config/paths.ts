@@ -9,14 +9,14 @@ import type { Value } from './value.js'
 const longestName = 255
 const longestPath = 4095
 
-interface Expansion {
+interface ExpandedForm {
   readonly pattern: RegExp
   readonly message: string
   readonly todo?: string
 }
 
 /** Forms that a shell or another program would expand to a path; taken as they are, each would be a directory of that name. */
-const expansion: readonly Expansion[] = [
+const expansion: readonly ExpandedForm[] = [
   { pattern: /^~(?:[/\w]|$)/, message: "starts with '~', which only a shell expands" },
   { pattern: /\$(?:\w|[({])/, message: 'contains a variable, which only a shell expands' },
   { pattern: /^[a-z]+:\/\//, message: 'is a URL' },

@@ -1,5 +1,5 @@
 import { objectName } from '../object-name.js'
-import type { ObjectReference, ObservedState } from '../objects/types.js'
+import type { ObjectReference, ObservedState, Source } from '../objects/types.js'
 import type { Content, DirectoryConfiguration, ObjectContent, SelectedContent } from './types.js'
 
 /**
@@ -55,10 +55,7 @@ const expansions = new WeakMap<DirectoryConfiguration, Expansion>()
  * The directory with a content for each object that a selection matches now, beside the selection itself. It is the same object each time
  * until an answer about one of its selections changes.
  */
-export function expand(
-  directory: DirectoryConfiguration,
-  latest: (reference: ObjectReference) => ObservedState | undefined,
-): DirectoryConfiguration {
+export function expand(directory: DirectoryConfiguration, latest: Source['latest']): DirectoryConfiguration {
   const selections = selectionsOf(directory)
   if (selections.length === 0) return directory
   const states = selections.map(({ reference }) => latest(reference))

@@ -38,20 +38,21 @@ export function compareCertificates(
   return changes
 }
 
-interface Known {
+interface KnownCertificates {
   /** Equal for equal certificates with the same key beside them. */
   readonly identity: string
   readonly facts: CertificateFacts
 }
 
-function changesOf(before: readonly Known[], after: readonly Known[]): CertificateChange[] {
+function changesOf(before: readonly KnownCertificates[], after: readonly KnownCertificates[]): CertificateChange[] {
   const gone = without(before, after)
   const come = without(after, before)
   const pairs: CertificateChange[] = []
   // A server's own certificate comes first, and may get another name; of the others, those of one name follow one another.
   const isFirst = gone[0] !== undefined && gone[0] === before[0] && come[0] !== undefined && come[0] === after[0]
   for (const [index, { facts }] of gone.entries()) {
-    const isSame = (other: Known) => other.facts.subject === facts.subject && !(isFirst && other === after[0])
+    const isSame = (other: KnownCertificates) =>
+      other.facts.subject === facts.subject && !(isFirst && other === after[0])
     const next = isFirst && index === 0 ? 0 : come.findIndex(isSame)
     const [to] = next < 0 ? [] : come.splice(next, 1)
     pairs.push({ from: facts, to: to?.facts ?? null })
@@ -60,7 +61,7 @@ function changesOf(before: readonly Known[], after: readonly Known[]): Certifica
 }
 
 /** Those that the others lack: a certificate that stands twice needs two counterparts. */
-function without(list: readonly Known[], others: readonly Known[]): Known[] {
+function without(list: readonly KnownCertificates[], others: readonly KnownCertificates[]): KnownCertificates[] {
   const left = others.map(({ identity }) => identity)
   return list.filter(({ identity }) => {
     const found = left.indexOf(identity)
@@ -75,7 +76,7 @@ class Certificates {
 
   constructor(private readonly files: ReadonlyMap<string, Uint8Array>) {}
 
-  of(path: string): Known[] {
+  of(path: string): KnownCertificates[] {
     const content = this.files.get(path)
     if (content === undefined) return []
     const certificates = certificateBlocks(content).flatMap(({ certificate }) => (certificate ? [certificate] : []))

@@ -9,10 +9,10 @@ const mostEdits = 1_000
 /** Equal lines that are shown around a change. */
 const around = 3
 
-type Lines = { readonly lines: readonly string[] } | { readonly hidden: string }
+type FileLines = { readonly lines: readonly string[] } | { readonly hidden: string }
 
 /** undefined: there is no such file. */
-export function compareLines(before: Uint8Array | undefined, after: Uint8Array | undefined): Lines {
+export function compareLines(before: Uint8Array | undefined, after: Uint8Array | undefined): FileLines {
   const [old, now] = [linesOf(before), linesOf(after)]
   if (old === undefined || now === undefined) return { hidden: 'it is no text in UTF-8' }
   if (old.length > mostLines || now.length > mostLines) return { hidden: `it has more than ${mostLines} lines` }
@@ -32,13 +32,13 @@ function linesOf(content: Uint8Array | undefined): string[] | undefined {
   }
 }
 
-interface Edit {
+interface LineEdit {
   readonly sign: ' ' | '-' | '+'
   readonly line: string
 }
 
 /** Myers, "An O(ND) Difference Algorithm and Its Variations" (1986); undefined where too much differs. */
-function editsBetween(old: readonly string[], now: readonly string[]): Edit[] | undefined {
+function editsBetween(old: readonly string[], now: readonly string[]): LineEdit[] | undefined {
   const most = Math.min(old.length + now.length, mostEdits)
   // Where so many edits lead at most, as an index of `old`, by the diagonal: that index less the one of `now`.
   const furthest = new Int32Array(2 * most + 3)
@@ -68,8 +68,8 @@ function walkBack(
   at: (diagonal: number) => number,
   old: readonly string[],
   now: readonly string[],
-): Edit[] {
-  const edits: Edit[] = []
+): LineEdit[] {
+  const edits: LineEdit[] = []
   let [x, y] = [old.length, now.length]
   for (let count = trace.length - 1; count >= 0; count--) {
     const furthest = trace[count] ?? new Int32Array()
@@ -88,7 +88,7 @@ function walkBack(
 }
 
 /** As diff -u prints them, without the names of the files. */
-function hunks(edits: readonly Edit[]): string[] {
+function hunks(edits: readonly LineEdit[]): string[] {
   const shown: string[] = []
   let [x, y] = [0, 0]
   for (let index = 0; index < edits.length;) {
@@ -108,7 +108,7 @@ function hunks(edits: readonly Edit[]): string[] {
 }
 
 /** After the last line that is shown with the next change; undefined: there is no more change. */
-function endOfHunk(edits: readonly Edit[], from: number): number | undefined {
+function endOfHunk(edits: readonly LineEdit[], from: number): number | undefined {
   let end: number | undefined
   for (let index = from; index < edits.length; index++) {
     if (edits[index]?.sign === ' ') {
@@ -123,6 +123,6 @@ function range(start: number, count: number): string {
   return count === 1 ? `${start + 1}` : `${count === 0 ? start : start + 1},${count}`
 }
 
-function linesOfEdit({ sign, line }: Edit): string[] {
+function linesOfEdit({ sign, line }: LineEdit): string[] {
   return line.endsWith('\n') ? [sign + line.slice(0, -1)] : [sign + line, '\\ No newline at end of file']
 }

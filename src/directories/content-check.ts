@@ -55,7 +55,11 @@ const program = new URL('./content-check-thread.js', import.meta.url)
  * which holds up no caller once a disk hangs. Rejects with HookError where the command does not end with 0 in its time, and with
  * the signal's reason when abandoned. It waits until few enough others run.
  */
-export async function checkContent(hook: Hook<'exec'>, content: StagedContent, options: CheckOptions): Promise<void> {
+export async function checkContent(
+  hook: Hook<'exec'>,
+  content: StagedContent,
+  options: ContentCheckOptions,
+): Promise<void> {
   options.signal.throwIfAborted()
   await takeTurn(options.signal)
   try {
@@ -65,7 +69,7 @@ export async function checkContent(hook: Hook<'exec'>, content: StagedContent, o
   }
 }
 
-interface CheckOptions {
+interface ContentCheckOptions {
   readonly signal: AbortSignal
   readonly log: Log
 }
@@ -73,7 +77,7 @@ interface CheckOptions {
 async function runCheck(
   { name, command, timeout }: Hook<'exec'>,
   content: StagedContent,
-  { signal, log }: CheckOptions,
+  { signal, log }: ContentCheckOptions,
 ): Promise<void> {
   signal.throwIfAborted()
   const job: ContentCheckJob = { hook: { name, command, timeout }, content }

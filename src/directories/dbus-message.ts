@@ -29,7 +29,7 @@ const longest = 1024 * 1024
 const fixedHeader = 16
 const fieldCodes = { path: 1, interface: 2, member: 3, error: 4, answers: 5, destination: 6, sender: 7, signature: 8 }
 
-class Writer {
+class MessageWriter {
   readonly #pieces: Buffer[] = []
   length = 0
 
@@ -73,15 +73,15 @@ class Writer {
 /** A call, little-endian. `serial`: from 1, another for each call. */
 export function encodeCall(call: DBusCall, serial: number): Buffer {
   const { destination, path, interface: of, member, texts = [] } = call
-  const body = new Writer()
+  const body = new MessageWriter()
   for (const text of texts) body.text(text)
-  const fields = new Writer()
+  const fields = new MessageWriter()
     .field(fieldCodes.path, 'o', path)
     .field(fieldCodes.interface, 's', of)
     .field(fieldCodes.member, 's', member)
     .field(fieldCodes.destination, 's', destination)
   if (texts.length > 0) fields.field(fieldCodes.signature, 'g', 's'.repeat(texts.length))
-  return new Writer()
+  return new MessageWriter()
     .bytes(Buffer.from(['l'.charCodeAt(0), messageTypes.call, 0, 1]))
     .number(body.length)
     .number(serial)
@@ -92,7 +92,7 @@ export function encodeCall(call: DBusCall, serial: number): Buffer {
     .join()
 }
 
-class Reader {
+class MessageReader {
   at = 0
 
   constructor(
@@ -140,7 +140,7 @@ export function lengthOf(bytes: Buffer): number | undefined {
 
 /** Throws RangeError for a message that ends too early. */
 export function decodeMessage(bytes: Buffer): DBusMessage {
-  const reader = new Reader(bytes, bytes[0] === 'l'.charCodeAt(0))
+  const reader = new MessageReader(bytes, bytes[0] === 'l'.charCodeAt(0))
   const fields = new Map<number, string | number>()
   reader.at = 12
   const end = fixedHeader + reader.number()

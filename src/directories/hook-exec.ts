@@ -64,14 +64,14 @@ function notStarted(name: string, code: string): HookError {
   return new HookError(name, `could not be started: ${describeCode(code)}`, true)
 }
 
-interface Ending {
+interface ProgramEnd {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
   readonly error?: string
 }
 
 /** Settles when the command itself has ended; its children may live on. */
-function ending(child: ChildProcess): Promise<Ending> {
+function ending(child: ChildProcess): Promise<ProgramEnd> {
   return new Promise((resolve) => {
     // Node's error carries the arguments: only its code goes on.
     child.once('error', (error) => resolve({ code: null, signal: null, error: failureCode(error) }))

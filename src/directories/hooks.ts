@@ -12,14 +12,14 @@ import { runSignal } from './hook-signal.js'
 import { runStaticPod } from './hook-static-pod.js'
 import { runSystemd } from './hook-systemd.js'
 
-type Published = readonly { readonly directory: string; readonly digest: string }[]
+type PublishedDirectories = readonly { readonly directory: string; readonly digest: string }[]
 
 export interface HookOptions {
   /** Abandons the try that is running, and those to come. */
   readonly signal: AbortSignal
   readonly log: Log
   /** The publication that the hook runs for: directories, with the digests of their content. */
-  readonly published?: Published
+  readonly published?: PublishedDirectories
   /** Milliseconds before the second try; doubles from try to try, up to a minute. Default 500. */
   readonly pause?: number
 }
@@ -58,7 +58,7 @@ type Runner<Type extends HookType> = (
   hook: Hook<Type>,
   signal: AbortSignal,
   log: Log,
-  published: Published,
+  published: PublishedDirectories,
 ) => Promise<void>
 
 /** How each type of hook is run: once. */
@@ -70,7 +70,10 @@ const runners: { readonly [Type in HookType]: Runner<Type> } = {
   staticPod: runStaticPod,
 }
 
-function runOnce<Type extends HookType>(hook: Hook<Type>, ...more: [AbortSignal, Log, Published]): Promise<void> {
+function runOnce<Type extends HookType>(
+  hook: Hook<Type>,
+  ...more: [AbortSignal, Log, PublishedDirectories]
+): Promise<void> {
   return runners[hook.type](hook, ...more)
 }
 

@@ -76,7 +76,7 @@ export async function readPages(
 }
 
 /** How far a collection is followed. */
-interface Position {
+interface WatchPosition {
   /** The last version that was handed on; undefined: a list has to come first. */
   version: string | undefined
   /** Names of the objects that were put and not removed. */
@@ -94,7 +94,7 @@ export async function follow(
 ): Promise<never> {
   const { signal, log, path } = options
   const delays = new Backoff(backoff, Math.random)
-  const position: Position = { version: undefined, known: new Set() }
+  const position: WatchPosition = { version: undefined, known: new Set() }
   let isListed = false
   let isTroubled = false
   for (;;) {
@@ -125,7 +125,7 @@ export async function follow(
 async function relist(
   api: Pick<ApiClient, 'get'>,
   { put, remove, complete }: Followed,
-  position: Position,
+  position: WatchPosition,
   options: FollowOptions,
 ): Promise<void> {
   const listed = new Set<string>()
@@ -148,7 +148,7 @@ async function relist(
 async function watch(
   api: Pick<ApiClient, 'stream'>,
   { put, remove, unanswered }: Followed,
-  position: Position,
+  position: WatchPosition,
   { path, query = {}, accept, signal }: FollowOptions,
 ): Promise<boolean> {
   const began = performance.now()

@@ -66,10 +66,10 @@ export interface Overview {
   /** With `object`: the versions that directories have. */
   readonly versions?: readonly Group[]
   /** While it is watched: the API server has not answered since then, so that all of this may be old. */
-  readonly unanswered?: Unanswered
+  readonly unanswered?: SilentNode
 }
 
-interface Unanswered {
+interface SilentNode {
   /** RFC 3339. */
   readonly since: string
   readonly message: string
@@ -122,7 +122,7 @@ class Fleet {
   /** Collections of which no whole list has come yet. */
   readonly #missing = new Set(['nodes', 'reports'])
   /** Of the collections that the API server does not answer for now. */
-  readonly #unanswered = new Map<string, Unanswered>()
+  readonly #unanswered = new Map<string, SilentNode>()
   /** From performance.now() to the server's clock, in milliseconds. */
   #offset = performance.timeOrigin
 

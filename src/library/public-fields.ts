@@ -4,8 +4,8 @@
  */
 import type { CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
 
-type Check = (place: string, value: unknown) => void
-type Checks = Readonly<Record<string, Check>>
+type FieldCheck = (place: string, value: unknown) => void
+type Checks = Readonly<Record<string, FieldCheck>>
 
 const callFields = {
   lockTimeout: refuseUnless(
@@ -15,7 +15,7 @@ const callFields = {
   signal: refuseUnless((value) => value instanceof AbortSignal, 'must be an AbortSignal'),
   requireProven: refuseUnless((value) => typeof value === 'boolean', 'must be true or false'),
   log: refuseUnless(isLog, 'must have the functions debug, info, warn and error'),
-} satisfies Record<keyof CallOptions, Check>
+} satisfies Record<keyof CallOptions, FieldCheck>
 
 export const callChecks: Checks = callFields
 
@@ -30,7 +30,7 @@ const fileFields = {
   mode: refuseDecimal,
   owner: checkOwner,
   ...callFields,
-} satisfies Record<keyof FileOptions, Check>
+} satisfies Record<keyof FileOptions, FieldCheck>
 
 export const fileChecks: Checks = fileFields
 
@@ -44,7 +44,7 @@ const directoryFields = {
   attributes,
   allowEmpty,
   ...callFields,
-} satisfies Record<keyof DirectoryOptions, Check>
+} satisfies Record<keyof DirectoryOptions, FieldCheck>
 
 export const directoryChecks: Checks = directoryFields
 
@@ -57,7 +57,7 @@ export const requestChecks: Checks = {
   },
 }
 
-const anything: Check = () => {}
+const anything: FieldCheck = () => {}
 const ownerChecks: Checks = { uid: anything, gid: anything }
 const entryChecks: Checks = { content: checkContent, mode: refuseDecimal }
 const pathChecks: Checks = {
@@ -83,13 +83,13 @@ export function checkFields<T extends object>(place: string, value: T, known: Ch
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T
 }
 
-function refuseUnless(isRight: (value: unknown) => boolean, message: string): Check {
+function refuseUnless(isRight: (value: unknown) => boolean, message: string): FieldCheck {
   return (place, value) => {
     if (!isRight(value)) throw new TypeError(`${place} ${message}`)
   }
 }
 
-function oneOf(...words: readonly string[]): Check {
+function oneOf(...words: readonly string[]): FieldCheck {
   return refuseUnless(
     (value) => words.includes(String(value)),
     `must be one of ${words.map((word) => JSON.stringify(word)).join(', ')}`,

@@ -8,7 +8,7 @@ import { curveOf, isOnCurve } from './curves.js'
 import { around, Der, field, hex, isNegative, tags, Unreadable } from './der.js'
 import { checkExtensions } from './read-extensions.js'
 
-interface Validity {
+interface ValidityPeriod {
   readonly notBefore: Date
   readonly notAfter: Date
 }
@@ -38,13 +38,13 @@ export const faults = {
 }
 
 /** A certificate, or why it is none to Go: words that quote nothing of it, after a colon; its dates, as far as it has any. */
-export type ReadCertificate = { readonly dates: Validity | undefined } & (
+export type ReadCertificate = { readonly dates: ValidityPeriod | undefined } & (
   | { readonly certificate: Certificate; readonly problem?: undefined }
   | { readonly problem: string; readonly certificate?: undefined }
 )
 
 export function readCertificate(der: Uint8Array): ReadCertificate {
-  let dates: Validity | undefined
+  let dates: ValidityPeriod | undefined
   try {
     const publicKey = parse(der, (found) => (dates = found))
     return { certificate: { der, publicKey }, dates }
@@ -64,7 +64,7 @@ function part<Value>(name: string, read: () => Value): Value {
 }
 
 /** Its public key. */
-function parse(der: Uint8Array, valid: (dates: Validity) => void): string | undefined {
+function parse(der: Uint8Array, valid: (dates: ValidityPeriod) => void): string | undefined {
   const input = new Der(der)
   const outer = input.enter()
   if (!input.isEmpty) throw new Unreadable('it has bytes too many')

@@ -4,13 +4,15 @@ import type { Der } from './der.js'
 import { around, checkArcs, field, tags, Unreadable } from './der.js'
 
 /** Each reads the value of an extension. @throws Unreadable */
-type Check = (value: Der) => void
+type ExtensionCheck = (value: Der) => void
 
-const each = (list: Der, check: Check): void => {
+const each = (list: Der, check: ExtensionCheck): void => {
   while (!list.isEmpty) check(list)
 }
 
-const extensions: Readonly<Record<string, { readonly name: string; readonly check: Check; readonly plain?: true }>> = {
+const extensions: Readonly<
+  Record<string, { readonly name: string; readonly check: ExtensionCheck; readonly plain?: true }>
+> = {
   '551d0e': { name: 'subject key identifier', check: (value) => value.body(tags.octets), plain: true },
   '551d0f': { name: 'key usage', check: (value) => value.bits() },
   '551d11': { name: 'list of alternative names', check: (value) => each(value.enter(), checkAlternativeName) },

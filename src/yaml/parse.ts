@@ -5,7 +5,7 @@
 import type * as Yaml from 'yaml'
 import type { DocumentOptions, ParseOptions, SchemaOptions } from 'yaml'
 
-/** How to read each kind of file: as strictly as its own readers do, and no differently. */
+/** How to read each kind of file: as strictly as its own readers do, and no differently. @internal */
 export const dialects = {
   /** All that some reader takes for YAML. */
   any: { merge: true },

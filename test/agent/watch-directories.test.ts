@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, watch as watchDirectory, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { DirectoryWatch } from '../../src/agent/watch-directories.js'
+import { TargetWatch } from '../../src/agent/watch-directories.js'
 import { namesFor } from '../../src/durable/index.js'
 import { scratch } from '../durable/scratch.js'
 import { SimulatedTime } from '../simulated-time.js'
@@ -13,7 +13,7 @@ function scene(t: Parameters<typeof scratch>[0]) {
   const path = join(parent, 'certs')
   mkdirSync(parent)
   const reports: string[] = []
-  const watch = new DirectoryWatch((path) => Promise.resolve(void reports.push(path)))
+  const watch = new TargetWatch((path) => Promise.resolve(void reports.push(path)))
   t.teardown(() => watch.close())
   let sequence = 0
   /** Makes records until the watch has reported one: it begins some time after it was asked for. */
@@ -106,7 +106,7 @@ await t.test('the watch checks a record again that changes during the check, and
   const reports: string[] = []
   let answer = (): void => undefined
   let first = false
-  const watch = new DirectoryWatch(async (changed) => {
+  const watch = new TargetWatch(async (changed) => {
     reports.push(changed)
     if (!first) return
     first = false

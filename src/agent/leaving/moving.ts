@@ -20,7 +20,7 @@ interface About {
   readonly intact: boolean
 }
 
-interface Line {
+interface MovingLine {
   readonly level: keyof Log
   readonly reason?: Reason
   readonly message: string
@@ -56,7 +56,7 @@ export function movingCondition({ to, state, waits }: Moving, { directory, intac
   return { status: intact || isDone ? 'True' : 'False', reason: reasonFor(state), message }
 }
 
-function movingLines({ to, state, entered: now, change, waits }: Moving, { directory }: About): Line[] {
+function movingLines({ to, state, entered: now, change, waits }: Moving, { directory }: About): MovingLine[] {
   const reason = reasonFor(state)
   const rest = waits === undefined ? '' : `; ${waits}`
   const fields = { to, state }

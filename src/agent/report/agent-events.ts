@@ -126,6 +126,7 @@ function uidOf(observation: ObservedState | undefined): string | undefined {
   return observation && hasObject(observation) ? observation.object.uid : undefined
 }
 
+/** @internal */
 export interface Reporter {
   /** The Node's name; the empty string where it is unknown: then the Node gets no events. */
   readonly node: string
@@ -135,7 +136,7 @@ export interface Reporter {
   uid(reference: ObjectReference): string | undefined
 }
 
-/** The events of one pass over a directory. */
+/** The events of one pass over a directory. @internal */
 export function draftsOf({ events }: Pick<Meaning, 'events'>, reporter: Reporter): EventDraft[] {
   return events.flatMap((note) => draftsOfNote(note, reporter))
 }

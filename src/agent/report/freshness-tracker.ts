@@ -1,6 +1,6 @@
 import { expand, referencesOf } from '../../config/references.js'
 import { objectName } from '../../object-name.js'
-import type { ObjectReference, Source, UnknownState, WatchRestartReason, ObservedState } from '../../objects/types.js'
+import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import type { DirectoryState, DirectoryStates, ConditionState } from '../directory-state.js'
 import { reportStanding, type Metrics } from './report-metrics.js'
 import type { Reason } from '../../reasons.js'
@@ -11,7 +11,7 @@ import type { Reason } from '../../reasons.js'
  */
 const longestSilence = 15 * 60_000
 
-/** Milliseconds that a lost watch has to come back before the agent reports it: most do within a second. */
+/** Milliseconds that a lost watch has to come back before the agent reports it: most do within a second. @internal */
 export const lossGrace = 3_000
 
 /** These end a watch in the ordinary course: it starts again at once, and nothing was missed. */
@@ -121,10 +121,11 @@ interface Freshness {
 /**
  * Whether what a directory has published is confirmed as current: the publication must hold the newest objects, and the source must
  * have confirmed each of them lately.
+ * @internal
  */
 export function freshness(
   state: DirectoryState,
-  latest: (reference: ObjectReference) => ObservedState | undefined,
+  latest: Source['latest'],
   moment: Moment,
   heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
 ): Freshness {
@@ -181,7 +182,7 @@ export function freshness(
   }
 }
 
-/** A point in time: `monotonic` to measure with, since the wall clock may step; `wall` to show. */
+/** A point in time: `monotonic` to measure with, since the wall clock may step; `wall` to show. @internal */
 export interface Moment {
   /** performance.now(). */
   readonly monotonic: number
@@ -202,7 +203,7 @@ interface Loss {
   readonly listed?: Moment
 }
 
-/** When the source last confirmed its report of an object as current, and whether it may have lost sight of it since. */
+/** When the source last confirmed its report of an object as current, and whether it may have lost sight of it since. @internal */
 export class Heartbeats {
   readonly #confirmed = new Map<string, Moment>()
   readonly #lost = new Map<string, Loss>()

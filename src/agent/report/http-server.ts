@@ -131,9 +131,9 @@ interface Page {
   readonly type?: string
 }
 
-type Metrics = () => Promise<{ readonly type: string; readonly text: Buffer }>
+type MetricsPage = () => Promise<{ readonly type: string; readonly text: Buffer }>
 
-async function answer(head: string, health: Health, metrics: Metrics): Promise<Buffer> {
+async function answer(head: string, health: Health, metrics: MetricsPage): Promise<Buffer> {
   const [first = '', ...fields] = head.trimStart().split('\r\n')
   const [, method, url = '', minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(first) ?? []
   const hosts = fields.filter((field) => /^host:/i.test(field)).map((field) => field.slice('host:'.length).trim())
@@ -167,7 +167,7 @@ function page(
   return hasBody ? Buffer.concat([head, body]) : head
 }
 
-async function pageAt(url: string, health: Health, metrics: Metrics): Promise<Page> {
+async function pageAt(url: string, health: Health, metrics: MetricsPage): Promise<Page> {
   switch (url.split('?')[0] ?? '') {
     case '/livez':
     case '/healthz':

@@ -8,7 +8,7 @@ import type { Snapshot, SnapshotDirectory } from '../../fleet/report-status.js'
 import type { ReportedState } from '../../fleet/types.js'
 import type { Log } from '../../log.js'
 import { hasObject } from '../../objects/same-state.js'
-import type { ObjectReference, ObservedState, Source } from '../../objects/types.js'
+import type { Source } from '../../objects/types.js'
 import { withoutPaths, type DirectoryState, type PublishedObject } from '../directory-state.js'
 import { pendingHookNames } from './status-file.js'
 
@@ -76,9 +76,7 @@ export function snapshotOf(
   return { agentVersion: version, configuration: configuration(), directories }
 }
 
-type Latest = (reference: ObjectReference) => ObservedState | undefined
-
-function directoryOf(state: DirectoryState, latest: Latest): SnapshotDirectory {
+function directoryOf(state: DirectoryState, latest: Source['latest']): SnapshotDirectory {
   const { path, published, sequence, publishedAt, certificates, unproven } = state
   const pending = pendingOf(state, latest)
   const hooksPending = pendingHookNames(state)
@@ -107,7 +105,7 @@ function stateOf({ published, intact }: DirectoryState, isBehind: boolean): Repo
 }
 
 /** The source has reported each object since the start: an older version than before is then the newest one. */
-function isConfirmed({ configuration }: DirectoryState, latest: Latest): boolean {
+function isConfirmed({ configuration }: DirectoryState, latest: Source['latest']): boolean {
   return referencesOf(expand(configuration, latest)).every((reference) => {
     const observed = latest(reference)
     return observed !== undefined && observed.state !== 'unknown'
@@ -115,7 +113,7 @@ function isConfirmed({ configuration }: DirectoryState, latest: Latest): boolean
 }
 
 /** Versions of the source that the disk does not have. An object that is neither published nor readable now has an empty version. */
-function pendingOf(state: DirectoryState, latest: Latest): PublishedObject[] {
+function pendingOf(state: DirectoryState, latest: Source['latest']): PublishedObject[] {
   const known = new Map(state.objects.map((object) => [objectName(object), object]))
   return referencesOf(expand(state.configuration, latest)).flatMap((reference) => {
     const observed = latest(reference)

@@ -49,7 +49,7 @@ interface Wide {
 }
 
 function bound(text: string, most: number): string {
-  const scan = new Scan(most)
+  const scan = new JsonScan(most)
   for (let at = 0; at < text.length;) {
     const code = text.charCodeAt(at)
     if (code === quotationMark) {
@@ -77,7 +77,7 @@ const counts = new Int32Array(deepest)
 const before = new Int32Array(deepest)
 
 /** Counts by container. What is not JSON is counted anyhow: the parser refuses it. */
-class Scan {
+class JsonScan {
   /** The outermost containers with too many members, in order. */
   readonly wide: Wide[] = []
   #depth = 0

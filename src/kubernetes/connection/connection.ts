@@ -55,7 +55,7 @@ interface Called {
   readonly progress: Progress
 }
 
-type Limits = Pick<RequestOptions, 'timeout' | 'signal'> & Pick<StreamOptions, 'attempt'>
+type CallLimits = Pick<RequestOptions, 'timeout' | 'signal'> & Pick<StreamOptions, 'attempt'>
 
 const unobserved: ApiObserver = { requested() {}, throttled() {}, watches() {} }
 
@@ -67,7 +67,7 @@ class Connection implements ApiClient {
   readonly #files: CredentialWatch
   readonly #access: ClusterAccess
   readonly #largeReads = new LargeReads(8, 128 * 1024)
-  readonly #renewal = new Renewal(() => this.#differs())
+  readonly #renewal = new CredentialWait(() => this.#differs())
   readonly #bucket: TokenBucket | undefined
   readonly #observer: ApiObserver
   #rejected: AccessSnapshot | undefined
@@ -215,7 +215,7 @@ class Connection implements ApiClient {
   }
 
   /** Sends a request; again if it was refused unprocessed. Its time starts when it may be sent. */
-  async #call(call: Call, { timeout, signal, attempt }: Limits): Promise<Called> {
+  async #call(call: Call, { timeout, signal, attempt }: CallLimits): Promise<Called> {
     for (let refused = 0; ;) {
       this.#observer.throttled((await this.#bucket?.take(attempt?.signal ?? signal)) ?? 0)
       const progress = new Progress(() => this.#pool.received)
@@ -403,8 +403,8 @@ function basePath({ pathname }: URL): string {
   return pathname.replace(/\/+$/, '')
 }
 
-/** Those who wait for other credentials than the ones that were rejected; there is one look for all of them. */
-export class Renewal {
+/** Those who wait for other credentials than the ones that were rejected; there is one look for all of them. @internal */
+export class CredentialWait {
   readonly #waiting = new Set<() => void>()
   #timer: NodeJS.Timeout | undefined
 

@@ -57,7 +57,7 @@ export class ApiError extends Error {
   }
 }
 
-interface Answer {
+interface Refusal {
   readonly status: number
   readonly retryAfter?: number | undefined
   readonly body: unknown
@@ -69,7 +69,7 @@ interface Answer {
 export function refusedRequest(
   target: ApiTarget,
   verb: Right['verb'],
-  answer: Answer,
+  answer: Refusal,
   forbidden = forbiddenAdvice(target, verb),
 ): ApiError {
   const { status, retryAfter } = answer
@@ -148,7 +148,7 @@ export const noCredentialAdvice = 'give the user in the kubeconfig a token, a cl
  * The refusal of a request without a credential: told before any advice about rights, since a Role for system:anonymous would be one for
  * every program that reaches the API server. undefined for any other answer.
  */
-export function unsentAdvice({ status, anonymous }: Pick<Answer, 'status' | 'anonymous'>): string | undefined {
+export function unsentAdvice({ status, anonymous }: Pick<Refusal, 'status' | 'anonymous'>): string | undefined {
   if (anonymous !== true || (status !== 401 && status !== 403)) return undefined
   return `no credential was sent: ${noCredentialAdvice}`
 }

@@ -22,7 +22,7 @@ export interface Answer {
 
 export class Catalog {
   readonly #files = new Map<string, LoadedFile>()
-  #index: Map<string, Found[]> | undefined
+  #index: Map<string, FoundObject[]> | undefined
 
   get(name: string): LoadedFile | undefined {
     return this.#files.get(name)
@@ -89,9 +89,9 @@ export class Catalog {
     return { observation: { state: 'selected', names: [...names].sort() }, confirmed: error === undefined }
   }
 
-  #byKey(): Map<string, Found[]> {
+  #byKey(): Map<string, FoundObject[]> {
     if (this.#index) return this.#index
-    const index = new Map<string, Found[]>()
+    const index = new Map<string, FoundObject[]>()
     for (const { objects, error } of this.#files.values()) {
       for (const entry of objects) {
         const key = objectName(entry.object.reference)
@@ -107,6 +107,6 @@ function nameOf({ object }: FileObject): string {
   return object.reference.name
 }
 
-interface Found extends FileObject {
+interface FoundObject extends FileObject {
   readonly error: FileError | undefined
 }

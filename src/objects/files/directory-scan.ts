@@ -13,7 +13,7 @@ const maximumFiles = 10_000
 
 export interface DirectoryScan {
   /** When the scan started: its findings are at least as new. */
-  readonly startedAt: Moment
+  readonly startedAt: ScanTime
   /** Which directory this is: it may be exchanged, and a mounted ConfigMap changes with its `..data` link. */
   readonly identity: string
   readonly stamps: ReadonlyMap<string, Stamp>
@@ -22,7 +22,7 @@ export interface DirectoryScan {
 }
 
 /** An instant, by both clocks: milliseconds since the epoch, and performance.now(). */
-interface Moment {
+interface ScanTime {
   readonly wall: number
   readonly monotonic: number
 }
@@ -99,7 +99,7 @@ export function stampFrom(stats: BigIntStats): Stamp {
   }
 }
 
-interface Seen {
+interface SeenFile {
   readonly stamp: string
   /** performance.now() when the first look at this stamp was over. */
   readonly since: number
@@ -109,7 +109,7 @@ interface Seen {
 
 /** Whether a file has come to rest: the source must not read a file that a program still writes. */
 export class FileStability {
-  readonly #seen = new Map<string, Seen>()
+  readonly #seen = new Map<string, SeenFile>()
   readonly #missing = new Map<string, number>()
 
   constructor(
@@ -122,7 +122,7 @@ export class FileStability {
    * that the others should no longer wait for it. What counts is the time until the look started: on a machine that is slow to
    * finish it, the file may have been written to again.
    */
-  state(name: string, stamp: Stamp, startedAt: Moment, now = performance.now()): 'settled' | 'changing' | 'restless' {
+  state(name: string, stamp: Stamp, startedAt: ScanTime, now = performance.now()): 'settled' | 'changing' | 'restless' {
     this.#missing.delete(name)
     const before = this.#seen.get(name)
     const since = before?.stamp === stamp.id ? before.since : now
@@ -137,7 +137,7 @@ export class FileStability {
   }
 
   /** Whether a file that is missing now was missing long enough ago already. */
-  isGone(name: string, startedAt: Moment, now = performance.now()): boolean {
+  isGone(name: string, startedAt: ScanTime, now = performance.now()): boolean {
     const since = this.#missing.get(name) ?? now
     this.#missing.set(name, since)
     return startedAt.monotonic - since >= this.settle

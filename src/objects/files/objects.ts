@@ -45,6 +45,7 @@ const maximumNesting = 4
 /**
  * The Secrets and ConfigMaps of one document, which may be a List. Objects of other kinds are passed over.
  * @throws FileError
+ * @internal
  */
 export function readObjects(document: ParsedDocument, context: ReadingContext): FileObject[] {
   return readValue(document.value, document.place, context, {
@@ -223,6 +224,7 @@ interface ParsedDocument {
 /**
  * The documents of a YAML or JSON file that hold anything.
  * @throws FileError with file, line and kind of error
+ * @internal
  */
 export async function parseDocuments(name: string, text: string): Promise<ParsedDocument[]> {
   // A byte order mark is no part of JSON.

@@ -5,7 +5,7 @@ import t from 'tap'
 import type { Log } from '../../../src/log.js'
 import { alsoTrusting } from '../../../src/kubernetes/credentials/access.js'
 import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
-import { connect, Renewal } from '../../../src/kubernetes/connection/connection.js'
+import { connect, CredentialWait } from '../../../src/kubernetes/connection/connection.js'
 import type { AccessTiming } from '../../../src/kubernetes/credentials/live-access.js'
 import type { TransportLimits } from '../../../src/kubernetes/connection/transport.js'
 import { beginWatch, json, startServer, type ServerOptions } from './api-server.js'
@@ -342,7 +342,7 @@ void t.test('close ends a wait for credentials', async (t) => {
 void t.test('one look serves all who wait for credentials, and none is made once nobody does', async (t) => {
   const time = new SimulatedTime(t)
   let looks = 0
-  const renewal = new Renewal(() => Promise.resolve(++looks === 4))
+  const renewal = new CredentialWait(() => Promise.resolve(++looks === 4))
   const [first, second] = [new AbortController(), new AbortController()]
   const waiting = [renewal.wait(first.signal), renewal.wait(second.signal)]
   await time.advance(1_000)
