@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { project } from '../project.js'
 import { compiled } from './files.js'
 import { type FileTally, ordinaryFailure, Tally, type TestResult } from './tally.js'
+import { inspectable, whereItHangs } from './where-it-hangs.js'
 
 export interface Limits {
   /** Seconds for a file that sets no timeout. */
@@ -57,7 +58,7 @@ export async function runBatch(
   const program = alone ? [compiled(only)] : ['dist/test/runner/several.js', ...files]
   const preload = ['--import', pathToFileURL(join(project, 'dist/test/runner/preload.js')).href]
   const start = performance.now()
-  const child = spawn(process.execPath, [...preload, ...program], {
+  const child = spawn(process.execPath, [inspectable, ...preload, ...program], {
     cwd: project,
     env: { ...process.env, TAP_TIMEOUT: `${timeout}` },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -67,11 +68,12 @@ export async function runBatch(
   running.add(child)
   let tap = ''
   let stderr = ''
-  let killed = false
-  const timer = setTimeout(() => {
-    killed = true
+  let killed: string | undefined
+  const kill = async (): Promise<void> => {
+    killed = `It was killed after ${limit} s\n${await whereItHangs(child)}`
     killGroup(child)
-  }, limit * 1000)
+  }
+  const timer = setTimeout(() => void kill(), limit * 1000)
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     tap += text
     tally.write(text)
@@ -88,7 +90,7 @@ export async function runBatch(
       // Children that still run hold its pipes open.
       killGroup(child)
     })
-    child.once('close', (code, signal) => resolve(problemOf(code, signal, killed ? limit : undefined)))
+    child.once('close', (code, signal) => resolve(killed ?? problemOf(code, signal)))
   })
   clearTimeout(timer)
   running.delete(child)
@@ -98,8 +100,7 @@ export async function runBatch(
   return { files: tally.files, left: files.filter((file) => !ran.includes(file)), tap, stderr, seconds, cpuSeconds }
 }
 
-function problemOf(code: number | null, signal: NodeJS.Signals | null, killedAfter: number | undefined) {
-  if (killedAfter !== undefined) return `It was killed after ${killedAfter} s`
+function problemOf(code: number | null, signal: NodeJS.Signals | null) {
   if (signal !== null) return `It was ended by ${signal}`
   if (code === 1) return ordinaryFailure
   return code === 0 ? undefined : `It ended with exit code ${code}`

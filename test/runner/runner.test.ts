@@ -1,10 +1,12 @@
 /** The runner, before files that must not pass for good: each is run by test/run.mjs's own program, in a process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { project } from '../project.js'
+import { SimulatedTime } from '../simulated-time.js'
+import { until } from '../until.js'
 import { sharesItsProcess, testFiles } from './files.js'
 import { runBatch } from './run-batch.js'
 import { batches, longest } from './schedule.js'
@@ -98,15 +100,37 @@ await t.test('a broken plan, a bail-out, a throw, an exit code and a signal have
 await t.test('a test that hangs, and a process that does, have failed, and leave nothing running', async (t) => {
   const waits = "await t.test('waits', () => new Promise(() => setInterval(() => {}, 1000)))"
   t.match(await results(waits, { timeout: 1, limit: 30 }), [{ outcome: 'failed', name: 'waits' }])
-  const marker = `${directory}/marker`
-  const spins = `import { spawn } from 'node:child_process'
-    spawn('sleep', ['300'], { argv0: ${JSON.stringify(marker)} })
-    await t.test('good', async (t) => t.ok(true))
-    for (;;) {}`
-  const found = await results(spins, { timeout: 20, limit: 2 })
-  t.match(found.at(-1), { outcome: 'failed', detail: /killed after 2 s/ })
-  const pgrep = spawn('pgrep', ['-f', marker], { stdio: 'ignore' })
-  t.same(await once(pgrep, 'close'), [1, null], 'what it had started has ended')
+  const killed = async (t: Test, text: string): Promise<string> => {
+    const time = new SimulatedTime(t)
+    const marker = join(directory, 'hangs')
+    const found = results(`import { writeFileSync } from 'node:fs'
+      const hangs = () => writeFileSync('${marker}', '')
+      await t.test('good', async (t) => t.ok(true))
+      ${text}`)
+    await until('it hangs', () => existsSync(marker))
+    rmSync(marker)
+    await time.advance(30_000)
+    t.same(outcomes(await found).slice(0, -1), ['passed: good'])
+    return (await found).at(-1)?.detail ?? ''
+  }
+  await t.test('it spins', async (t) => {
+    const sleeper = `${directory}/sleeper`
+    const said = await killed(
+      t,
+      `const { spawn } = await import('node:child_process')
+      spawn('sleep', ['300'], { argv0: '${sleeper}', stdio: 'ignore' })
+      function turnsRound() { hangs(); for (;;) {} }
+      turnsRound()`,
+    )
+    t.match(said, /^It was killed after 30 s\nIt waits for: .*ProcessWrap.*\nat turnsRound \(file:\/\/.*one\.js:7:/)
+    t.match(said, new RegExp(`\nIt has started: \\d+ ${sleeper} 300`))
+    const pgrep = spawn('pgrep', ['-f', sleeper], { stdio: 'ignore' })
+    t.same(await once(pgrep, 'close'), [1, null], 'what it had started has ended')
+  })
+  await t.test('it waits', async (t) => {
+    const said = await killed(t, "const net = await import('node:net'); net.createServer().listen(0, hangs)")
+    t.match(said, /^It was killed after 30 s\nIt waits for: .*TCPServerWrap.*\nIt runs no JavaScript/)
+  })
 })
 
 await t.test(
