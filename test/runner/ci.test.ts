@@ -50,7 +50,9 @@ await t.test('ci says how much CPU a suite took', async (t) => {
   const { code, lines } = await run(stages.join('\n'))
   t.equal(code, 0)
   const seconds = (name: string) =>
-    Number(new RegExp(`^== ${name}: .* s, ([0-9.]+) s of CPU$`, 'm').exec(lines.join('\n'))?.[1])
+    Number(
+      new RegExp(`^== ${name}: .* skipped; ([0-9.]+) s of CPU of 60 s, in \\d+ s$`, 'm').exec(lines.join('\n'))?.[1],
+    )
   t.ok(seconds('busy') > 0 && seconds('behind') > 0, lines.join('\n'))
   t.ok(seconds('idle') < seconds('busy'))
 })
@@ -141,17 +143,26 @@ await t.test('ci waits for a suite in the background, and judges it like the oth
 })
 
 await t.test(
-  'ci names a suite over its budget, fails it over twice the budget, and ends it at four times',
+  'ci names a suite over its budget of CPU, fails it over twice the budget, and ends one that hangs',
   async (t) => {
     const log = '"$logs/x.log"; printf "1 passed, 0 failed, 0 skipped\\n" >"$logs/x.log"'
-    const judged = (seconds: number) => `log=${log}; judge slow 10 0 "$log" ${seconds}`
-    t.match(await run(judged(10)), { code: 0, lines: ['== slow: 1 passed, 0 skipped; 10 s of 10 s'] })
-    t.match(await run(judged(20)), { code: 0, lines: ['== slow: OVER ITS BUDGET'] })
-    const twice = await run(judged(21))
+    const judged = (user: string, system: string) =>
+      `log=${log}; echo ${user} ${system} >"$log.cpu"; judge slow 10 0 "$log" 300`
+    t.match(await run(judged('8.5', '1.5')), {
+      code: 0,
+      lines: ['== slow: 1 passed, 0 skipped; 10.0 s of CPU of 10 s, in 300 s'],
+    })
+    t.match(await run(judged('8.0', '3.0')), { code: 0, lines: ['== slow: OVER ITS BUDGET'] })
+    t.match(await run(judged('20.9', '0.0')), { code: 0, lines: ['== slow: OVER ITS BUDGET'] })
+    const twice = await run(judged('0.2', '20.8'))
     t.match(twice, { code: 1, lines: ['== slow: took more than twice its budget'] })
     t.equal(last(twice), '1 passed, 1 failed, 0 skipped')
-    t.match(twice.lines.join('\n'), /^ {2}slow: it took 21 s, more than twice its budget of 10 s$/m, 'the end says why')
-    const endless = await run('stage endless 1 sleep 60')
+    t.match(
+      twice.lines.join('\n'),
+      /^ {2}slow: it took 21\.0 s of CPU, more than twice its budget of 10 s$/m,
+      'the end says why',
+    )
+    const endless = await run('patience=0; stage endless 1 sleep 60')
     t.equal(last(endless), '0 passed, 1 failed, 0 skipped')
     t.match(endless.lines.join('\n'), /exit code 124/)
   },
