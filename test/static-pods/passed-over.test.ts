@@ -18,7 +18,7 @@ await t.test('a rollout passes over what kubelet passes over, and takes a name t
   const source = join(node.root, 'b~.yaml')
   writeFileSync(source, podText({ name: 'b' }))
   const args = ['rollout', source, '--pod-manifest-dir', node.manifests, '--ready-exec', 'true', '--ready-for', '1ms']
-  const { code, stderr } = await run([...args, '--timeout', '10s'])
+  const { code, stderr } = await run([...args, '--timeout', '10m'])
   t.equal(code, 0, stderr)
   t.match(readFileSync(join(node.manifests, 'b~.yaml'), 'utf8'), /"name":"b"/)
 })

@@ -65,7 +65,7 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   readonly proof: Proof
   readonly fields: object
   #isLockMissing = false
-  readonly #startedAt = performance.now()
+  readonly #startedAt: number
   readonly #start: WatchStart
 
   constructor(
@@ -74,7 +74,8 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   ) {
     this.proof = request
     this.fields = { revision: request.revision }
-    this.#start = new WatchStart(request, request.revision, means.log)
+    this.#startedAt = means.disk.fs.uptime()
+    this.#start = new WatchStart(request, request.revision, means.disk.fs, means.log)
   }
 
   /** All that one look decides, it decides under the manifest lock. */
@@ -122,7 +123,7 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   async #notInstalled(message: string): ReturnType<Watched<MonitorOutcome>['find']> {
     const { revision, timeout } = this.request
     await this.#start.end()
-    const isLate = performance.now() - this.#startedAt >= timeout
+    const isLate = this.means.disk.fs.uptime() - this.#startedAt >= timeout
     return isLate ? { outcome: { outcome: 'not-installed', revision, message } } : { waiting: message }
   }
 

@@ -7,8 +7,8 @@ import { codeOf, messageOf } from '../../errors.js'
 import { createHash } from 'node:crypto'
 import { lstat, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { FileSystem } from '../../durable/file-system.js'
 import type { Log } from '../../log.js'
-import { uptime } from '../ready/watch.js'
 import { liveManifestPath, type StaticPodPlaces } from './last-known-good.js'
 
 interface Mark {
@@ -33,6 +33,7 @@ export class WatchStart {
   constructor(
     places: StaticPodPlaces,
     private readonly revision: number,
+    private readonly fs: Pick<FileSystem, 'uptime'>,
     private readonly log: Log,
   ) {
     const { resourceDirectory, target } = places
@@ -43,9 +44,9 @@ export class WatchStart {
 
   /** Milliseconds since the watch began; it begins with the first call. */
   async elapsed(): Promise<number> {
-    const now = uptime()
-    this.#since ??= await this.#begin(now)
-    return (now - this.#since) * 1000
+    const now = this.fs.uptime()
+    this.#since ??= await this.#begin(now / 1000)
+    return now - this.#since * 1000
   }
 
   /** The watch is over; the next call of `elapsed` begins another one. */

@@ -2,7 +2,7 @@
  * The one machine that watches a pod which has just changed: it looks again and again, asks every probe, and hands over to the front end,
  * `monitor` or `rollout`, once the pod is proven ready, or its time is over. The front end then keeps or takes back the revision.
  */
-import { NodeFileSystem, type Disk } from '../../durable/index.js'
+import type { Disk } from '../../durable/index.js'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../errors.js'
 import { DurableWriteError } from '../../durable/errors.js'
@@ -16,7 +16,7 @@ import { askEach, readinessOf, type ProbeAnswer, type Probe, type Readiness } fr
 /** Successes in a row that count as ready: one may come from the old pod, or from a new one about to fail. */
 const successes = 3
 
-/** Milliseconds; tests make them smaller. */
+/** Milliseconds; tests make them smaller, and let them pass by themselves. */
 interface WatchTiming {
   /** Between two looks; library-go's. */
   readonly interval: number
@@ -26,9 +26,16 @@ interface WatchTiming {
   readonly absence: number
   /** Between two reports of the same. */
   readonly report: number
+  readonly rest: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
-const usualTiming: WatchTiming = { interval: 1_000, settle: 30_000, absence: 40_000, report: 30_000 }
+const usualTiming: WatchTiming = {
+  interval: 1_000,
+  settle: 30_000,
+  absence: 40_000,
+  report: 30_000,
+  rest: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }),
+}
 
 /** How long a pod may take, and how it proves itself. */
 export interface Proof {
@@ -68,13 +75,15 @@ export interface WatchMeans {
 }
 
 /** Looks until the pod is proven ready, or has not become so in time. @throws the signal's reason; what the front end throws */
-export async function watch<Outcome>(watched: Watched<Outcome>, { log, signal, timing }: WatchMeans): Promise<Outcome> {
+export async function watch<Outcome>(watched: Watched<Outcome>, means: WatchMeans): Promise<Outcome> {
+  const { disk, log, signal, timing } = means
   const times = { ...usualTiming, ...timing }
-  const { interval } = times
-  const trial = new Trial(watched, times, log, signal)
+  const { interval, rest } = times
+  const now = () => disk.fs.uptime()
+  const trial = new Trial(watched, times, now, log, signal)
   for (;;) {
     signal.throwIfAborted()
-    const began = performance.now()
+    const began = now()
     const look = watched.around?.(() => trial.look()) ?? trial.look()
     const outcome = await look.catch((error: unknown) => {
       // An installer holds the lock, or a prune is under way: the next look shows its outcome.
@@ -84,8 +93,8 @@ export async function watch<Outcome>(watched: Watched<Outcome>, { log, signal, t
     })
     if (outcome !== undefined) return outcome
     // A probe may take longer than the interval; a rest there always is.
-    const rest = Math.max(interval / 10, interval - (performance.now() - began))
-    await sleep(rest, undefined, { signal }).catch(() => signal.throwIfAborted())
+    const left = Math.max(interval / 10, interval - (now() - began))
+    await rest(left, signal).catch(() => signal.throwIfAborted())
   }
 }
 
@@ -123,6 +132,7 @@ class Trial<Outcome> {
   constructor(
     private readonly watched: Watched<Outcome>,
     private readonly times: WatchTiming,
+    private readonly now: () => number,
     private readonly log: Log,
     private readonly signal: AbortSignal,
   ) {}
@@ -165,8 +175,8 @@ class Trial<Outcome> {
       if (probe.identifiesPod && (result.state === 'ready' || result.state === 'not-ready')) this.#seenBy.add(probe)
     }
     const isGone = answers.some(({ probe, result }) => result.state === 'absent' && this.#seenBy.has(probe))
-    this.#absentSince = isGone ? (this.#absentSince ?? performance.now()) : undefined
-    return this.#absentSince !== undefined && performance.now() - this.#absentSince >= this.times.absence
+    this.#absentSince = isGone ? (this.#absentSince ?? this.now()) : undefined
+    return this.#absentSince !== undefined && this.now() - this.#absentSince >= this.times.absence
   }
 
   async #answered(
@@ -182,9 +192,9 @@ class Trial<Outcome> {
     if (isAgain) this.#inARow = 0
     this.#restarts = restarts
     const readyFor = Math.max(proof.readyFor ?? usualReadyFor(manifest, timeout), lived)
-    if (this.#inARow === 0) this.#readySince = performance.now()
+    if (this.#inARow === 0) this.#readySince = this.now()
     this.#inARow += 1
-    const steady = performance.now() - this.#readySince
+    const steady = this.now() - this.#readySince
     const isNew = !maySeeOldPod || identified || this.#hasFailed || elapsed >= Math.min(this.times.settle, timeout / 2)
     // Who answers at the end may answer often enough; who starts again and again never would.
     if (steady >= readyFor && !(isLate && isAgain))
@@ -200,7 +210,7 @@ class Trial<Outcome> {
 
   /** Each thing when it changes, and now and then: a look a second would fill the log. `left`: milliseconds to the timeout. */
   report(message: string, left = Infinity): void {
-    const now = performance.now()
+    const now = this.now()
     if (message === this.#reported && now - this.#reportedAt < this.times.report) return
     this.#reported = message
     this.#reportedAt = now
@@ -208,9 +218,4 @@ class Trial<Outcome> {
     const rest = left > noLimit / 2 ? {} : { left: `${Math.max(0, Math.round(left / 1000))}s` }
     this.log.info({ ...this.watched.fields, state: message, ...rest }, 'watching')
   }
-}
-
-/** Seconds since boot, as the kernel counts them. */
-export function uptime(): number {
-  return new NodeFileSystem().uptime() / 1000
 }

@@ -6,7 +6,7 @@ import { hostPathFaults } from '../host-paths.js'
 import { presentFiles, type ProbeFiles } from '../ready/probe-files.js'
 import type { ReadinessSettings } from '../ready/readiness-settings.js'
 import type { Probe } from '../ready/readiness.js'
-import { uptime, watch, type Proof, type WatchMeans } from '../ready/watch.js'
+import { watch, type Proof, type WatchMeans } from '../ready/watch.js'
 import { parseManifest, type Manifest } from '../pod/manifest.js'
 import { holding, readNodeFile } from '../node-files.js'
 import { publishManifest, restoreManifest } from './rollout-manifest.js'
@@ -200,12 +200,13 @@ export class Rollout {
   async #awaitOld(manifests: readonly RolledManifest[]): Promise<Pick<RolloutOutcome, 'old'>> {
     if (manifests.length === 0) return {}
     const { means } = this
+    const { fs } = means.disk
     const { readiness, timeout } = this.state
     try {
       const probes = await means.openProbes(readiness, presentFiles, false)
       const said: string[] = []
-      const began = performance.now()
-      const elapsed = () => Promise.resolve(performance.now() - began)
+      const began = fs.uptime()
+      const elapsed = () => Promise.resolve(fs.uptime() - began)
       const proof = { probes, every: true, timeout: Math.min(timeout, longestReturn), readyFor: 0 } as const
       for (const { name, previous } of manifests) {
         const result = await this.#watch(name, previous ?? '', proof, elapsed)
@@ -253,7 +254,7 @@ export class Rollout {
   #watchNew({ name, next }: RolledManifest, probes: readonly Probe[]): Promise<WatchResult> {
     const { timeout, readiness, since } = this.state
     const proof = { probes, every: true, timeout, readyFor: readiness.readyFor } as const
-    const elapsed = () => Promise.resolve((uptime() - (since?.uptime ?? 0)) * 1000)
+    const elapsed = () => Promise.resolve(this.means.disk.fs.uptime() - (since?.uptime ?? 0) * 1000)
     return this.#watch(name, next, proof, elapsed, async (message, manifest) => {
       const { signal } = this.means
       const faults = await hostPathFaults(manifest.pod, [])
@@ -269,10 +270,11 @@ export class Rollout {
     if (this.state.reached !== index + 1) await this.#write({ reached: index + 1, since: null })
     const outcome = await this.#locked(() => publishManifest(path, manifest, this.means))
     if (outcome === 'other') return { state: 'replaced', message: `another program has changed ${path}` }
-    const boot = await this.means.disk.fs.bootId()
+    const { fs } = this.means.disk
+    const boot = await fs.bootId()
     // The wait for the lock is no time that the pod had.
     if (outcome === 'published' || this.state.since?.boot !== boot) {
-      await this.#write({ since: { boot, uptime: uptime() } })
+      await this.#write({ since: { boot, uptime: fs.uptime() / 1000 } })
     }
     return undefined
   }

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { Disk } from '../../../src/durable/index.js'
 import { resultsOf } from '../../../src/durable/publish/publish.js'
-import { begin, ended, run, runProcess, type Ended } from '../command.js'
+import { begin, ended, run, type Ended } from '../command.js'
 import { NodeDisk, podText } from '../pods.js'
 import { needsRoot, openDirectoryIn, strangerMakes, strangersKinds } from '../../durable/stranger.js'
 import { executable } from '../../project.js'
@@ -172,7 +172,7 @@ await t.test('install reports the written revision where a lock holds it up afte
   const place = new Place(t)
   const lock = ['--pod-manifests-lock-file', place.lock, '--timeout-duration', '8s']
   const held = await new Disk().lock(place.lock, 0, undefined)
-  const busy = await runProcess(place.args(...lock))
+  const busy = await run(place.args(...lock))
   t.equal(busy.code, 75, busy.stderr)
   t.match(
     busy.stderr,

@@ -11,6 +11,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { uptime } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { codeOf } from '../../../src/errors.js'
@@ -19,7 +20,6 @@ import { DurableWriteError } from '../../../src/durable/errors.js'
 import { Disk } from '../../../src/durable/index.js'
 import { monitor, type MonitorRequest } from '../../../src/static-pods/monitor/monitor.js'
 import type { Probe } from '../../../src/static-pods/ready/readiness.js'
-import { uptime } from '../../../src/static-pods/ready/watch.js'
 import { until } from '../../until.js'
 import { run } from '../command.js'
 import { operationLockName } from '../../../src/static-pods/names.js'

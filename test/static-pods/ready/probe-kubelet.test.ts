@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { parseManifest } from '../../../src/static-pods/pod/manifest.js'
 import { kubeletProbe, type KubeletAccess } from '../../../src/static-pods/ready/probe-kubelet.js'
 import { Authority } from '../../e2e/authority.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { podText, scratch } from '../pods.js'
 
 const { signal } = new AbortController()
@@ -26,6 +27,8 @@ const pod = (more: object = {}, status = 'True') => ({
 
 /** A kubelet that takes a client certificate of its authority's, or a token. */
 async function scene(t: Test) {
+  // The five seconds of a question are nobody's here: a busy machine takes longer.
+  new SimulatedTime(t)
   const directory = scratch(t)
   const authority = await Authority.create(directory)
   const [serving, client] = [

@@ -13,6 +13,7 @@ import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.j
 import type { RolloutMeans } from '../../../src/static-pods/rollout/rollout.js'
 import { Authority } from '../../e2e/authority.js'
 import { openBelow } from '../../durable/scratch.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { until } from '../../until.js'
 import { RolledNode } from '../rollout/rolled-node.js'
 
@@ -44,6 +45,8 @@ export async function pki(directory: string, which: 'old' | 'next' | 'other'): P
 
 /** It serves the content that its directory had at its last start. */
 export async function probedNode(t: Test) {
+  // The five seconds of a question are nobody's here: a busy machine takes longer.
+  new SimulatedTime(t)
   const node = new RolledNode(t)
   // The timeout of a rollout may end a try while it reads its files.
   t.teardown(() => until('the last try has closed its files', () => openBelow(node.root).length === 0))
@@ -114,7 +117,7 @@ export async function probedNode(t: Test) {
         },
       }))
     },
-    timing: { interval: 50, settle: 0 },
+    timing: { interval: 500 },
   })
   const request = async (settings: ReadinessSettings = readiness) => ({
     ...(await node.request({ readiness: settings, timeout: 2_000 })),

@@ -9,6 +9,7 @@ import type { Probe, ProbeResult } from '../../../src/static-pods/ready/readines
 import { resume, rollout, type RolloutMeans, type RolloutOutcome } from '../../../src/static-pods/rollout/rollout.js'
 import { readManifests, type RolloutRequest } from '../../../src/static-pods/rollout/rollout-plan.js'
 import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.js'
+import { rest, uptime } from '../passing-time.js'
 import { contents, podText, scratch } from '../pods.js'
 import { isKind } from '../../crash/judge/names.js'
 
@@ -148,7 +149,7 @@ export function seeing(fs: FileSystem): FileSystem {
 /** The answer of a manifest's pod. */
 export type Answer = (pod: string, image: string) => ProbeResult['state']
 
-function meansOf(answer: Answer, { fs, ...more }: Partial<RolloutMeans> & { fs?: FileSystem }): RolloutMeans {
+function meansOf(answer: Answer, { fs, timing, ...more }: Partial<RolloutMeans> & { fs?: FileSystem }): RolloutMeans {
   const probe: Probe = {
     name: 'probe',
     identifiesPod: true,
@@ -161,11 +162,11 @@ function meansOf(answer: Answer, { fs, ...more }: Partial<RolloutMeans> & { fs?:
     },
   }
   return {
-    disk: new Disk(seeing(fs ?? new NodeFileSystem())),
+    disk: new Disk(Object.assign(seeing(fs ?? new NodeFileSystem()), { uptime })),
     log: silent,
     signal: new AbortController().signal,
     openProbes: (_settings, _files, isTrial) => Promise.resolve(isTrial ? [] : [probe]),
-    timing: { interval: 1, settle: 0 },
+    timing: { interval: 20, settle: 0, rest, ...timing },
     ...more,
   }
 }
