@@ -10,6 +10,7 @@ import type {
   UnknownState,
   WatchRestartReason,
 } from '../../src/objects/types.js'
+import { busyness } from '../until.js'
 
 export interface Reported {
   readonly object: string
@@ -53,7 +54,7 @@ export class Recorder implements SourceListener {
 
   /** Resolves as soon as the condition holds: it checks after each report, and meanwhile. */
   async until(what: string, condition: () => boolean): Promise<void> {
-    const late = performance.now() + patience
+    const late = performance.now() + patience * busyness()
     while (!condition()) {
       if (performance.now() > late)
         throw new Error(`in vain: ${what}; reported: ${JSON.stringify(this.reported.slice(-5))}`)

@@ -1,4 +1,4 @@
-import { availableParallelism, loadavg } from 'node:os'
+import { busyness } from '../../until.js'
 import type { Answer, Verdict } from './answer.js'
 import type { Item } from './battery.js'
 import type { Mutant, Source } from './mutants.js'
@@ -16,12 +16,6 @@ export class Refused {
 
 /** So many that hang are waited for: what hangs in the cheapest tests hangs in most. */
 const hangsAtMost = 1
-
-/** How many times longer everything takes while others keep the machine busy. */
-export function busyness(): number {
-  const [load = 0] = loadavg()
-  return Math.min(8, Math.max(1, load / (2 * availableParallelism())))
-}
 
 /** Seconds that something which takes so many CPU-seconds may take. */
 export function patienceFor(seconds: number): number {
