@@ -16,7 +16,7 @@ await t.test('a second collection frees content that code still referred to at t
   await new Promise(setImmediate)
   t.equal(seen.deref(), content)
   content = undefined
-  await until('it is collected', () => seen.deref() === undefined, { within: 10_000 })
+  await until('it is collected', () => seen.deref() === undefined)
   t.equal(seen.deref(), undefined)
 })
 

@@ -39,32 +39,27 @@ async function sceneOf(t: Test, more: object = {}): Promise<Scene> {
   return { node, disks, read: (name) => readFileSync(disks.seen(node.path(name)), 'utf8') }
 }
 
-/** Milliseconds until the healthy directory holds a new version of its Secret. */
-async function update({ node, read }: Scene, value: string): Promise<number> {
-  const start = performance.now()
+/** The healthy directory gets a new version of its Secret. */
+async function update({ node, read }: Scene, value: string): Promise<void> {
   node.put('Secret', 'web', { key: value })
-  await until(`web holds ${value}`, () => read('disk/web/key') === value, { within: 10_000, every: 5 })
-  return performance.now() - start
+  await until(`web holds ${value}`, () => read('disk/web/key') === value)
 }
 
-await t.test('two disks hang, and a directory on a third is updated within a second', options, async (t) => {
+await t.test('two disks hang, and a directory on a third is updated meanwhile', options, async (t) => {
   const scene = await sceneOf(t)
   const { node, disks, read } = scene
   const agent = node.agent([], disks.entering)
   await agent.logged('Published', 2 * many + 1)
-  // What the machine takes for it, other programs included.
-  const usual = await update(scene, '1.1')
-  const judge = (took: number, what: string): void =>
-    void t.ok(took < 1000 + usual, `${what}: ${Math.round(took)} ms, and ${Math.round(usual)} before`)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
   await until('the agent hangs on a', () => frozenThreads(agent.pid) > 0)
-  judge(await update(scene, '2'), 'one disk hangs')
+  await update(scene, '2')
   await disks.freeze(node.path('b'))
   const before = frozenThreads(agent.pid)
   node.put('Secret', 'b', { key: '2' })
   await until('the agent hangs on b, too', () => frozenThreads(agent.pid) > before)
-  judge(await update(scene, '3'), 'two disks hang')
+  await update(scene, '3')
+  t.ok(frozenThreads(agent.pid) > before, 'both hang still')
   for (const disk of ['b', 'a']) {
     await disks.thaw(node.path(disk))
     await until(`${disk} is up to date`, () => read(`${disk}/${many - 1}/key`) === '2')
@@ -97,9 +92,7 @@ await t.test('a newer version that cannot be published makes the directory not f
   await until('all is fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'True')
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
-  await until('it is not fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'False', {
-    within: 10_000,
-  })
+  await until('it is not fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'False')
   t.match((await conditions(scene, 'a/0')).Fresh, { reason: 'NotConfirmed', message: /newer/ })
   t.match((await conditions(scene, 'disk/web')).Fresh, { status: 'True' })
   await disks.thaw(node.path('a'))
@@ -154,16 +147,12 @@ await t.test('SIGTERM gives up all else at once, and says what hangs', options, 
   node.put('Secret', 'a', { key: '2' })
   await until('the agent hangs on a', () => frozenThreads(agent.pid) > 0)
   agent.signal('SIGTERM')
-  const says = await until(
-    'it says what hangs',
-    () => agent.log().find(({ reason, signal }) => reason === 'Stalled' && signal === undefined),
-    { within: 10_000 },
+  const says = await until('it says what hangs', () =>
+    agent.log().find(({ reason, signal }) => reason === 'Stalled' && signal === undefined),
   )
   t.match(says, { level: 'warn', directories: [node.path('a/0')], msg: /\/a \(ext4 on .*\) does not answer/ })
   t.notMatch(says.directories, [node.path('b/0')])
-  const ends = await until('it ends', () => agent.log().find(({ signal, level }) => signal && level === 'error'), {
-    within: 10_000,
-  })
+  const ends = await until('it ends', () => agent.log().find(({ signal, level }) => signal && level === 'error'))
   t.match(ends, { reason: 'Stalled', signal: 'SIGTERM', msg: /until the disk answers/ })
   await t.rejects(agent.get('/livez'), 'nothing is served any more')
   t.match(node.read('state/status.json'), /stoppedAt/)
@@ -201,7 +190,7 @@ await t.test(
       next.log().find(({ msg }) => msg.includes('keeps 11 directories')),
     )
     t.notMatch(started, { address: {} })
-    t.ok((await update(scene, '2')) < 5_000, 'the healthy directories are kept')
+    await update(scene, '2')
     await until('b, too', () => read('b/0/key') === '1')
     t.match(
       next.log().find(({ msg }) => msg.includes('EADDRINUSE')),
@@ -226,7 +215,7 @@ await t.test(
     await disks.thaw(node.path('a'))
     t.equal(await killed.end(), 'SIGKILL')
     t.match(await next.get('/livez'), { status: 200 })
-    await until('a is up to date', () => read(`a/${many - 1}/key`) === '2', { within: 60_000 })
+    await until('a is up to date', () => read(`a/${many - 1}/key`) === '2')
     await until('the status has no problem', async () => (await shown(node)).agent.serverProblem === undefined)
     const fourth = node.agent([], disks.entering)
     t.equal(await fourth.end(), 75, 'the lock that it took counts')
@@ -253,9 +242,7 @@ await t.test('the stateDirectory may hang, too', options, async (t) => {
   await agent.logged('Published', 2)
   t.match(await agent.get('/readyz'), { status: 200 })
   agent.signal('SIGTERM')
-  const ends = await until('it ends', () => agent.log().find(({ signal, level }) => signal && level === 'error'), {
-    within: 15_000,
-  })
+  const ends = await until('it ends', () => agent.log().find(({ signal, level }) => signal && level === 'error'))
   t.match(ends, { reason: 'Stalled', directories: [stateDirectory] })
   await disks.thaw(join(root, 'state-disk'))
   t.equal(await agent.end(), 'SIGTERM')
@@ -268,75 +255,67 @@ async function statusAmong(disks: FrozenDisks, node: Node, ...args: string[]): P
   return stdout
 }
 
-await t.test(
-  'a stateDirectory that hangs is told by the log within 5 s, and by status, which ends',
-  options,
-  async (t) => {
-    const root = scratch(t)
-    const stateDirectory = join(root, 'state-disk/state')
-    const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }], { stateDirectory })
-    const disks = await FrozenDisks.create([join(root, 'state-disk')])
-    t.teardown(() => disks.destroy())
-    node.put('Secret', 'web', { key: '1' })
-    const agent = node.agent([], disks.entering)
-    await agent.logged('Published')
-    interface Shown {
-      readonly running: boolean
-      /** null: the agent has written no status yet. */
-      readonly agent: { readonly pid: number; readonly stateProblem?: string } | null
-      readonly directories: readonly { readonly objects: readonly { readonly resourceVersion: string }[] }[]
-    }
-    const shown = async () => JSON.parse(await statusAmong(disks, node, '-o', 'json')) as Shown
-    const before = await until('the status is there', async () => {
-      const now = await shown().catch(() => undefined)
-      return now?.agent && now.directories[0]?.objects.length === 1 ? { ...now, agent: now.agent } : undefined
-    })
-    t.equal(before.agent.stateProblem, undefined)
-    await disks.freeze(join(root, 'state-disk'))
-    const begun = performance.now()
-    node.put('Secret', 'web', { key: '2' })
-    const line = await agent.logged('Stalled')
-    t.ok(performance.now() - begun < 5_000, `${Math.round(performance.now() - begun)} ms`)
-    const where = new RegExp(`${stateDirectory} does not answer.*/state-disk \\(ext4 on /dev/loop\\d+\\)`)
-    t.match(line, { level: 'warn', msg: where })
+await t.test('a stateDirectory that hangs is told by the log, and by status, which ends', options, async (t) => {
+  const root = scratch(t)
+  const stateDirectory = join(root, 'state-disk/state')
+  const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }], { stateDirectory })
+  const disks = await FrozenDisks.create([join(root, 'state-disk')])
+  t.teardown(() => disks.destroy())
+  node.put('Secret', 'web', { key: '1' })
+  const agent = node.agent([], disks.entering)
+  await agent.logged('Published')
+  interface Shown {
+    readonly running: boolean
+    /** null: the agent has written no status yet. */
+    readonly agent: { readonly pid: number; readonly stateProblem?: string } | null
+    readonly directories: readonly { readonly objects: readonly { readonly resourceVersion: string }[] }[]
+  }
+  const shown = async () => JSON.parse(await statusAmong(disks, node, '-o', 'json')) as Shown
+  const before = await until('the status is there', async () => {
+    const now = await shown().catch(() => undefined)
+    return now?.agent && now.directories[0]?.objects.length === 1 ? { ...now, agent: now.agent } : undefined
+  })
+  t.equal(before.agent.stateProblem, undefined)
+  await disks.freeze(join(root, 'state-disk'))
+  node.put('Secret', 'web', { key: '2' })
+  const line = await agent.logged('Stalled')
+  const where = new RegExp(`${stateDirectory} does not answer.*/state-disk \\(ext4 on /dev/loop\\d+\\)`)
+  t.match(line, { level: 'warn', msg: where })
+  const now = await shown()
+  t.match(now, { running: true, agent: { pid: agent.pid, stateProblem: where } })
+  t.same(now.directories, before.directories, 'what it wrote before')
+  t.match(await statusAmong(disks, node), where)
+  node.put('Secret', 'web', { key: '3' })
+  await agent.logged('Published', 3)
+  t.equal(agent.log().filter(({ reason }) => reason === 'Stalled').length, 1, 'once')
+
+  await disks.thaw(join(root, 'state-disk'))
+  await until('the log says that it answers', () => agent.log().some(({ msg }) => msg.includes('answers again')))
+  await until('the status has no problem', async () => (await shown()).agent?.stateProblem === undefined)
+
+  // An agent that has written the last change, and writes nothing more.
+  const versionOf = ({ directories }: Shown) => directories[0]?.objects[0]?.resourceVersion
+  const third = versionOf(await shown())
+  node.put('Secret', 'web', { key: '4' })
+  const file = disks.seen(join(stateDirectory, 'status.json'))
+  const fourth = await until('the status is on the disk', () => {
+    const version = versionOf(JSON.parse(readFileSync(file, 'utf8')) as Shown)
+    return version !== third && version
+  })
+  await disks.freeze(join(root, 'state-disk'))
+  await agent.logged('Stalled', 2)
+  t.match(await shown(), { running: true, agent: { pid: agent.pid, stateProblem: where } })
+  node.put('Secret', 'web', { key: '5' })
+  await agent.logged('Published', 5)
+  t.equal(frozenThreads(agent.pid), 1, 'a write of the status waits for the look, without a thread')
+  await disks.thaw(join(root, 'state-disk'))
+  await until('the status is on the disk', async () => {
     const now = await shown()
-    t.match(now, { running: true, agent: { pid: agent.pid, stateProblem: where } })
-    t.same(now.directories, before.directories, 'what it wrote before')
-    t.match(await statusAmong(disks, node), where)
-    node.put('Secret', 'web', { key: '3' })
-    await agent.logged('Published', 3)
-    t.equal(agent.log().filter(({ reason }) => reason === 'Stalled').length, 1, 'once')
-
-    await disks.thaw(join(root, 'state-disk'))
-    await until('the log says that it answers', () => agent.log().some(({ msg }) => msg.includes('answers again')))
-    await until('the status has no problem', async () => (await shown()).agent?.stateProblem === undefined)
-
-    // An agent that has written the last change, and writes nothing more.
-    const versionOf = ({ directories }: Shown) => directories[0]?.objects[0]?.resourceVersion
-    const third = versionOf(await shown())
-    node.put('Secret', 'web', { key: '4' })
-    const file = disks.seen(join(stateDirectory, 'status.json'))
-    const fourth = await until('the status is on the disk', () => {
-      const version = versionOf(JSON.parse(readFileSync(file, 'utf8')) as Shown)
-      return version !== third && version
-    })
-    await disks.freeze(join(root, 'state-disk'))
-    const since = performance.now()
-    await agent.logged('Stalled', 2)
-    t.ok(performance.now() - since < 5_000, `${Math.round(performance.now() - since)} ms`)
-    t.match(await shown(), { running: true, agent: { pid: agent.pid, stateProblem: where } })
-    node.put('Secret', 'web', { key: '5' })
-    await agent.logged('Published', 5)
-    t.equal(frozenThreads(agent.pid), 1, 'a write of the status waits for the look, without a thread')
-    await disks.thaw(join(root, 'state-disk'))
-    await until('the status is on the disk', async () => {
-      const now = await shown()
-      return now.agent?.stateProblem === undefined && versionOf(now) !== fourth
-    })
-    t.equal(agent.log().filter(({ msg }) => msg.includes('answers again')).length, 2)
-    t.equal(await agent.end('SIGTERM'), 0)
-  },
-)
+    return now.agent?.stateProblem === undefined && versionOf(now) !== fourth
+  })
+  t.equal(agent.log().filter(({ msg }) => msg.includes('answers again')).length, 2)
+  t.equal(await agent.end('SIGTERM'), 0)
+})
 
 const fileSystems: readonly FileSystem[] = ['ext4', 'xfs', 'btrfs']
 const missingDisks = [...new Set([...missing, ...(await missingForDisk(fileSystems))])]

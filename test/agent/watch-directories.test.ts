@@ -80,7 +80,7 @@ for (const [name, go] of Object.entries(goings)) {
       // The watch begins once the thread pool has looked at both, which is after this turn.
       watch.follow(path)
       go({ parent, path })
-      await until('it is reported', () => reports.includes(path), { within: 5_000 })
+      await until('it is reported', () => reports.includes(path))
       t.strictSame([...new Set(reports)], [path])
     })
   }

@@ -211,7 +211,7 @@ await t.test('check reports a quarantined entry until people have removed it', a
   }
 })
 
-await t.test('check waits for another process that publishes in this moment', { timeout: 20_000 }, async (t) => {
+await t.test('check waits for another process that publishes in this moment', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const lock = join(scene.parent, namesFor('certs').lock)

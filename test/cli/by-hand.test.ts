@@ -8,7 +8,7 @@ import { holdfast, Node } from './holdfast.js'
 const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
 const quiet = ['--log-level', 'error']
 /** The agent compares each second. */
-const patient = ['--lock-timeout', '10s']
+const patient = ['--lock-timeout', '10m']
 
 await t.test("replace refuses an agent's target without --force; after a hold, its content stays", async (t) => {
   const node = new Node(t, [web], { driftInterval: '1s' })

@@ -43,7 +43,7 @@ await t.test('an agent without file descriptors goes on, and makes up for all re
     agent.limitDescriptors(spare)
     node.put('ConfigMap', 'conf', { port: `with ${spare}` })
     const act = round % 2 === 0 ? 'hold' : 'release'
-    t.equal((await holdfast([act, '--lock-timeout', '10s', node.path('disk/held')])).code, 0, act)
+    t.equal((await holdfast([act, '--lock-timeout', '10m', node.path('disk/held')])).code, 0, act)
     for (const turn of [2 * round, 2 * round + 1]) {
       node.configure(turn % 3 === 1 ? directories.slice(1) : directories, asked[turn % asked.length])
       await Promise.all([answered(agent), ...[1, 2, 3].map((last) => isLive(`127.0.0.${last}:${port}`))])
@@ -51,14 +51,14 @@ await t.test('an agent without file descriptors goes on, and makes up for all re
   }
   agent.limitDescriptors('as before')
   mkdirSync(node.path('copies'))
-  t.equal((await holdfast(['release', '--lock-timeout', '10s', node.path('disk/held')])).code, 0)
+  t.equal((await holdfast(['release', '--lock-timeout', '10m', node.path('disk/held')])).code, 0)
   node.put('ConfigMap', 'conf', { port: 'after' })
   node.configure(directories, address(4))
   await answered(agent)
   for (const name of ['disk/hooked/port', 'disk/checked/port', 'disk/held/port', 'copies/port']) {
     await until(`${name} is the newest`, () => node.read(name) === 'after')
   }
-  await until('the last address answers', () => isLive(`127.0.0.4:${port}`))
+  await until('the last address answers', () => isLive(`127.0.0.4:${port}`, 60_000))
   t.same(
     agent.log().filter(({ msg }) => msg.includes('internal error')),
     [],
@@ -111,8 +111,8 @@ async function answered(agent: Agent): Promise<void> {
   if (!agent.running) throw new Error(`the agent has ended: ${agent.log().at(-1)?.msg ?? 'without a word'}`)
 }
 
-async function isLive(host: string): Promise<boolean> {
-  const options = { headers: { connection: 'close' }, signal: AbortSignal.timeout(patience) }
+async function isLive(host: string, within = patience): Promise<boolean> {
+  const options = { headers: { connection: 'close' }, signal: AbortSignal.timeout(within) }
   return fetch(`http://${host}/livez`, options).then(
     ({ status }) => status === 200,
     () => false,

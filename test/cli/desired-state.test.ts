@@ -71,7 +71,7 @@ await t.test('the agent repairs content that a person published by hand', async 
   const { node, agent, path } = await published(t)
   // No comparison meets the publication half done.
   agent.signal('SIGSTOP')
-  await replaceDirectory(path, { files: { password: 'by hand' }, lockTimeout: 10_000 })
+  await replaceDirectory(path, { files: { password: 'by hand' }, lockTimeout: 600_000 })
   agent.signal('SIGCONT')
   await isRepaired(t, node, agent)
   t.match(warnings(agent), [{ msg: /its content was published at \S+Z, from no object/ }])

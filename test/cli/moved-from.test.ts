@@ -60,7 +60,7 @@ await t.test('the agent keeps both paths up to date, through a crash, until the 
   second.signal('SIGHUP')
   t.match((await second.logged('ConfigurationInvalid')).msg, /disk\/old still moves to .*sub\/new.* stays in force$/)
   t.notOk(existsSync(node.path('disk/third')))
-  t.match(await holdfast(['remove', node.path('disk/old'), '--force', '--wait', '40s', '--lock-timeout', '30s']), {
+  t.match(await holdfast(['remove', node.path('disk/old'), '--force', '--wait', '10m', '--lock-timeout', '10m']), {
     code: 0,
     stdout: `removed ${node.path('disk/old')}\n`,
     stderr: /^((?!error).)*$/s,

@@ -10,7 +10,7 @@ import { isKind } from '../crash/judge/names.js'
 await t.test(
   'a process that works in the directory keeps its content until retireTimeout; then the log names the process',
   async (t) => {
-    const directory = { path: 'disk/web', retire: 'whenUnused', retireTimeout: '8s', contents: [{ secret: 'web' }] }
+    const directory = { path: 'disk/web', retire: 'whenUnused', retireTimeout: '1h', contents: [{ secret: 'web' }] }
     const node = new Node(t, [directory], { driftInterval: '1s' })
     node.put('Secret', 'web', { key: '1' })
     const agent = node.agent()
@@ -23,12 +23,17 @@ await t.test(
     const [old = ''] = staging()
     t.equal(readFileSync(join(node.path('disk'), old, 'key'), 'utf8'), '1')
     t.match((await node.run('status')).stdout, `process ${pid} (sh) works in old content`)
+    node.configure([{ ...directory, retireTimeout: '1s' }], { driftInterval: '1s' })
+    agent.signal('SIGHUP')
+    await until('the short time is in force', () => agent.log().some(({ msg }) => msg.endsWith('is in force')))
+    const second = await holder(t, 'hold', [], node.path('disk/web'))
+    node.put('Secret', 'web', { key: '3' })
     const gone = await until('it is removed', () =>
       agent.log().find(({ msg }) => msg.includes('goes after retireTimeout')),
     )
-    t.match(gone, { level: 'warn', msg: /though it is in use: process \d+/ })
-    await until('nothing is left', () => staging().length === 0)
-    t.equal(node.read('disk/web/key'), '2')
+    t.match(gone, { level: 'warn', msg: new RegExp(`though it is in use: process ${second} `) })
+    await until('what has time is left', () => staging().join() === old)
+    t.equal(node.read('disk/web/key'), '3')
     t.equal(await agent.end('SIGTERM'), 0)
   },
 )

@@ -76,23 +76,19 @@ await t.test('sync reports a lasting mistake in the source at once', async (t) =
     ],
     ['a file in its place', { source: { namespace: 'demo', files: { path: kubeconfig } } }, /kubeconfig.*ENOTDIR/],
   ]
+  // Whoever waited for the source would wait longer than any test.
+  const patient = ['--timeout', '1h']
   for (const [name, source, message] of mistakes) {
     node.configure([web], source)
-    const started = performance.now()
-    const strict = await node.run('sync', '--timeout', '5s', '-o', 'json')
+    const strict = await node.run('sync', ...patient, '-o', 'json')
     t.equal(strict.code, 2, name)
     t.match(
       JSON.parse(strict.stdout),
       { directories: [{ outcome: 'failed', reason: 'SourceUnavailable', message }] },
       name,
     )
-    t.equal((await node.run('sync', '--timeout', '5s', '--dry-run')).code, 2, name)
-    t.equal((await node.run('diff', node.path('disk/web'), '--timeout', '5s')).code, 2, `${name}: diff`)
-    t.equal(
-      (await node.run('sync', '--timeout', '5s', '--allow-stale')).code,
-      0,
-      `${name}: what is on the disk is whole`,
-    )
-    t.ok(performance.now() - started < 4_000, `${name}: nobody waits for it`)
+    t.equal((await node.run('sync', ...patient, '--dry-run')).code, 2, name)
+    t.equal((await node.run('diff', node.path('disk/web'), ...patient)).code, 2, `${name}: diff`)
+    t.equal((await node.run('sync', ...patient, '--allow-stale')).code, 0, `${name}: what is on the disk is whole`)
   }
 })

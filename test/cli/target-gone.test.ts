@@ -11,7 +11,6 @@ import { type Agent, Node } from './holdfast.js'
 const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
 const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 /** Far less than `driftInterval`; the agent itself takes a second. */
-const within = 30_000
 
 async function published(t: Test, more: object = {}) {
   const node = new Node(t, [{ ...web, ...more }])
@@ -72,10 +71,8 @@ for (const [name, way] of Object.entries(ways)) {
         // Its repair does not come between the steps of one way.
         agent.signal('SIGSTOP')
         way(node)
-        const began = performance.now()
         agent.signal('SIGCONT')
-        await until('it is repaired', () => node.read('disk/web/password') === 'one', { within })
-        t.comment(`repaired after ${Math.round(performance.now() - began)} ms`)
+        await until('it is repaired', () => node.read('disk/web/password') === 'one')
         t.match((await agent.logged('DriftRepaired')).msg, /disk\/web is repaired/)
       },
     )
@@ -94,13 +91,13 @@ function isPublished(node: Node): string | undefined {
 }
 
 async function isTold(node: Node, agent: Agent): Promise<void> {
-  await until('it is not ready', async () => (await agent.get('/readyz')).status === 503, { within })
-  await until('it is not published', () => isPublished(node) === 'False', { within })
+  await until('it is not ready', async () => (await agent.get('/readyz')).status === 503)
+  await until('it is not published', () => isPublished(node) === 'False')
 }
 
 await t.test('until it is repaired it is neither ready nor published: while it is held', async (t) => {
   const { node, agent, path } = await published(t)
-  await setHold(path, { reason: '', since: Date.now(), until: null }, { lockTimeout: 10_000 })
+  await setHold(path, { reason: '', since: Date.now(), until: null }, { lockTimeout: 600_000 })
   emptied(path)
   await isTold(node, agent)
   t.strictSame(readdirSync(path), [])

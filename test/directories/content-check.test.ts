@@ -16,6 +16,7 @@ import { checkContent } from '../../src/directories/content-check.js'
 import { HookError } from '../../src/directories/hook-error.js'
 import { silent } from '../../src/log.js'
 import { signalRunning, stateOf } from '../processes.js'
+import { SimulatedTime } from '../simulated-time.js'
 import { until } from '../until.js'
 import { canary, policy } from './hook-outcome.js'
 
@@ -107,6 +108,7 @@ await t.test('a check that overruns its time ends, with the processes that it ha
   const scene = new Scene(t)
   const start =
     '(trap "" TERM; read pid rest < /proc/self/stat; echo $pid > "$2/pid"; exec sleep 60) > /dev/null 2>&1 & while [ ! -s "$2/pid" ]; do sleep 0.02; done;'
+  const time = new SimulatedTime(t)
   const gone = () => {
     const pid = scene.read('pid').trim()
     rmSync(join(scene.root, 'pid'))
@@ -114,10 +116,10 @@ await t.test('a check that overruns its time ends, with the processes that it ha
       return ['Z', undefined].includes(stateOf(`/proc/${pid}`))
     })
   }
-  t.equal(
-    await scene.run(`${start} sleep 60`, { timeout: 2000 }),
-    'exec sh: still running after 2000 ms: holdfast ended it',
-  )
+  const late = scene.run(`${start} sleep 60`, { timeout: 2000 })
+  await until('it has started another', () => scene.read('pid') !== '')
+  await time.advance(2_000)
+  t.equal(await late, 'exec sh: still running after 2000 ms: holdfast ended it')
   await gone()
   t.equal(await scene.run(start), '')
   await gone()
@@ -140,7 +142,11 @@ await t.test(
         said: 'exec sh: still running after 2000 ms: holdfast ended it',
       },
     ]) {
-      t.equal(await scene.run(script, { timeout }), said, how)
+      const time = new SimulatedTime(t)
+      const verdict = scene.run(script, { timeout })
+      await until('the daemon runs', () => Number(scene.read('daemon')) > 0)
+      await time.advance(2_000)
+      t.equal(await verdict, said, how)
       const pid = Number(scene.read('daemon'))
       rmSync(join(scene.root, 'daemon'))
       t.ok(pid > 0)

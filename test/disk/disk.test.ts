@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { until } from '../until.js'
 import { Disk, missingForDisk } from './disk.js'
 import { readLog } from './write-log.js'
 
@@ -170,7 +171,5 @@ void t.test('the process that made it is killed: the mount and the loop device v
   process.kill(owner.pid, 'SIGKILL')
   // The pipe ends with the last process that holds it: the disk's own.
   for await (const line of lines) t.comment(line)
-  const deadline = Date.now() + 20_000
-  while (existsSync(backing) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50))
-  t.notOk(existsSync(backing), 'the device is free')
+  await until('the device is free', () => !existsSync(backing))
 })

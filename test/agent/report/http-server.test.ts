@@ -21,8 +21,8 @@ async function serve(t: Test, more: Partial<Health> = {}): Promise<number> {
 }
 
 /**
- * The status of an answer to a prober with a new connection; undefined: none within a second of this process's processor time, which is the
- * server's. Other programs of a loaded machine take none of it.
+ * The status of an answer to a prober with a new connection; undefined: none within five seconds of this process's processor time, which is
+ * the server's: one that is blinded takes minutes. Other programs of a loaded machine take none of it.
  */
 function probe(port: number, path = '/livez'): Promise<number | undefined> {
   return new Promise((resolve) => {
@@ -33,7 +33,7 @@ function probe(port: number, path = '/livez'): Promise<number | undefined> {
     })
     const late = setInterval(() => {
       const { user, system } = process.cpuUsage(before)
-      if (user + system > 1_000_000) request.destroy()
+      if (user + system > 5_000_000) request.destroy()
     }, 20)
     request.on('error', () => resolve(undefined))
     request.on('close', () => clearInterval(late))
@@ -249,7 +249,7 @@ await t.test('connections that send hundreds of requests at once do not blind th
     for (let tries = 0; tries < 12; tries++) answers.push(await probe(port))
     const answered = answers.filter((status) => status === 200).length
     t.comment(
-      `${answered} of 12 probes are answered within a second of processor time, where the answers are ${reads ? '' : 'not '}read`,
+      `${answered} of 12 probes are answered within five seconds of processor time, where the answers are ${reads ? '' : 'not '}read`,
     )
     t.equal(answered, 12)
     child.kill('SIGKILL')

@@ -8,6 +8,8 @@ import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-a
 import { connect, CredentialWait } from '../../../src/kubernetes/connection/connection.js'
 import type { AccessTiming } from '../../../src/kubernetes/credentials/live-access.js'
 import type { TransportLimits } from '../../../src/kubernetes/connection/transport.js'
+import { SimulatedTime } from '../../simulated-time.js'
+import { until } from '../../until.js'
 import { beginWatch, json, startServer, type ServerOptions } from './api-server.js'
 import { issue, makeAuthority, temporaryDirectory } from './certificates.js'
 import { authority, collect, failure, once, serving, connectTo } from './connected.js'
@@ -224,7 +226,10 @@ void t.test('a plugin that hangs after a 401 is named, and not the API server', 
     timing: { exec: 2_000, renew: 0 },
     server: { handler: (_, reply) => json(reply, 401, {}) },
   })
-  const error = await failure(api.get('/', {}, { timeout: 1_500 }))
+  const time = new SimulatedTime(t)
+  const refused = failure(api.get('/', {}, { timeout: 1_500 }))
+  await until('the first credential is refused', () => running.requests.length === 1)
+  const error = await time.during(refused)
   t.match(error, { reason: 'credentials', message: /credential plugin \/bin\/sh: did not answer within 2 s/ })
   t.equal(running.requests.length, 1)
 })
