@@ -1,5 +1,5 @@
 /** The end of the agent's process while it reads its configuration again: what each step of that may still do. */
-import { closeSync, existsSync, openSync, readFileSync, symlinkSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { tryLock } from '../../native/index.js'
@@ -169,6 +169,15 @@ await t.test('a reload that cannot end is named: nothing calls that an end in or
   void daemon.reload()
   await until('it reads', () => gates.load.waiting > 0)
   t.strictSame(await end(), [node.configuration])
+})
+
+await t.test('a status file that cannot be written is said, and holds up no publication', async (t) => {
+  const { node, said } = await started(t)
+  rmSync(node.path('state/status.json'), { force: true })
+  mkdirSync(node.path('state/status.json/in'), { recursive: true })
+  node.put('Secret', 'web', { key: '2' })
+  await until('it is published', () => node.read('disk/one/key') === '2')
+  t.ok(await until('it is said', () => said.some((line) => line.startsWith('could not write the status file: '))))
 })
 
 await t.test('reloads merge: one runs, and one waits for it, which reads what has come until then', async (t) => {

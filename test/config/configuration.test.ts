@@ -181,6 +181,11 @@ await t.test('the configuration accepts anchors, modes, names and other sound fo
     ['YAML 1.2 by its directive', 'apiVersion', '%YAML 1.2\n---\napiVersion'],
     ['a target that begins like another', './second', '/srv/certs-2'],
     ['two objects with every key in one directory', 'secret: other', 'secret: a }, { configMap: a'],
+    [
+      'two keys of one object',
+      'secret: other',
+      'secret: a, items: [{ key: k, path: x }] }, { secret: a, items: [{ key: l, path: y }]',
+    ],
     ['port 0', '10808', '0'],
     ['a host name', '127.0.0.1:10808', 'localhost:10808'],
     ["a key that is an object's own word", 'key: ca.crt', 'key: __proto__'],

@@ -99,7 +99,8 @@ async function judge(bench: Bench, drawn: Drawn, patience: number, first = 0): P
   const waits = verdict === 'survived' && asked < candidates.length
   if (waits) unfinished.push([drawn, asked])
   else verdicts[verdict] += 1
-  if (values.keep) {
+  // What only some of its tests have let live has no answer.
+  if (values.keep && !waits) {
     kept.set(mutant.id, { verdict, by, hash: hashOf(mutant.context) })
     writeResults(kept, keptOfRooms)
   }
@@ -157,7 +158,7 @@ await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
 if (verdicts.survived + unfinished.length > Number(values.tolerate)) await rest()
 for (const name of outdated) console.error(`outdated: a list names a mutant that is gone: ${name}`)
 for (const name of refused.alone) console.error(`outdated: ${name} fails without a mutant`)
-if (values.keep) writeRooms(sourcesAt(['src', 'torture'], ofCore), kept)
+if (values.keep) writeRooms(sourcesAt(['src', 'torture'], ofCore), kept, values.seed)
 const { killed, hangs, breaks, survived } = verdicts
 console.log(
   `${killed + hangs + breaks + survived} of ${unlisted.length} mutants tried: ${killed} killed, ${hangs + breaks} hang or break, ` +

@@ -1,4 +1,4 @@
-import { basename } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { distancesFrom } from '../../docs/import-graph.js'
 import { knownTimes, type Times } from '../../runner/schedule.js'
 import { ownTest, testsOf } from '../../tested.js'
@@ -33,11 +33,14 @@ function tierOf({ name, isTest }: Item, file: string, named: ReadonlySet<string>
 /** So many tests speak of a file outside the core. */
 const nearAtMost = 12
 
-/** Of those, only what speaks of the file: named for it, or with a word of its name, or few imports away. */
+/** Of those, only what speaks of the file: named for it, or with a word of its name, few imports away, or of its room. */
 export function nearest(items: readonly Item[], file: string, times: Times = knownTimes()): Item[] {
   const named = new Set(testsOf(file))
+  const room = `${dirname(file).replace(/^src/, 'test')}/`
   const isNear = (item: Item): boolean =>
-    tierOf(item, file, named) <= 2 || (distancesFrom(item.name).get(file) ?? Infinity) <= 2
+    tierOf(item, file, named) <= 2 ||
+    (distancesFrom(item.name).get(file) ?? Infinity) <= 2 ||
+    item.name.startsWith(room)
   return inOrder(items.filter(isNear), file, times).slice(0, nearAtMost)
 }
 

@@ -73,7 +73,7 @@ const rooms = /^## Outside the core\n[^]*?(?=^## |$(?![^]))/m
 const roomOf = (file: string): string => /^(?:src\/)?([^/]+)\//.exec(file)?.[1] ?? 'src'
 
 /** Writes the table by room into docs/mutation-score.md: of the mutants that the program still has, those that were tried. */
-export function writeRooms(sources: readonly Source[], kept: ReadonlyMap<string, Result>): void {
+export function writeRooms(sources: readonly Source[], kept: ReadonlyMap<string, Result>, seed: string): void {
   const outside = sources.filter(({ mutants }) =>
     mutants.some(({ id }) => kept.has(id) || namesIn(ofRooms).includes(id)),
   )
@@ -98,8 +98,9 @@ export function writeRooms(sources: readonly Source[], kept: ReadonlyMap<string,
   const rows = names.map((name) => rowOf(name, mutantsIn(name)))
   const text = `## Outside the core
 
-Mutants that were drawn and tried, by room; a mutant that has changed since then counts no more. Noticed are those that an assertion
-kills, that break a test, or at which one ends by its time.
+Mutants that were drawn and tried, by room, the last by seed ${seed}; a mutant that has changed since then counts no more, and one that only
+some of its tests had let live when the time was over does not count. Noticed are those that an assertion kills, that break a test, or at
+which one ends by its time.
 
 ${table([['room', 'mutants', 'tried', 'killed', 'break', 'by time', 'survived', 'equivalent', 'noticed'], ...rows, rowOf('all', names.flatMap(mutantsIn))])}
 
