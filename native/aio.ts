@@ -1,5 +1,5 @@
-import { allocate, callNow, callOnThread, checkDescriptor, declareSystemCall } from './libc.js'
 import { errnoName, SystemError } from './errno.js'
+import { allocate, callNow, callOnThread, checkDescriptor, declareSystemCall } from './libc.js'
 
 /*
  * Linux's AIO (io_submit(2)) with IOCB_CMD_FSYNC: each request runs fsync in another kernel worker, all at once, directories too, and

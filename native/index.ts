@@ -3,6 +3,7 @@
  * SystemError. Nothing here knows its callers.
  */
 export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio.js'
+export { errnoName, errnoOf, SystemError } from './errno.js'
 export { ready, workingDirectory } from './libc.js'
 export { atOnce, isAtOnce, Lane, Semaphore, startInLane } from './loop.js'
 export {
@@ -14,10 +15,6 @@ export {
   mountId,
   mountStatus,
   statusOf,
-} from './status.js'
-export { disableCoreDumps, openProcess, reap, returnFreedMemory, sendDatagram, signalProcess } from './process.js'
-export { errnoName, errnoOf, SystemError } from './errno.js'
-export {
   directoryFlags,
   getAttribute,
   getAttributeAt,
@@ -30,6 +27,7 @@ export {
   startWriteOut,
   tryLock,
 } from './files.js'
+export { disableCoreDumps, openProcess, reap, returnFreedMemory, sendDatagram, signalProcess } from './process.js'
 export {
   bindMount,
   enterOwnMountNamespace,

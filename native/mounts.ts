@@ -1,5 +1,5 @@
-import { allocate, callNow, callWithoutLimit, checkDescriptor, checkText, declare, type LibcFunction } from './libc.js'
 import { errnoName, SystemError } from './errno.js'
+import { allocate, callNow, callWithoutLimit, checkDescriptor, checkText, declare, type LibcFunction } from './libc.js'
 import { closeSync, writeSync } from 'node:fs'
 
 const unshare = declare('unshare', 'int', ['int'])

@@ -31,7 +31,7 @@ export type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from '.
 export type { Reason } from './reasons.js'
 
 /** Who calls the library waits for it: its calls need no threads, which cost more than most calls do. */
-const system = process.env['HOLDFAST_CALLS'] === 'threads' ? undefined : new durable.AtOnceFileSystem()
+const system = new durable.AtOnceFileSystem()
 
 /** A publication through the library takes a move to another path back. */
 const ownSake = { movedTo: null } as const

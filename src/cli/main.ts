@@ -1,14 +1,15 @@
 import { CommanderError, type Command } from 'commander'
 import { exitCodeAfter, exitCodeOf, exitCodes, UsageError } from './words/exit-codes.js'
 import { processIo, type Io } from './output/io.js'
-import { behindDoor } from './output/terminal.js'
+import { behindDoor } from './output/colour.js'
 import { normalLine } from './words/argv.js'
 import { readEnvironment } from './words/option.js'
-import { settleVerbosity } from './words/verbosity.js'
+import { settleVerbosity } from './words/options.js'
 import { isForPrograms, print } from './output/print.js'
 import { program } from './program.js'
 import { reportError } from './output/report-error.js'
-import { refuseUndecodable } from './content/undecodable.js'
+import { isUtf8 } from 'node:buffer'
+import { readFileSync } from 'node:fs'
 
 /**
  * Runs a command line and resolves to its exit code. Reports every failure, but rejects where a file of the program itself does
@@ -95,4 +96,46 @@ function formatIn(argv: readonly string[], environment: NodeJS.ProcessEnv): stri
     word === '-o' || word === '--output' ? argv[index + 1] : /^(?:-o|--output=)(.+)$/.exec(word)?.[1],
   )
   return named.findLast(isForPrograms) ?? environment.HOLDFAST_OUTPUT
+}
+
+/** Node puts it in the place of bytes that are no UTF-8: a path with it names another file than the user did. */
+const replacement = '\uFFFD'
+
+/**
+ * Refuses arguments and variables that are no UTF-8: Linux's paths are bytes, Node's are text, and a path that Node had to decode with
+ * replacements names another file. /proc has the original bytes; this reads it only where Node had to replace something.
+ * @throws UsageError, which names the argument or the variable
+ */
+function refuseUndecodable(argv: readonly string[], environment: NodeJS.ProcessEnv): void {
+  const index = argv.findIndex((argument) => argument.includes(replacement))
+  if (index >= 0) {
+    const bytes = given('cmdline').at(index - argv.length)
+    if (bytes !== undefined && !isUtf8(bytes)) throw refusal(`argument ${index + 1}`, bytes)
+  }
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('HOLDFAST_') || value?.includes(replacement) !== true) continue
+    const bytes = given('environ').find((variable) =>
+      variable.subarray(0, name.length + 1).equals(Buffer.from(`${name}=`)),
+    )
+    if (bytes !== undefined && !isUtf8(bytes)) throw refusal(name, bytes)
+  }
+}
+
+/** This process's arguments or variables, each as its bytes. */
+function given(what: 'cmdline' | 'environ'): Buffer[] {
+  const all = readFileSync(`/proc/self/${what}`)
+  const found: Buffer[] = []
+  for (let start = 0; start < all.length;) {
+    const end = all.indexOf(0, start)
+    found.push(all.subarray(start, end < 0 ? all.length : end))
+    start = end < 0 ? all.length : end + 1
+  }
+  return found
+}
+
+function refusal(what: string, bytes: Buffer): UsageError {
+  const shown = Array.from(bytes, (byte) =>
+    byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
+  ).join('')
+  return new UsageError(`${what} is not UTF-8: $'${shown}': rename the file, or name a directory above it`)
 }

@@ -5,7 +5,10 @@ import type { HeldLock } from '../durable/path/index.js'
 import type { FileSystem } from '../durable/file-system.js'
 import { StaticPodError } from './failure.js'
 import { largestManifest, parseManifest, type Manifest } from './pod/manifest.js'
-import { largestFile } from './read-file.js'
+import { readRegularFile } from '../regular-file.js'
+import { codeOf } from '../errors.js'
+import type { Log } from '../log.js'
+import { warnUnproven } from '../unproven.js'
 
 /**
  * A small regular file; undefined where there is none.
@@ -70,4 +73,44 @@ export async function checkLockFile(path: string | undefined, { fs }: Disk): Pro
       ? `the lock ${path} belongs to user ${uid}; nothing was changed; name a lock in a directory where only root may make files, such as /run/holdfast/locks`
       : `the lock ${path} ${what}; nothing was changed; name a regular file`,
   )
+}
+
+/** Bytes: more than kubelet reads of a manifest. */
+export const largestFile = 16 * 1024 * 1024
+
+/**
+ * A small regular file; undefined where there is none. `follow`: through a symbolic link in its last part.
+ * @throws Error naming the path, for a file that is not regular, is too large, or cannot be read
+ */
+export async function readSmallFile(path: string, { follow = false } = {}): Promise<Uint8Array | undefined> {
+  try {
+    return await readRegularFile(path, largestFile, { follow })
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    if (code === 'ELOOP') throw new Error(`${path} is a symbolic link: name the file itself`)
+    if (code !== undefined) throw new Error(`could not read ${path}: ${code}`, { cause: error })
+    throw error
+  }
+}
+
+/**
+ * Those of these places where durability is not proven. `directory`: an existing directory whose mount decides for `path`.
+ * @throws DurableWriteError where `requireProven` refuses that
+ */
+export async function unprovenPlaces(
+  places: readonly { readonly path: string; readonly directory?: string }[],
+  { disk, requireProven = false }: { readonly disk: Disk; readonly requireProven?: boolean },
+): Promise<string[]> {
+  const unproven: string[] = []
+  for (const { path, directory = path } of places) {
+    if (await disk.isUnproven(path, directory, requireProven)) unproven.push(path)
+  }
+  return unproven
+}
+
+/** Warns of the unproven places; answers the field that tells of them in the printed document. */
+export function warnOfUnproven(places: readonly string[], log: Log): { unproven?: true } {
+  for (const path of places) warnUnproven(log, path)
+  return places.length === 0 ? {} : { unproven: true }
 }

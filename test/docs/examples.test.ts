@@ -1,7 +1,7 @@
 /** The examples of all pages: the program's own readers accept the configurations, and its commands and flags are those that it has. */
 import type { Command } from 'commander'
 import t from 'tap'
-import { contentRules } from '../../src/cli/content/content-rules.js'
+import { contentRules } from '../../src/cli/content/content.js'
 import { program } from '../../src/cli/program.js'
 import { parseConfiguration } from '../../src/config/parse.js'
 import { testIo } from '../cli/in-process.js'

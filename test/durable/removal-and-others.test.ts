@@ -8,8 +8,7 @@ import { replaceDirectory, replaceFile, sameTarget } from '../../src/durable/ind
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../src/durable/publish/replace.js'
-import { removePublished } from '../../src/durable/remove/removal.js'
-import type { RemovalOptions } from '../../src/durable/remove/removal-options.js'
+import { removePublished, type RemovalOptions } from '../../src/durable/remove/removal.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { scratch, scratchWith } from './scratch.js'
 

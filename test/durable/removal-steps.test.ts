@@ -1,7 +1,6 @@
 /** Every change that a removal makes, in its order: what may go only once something else is durable, and what goes on after a kill. */
 import t from 'tap'
-import { removePublished } from '../../src/durable/remove/removal.js'
-import type { RemovalOptions } from '../../src/durable/remove/removal-options.js'
+import { removePublished, type RemovalOptions } from '../../src/durable/remove/removal.js'
 import { publish } from '../../src/durable/publish/publish.js'
 import { filePublication } from '../../src/durable/publish/replace.js'
 import { namesFor } from '../../src/durable/path/names.js'

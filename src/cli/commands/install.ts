@@ -21,9 +21,8 @@ import {
   type PlaceFlags,
   type RevisionFlags,
 } from '../words/options.js'
-import { print } from '../output/print.js'
+import { print, changesText, outcomeText } from '../output/print.js'
 import { interruptible } from '../signals.js'
-import { changesText, outcomeText } from '../output/planned-text.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
 

@@ -11,9 +11,8 @@ import {
   requireProvenOption,
   type OutputOptions,
 } from '../words/options.js'
-import { print } from '../output/print.js'
+import { print, outcomeText } from '../output/print.js'
 import { interruptible } from '../signals.js'
-import { outcomeText } from '../output/planned-text.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
 

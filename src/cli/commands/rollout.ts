@@ -1,5 +1,5 @@
 import type { ProbeFiles } from '../../static-pods/ready/probe-files.js'
-import { noLimit, type ReadinessSettings } from '../../static-pods/ready/readiness-settings.js'
+import { noLimit, type ReadinessSettings } from '../../static-pods/ready/readiness.js'
 import type { PlannedRollout, RolloutMeans, RolloutOutcome } from '../../static-pods/rollout/rollout.js'
 import type { RolloutRequest } from '../../static-pods/rollout/rollout-plan.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
@@ -16,8 +16,7 @@ import {
   type OutputOptions,
 } from '../words/options.js'
 import { escaped } from '../../quote.js'
-import { changesText, outcomeText } from '../output/planned-text.js'
-import { print } from '../output/print.js'
+import { changesText, outcomeText, print } from '../output/print.js'
 import { table } from '../output/table.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
 import { interruptible } from '../signals.js'

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { fstatSync } from 'node:fs'
 import { contentPassed } from '../../content-garbage.js'
 import type { ContentKind } from './content-kinds.js'
-import type { ContentRule } from './content-rules.js'
 import { NotPublished, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
+import { messageOf } from '../../errors.js'
 
 /* The content that `write` publishes: its source, and the checks before its publication. */
 
@@ -65,7 +65,6 @@ export async function contentOf(
   for await (const chunk of content) chunks.push(chunk)
   const bytes = Buffer.concat(chunks)
   if (validate === undefined) return { content: bytes }
-  const { contentRules } = await import('./content-rules.js')
   const rule: ContentRule = contentRules[validate]
   const problem = await rule(bytes, context.doubt)
   if (problem !== undefined) throw new NotPublished(`the content fails --validate ${validate}: ${problem}`, path)
@@ -158,4 +157,63 @@ async function* readStandardInput({ stdin, stderr }: Io, signal: AbortSignal, mo
     yield chunk
   }
   signal.removeEventListener('abort', stop)
+}
+
+/**
+ * Answers why content is not of a kind, in a sentence that quotes nothing of it. undefined: it is of that kind. `doubt` is told what may be wrong
+ * with it.
+ */
+type ContentRule = (content: Uint8Array, doubt: (sentence: string) => void) => Promise<string | undefined>
+
+/** The rules of `write --validate`. Each loads its parser when it runs. @internal */
+export const contentRules = {
+  pem: async (content) => {
+    const { pemProblem } = await import('../../x509/certificates.js')
+    return withSubject(pemProblem(content))
+  },
+  'key-pair': async (content) => {
+    const { keyPairProblem } = await import('../../x509/certificates.js')
+    return withSubject(keyPairProblem(content))
+  },
+  yaml: async (content) => {
+    const { readYaml } = await import('../../yaml/read.js')
+    return problemOf(async () => {
+      const documents = await readYaml(decode(content), 'any')
+      if (documents.every(({ value }) => value === null)) throw new Error('it holds no YAML document')
+    })
+  },
+  json: async (content) => {
+    const { readJson } = await import('../../yaml/read.js')
+    return problemOf(() => readJson(decode(content)))
+  },
+  pod: async (content, doubt) => {
+    const { doubtsOf, parseManifest, refuseUnrunnable } = await import('../../static-pods/pod/manifest.js')
+    return problemOf(async () => {
+      const manifest = await parseManifest(content, 'the manifest')
+      refuseUnrunnable(manifest, 'the manifest')
+      doubtsOf(manifest).forEach(doubt)
+    })
+  },
+} satisfies Record<ContentKind, ContentRule>
+
+function withSubject(problem: string | undefined): string | undefined {
+  return problem === undefined ? undefined : `it ${problem}`
+}
+
+async function problemOf(check: () => unknown): Promise<string | undefined> {
+  try {
+    await check()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+/** A byte order mark stays: neither JSON nor kubelet takes one for nothing. */
+function decode(content: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content)
+  } catch {
+    throw new Error('it is not UTF-8 text')
+  }
 }

@@ -1,5 +1,6 @@
 import { escaped } from '../../quote.js'
 import { printJson, type Output } from './io.js'
+import type { DirectoryChange } from '../../durable/publish/index.js'
 
 /* A command's output: one document, for a program or for people. */
 
@@ -60,4 +61,17 @@ function pathsOf(document: {
 /** Whether a program reads standard output, so that an error belongs there, too. */
 export function isForPrograms(format: unknown): format is 'json' | 'yaml' {
   return format === 'json' || format === 'yaml'
+}
+
+/* How a dry run says what would be done: in the words of the result, and as each command says it. */
+
+/** The result's word; of a dry run, what would be. */
+export function outcomeText(outcome: string, dryRun: boolean): string {
+  return dryRun && ['created', 'replaced', 'removed'].includes(outcome) ? `would be ${outcome}` : outcome
+}
+
+/** A line for each path that changes, as below a line of table(). */
+export function changesText(changes: readonly DirectoryChange[] = []): string {
+  const signs = { add: '+', change: '~', remove: '-' }
+  return changes.map(({ path, change }) => `  ${signs[change]} ${escaped(path)}\n`).join('')
 }

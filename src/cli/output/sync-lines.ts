@@ -3,7 +3,7 @@ import { isSourceAway, type Outcome } from '../../agent/outcome.js'
 import { pendingHookNames } from '../../agent/report/status-file.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import type { InvalidInput } from '../../errors.js'
-import { changesText, outcomeText } from './planned-text.js'
+import { changesText, outcomeText } from './print.js'
 import { table } from './table.js'
 
 /* The output of `sync` about a pass. */

@@ -2,8 +2,7 @@ import type { RevisionObjects } from '../../static-pods/install/plan-from-api.js
 import { isObjectName } from '../../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
 import { type LogFormat, logFormats, logLevels, type LogOptions } from '../output/logger.js'
-import { type Command, Option, parseGoBoolean } from './option.js'
-import { verbosityOptions } from './verbosity.js'
+import { type Command, Option, parseGoBoolean, parseCount } from './option.js'
 import { nameFormats, outputFormats, type OutputFormat } from '../output/print.js'
 import {
   collectNames,
@@ -14,6 +13,7 @@ import {
   parseOwner,
   parseRevisionFlag,
 } from './option-values.js'
+import type { Command as AnyCommand } from 'commander'
 
 /* Flags that several commands share, so that they mean the same and are explained the same everywhere. */
 
@@ -293,4 +293,30 @@ export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<stri
     optionalConfigMaps: flags.optionalConfigmaps ?? [],
     certificates: certDir ? { directory: certDir, ...certificates } : undefined,
   }
+}
+
+/** klog's: from this number on, everything is logged. */
+const everything = 4
+
+/** `-q` and klog's `-v=4`, beside --log-level. */
+const verbosityOptions = () => [
+  new Option('-q, --quiet', 'print no text and log errors alone: the exit code tells; -o json prints still'),
+  new Option(
+    '-v, --v <number>',
+    'verbosity as in klog: 4 and above, or none, log all, as --log-level debug does',
+  ).argParser(parseCount),
+]
+
+/** Has the flags of a command say the same: level and output follow from `-q` and `-v`. */
+export function settleVerbosity(command: AnyCommand): void {
+  const { quiet, v, logLevel, output } = command.opts<{
+    quiet?: true
+    v?: number
+    logLevel?: string
+    output?: string
+  }>()
+  if (v !== undefined && v >= everything && logLevel === 'info') command.setOptionValue('logLevel', 'debug')
+  if (quiet !== true) return
+  if (logLevel !== 'silent') command.setOptionValue('logLevel', 'error')
+  if (output === 'text' || output === 'wide') command.setOptionValue('output', 'none')
 }

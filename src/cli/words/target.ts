@@ -8,8 +8,7 @@ import { UsageError } from './exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger, type LogOptions } from '../output/logger.js'
 import type { OutputOptions } from './options.js'
-import { changesText, outcomeText } from '../output/planned-text.js'
-import { print } from '../output/print.js'
+import { changesText, outcomeText, print } from '../output/print.js'
 
 /* Shared by `replace` and `write`: one target, named on the command line. */
 
@@ -46,7 +45,7 @@ export async function rolloutBeside(
     import('../../durable/index.js'),
     import('../../static-pods/rollout/rollout-status.js'),
     import('../../static-pods/pod/manifest.js'),
-    import('../../static-pods/read-file.js'),
+    import('../../static-pods/node-files.js'),
   ])
   const manifestIn = async (content: Uint8Array | { readonly path: string } | undefined) => {
     const bytes = content && 'path' in content ? await readSmallFile(content.path) : content

@@ -1,4 +1,4 @@
-import { nameOf, parentOf } from '../../relative-path.js'
+import { nameOf } from '../../relative-path.js'
 import { listed } from '../../listed.js'
 import type { AdoptedFiles, Adopting, AdoptionCheck, AdoptionResult } from '../types.js'
 import { dataLink, OpenDirectories, readWhole, type Tree, type TreeEntry } from '../path/index.js'
@@ -211,12 +211,7 @@ export function contentsOf(
     async read(path) {
       const directories = new OpenDirectories(fs, opened)
       try {
-        const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
-        try {
-          return await readWhole(fs, file, (await fs.attributes(file)).size)
-        } finally {
-          await fs.close(file)
-        }
+        return await directories.useFile(path, async (file) => readWhole(fs, file, (await fs.attributes(file)).size))
       } finally {
         await directories.closeAll()
       }

@@ -1,4 +1,3 @@
-import { nameOf, parentOf } from '../../relative-path.js'
 import { isSystemError, messageOf } from '../../errors.js'
 import { unfit, type DurableWriteError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
@@ -42,12 +41,10 @@ export async function readEarlier(
     try {
       for (const { path, type } of entries) {
         if (type !== 'file') continue
-        const file = await directories.use(parentOf(path), (directory) => fs.openFile(directory, nameOf(path)))
-        try {
-          files.set(path, await readWhole(fs, file, (await fs.attributes(file)).size))
-        } finally {
-          await fs.close(file)
-        }
+        files.set(
+          path,
+          await directories.useFile(path, async (file) => readWhole(fs, file, (await fs.attributes(file)).size)),
+        )
       }
     } finally {
       await directories.closeAll()

@@ -1,4 +1,3 @@
-import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf, failureOf, toError } from '../../errors.js'
 import { adviceAt } from '../errors.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from '../file-system.js'
@@ -204,7 +203,7 @@ export async function usageOf(fs: FileSystem, target: Descriptor, blockSize: num
   try {
     for await (const { path, type } of entriesBelow(directories)) {
       if (type === 'directory') count += 1
-      else sizes.push((await directories.use(parentOf(path), (parent) => fs.look(parent, nameOf(path))))?.size ?? 0)
+      else sizes.push((await directories.look(path))?.size ?? 0)
     }
     return usageBy(sizes, count, blockSize)
   } finally {

@@ -1,9 +1,8 @@
 /* Compare a target with its record; change nothing. The door of this room: other rooms import nothing else of it. */
 
 export { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
-export { isGone } from './gone.js'
-export { usesOf } from './in-use.js'
 export {
+  isGone,
   lookUntilQuiet,
   publicationIn,
   readRecord,
@@ -11,11 +10,16 @@ export {
   readPublication,
   readPublishedFiles,
   readTarget,
-  refuseMissed,
 } from './inspect.js'
+export { usesOf } from './in-use.js'
 export { listKept, type KeptBeside } from './list-kept.js'
 export { pruneHistory, readHistory } from './read-history.js'
-export { readPublishedContent, type PublishedContent } from './published-content.js'
+export {
+  readPublishedContent,
+  type PublishedContent,
+  readContent,
+  type ContentEntry,
+  type TargetContent,
+} from './target-content.js'
 export type { Standing } from './standing.js'
 export { exchangeProblem, immovableProblem, parentEntry, usageBy, usageOf, writerOf, type Writer } from './fitness.js'
-export { readContent, type ContentEntry, type TargetContent } from './target-content.js'

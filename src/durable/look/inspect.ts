@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
-import { type DurableWriteError, unfit } from '../errors.js'
+import { DurableWriteError, unfit } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
   Bound,
@@ -57,7 +57,10 @@ export interface RecordSaid {
 
 /** What the newest record says of the target, compared with the disk; undefined where nothing was ever published. */
 export async function readPublication(fs: FileSystem, target: string): Promise<Publication | undefined> {
-  return lookUntilQuiet(() => readOnce(fs, target))
+  return lookUntilQuiet(fs, target, async (parent, name, records) => {
+    const seen = await publicationIn(fs, target, parent, name, records)
+    return seen && { state: seen.state, sequence: seen.record.sequence, quiet: seen.state.differences.length === 0 }
+  })
 }
 
 interface Look<State> {
@@ -67,46 +70,39 @@ interface Look<State> {
   readonly quiet: boolean
 }
 
-/** Looks again while a publication may be under way. */
-export async function lookUntilQuiet<State>(once: () => Promise<Look<State> | undefined>): Promise<State | undefined> {
+/**
+ * Looks at a target and its records, newest first, and again while a publication may be under way. undefined where its directory is
+ * missing, or `once` finds nothing.
+ */
+export async function lookUntilQuiet<State>(
+  fs: FileSystem,
+  target: string,
+  once: (parent: Descriptor, name: string, records: readonly StoredRecord[]) => Promise<Look<State> | undefined>,
+): Promise<State | undefined> {
   let before: Look<State> | undefined
   for (let look = 1; ; look++) {
-    const now = await lookOnce(once, look === looks)
+    const now = await withRecord(fs, target, async (parent, name, records, missed) => {
+      refuseMissed(target, records, missed)
+      return once(parent, name, records)
+    }).catch((error: unknown) => {
+      // A listed name had gone at its opening, as beside a publication in the same instant.
+      if (look < looks && (error instanceof Moving || movingCodes.has(codeOf(error) ?? ''))) return 'moving' as const
+      throw error
+    })
     const quiet = now !== 'moving' && (now === undefined || now.quiet)
     if (now !== 'moving' && (quiet || look === looks || now.sequence === before?.sequence)) return now?.state
     before = now === 'moving' ? undefined : now
   }
 }
 
-/** `moving`: a listed name had gone at its opening, as beside a publication in the same instant. */
-async function lookOnce<State>(
-  once: () => Promise<Look<State> | undefined>,
-  last: boolean,
-): Promise<Look<State> | undefined | 'moving'> {
-  try {
-    return await once()
-  } catch (error) {
-    if (!last && (error instanceof Moving || movingCodes.has(codeOf(error) ?? ''))) return 'moving'
-    throw error
-  }
-}
-
-class Moving extends Error {}
-const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
-
-/** The record went while it was read, and its successor had not come when the names were listed. */
+/** The record went while it was read, and its successor had not come when the names were listed. @internal */
 export function refuseMissed(target: string, records: readonly StoredRecord[], missed: boolean): void {
   if (!missed || records.length > 0) return
   throw new Moving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
 }
 
-async function readOnce(fs: FileSystem, target: string): Promise<Look<Publication> | undefined> {
-  return withRecord(fs, target, async (parent, name, records, missed) => {
-    refuseMissed(target, records, missed)
-    const seen = await publicationIn(fs, target, parent, name, records)
-    return seen && { state: seen.state, sequence: seen.record.sequence, quiet: seen.state.differences.length === 0 }
-  })
-}
+class Moving extends Error {}
+const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
 
 /**
  * The state of a target in this directory: these records, newest first, compared with the disk, and the record that fits it; undefined
@@ -274,13 +270,10 @@ export async function speakingRecord(
 
 /** What the record that speaks for a target says of it: see RecordSaid. */
 export async function readRecord(fs: FileSystem, target: string): Promise<RecordSaid | undefined> {
-  const found = await lookUntilQuiet(() =>
-    withRecord(fs, target, async (parent, name, records, missed) => {
-      refuseMissed(target, records, missed)
-      const state = await speakingRecord(fs, target, parent, name, records)
-      return state && { state, sequence: state.sequence, quiet: true }
-    }),
-  )
+  const found = await lookUntilQuiet(fs, target, async (parent, name, records) => {
+    const state = await speakingRecord(fs, target, parent, name, records)
+    return state && { state, sequence: state.sequence, quiet: true }
+  })
   if (found === undefined) return undefined
   const { kind, hold, pin } = found
   const pinned = isPinned(pin, fs.now()) ? pin : undefined
@@ -350,4 +343,52 @@ async function readInside(
   } finally {
     await fs.close(file)
   }
+}
+
+/*
+ * Whether published content has disappeared: the cheapest check that finds a target removed or emptied, its parent replaced, or a mount
+ * over it. Names alone count: a change of one among several files is up to the comparison.
+ */
+
+/** Whether a published directory has lost all its entries, or its record. Reads no content and takes no lock. */
+export async function isGone(fs: FileSystem, target: string): Promise<boolean> {
+  const isThere = await withRecord(fs, target, async (parent, name, [newest]) =>
+    newest === undefined ? false : holdsAny(fs, target, parent, name, newest),
+  )
+  return isThere !== true
+}
+
+async function holdsAny(
+  fs: FileSystem,
+  target: string,
+  parent: Descriptor,
+  name: string,
+  record: StoredRecord,
+): Promise<boolean> {
+  if ((await fs.look(parent, name))?.type !== 'directory') return false
+  let opened: Descriptor
+  try {
+    opened = await openOffMounts(fs, target, parent, name)
+  } catch (error) {
+    if (error instanceof DurableWriteError) return false
+    throw error
+  }
+  try {
+    const names = topNames(record.entries.map(({ path }) => path))
+    if (names.size === 0) return true
+    // By name: others can have put any number of files there.
+    if (record.kind === 'symlink') return await showsAny(fs, opened, names)
+    for (const one of names) if ((await fs.look(opened, one)) !== undefined) return true
+    return false
+  } finally {
+    await fs.close(opened)
+  }
+}
+
+/** Whether consumers find anything in the form `symlink`: a link, while it leads anywhere. */
+async function showsAny(fs: FileSystem, target: Descriptor, names: ReadonlySet<string>): Promise<boolean> {
+  const generation = await currentGeneration(fs, target)
+  if (generation === undefined || (await fs.look(target, generation)) === undefined) return false
+  const links = await keyLinks(fs, target, names)
+  return [...names].some((name) => links.has(name))
 }

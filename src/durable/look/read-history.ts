@@ -6,8 +6,8 @@ import { wrapError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import type { HoldOptions } from '../types.js'
 import { generationsOf } from './earlier-content.js'
-import { lookUntilQuiet, readTarget, refuseMissed } from './inspect.js'
-import { withRecord, describes, type StoredRecord, inForce, recordFor, withTakenOver } from '../record/index.js'
+import { lookUntilQuiet, readTarget } from './inspect.js'
+import { describes, type StoredRecord, inForce, recordFor, withTakenOver } from '../record/index.js'
 import { holdOf, type LockedTarget, type Site, withLockedTarget } from '../target/index.js'
 import type { Generation, HistoryLimits, PastContent } from '../types.js'
 
@@ -15,15 +15,7 @@ import type { Generation, HistoryLimits, PastContent } from '../types.js'
 
 /** Its present content and its earlier ones, newest first, each compared with the disk; undefined where nothing was ever published. */
 export async function readHistory(fs: FileSystem, target: string): Promise<PastContent[] | undefined> {
-  return lookUntilQuiet(() => readPast(fs, target))
-}
-
-async function readPast(
-  fs: FileSystem,
-  target: string,
-): Promise<{ state: PastContent[]; sequence: number; quiet: boolean } | undefined> {
-  return withRecord(fs, target, async (parent, name, records, missed) => {
-    refuseMissed(target, records, missed)
+  return lookUntilQuiet(fs, target, async (parent, name, records) => {
     const [newest] = records
     if (newest === undefined) return undefined
     const tree = await readTarget(fs, target, parent, name, newest.kind, records)

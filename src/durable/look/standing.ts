@@ -1,4 +1,3 @@
-import { nameOf, parentOf } from '../../relative-path.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import {
   dataLink,
@@ -92,15 +91,10 @@ export async function openedByLists(
   try {
     for await (const { path, type } of entriesBelow(directories)) {
       if (type !== 'file') continue
-      const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
-      try {
-        const { mode, extended } = await metadataOf(fs, file)
-        const list = extended?.get(accessAttribute)
-        const named = list === undefined || (mode & 0o077) !== 0 ? [] : namedIn(list)
-        if (named.length > 0) found.push({ path, named })
-      } finally {
-        await fs.close(file)
-      }
+      const { mode, extended } = await directories.useFile(path, (file) => metadataOf(fs, file))
+      const list = extended?.get(accessAttribute)
+      const named = list === undefined || (mode & 0o077) !== 0 ? [] : namedIn(list)
+      if (named.length > 0) found.push({ path, named })
     }
     return found
   } finally {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { damaged, generationsOf, noneEarlier, readEarlier } from './earlier-content.js'
 import { unfit } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
-import { formDifferences, lookUntilQuiet, readPublishedFiles, readTarget, refuseMissed } from './inspect.js'
+import { formDifferences, lookUntilQuiet, readPublishedFiles, readTarget, publicationIn } from './inspect.js'
 import { describes, isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
 import type { Tree, TreeEntry } from '../path/index.js'
 import type { Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
@@ -49,7 +49,7 @@ const largest = 4 * 1024 * 1024
  * @throws DurableWriteError where there is no such content, or it is damaged
  */
 export async function readContent(fs: FileSystem, target: string, sequence?: number): Promise<TargetContent> {
-  const present = await lookUntilQuiet(() => presentOnce(fs, target))
+  const present = await readPresent(fs, target)
   if (sequence === undefined) return present?.content ?? { entries: [], objects: [] }
   if (present?.content.sequence === undefined) throw noneEarlier(target, `holdfast has published nothing at ${target}`)
   const { content, record } = present
@@ -70,12 +70,8 @@ interface Present {
   readonly intact: boolean
 }
 
-async function presentOnce(
-  fs: FileSystem,
-  target: string,
-): Promise<{ state: Present; sequence: number; quiet: boolean } | undefined> {
-  return withRecord(fs, target, async (parent, name, records, missed) => {
-    refuseMissed(target, records, missed)
+async function readPresent(fs: FileSystem, target: string): Promise<Present | undefined> {
+  return lookUntilQuiet(fs, target, async (parent, name, records) => {
     const there = await fs.look(parent, name)
     const [newest] = records
     const kind = newest?.kind ?? (there?.type === 'file' ? 'file' : 'exchange')
@@ -180,4 +176,37 @@ async function earlierOnce(
   const entries = found.entries.map((entry) => contentEntry(entry, found.files.get(entry.path), true))
   const { sequence, publishedAt, objects } = generation
   return { entries, sequence, publishedAt: new Date(publishedAt), objects }
+}
+
+/* The published content of a target, with its bytes, for a publisher of another path, too. */
+
+export interface PublishedContent {
+  readonly record: StoredRecord
+  /** By their relative paths: just what the record says. */
+  readonly files: ReadonlyMap<string, Uint8Array>
+}
+
+/**
+ * undefined where holdfast has published nothing, where the target differs from its record or may not be durable, and while another call
+ * publishes it. Takes no lock.
+ */
+export async function readPublishedContent(fs: FileSystem, target: string): Promise<PublishedContent | undefined> {
+  const record = await lookUntilQuiet(fs, target, async (parent, name, records) => {
+    const seen = await publicationIn(fs, target, parent, name, records)
+    if (seen === undefined) return undefined
+    // A record in a copy of the directory vouches for files that no fsync has reached.
+    const isWhole = seen.state.durable && describes(seen.record, seen.tree)
+    return { state: isWhole ? seen.record : undefined, sequence: seen.record.sequence, quiet: true }
+  })
+  if (record === undefined) return undefined
+  const expected = record.entries.filter(({ type }) => type === 'file')
+  const paths = expected.map(({ path }) => path)
+  const found = await readPublishedFiles(fs, target, paths)
+  const files = new Map<string, Uint8Array>()
+  for (const { path, sha256 } of expected) {
+    const content = found[path]?.content
+    if (content === undefined || hash('sha256', content) !== sha256) return undefined
+    files.set(path, content)
+  }
+  return { record, files }
 }

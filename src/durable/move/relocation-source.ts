@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import type { Reason } from '../../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
-import { lookUntilQuiet, readTarget, refuseMissed, type PublishedContent } from '../look/index.js'
+import { lookUntilQuiet, readTarget, type PublishedContent } from '../look/index.js'
 import { placeKey, namesFor, pathWithin, atPlace } from '../path/index.js'
 import { requestAsRecorded } from '../publish/index.js'
 import type { HoldOptions } from '../types.js'
@@ -88,15 +88,12 @@ export function requestFor(
 
 /** The record of a target's content; where that has drifted, of the content before. */
 export async function recordOf(fs: FileSystem, target: string): Promise<StoredRecord | undefined> {
-  return lookUntilQuiet(() =>
-    withRecord(fs, target, async (parent, name, records, missed) => {
-      refuseMissed(target, records, missed)
-      const [newest] = records
-      if (newest === undefined) return undefined
-      const state = recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind, records))
-      return { state, sequence: state.sequence, quiet: true }
-    }),
-  )
+  return lookUntilQuiet(fs, target, async (parent, name, records) => {
+    const [newest] = records
+    if (newest === undefined) return undefined
+    const state = recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind, records))
+    return { state, sequence: state.sequence, quiet: true }
+  })
 }
 
 /** Of the present content, or of the retired one. */

@@ -15,7 +15,6 @@ import {
   notDurable,
   notOurs,
   notWhole,
-  recordOf,
   refuseChain,
   refuseClaim,
   refuseSame,
@@ -24,6 +23,7 @@ import {
   shown,
   userOf,
   wordOn,
+  recordOf,
 } from './relocation-source.js'
 import { type PublishedContent, readPublishedContent } from '../look/index.js'
 import { removePublished } from '../remove/index.js'

@@ -1,7 +1,7 @@
 import { codeOf } from '../../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import type { Bound } from './bound.js'
 import { readTree, type Tree } from './tree.js'
+import type { Bound } from './open-directories.js'
 
 /*
  * The form that kubelet's volumes have (pkg/volume/util/atomic_writer.go): the target is a directory that stays, which holds generations

@@ -13,7 +13,16 @@ export {
   type SharedDirectory,
 } from './barrier.js'
 export { ContentSource, type ContentReader, type FileReadingOptions, type ReadingOptions } from './content-source.js'
-export { Digest, type EntryHead } from './digest.js'
+export {
+  Digest,
+  type EntryHead,
+  readFileTree,
+  readTree,
+  readWhole,
+  type Current,
+  type Tree,
+  type TreeEntry,
+} from './tree.js'
 export {
   currentGeneration,
   dataLink,
@@ -46,10 +55,22 @@ export {
 } from './kept-attributes.js'
 export { lock, lockFile, type HeldLock } from './lock.js'
 export { notMapped, setMetadata, type Metadata } from './kept-attributes.js'
-export { generationPattern, namesFor, ownPattern, recordPattern, stagingPattern, type TargetNames } from './names.js'
-export { Bound } from './bound.js'
-export { OpenDirectories, entriesBelow } from './open-directories.js'
-export { openOwn } from './open-own.js'
+export {
+  generationPattern,
+  namesFor,
+  ownPattern,
+  recordPattern,
+  stagingPattern,
+  type TargetNames,
+  checkPath,
+  checkPublishedTarget,
+  checkTarget,
+  compareBytes,
+  isUnicode,
+  maximumName,
+} from './names.js'
+export { Bound, OpenDirectories, entriesBelow, syncBelow } from './open-directories.js'
+export { openOwn, Scope } from './scope.js'
 export {
   identityOf,
   isOfThis,
@@ -63,18 +84,10 @@ export {
   type Identity,
   type Standing,
 } from './place.js'
-export { isUnproven, unprovenAt, unprovenRefused } from './proof.js'
 export {
-  attempt,
-  atOnce,
-  makeWritable,
-  mostRemoved,
-  refuseMounted,
-  remove,
-  removeInside,
-  type RemovalLimits,
-} from './remove.js'
-export {
+  isUnproven,
+  unprovenAt,
+  unprovenRefused,
   atPlace,
   followTrusted,
   namesOf,
@@ -85,7 +98,13 @@ export {
   type Parent,
   type Place,
 } from './resolve.js'
-export { Scope } from './scope.js'
-export { syncBelow } from './sync-below.js'
-export { checkPath, checkPublishedTarget, checkTarget, compareBytes, isUnicode, maximumName } from './target-path.js'
-export { readFileTree, readTree, readWhole, type Current, type Tree, type TreeEntry } from './tree.js'
+export {
+  attempt,
+  atOnce,
+  makeWritable,
+  mostRemoved,
+  refuseMounted,
+  remove,
+  removeInside,
+  type RemovalLimits,
+} from './remove.js'

@@ -4,10 +4,9 @@ import { Deadline, pause, unlessAborted } from '../../deadline.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { DurableWriteError, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { Attributes, Descriptor, EntryType, FileSystem, LockHolder } from '../file-system.js'
-import { openOwn, type OpenedOwn } from './open-own.js'
-import { checkTarget } from './target-path.js'
+import { openOwn, type OpenedOwn, Scope } from './scope.js'
+import { checkTarget } from './names.js'
 import { openParent, resolve } from './resolve.js'
-import { Scope } from './scope.js'
 
 /**
  * The calls that this copy of the program makes in this thread wait for one another in order. Then flock speaks for other processes, and for other

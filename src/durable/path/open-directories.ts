@@ -1,8 +1,9 @@
 import { nameOf, parentOf } from '../../relative-path.js'
-import type { Bound } from './bound.js'
-import type { Descriptor, Entry, FileSystem } from '../file-system.js'
+import type { Attributes, Descriptor, Entry, FileSystem, EntryType } from '../file-system.js'
 import { type Identity, identityOf, isSame } from './place.js'
-import { compareBytes } from './target-path.js'
+import { compareBytes } from './names.js'
+import { fsyncAll } from './barrier.js'
+import { Scope } from './scope.js'
 
 /** Levels from which the way down costs too much: on a shorter one, a directory that another program has replaced is noticed. */
 const longWay = 16
@@ -39,6 +40,21 @@ export class OpenDirectories {
     } finally {
       held.users -= 1
     }
+  }
+
+  /** Runs `task` with a file of this path open. */
+  async useFile<T>(path: string, task: (file: Descriptor) => Promise<T>): Promise<T> {
+    const file = await this.use(parentOf(path), (parent) => this.fs.openFile(parent, nameOf(path)))
+    try {
+      return await task(file)
+    } finally {
+      await this.fs.close(file)
+    }
+  }
+
+  /** What has this path; undefined: nothing. */
+  look(path: string): Promise<Attributes | undefined> {
+    return this.use(parentOf(path), (parent) => this.fs.look(parent, nameOf(path)))
   }
 
   /** Opens the directory for the caller alone, which closes it. */
@@ -144,6 +160,73 @@ export class OpenDirectories {
   }
 }
 
+interface Expected {
+  readonly path: string
+  readonly type: EntryType
+  /** Bytes; undefined: any number. */
+  readonly size?: number | undefined
+}
+
+/** Entries and bytes beyond what is expected that a look still reads, so that it can name them. */
+const mostMore = { entries: 128, bytes: 4 * 1024 * 1024 }
+
+/**
+ * How far a directory is read that others may write to: to what its records and the wanted content have, and a little more. Whoever owns it
+ * can put any number of files into it, of any size and depth, and all of that is one thing: not what was published.
+ */
+export class Bound {
+  /** Something was left out: no digest of this directory is that of a content. */
+  isCut = false
+  /** Bytes by path; where an entry has no size, any number. */
+  readonly #expected = new Map<string, number>()
+  readonly #names = new Map<string, string[]>()
+  #entries: number
+  #bytes: number
+
+  constructor(expected: Iterable<Expected>, { entries, bytes } = mostMore) {
+    this.#entries = entries
+    this.#bytes = bytes
+    for (const { path, type, size = Infinity } of expected) {
+      const before = this.#expected.get(path)
+      this.#expected.set(path, Math.max(before ?? 0, type === 'file' ? size : 0))
+      if (before !== undefined || path === '') continue
+      const names = this.#names.get(parentOf(path)) ?? []
+      this.#names.set(parentOf(path), names)
+      names.push(nameOf(path))
+    }
+  }
+
+  /** The names that a directory may have. */
+  namesIn(directory: string): readonly string[] {
+    return this.#names.get(directory) ?? []
+  }
+
+  /** How many names of a directory are worth a look: with one more, something is left out for certain. */
+  mostIn(directory: string): number {
+    return this.namesIn(directory).length + Math.max(0, this.#entries) + 1
+  }
+
+  /** Whether an entry belongs to what is read. */
+  takes(path: string): boolean {
+    if (this.#expected.has(path)) return true
+    this.#entries -= 1
+    return this.#entries >= 0 || this.leftOut()
+  }
+
+  /** The same of the content of a file. */
+  reads(path: string, size: number): boolean {
+    const more = Math.max(0, size - (this.#expected.get(path) ?? 0))
+    if (more > this.#bytes) return this.leftOut()
+    this.#bytes -= more
+    return true
+  }
+
+  leftOut(): false {
+    this.isCut = true
+    return false
+  }
+}
+
 /** All that is in a directory, and in those below it, as far as the bound goes: in byte order of the paths. */
 export async function* entriesBelow(
   directories: OpenDirectories,
@@ -183,4 +266,51 @@ async function entriesOf(fs: FileSystem, directory: Descriptor, path: string, bo
 /** The path of a name in a directory. */
 export function inside(directory: string, name: string): string {
   return directory === '' ? name : `${directory}/${name}`
+}
+
+interface Below {
+  readonly path: string
+  readonly type: EntryType
+}
+
+/**
+ * fsync of all files and directories below the open `root`, and of the descriptors `open`: in parallel, as far as the limit of descriptors
+ * lets it. @throws the system's first failure
+ */
+export async function syncBelow(fs: FileSystem, root: Descriptor, open: readonly Descriptor[]): Promise<void> {
+  const directories = new OpenDirectories(fs, root)
+  try {
+    const all: Below[] = []
+    for await (const entry of entriesBelow(directories)) {
+      if (entry.type === 'file' || entry.type === 'directory') all.push(entry)
+    }
+    // The deepest first, since they are reached through the others.
+    all.reverse()
+    for (let from = 0; from === 0 || from < all.length; from += fs.stagedFiles) {
+      const until = from + fs.stagedFiles
+      await syncEach(directories, all.slice(from, until), until < all.length ? [] : open)
+    }
+  } finally {
+    await directories.closeAll()
+  }
+}
+
+async function syncEach(
+  directories: OpenDirectories,
+  entries: readonly Below[],
+  open: readonly Descriptor[],
+): Promise<void> {
+  const { fs } = directories
+  const scope = new Scope(fs)
+  try {
+    const opened: Descriptor[] = []
+    for (const { path, type } of entries) {
+      const openFile = (parent: Descriptor): Promise<Descriptor> => fs.openFile(parent, nameOf(path))
+      const opening = type === 'directory' ? directories.take(path) : directories.use(parentOf(path), openFile)
+      opened.push(await scope.keep(opening))
+    }
+    await fsyncAll(fs, [...opened, ...open])
+  } finally {
+    await scope.closeAll()
+  }
 }

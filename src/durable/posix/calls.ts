@@ -4,7 +4,6 @@ import { type BigIntStats, constants } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { codeOf, isSystemError, toError } from '../../errors.js'
 import type { Attributes, EntryType, Entry } from '../file-system.js'
-import * as calls from './node-calls.js'
 
 /*
  * node:fs's calls on libuv's threads, by their callbacks: `fs.promises` costs half as much again for each call, and a batch
@@ -57,7 +56,7 @@ export async function lookAt(
   name: () => string = () => path.toString(),
 ): Promise<Attributes | undefined> {
   try {
-    return toAttributes(await call<BigIntStats>(name, (done) => calls.lstat(path, { bigint: true }, done)))
+    return toAttributes(await call<BigIntStats>(name, (done) => lstat(path, { bigint: true }, done)))
   } catch (error) {
     if (isSystemError(error) && error.code === 'ENOENT') return undefined
     throw error
@@ -101,15 +100,13 @@ const encoding = 'latin1'
 
 /** The names in a directory. */
 export async function listNames(path: () => string, directory: string): Promise<string[]> {
-  const names = await call<string[]>(path, (done) => calls.readdir(directory, { encoding }, done))
+  const names = await call<string[]>(path, (done) => readdir(directory, { encoding }, done))
   return names.map(decoded)
 }
 
 /** The names in a directory with their types, as the directory itself tells, else by lstat(2). */
 export async function listEntries(path: () => string, directory: string): Promise<Entry[]> {
-  const entries = await call<fs.Dirent[]>(path, (done) =>
-    calls.readdir(directory, { encoding, withFileTypes: true }, done),
-  )
+  const entries = await call<fs.Dirent[]>(path, (done) => readdir(directory, { encoding, withFileTypes: true }, done))
   return entries.map((entry) => ({ name: decoded(entry.name), type: typeOf(entry) }))
 }
 
@@ -190,3 +187,65 @@ export function isNameless(descriptor: number): boolean {
     return false
   }
 }
+
+/** Bytes read at a time: what stays in memory of a file that is compared. */
+const pieceSize = 256 * 1024
+/** Most files are smaller: their buffers are used again, since a batch reads hundreds. */
+const smallSize = 16 * 1024
+const keptBuffers = 8
+
+/** Buffers to read files with. They may hold private keys, so they never leave the process, nor does other code share them. */
+export class ReadBuffers {
+  readonly #free: Buffer[] = []
+
+  /** A buffer larger than a file of this size, so that one read finds its end, as far as a piece allows. */
+  take(size: number): Buffer {
+    if (size >= smallSize) return Buffer.allocUnsafeSlow(Math.min(pieceSize, size + 1))
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(smallSize)
+  }
+
+  giveBack(buffer: Buffer): void {
+    if (buffer.length === smallSize && this.#free.length < keptBuffers) this.#free.push(buffer)
+  }
+}
+
+/*
+ * Calls of node:fs that the kernel mostly answers from memory: on one of libuv's threads, or at once where native.atOnce() starts them.
+ * Calls that wait for a disk by their nature, as fsync(2) does, are not among them.
+ */
+
+/** Names of calls that Node has with a callback and with an answer. */
+type Name = keyof typeof fs & (keyof typeof fs extends infer Key ? (Key extends `${infer Of}Sync` ? Of : never) : never)
+
+/** The call on a thread, or at once: then its callback runs before it returns. */
+function either<Of extends Name>(name: Of): (typeof fs)[Of] {
+  const call = (...args: unknown[]): void => {
+    if (!native.isAtOnce()) {
+      const later = fs[name] as (...args: unknown[]) => void
+      later(...args)
+      return
+    }
+    const done = args.pop() as Done<unknown>
+    let value: unknown
+    try {
+      const now = fs[`${name}Sync`] as (...args: unknown[]) => unknown
+      value = now(...args)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done(null, value)
+  }
+  return call as (typeof fs)[Of]
+}
+
+export const fchmod = either('fchmod')
+export const fchown = either('fchown')
+const lstat = either('lstat')
+export const mkdir = either('mkdir')
+export const open = either('open')
+export const read = either('read')
+const readdir = either('readdir')
+export const rmdir = either('rmdir')
+export const unlink = either('unlink')
+export const write = either('write')

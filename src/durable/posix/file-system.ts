@@ -15,7 +15,7 @@ import type {
   Outcomes,
   Writers,
 } from '../file-system.js'
-import * as attributes from './attributes.js'
+import { accessAttribute, isKept, modeOf } from '../path/index.js'
 import {
   lookAt,
   attributesOf,
@@ -29,18 +29,42 @@ import {
   isLarge,
   listEntries,
   listNames,
+  ReadBuffers,
 } from './calls.js'
-import * as calls from './node-calls.js'
-import { lockHolder } from './flock-holders.js'
-import { immovable } from './immovable.js'
-import { freeOn, mountIdOf, mountOf } from './mount.js'
+import * as calls from './calls.js'
+import { lockHolder, userOfTree, writersInTree } from './tree-users.js'
+import { immovable, freeOn, mountIdOf, mountOf } from './mount.js'
 import { forgetMounts, mountPointsBelow } from '../../mountinfo.js'
-import { userOfTree, writersInTree } from './tree-users.js'
-import { ReadBuffers } from './read-buffers.js'
 import { namedEach, openOnMount, openNoSymlinks, otherMount, pathOf } from './open-path.js'
-import { bound, mostCallsAtATime, mostOpenDirectories, mostStagedFiles } from './limits.js'
-import { behindLeadingCommit } from './lead-commit.js'
-import { startWriteOutAll, syncAll } from './sync.js'
+import { behindLeadingCommit, startWriteOutAll, syncAll } from './sync.js'
+
+/** Most staged files that are open at a time. All of a large batch fit; every further barrier would cost flushes. */
+const mostStagedFiles = 256
+/** Most directories of one tree: another one costs an openat2(2) and no flush. Several targets of a batch are on their way at a time. */
+const mostOpenDirectories = 32
+
+/**
+ * Most calls of one step that are under way at a time: more than libuv has threads (4), so that none of them waits for the next call. A call
+ * costs a quarter then: 6 µs of processor time instead of 21, and one change of threads for six. Each may have a file open, in each target
+ * of a batch.
+ */
+const mostCallsAtATime = 8
+
+/** At most so many, and this share of RLIMIT_NOFILE (proc(5)): locks, hooks and all else of the process need descriptors too. @internal */
+export function bound(most: number, share: number): number {
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(limitsOfProcess())?.[1] ?? Infinity)
+  return Math.max(1, Math.min(most, Math.floor(limit * share)))
+}
+
+/** Empty where /proc is not mounted: a program may import the library there, and the first call that needs /proc says so. */
+function limitsOfProcess(): string {
+  try {
+    return fs.readFileSync('/proc/self/limits', 'latin1')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return ''
+    throw error
+  }
+}
 
 /*
  * The real file system. A name is always meant inside an open directory: by an *at call, or as /proc/self/fd/N/NAME, so that no other user
@@ -204,19 +228,21 @@ export class NodeFileSystem implements FileSystem {
   }
 
   label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
-    return attributes.label(descriptor)
+    return atPath(() => pathOf(descriptor), native.getAttribute(descriptor, labelAttribute))
   }
 
   setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
-    return attributes.setLabel(descriptor, label)
+    return atPath(() => pathOf(descriptor), native.setAttribute(descriptor, labelAttribute, label))
   }
 
   extendedAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined> {
-    return attributes.extendedAttributes(descriptor)
+    return atPath(() => pathOf(descriptor), keptAttributes(descriptor))
   }
 
   setExtendedAttribute(descriptor: Descriptor, name: string, value: Uint8Array | undefined): Promise<void> {
-    return attributes.setExtendedAttribute(descriptor, name, value)
+    const setting =
+      value === undefined ? native.removeAttribute(descriptor, name) : native.setAttribute(descriptor, name, value)
+    return atPath(() => pathOf(descriptor), setting)
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
@@ -343,4 +369,24 @@ export class NodeFileSystem implements FileSystem {
   #held<T = void>(descriptor: Descriptor, start: (done: Done<T>) => void): Promise<T> {
     return call<T>(() => pathOf(descriptor), start)
   }
+}
+
+const labelAttribute = 'security.selinux'
+
+/** The mode of the entry at this path, whose st_mode the caller has: its group bits are an ACL's mask, where there is one. */
+export async function modeAt(path: string, mode: number): Promise<number> {
+  const list = await atPath(() => path, native.getAttributeAt(path, accessAttribute))
+  return list === undefined ? mode : modeOf(mode, new Map([[accessAttribute, list]]))
+}
+
+/** Mostly there are none: one call finds that out. */
+async function keptAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined> {
+  const names = (await native.listAttributes(descriptor)).filter(isKept)
+  if (names.length === 0) return undefined
+  const found = new Map<string, Uint8Array>()
+  for (const name of names) {
+    const value = await native.getAttribute(descriptor, name)
+    if (value) found.set(name, value)
+  }
+  return found
 }

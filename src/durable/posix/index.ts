@@ -1,11 +1,10 @@
 /* The interface of system calls, on a real kernel. The door of this room: other rooms import nothing else of it. */
 
 export { AtOnceFileSystem } from './at-once.js'
-export { modeAt } from './attributes.js'
-export { endTogether } from './end-together.js'
+export { endTogether, showInPlace } from './show-in-place.js'
 export { FileSource } from './file-source.js'
-export { flockHolders } from './flock-holders.js'
-export { NodeFileSystem } from './file-system.js'
+export { flockHolders } from './tree-users.js'
+export { modeAt, NodeFileSystem } from './file-system.js'
 export {
   commandOf,
   holdingsOn,
@@ -15,5 +14,4 @@ export {
   type Location,
   type Unseen,
 } from './holdings.js'
-export { showInPlace } from './show-in-place.js'
 export { StreamSource } from './stream-source.js'

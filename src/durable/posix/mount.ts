@@ -1,7 +1,7 @@
 import { promises as fsp, readFileSync } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { clock } from '../../clock.js'
-import type { Descriptor, Free, Mount } from '../file-system.js'
+import type { Descriptor, Free, Mount, Immovable } from '../file-system.js'
 import { mountDetails, type MountDetails } from '../../mountinfo.js'
 
 /*
@@ -68,4 +68,25 @@ function hasJournal(device: string): boolean {
 export async function freeOn(directory: Descriptor): Promise<Free> {
   const { bsize, bavail, files, ffree } = await fsp.statfs(`/proc/self/fd/${directory}`)
   return { bytes: bavail * bsize, inodes: files === 0 ? undefined : ffree, blockSize: bsize }
+}
+
+/* Why the kernel renames a directory never, where it renames others beside it. None of it waits for a disk. */
+
+export function immovable(directory: Descriptor): Immovable | undefined {
+  const flag = native.inodeFlag(directory)
+  if (flag !== undefined) return flag
+  const mount = mountDetails(mountIdOf(directory))
+  if (mount?.type !== 'overlay' || redirects(mount.options)) return undefined
+  return native.isOfLowerLayer(directory) === true ? 'of a lower layer' : undefined
+}
+
+/** Whether the overlay renames directories of its lower layers, too: mountinfo shows the option where it is not the module's default. */
+function redirects(options: readonly string[]): boolean {
+  const given = options.findLast((option) => option.startsWith('redirect_dir='))
+  if (given !== undefined) return given === 'redirect_dir=on'
+  try {
+    return readFileSync('/sys/module/overlay/parameters/redirect_dir', 'latin1').startsWith('Y')
+  } catch {
+    return false
+  }
 }

@@ -4,7 +4,7 @@ import { isMainThread } from 'node:worker_threads'
 import * as native from '../../../native/index.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
 import { atPath, call, errorAt, isText, lookAt } from './calls.js'
-import * as calls from './node-calls.js'
+import * as calls from './calls.js'
 
 const { O_DIRECTORY, O_NOFOLLOW } = constants
 

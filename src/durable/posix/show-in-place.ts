@@ -10,7 +10,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, relative } from 'node:path'
-import { bindMount, enterOwnMountNamespace, mountMemory, unmount } from '../../../native/index.js'
+import {
+  bindMount,
+  enterOwnMountNamespace,
+  mountMemory,
+  unmount,
+  startInOwnPidNamespace,
+} from '../../../native/index.js'
 import { effectiveCapabilities } from '../../capabilities.js'
 import { codeOf, isSystemError } from '../../errors.js'
 import type { StagedContent } from '../types.js'
@@ -25,9 +31,7 @@ const most = 1000
  * @returns whether it does; not without CAP_SYS_ADMIN, or where a security module forbids it
  */
 export function showInPlace({ directory, target }: StagedContent): boolean {
-  // A seccomp filter may end a process at a refused call.
-  if (!effectiveCapabilities()('CAP_SYS_ADMIN')) return false
-  try {
+  return asAdministrator(() => {
     enterOwnMountNamespace()
     try {
       bindMount(directory, target)
@@ -36,10 +40,7 @@ export function showInPlace({ directory, target }: StagedContent): boolean {
       return showNewName(directory, target)
     }
     return true
-  } catch (error) {
-    if (isSystemError(error)) return false
-    throw error
-  }
+  })
 }
 
 /**
@@ -84,5 +85,29 @@ function showAgain(entry: string, path: string): void {
   } catch (error) {
     // Another program has removed it meanwhile.
     if (codeOf(error) !== 'ENOENT') throw error
+  }
+}
+
+/**
+ * From now on the kernel ends all processes of the calling thread with the first of them, also those in a new session. For a thread that
+ * ends soon.
+ *
+ * @returns whether it does; not without CAP_SYS_ADMIN, or where the machine or a security module forbids it
+ */
+export function endTogether(): boolean {
+  return asAdministrator(() => {
+    startInOwnPidNamespace()
+    return true
+  })
+}
+
+function asAdministrator(act: () => boolean): boolean {
+  // A seccomp filter may end a process at a refused call.
+  if (!effectiveCapabilities()('CAP_SYS_ADMIN')) return false
+  try {
+    return act()
+  } catch (error) {
+    if (isSystemError(error)) return false
+    throw error
   }
 }

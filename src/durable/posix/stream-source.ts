@@ -6,8 +6,7 @@ import { unlessAborted } from '../../deadline.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { ContentSource, isUnicode, type ReadingOptions } from '../path/index.js'
 import { DurableWriteError } from '../errors.js'
-import { atPath } from './calls.js'
-import { ReadBuffers } from './read-buffers.js'
+import { atPath, ReadBuffers } from './calls.js'
 
 /** So much of a stream stays in memory; it is most often all. */
 const mostInMemory = 1024 * 1024

@@ -1,13 +1,13 @@
 import * as native from '../../../native/index.js'
 import { endsWithin } from '../../deadline.js'
 import { failureOf } from '../../errors.js'
-import { nameOf, parentOf } from '../../relative-path.js'
-import type { Descriptor, FileSystem, Writers } from '../file-system.js'
+import type { Descriptor, FileSystem, Writers, LockHolder } from '../file-system.js'
 import { Bound, entriesBelow, OpenDirectories, pathWithin } from '../path/index.js'
 import { commandOf, hasGone, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
 import { mountDetails } from '../../mountinfo.js'
 import { pathOf } from './open-path.js'
+import { readFileSync, readlinkSync } from 'node:fs'
 
 /**
  * The other processes that use a file or a directory, or something in it, by name and, for other names of the same files, by inode. A
@@ -114,7 +114,7 @@ async function inodesOf(fs: FileSystem, parent: Descriptor, name: string, bound:
     const { inode, device } = await fs.attributes(root)
     const found = new Map([[inode.toString(), device]])
     for await (const { path } of entriesBelow(directories, bound)) {
-      const attributes = await directories.use(parentOf(path), (directory) => fs.look(directory, nameOf(path)))
+      const attributes = await directories.look(path)
       if (attributes !== undefined) found.set(attributes.inode.toString(), attributes.device)
     }
     return found
@@ -132,4 +132,31 @@ function describeUnseen({ denied, otherPidNamespace, hidden, silent, more }: Uns
   if (hidden) return '/proc hides the processes of other users (hidepid)'
   if (silent !== undefined) return `process ${silent} does not answer`
   return more && 'more is open, mapped and mounted, or in it, than is looked at'
+}
+
+/*
+ * Who holds a flock(2), by proc_locks(5). It names a file by its file system, as mountinfo does, and its inode; and processes by the IDs that
+ * they have in the PID namespace of this procfs. It leaves out those that have none there.
+ */
+
+/** `device`: `MAJOR:MINOR`, as mountinfo has it. Without a file: the holders of any. @throws what the kernel answers where there is no procfs */
+export function flockHolders(device?: string, inode?: bigint): number[] {
+  const [major = 0, minor = 0] = (device ?? '').split(':').map(Number)
+  const hexadecimal = (number: number): string => number.toString(16).padStart(2, '0')
+  const file = device === undefined ? undefined : `${hexadecimal(major)}:${hexadecimal(minor)}:${inode}`
+  const locks = readFileSync('/proc/locks', 'latin1')
+  // `1: FLOCK  ADVISORY  WRITE 4711 08:02:131 0 EOF`; a line of a process that waits has `->` after the number.
+  const held = [...locks.matchAll(/^\d+: FLOCK +\S+ +\S+ +(\d+) (\S+) /gm)]
+  return [...new Set(held.filter(([, , where]) => file === undefined || where === file).map(([, pid]) => Number(pid)))]
+}
+
+/** undefined: no process that this one sees, or the kernel does not tell. */
+export function lockHolder(device: string, inode: bigint): LockHolder | undefined {
+  try {
+    const [holder] = flockHolders(device, inode)
+    if (holder === undefined) return undefined
+    return holder === Number(readlinkSync('/proc/self')) ? 'another call of this process' : 'another process'
+  } catch {
+    return undefined
+  }
 }

@@ -1,4 +1,3 @@
-import { nameOf, parentOf } from '../../relative-path.js'
 import { outlast } from '../../change-times.js'
 import { DurableWriteError, leftAsItWas } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
@@ -57,7 +56,7 @@ async function stateBelow(fs: FileSystem, root: Descriptor): Promise<Map<string,
   const found = new Map([['', await fs.attributes(root)]])
   try {
     for await (const { path } of entriesBelow(directories)) {
-      const attributes = await directories.use(parentOf(path), (parent) => fs.look(parent, nameOf(path)))
+      const attributes = await directories.look(path)
       if (attributes !== undefined) found.set(path, attributes)
     }
     return found

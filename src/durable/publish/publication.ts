@@ -51,7 +51,7 @@ import {
 } from '../keep/index.js'
 import { newBody } from './new-record.js'
 import { OldMetadata } from './stage.js'
-import { trust, type KeepsFrom } from './strangers.js'
+import { trust, type KeepsFrom, type PlannedTree } from './planned-tree.js'
 import { listed } from '../../listed.js'
 import type { DirectoryPlan } from './request.js'
 import {
@@ -67,7 +67,6 @@ import {
   type Records,
   resultOf,
 } from '../record/index.js'
-import type { PlannedTree } from './planned-tree.js'
 import type { History, HistoryLimits, Outcome, ReplaceResult } from '../types.js'
 import { makeVisible } from './visible-rename.js'
 

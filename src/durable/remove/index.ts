@@ -1,4 +1,3 @@
 /* Take a target away, once no process uses it. The door of this room: other rooms import nothing else of it. */
 
-export type { RemovalOptions } from './removal-options.js'
-export { removePublished } from './removal.js'
+export { type RemovalOptions, removePublished } from './removal.js'

@@ -1,4 +1,4 @@
-import { failureOf, isSystemError } from '../../errors.js'
+import { failureOf, isSystemError, codeOf } from '../../errors.js'
 import { silent, type Log } from '../../log.js'
 import {
   probeJournal,
@@ -22,7 +22,6 @@ import {
   isOver,
   retiredClaims,
 } from '../keep/index.js'
-import { Departure } from './departure.js'
 import { DurableWriteError, wrapError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
@@ -49,8 +48,26 @@ import {
   refuseRevision,
   stillInUse,
   unfinished,
+  placeTaken,
 } from './removal-errors.js'
-import type { RemovalOptions } from './removal-options.js'
+import { isAt } from '../publish/index.js'
+import type { HoldOptions } from '../types.js'
+
+/** How to take a target away: see removal.ts. */
+export interface RemovalOptions extends HoldOptions {
+  /** Even a changed target, or one whose users are not all visible; default false. A target without a record stays in any case. */
+  readonly force?: boolean
+  /** Even where the target is held or rolled back; default false. */
+  readonly release?: boolean
+  /** Looks alone: refuses as the removal would, takes no lock and changes nothing; default false. */
+  readonly dryRun?: boolean
+  /** A user that is no process, in a few words. Default: none. */
+  readonly usedBy?: () => Promise<string | undefined>
+  /** Checks the record under the lock, before any change; throws to refuse. Default: no check. */
+  readonly confirm?: (
+    record: Pick<StoredRecord, 'publisher' | 'removing' | 'movedTo' | 'pin' | 'agent' | 'letGo' | 'publishedAt'>,
+  ) => void | Promise<void>
+}
 
 /*
  * Takes a published target away, with its earlier contents, the leftovers beside it and, last, its record:
@@ -275,5 +292,46 @@ class Removal {
       return wrapError(path, error, false, `could not remove ${path}`)
     const { code, syscall, path: where = path } = error
     return unfinished(path, `could not finish the removal of ${path}: ${syscall} ${where}: ${code}`, code, error)
+  }
+}
+
+/** A target leaves its place for a staging name, and may come back: see removal.ts. @internal */
+export class Departure {
+  /** The target may have left its place. */
+  gone = false
+
+  constructor(
+    readonly fs: FileSystem,
+    readonly site: Site,
+  ) {}
+
+  get #parent(): Descriptor {
+    return this.site.parent.directory
+  }
+
+  /** `confirm`: looks at what left, and throws where it has to come back. */
+  async leave(staging: string, { attributes }: Present, confirm: (isIt: boolean) => Promise<void>): Promise<void> {
+    const { fs, site } = this
+    this.gone = true
+    const failure = await failureOf(fs.rename(this.#parent, site.name, this.#parent, staging, 'noreplace'))
+    if (failure !== undefined && (await isAt(fs, this.#parent, site.name, attributes))) {
+      this.gone = false
+      throw failure
+    }
+    try {
+      // Another program may have put its own entry in its place.
+      await confirm(await isAt(fs, this.#parent, staging, attributes))
+    } catch (error) {
+      await this.comeBack(staging)
+      throw error
+    }
+  }
+
+  async comeBack(staging: string): Promise<void> {
+    const { fs, site } = this
+    const failure = await failureOf(fs.rename(this.#parent, staging, this.#parent, site.name, 'noreplace'))
+    if (codeOf(failure) === 'EEXIST') throw placeTaken(site.path, staging)
+    if (failure !== undefined) throw failure
+    this.gone = false
   }
 }

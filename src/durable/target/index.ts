@@ -1,8 +1,8 @@
 /* A target with its records: found, refused, and its record written again. The door of this room: other rooms import nothing else of it. */
 
-export { lostFlags, refuseDecrypted } from './inode-flags.js'
-export { refuseTargetBelow } from './nesting.js'
 export {
+  lostFlags,
+  refuseDecrypted,
   describeHold,
   describeOrders,
   describePin,
@@ -24,5 +24,6 @@ export {
   renameError,
   rolledBack,
 } from './refusals.js'
+export { refuseTargetBelow } from './nesting.js'
 export { type LockedTarget, Parents, sameTarget, Site, withLockedTarget } from './site.js'
 export { encoded, renamedMeanwhile, syncRecord, writeRecord } from './write-record.js'

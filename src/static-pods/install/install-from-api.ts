@@ -8,14 +8,14 @@ import type { Log } from '../../log.js'
 import { ApiReader, type ReadTiming } from '../../kubernetes/reads/api-reader.js'
 import type { ApiClient } from '../../kubernetes/connection/client.js'
 import type { Disk } from '../../durable/index.js'
-import { reportInstall, type InstallEvent } from './events.js'
 import { late, Superseded } from '../failure.js'
 import { dryRun, install } from './install.js'
 import type { InstallResult, InstallSettings } from './install-plan.js'
-import type { JsonMap } from '../json.js'
+import { type JsonMap, asList, asMap, asText } from '../json.js'
 import { kubeletVersion, minorOf, needsOwnUid } from '../kubelet.js'
 import { planFromApi, type RevisionObjects } from './plan-from-api.js'
 import { waitForInstallers, waitTiming, type WaitTiming } from './wait-for-installers.js'
+import { type EventSubject, postEvent } from '../../kubernetes/events/event-body.js'
 
 /** Advice for a 403. */
 const forbidden = '"holdfast rbac install" with the same flags prints the Role that is needed'
@@ -112,4 +112,55 @@ async function readAndWrite(
     warnOfHostPaths: false,
   }
   return request.dryRun ? dryRun(plan, settings) : install(plan, settings)
+}
+
+/*
+ * The two events of an installation (events.k8s.io/v1), by library-go's reasons. They are sent at best effort: an event
+ * that cannot be made changes nothing about the installation.
+ */
+
+interface InstallEvent {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: 'StaticPodInstallerCompleted' | 'StaticPodInstallerFailed'
+  readonly note: string
+}
+
+/** Milliseconds for the one request: an installation does not wait long for its event. */
+const timeout = 5_000
+
+interface EventOrigin {
+  readonly namespace: string
+  readonly pod: string
+  /** The host or pod that reports. */
+  readonly instance: string
+  /** The installer's own pod, where it runs as one. */
+  readonly ownPod: JsonMap | undefined
+}
+
+/** @internal */
+export async function reportInstall(
+  api: ApiClient,
+  { pod, instance, ...origin }: EventOrigin,
+  event: InstallEvent,
+  log: Log,
+): Promise<void> {
+  const draft = { ...event, action: 'Install', subject: subjectOf(origin) }
+  await postEvent(api, draft, { reporter: { controller: 'static-pod-installer', instance }, log, timeout, name: pod })
+}
+
+/** The owner of the installer's pod; else that pod; else the namespace. All as library-go chooses. */
+function subjectOf({ namespace, ownPod }: Pick<EventOrigin, 'namespace' | 'ownPod'>): EventSubject {
+  const metadata = asMap(ownPod?.metadata)
+  if (metadata === undefined) return { kind: 'Namespace', name: namespace, namespace, uid: undefined }
+  const owner = asList(metadata.ownerReferences)
+    .map(asMap)
+    .find((reference) => reference?.controller === true)
+  const { apiVersion, kind, name, uid } = owner ?? { apiVersion: 'v1', kind: 'Pod', ...metadata }
+  return {
+    apiVersion: asText(apiVersion) ?? 'v1',
+    kind: asText(kind) ?? '',
+    name: asText(name) ?? '',
+    namespace,
+    uid: asText(uid),
+  }
 }

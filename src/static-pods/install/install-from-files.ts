@@ -11,7 +11,7 @@ import { isObjectName } from '../../kubernetes-names.js'
 import { readLocalTree, unreadable } from './local-tree.js'
 import { revisionName } from '../names.js'
 import { fileMode, substitute, type PlannedFile, type Substitutions } from './object-files.js'
-import { readSmallFile } from '../read-file.js'
+import { readSmallFile } from '../node-files.js'
 
 export interface FilesInstallRequest extends Pick<
   InstallSettings,

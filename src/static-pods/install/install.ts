@@ -7,7 +7,7 @@
 import { messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
 import { listed } from '../../listed.js'
-import { type Disk } from '../../durable/index.js'
+import type { Disk } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
@@ -16,12 +16,13 @@ import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedM
 import type { Manifest } from '../pod/manifest.js'
 import { operationLockName } from '../names.js'
 import { revisionsOfManifests } from '../prune/revisions-in-use.js'
-import { leftoversOf } from '../prune/leftovers.js'
-import { orphanedRecords } from './orphaned-records.js'
-import { currentLasting } from './newer-published.js'
+import { leftoversOf, orphanedRecords } from '../prune/leftovers.js'
 import { manifestRequests, preflight, refuseOlder } from './preflight.js'
 import { readManifest } from '../node-files.js'
 import { isSamePod } from '../pod/same-pod.js'
+import { compareResourceVersions } from '../../objects/resource-version.js'
+import type { Log } from '../../log.js'
+import type { RecordedObject } from '../../durable/types.js'
 
 /** @throws DurableWriteError, StaticPodError, InvalidInput */
 export async function install(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
@@ -187,4 +188,42 @@ export async function dryRun(plan: InstallPlan, settings: InstallSettings): Prom
     directories.push({ path: request.target, outcome, digest, changes })
   }
   return { pod: plan.pod, revision: plan.revision, directories, manifests }
+}
+
+/**
+ * The requests of `plan.lasting` to publish. A slower installer must not set an object back to the version that it read
+ * before: where a newer version is on the disk, this reads the object once more. If that is older still, the server's
+ * history was rewound (an etcd restored from a backup), and the server's present answer counts.
+ * @internal
+ */
+export async function currentLasting(
+  disk: Disk,
+  { lasting, reread }: InstallPlan,
+  log: Log,
+): Promise<DirectoryPublicationRequest[]> {
+  const current: DirectoryPublicationRequest[] = []
+  for (const request of lasting) {
+    const published = await disk.recordedObjects(request.target)
+    if (!isOlder(request, published)) {
+      current.push(request)
+      continue
+    }
+    const fresh = await reread?.(request.target)
+    const details = { path: request.target, reason: 'HistoryRewound' }
+    if (fresh === undefined) continue
+    if (isOlder(fresh, published))
+      log.warn(details, 'the API server now has an older version than holdfast published: holdfast publishes it')
+    current.push(fresh)
+  }
+  return current
+}
+
+function isOlder({ objects = [] }: DirectoryPublicationRequest, published: readonly RecordedObject[]) {
+  return objects.some((object) => published.some((other) => isNewer(other, object)))
+}
+
+/** Of one object (the same uid, which no other has), versions compare as numbers (Kubernetes 1.35, KEP-5504). */
+function isNewer(published: RecordedObject, read: RecordedObject): boolean {
+  if (published.uid !== read.uid) return false
+  return (compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0) > 0
 }

@@ -7,7 +7,7 @@ import { codeOf, messageOf } from '../../errors.js'
 import { InvalidInput } from '../failure.js'
 import { type OpenedDirectory, openedIn } from '../../mounted-volume.js'
 import { readRegularFile, UnfitFileError } from '../../regular-file.js'
-import { largestFile } from '../read-file.js'
+import { largestFile } from '../node-files.js'
 
 /** More than any pod needs; a mistaken `--resources /` ends here, not in memory. */
 const mostFiles = 10_000

@@ -9,7 +9,7 @@ import type { KubernetesObject, ObjectKind } from '../../objects/types.js'
 import { encodeManifest, parseManifest, refuseUnrunnable, type KnownNode, type Manifest } from '../pod/manifest.js'
 import { revisionName } from '../names.js'
 import { newUid } from '../kubelet.js'
-import { readSmallFile } from '../read-file.js'
+import { readSmallFile } from '../node-files.js'
 import { isSamePod } from '../pod/same-pod.js'
 import { substitute, type Substitutions, type FetchedObject, type NeededObject } from './object-files.js'
 

@@ -8,8 +8,7 @@ import { decodeYaml, notText } from '../../yaml/decode.js'
 import { YamlError } from '../../yaml/parse.js'
 import { InvalidInput } from '../failure.js'
 import { asList, asMap, asText, type JsonMap } from '../json.js'
-import { podFaults, type PodFault } from './pod-faults.js'
-import { findTypeFault } from './type-faults.js'
+import { podFaults, type PodFault, findTypeFault } from './pod-faults.js'
 
 /** A Pod as a manifest holds it: checked as far as kubelet would refuse it. */
 export interface Manifest {

@@ -10,11 +10,10 @@ import { namesFor, type Disk, nodeFiles } from '../../durable/index.js'
 import { DurableWriteError, wrapError } from '../../durable/errors.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
-import { listManifests } from '../node-files.js'
+import { listManifests, unprovenPlaces, warnOfUnproven } from '../node-files.js'
 import { revisionsOfLinks, revisionsOfManifests } from './revisions-in-use.js'
 import { leftoversOf } from './leftovers.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from '../names.js'
-import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
 
 export interface PruneRequest {
   readonly pod: string

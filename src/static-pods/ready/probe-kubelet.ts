@@ -9,23 +9,11 @@ import { asList, asMap, asText } from '../json.js'
 import type { Manifest } from '../pod/manifest.js'
 import { serverFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
 import { askInTime, get, refused, tooLate } from './probe-http.js'
-import type { Probe, ProbeResult } from './readiness.js'
+import type { KubeletAccess, Probe, ProbeResult } from './readiness.js'
 import { resultOf, troubled } from './reported-pod.js'
 
 /** Bytes of an answer: a node has a few hundred pods of some KiB. */
 const largest = 64 * 1024 * 1024
-
-/** Each try reads the files again, for another program may renew them. */
-export interface KubeletAccess {
-  /** `https://node-1:10250`. */
-  readonly url: string
-  /** PEM; null: the system's authorities. */
-  readonly authority: string | null
-  /** PEM, with its key; null: none. */
-  readonly certificate: string | null
-  readonly key: string | null
-  readonly tokenFile: string | null
-}
 
 const noCredential =
   'name with --kubelet-cert and --kubelet-key, or --kubelet-token-file, what the kubelet accepts; holdfast rbac monitor ' +

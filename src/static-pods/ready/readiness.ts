@@ -109,3 +109,35 @@ export function readinessOf(answers: readonly ProbeAnswer[], every: boolean): Re
     .join('; ')
   return { state: said.has('not-ready') || said.has('silent') ? 'not-ready' : 'unknown', message }
 }
+
+/** The milliseconds of a watch without an end: as a file can keep them. */
+export const noLimit = Number.MAX_SAFE_INTEGER
+
+/** How to ask a kubelet. Each try reads the files again, for another program may renew them. */
+export interface KubeletAccess {
+  /** `https://node-1:10250`. */
+  readonly url: string
+  /** PEM; null: the system's authorities. */
+  readonly authority: string | null
+  /** PEM, with its key; null: none. */
+  readonly certificate: string | null
+  readonly key: string | null
+  readonly tokenFile: string | null
+}
+
+/** The readiness probes as a file keeps them: the run that finishes a rollout after a crash has no flags. Paths are absolute. */
+export interface ReadinessSettings {
+  readonly urls: readonly string[]
+  /** Milliseconds for which the pod must answer; absent where no flag says so. */
+  readonly readyFor?: number
+  /** PEM, for the URLs. */
+  readonly authority: string | null
+  readonly commands: readonly string[]
+  readonly kubelet: KubeletAccess | null
+  readonly mirrorPod: {
+    readonly kubeconfig: string
+    readonly context: string | null
+    readonly namespace: string | null
+    readonly nodeName: string
+  } | null
+}

@@ -10,8 +10,7 @@ import type { Log } from '../../log.js'
 import type { Manifest } from '../pod/manifest.js'
 import { asList, asMap } from '../json.js'
 import { startedAgain } from './reported-pod.js'
-import { noLimit } from './readiness-settings.js'
-import { askEach, readinessOf, type ProbeAnswer, type Probe, type Readiness } from './readiness.js'
+import { noLimit, askEach, readinessOf, type ProbeAnswer, type Probe, type Readiness } from './readiness.js'
 
 /** Successes in a row that count as ready: one may come from the old pod, or from a new one about to fail. */
 const successes = 3

@@ -17,9 +17,8 @@ import {
   type Manifest,
 } from '../pod/manifest.js'
 import { contentAnnotationPrefix, parseRevision, rolloutAnnotation } from '../names.js'
-import { checkLockFile, listManifests, ownershipAt, readListed } from '../node-files.js'
-import type { ReadinessSettings } from '../ready/readiness-settings.js'
-import { readSmallFile } from '../read-file.js'
+import { checkLockFile, listManifests, ownershipAt, readListed, readSmallFile } from '../node-files.js'
+import type { ReadinessSettings } from '../ready/readiness.js'
 import { bytesOf, type RolledManifest, type RolloutState } from './rollout-state.js'
 import { contentOf } from './rollout-tree.js'
 import { isSamePod } from '../pod/same-pod.js'

@@ -10,7 +10,7 @@ import type { KnownEntry } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
 import { StaticPodError } from '../failure.js'
 import { asMap } from '../json.js'
-import type { ReadinessSettings } from '../ready/readiness-settings.js'
+import type { ReadinessSettings } from '../ready/readiness.js'
 
 /** kubelet reads no name with a leading dot. */
 const stateName = '.holdfast-rollout'

@@ -4,7 +4,7 @@ import { flockHolders, type Disk } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import { StaticPodError } from '../failure.js'
 import { usualManifestDirectory } from '../host-path-users.js'
-import { noLimit } from '../ready/readiness-settings.js'
+import { noLimit } from '../ready/readiness.js'
 import { isSamePodName, parseManifest, type Manifest } from '../pod/manifest.js'
 import { besidePath, bytesOf, readState, rolloutLockPath, type RolloutState } from './rollout-state.js'
 

@@ -4,12 +4,10 @@ import { isPublicationError, messageOf } from '../../errors.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
 import { hostPathFaults } from '../host-paths.js'
 import { presentFiles, type ProbeFiles } from '../ready/probe-files.js'
-import type { ReadinessSettings } from '../ready/readiness-settings.js'
-import type { Probe } from '../ready/readiness.js'
+import type { Probe, ReadinessSettings } from '../ready/readiness.js'
 import { watch, type Proof, type WatchMeans } from '../ready/watch.js'
 import { parseManifest, type Manifest } from '../pod/manifest.js'
 import { holding, readNodeFile } from '../node-files.js'
-import { publishManifest, restoreManifest } from './rollout-manifest.js'
 import { filesAfter } from './rollout-probes.js'
 import {
   bytesOf,
@@ -20,6 +18,7 @@ import {
   type RolloutState,
 } from './rollout-state.js'
 import { bringTree, findStaged, type KeptTree, removeAllKept, removeKept, returnTree } from './rollout-tree.js'
+import type { Disk } from '../../durable/index.js'
 
 export interface RolloutMeans extends WatchMeans {
   /** Opens what the settings name; they may be those of a rollout that was interrupted. `isTrial`: before anything changes. */
@@ -294,4 +293,45 @@ export class Rollout {
     if (manifestLock === null) return work()
     return holding(this.means.disk.lock(manifestLock, timeout, this.means.signal, interrupted), work)
   }
+}
+
+/* One manifest of a rollout, on its way forth and back: a file that another program has put in its place stays. */
+
+/** Makes a manifest live, durably: also where a predecessor may have been killed before its sync. */
+async function publishManifest(
+  path: string,
+  manifest: RolledManifest,
+  { disk, log, signal }: WatchMeans,
+): Promise<'published' | 'unchanged' | 'other'> {
+  signal.throwIfAborted()
+  if (!(await isOurs(path, manifest, disk))) return 'other'
+  const content = bytesOf(manifest.next)
+  const [result] = await disk.publishFiles([{ path, content, options: { mode: 0o600, log } }], signal)
+  return result?.outcome === 'unchanged' ? 'unchanged' : 'published'
+}
+
+/** Puts the previous manifest back, durably; answers why not, where the other program's file stays. */
+async function restoreManifest(
+  path: string,
+  manifest: RolledManifest,
+  { disk, log }: WatchMeans,
+): Promise<string | undefined> {
+  if (!(await isOurs(path, manifest, disk))) {
+    const problem = `another program has changed ${path} during the rollout: holdfast leaves it alone`
+    log.error({ path }, problem)
+    return problem
+  }
+  const { previous, mode, owner } = manifest
+  if (previous === null) await disk.removeFile(path)
+  else {
+    const options = { mode, ...(owner && { owner }), log }
+    await disk.publishFiles([{ path, content: bytesOf(previous), options }], undefined)
+  }
+  return undefined
+}
+
+async function isOurs(path: string, { previous, next }: RolledManifest, { fs }: Disk): Promise<boolean> {
+  const live = await readNodeFile(fs, path)
+  const text = live === undefined ? null : Buffer.from(live).toString('base64')
+  return text === next || text === previous
 }

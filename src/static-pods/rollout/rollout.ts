@@ -20,10 +20,9 @@ import { closeState, Rollout, type RolloutMeans } from './rollout-steps.js'
 import { type KeptTree, refuseKept, removeAllKept, stageRolledTree } from './rollout-tree.js'
 import { isPublicationError } from '../../errors.js'
 import { StaticPodError, withState } from '../failure.js'
-import { holding } from '../node-files.js'
+import { holding, unprovenPlaces, warnOfUnproven } from '../node-files.js'
 import { warnOfDoubts } from '../pod/manifest.js'
 import { rolloutStatus, rolloutLine, unfinishedRollouts } from './rollout-status.js'
-import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
 
 export type { RolloutMeans, RolloutOutcome }
 

@@ -2,8 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
-import { behindDoor } from '../../../src/cli/output/terminal.js'
-import { painter } from '../../../src/cli/output/colour.js'
+import { behindDoor, painter } from '../../../src/cli/output/colour.js'
 import { processIo } from '../../../src/cli/output/io.js'
 import { holdfast, Node } from '../holdfast.js'
 

@@ -6,7 +6,7 @@ import { closeSync, constants, fstatSync, openSync, promises, readFileSync } fro
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Outcomes } from '../../../src/durable/file-system.js'
-import { behindLeadingCommit } from '../../../src/durable/posix/lead-commit.js'
+import { behindLeadingCommit } from '../../../src/durable/posix/sync.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { scratch } from '../../durable/scratch.js'
 import { replaceCall } from '../../durable/system-calls.js'

@@ -21,8 +21,6 @@ export const ofReading = [
     [
       `ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
       `StreamSource.constructor swapped super(_, _)`,
-      `presentOnce swapped refuseMissed(_, _, _)`,
-      `readOnce swapped refuseMissed(_, _, _)`,
       `readTree swapped await _.closeAll()`,
       `addContent swapped _.content(_.value)`,
       `addContent swapped if (_?.done === false && _.value.length === _) { _.content(_.value) const _ = hash('sha25…`,
@@ -42,8 +40,8 @@ export const ofReading = [
     `PlannedTree.#addTo counted _?.length ?? 0`,
   ]),
   same('what no record tells of is looked at once: nobody compares its number', [
-    `presentOnce counted _?.sequence ?? 0`,
-    `presentOnce shortened _?.sequence ?? 0`,
+    `readPresent counted _?.sequence ?? 0`,
+    `readPresent shortened _?.sequence ?? 0`,
   ]),
   same('what is read before its turn, and how much: a matter of speed and memory', [
     `beginFile compared _.size < readAhead`,

@@ -118,7 +118,7 @@ export const equivalents: readonly Listed[] = [
     `Disk.tidy counted this.lock(join(dirname(_), _.lock), 0, undefined)`,
   ]),
   same('what stands for the errno of an error that has none: no set of errnos holds it, nor its absence', [
-    `lookOnce shortened codeOf(_) ?? ''`,
+    `lookUntilQuiet shortened codeOf(_) ?? ''`,
     `hasGone shortened codeOf(_) ?? ''`,
     `removeInside shortened codeOf(_) ?? ''`,
   ]),

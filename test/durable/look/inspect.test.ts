@@ -26,8 +26,7 @@ import {
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { lookUntilQuiet } from '../../../src/durable/look/inspect.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { readPublishedContent } from '../../../src/durable/look/published-content.js'
-import { readContent } from '../../../src/durable/look/target-content.js'
+import { readPublishedContent, readContent } from '../../../src/durable/look/target-content.js'
 import { codeOf } from '../../../src/errors.js'
 import { isKind } from '../../crash/judge/names.js'
 import { failure, intercepted } from '../intercepted.js'
@@ -36,10 +35,12 @@ import { scratch, scratchWith } from '../scratch.js'
 const object = { kind: 'Secret', namespace: 'n', name: 's', uid: 'u', resourceVersion: '7', paths: ['a'] }
 
 await t.test('who looks beside a publication looks again, until it is quiet or eight times', async (t) => {
+  const [, target] = scratchWith(t, 'certs')
+  const fs = new NodeFileSystem()
   /** The answers of one look after the other, and how many were taken. */
   const looking = async (look: (count: number) => { sequence: number; quiet: boolean } | undefined) => {
     let count = 0
-    const state: unknown = await lookUntilQuiet(async () => {
+    const state: unknown = await lookUntilQuiet(fs, target, async () => {
       if (++count > 20) throw failure('ETIMEDOUT', 'look')
       const found = look(count)
       return Promise.resolve(found && { ...found, state: count })

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { letGo } from '../../../src/durable/operator/let-go.js'
+import { letGo } from '../../../src/durable/operator/hold.js'
 import { readPublication, replaceDirectory, setHold } from '../../../src/durable/index.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'

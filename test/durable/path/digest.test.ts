@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
-import { Digest, type EntryHead } from '../../../src/durable/path/digest.js'
+import { Digest, type EntryHead } from '../../../src/durable/path/tree.js'
 import { replaceDirectory } from '../../../src/durable/index.js'
 import { scratch } from '../scratch.js'
 

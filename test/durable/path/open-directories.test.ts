@@ -7,10 +7,9 @@ import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from 
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { entriesBelow, inside, OpenDirectories } from '../../../src/durable/path/open-directories.js'
-import { compareBytes } from '../../../src/durable/path/target-path.js'
+import { entriesBelow, inside, OpenDirectories, syncBelow } from '../../../src/durable/path/open-directories.js'
+import { compareBytes } from '../../../src/durable/path/names.js'
 import { replaceDirectory } from '../../../src/durable/publish/replace.js'
-import { syncBelow } from '../../../src/durable/path/sync-below.js'
 import { failure, intercepted } from '../intercepted.js'
 import { scratch } from '../scratch.js'
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { unprovenAt } from '../../../src/durable/path/proof.js'
+import { unprovenAt } from '../../../src/durable/path/resolve.js'
 import { intercepted } from '../intercepted.js'
 import { scratch } from '../scratch.js'
 

@@ -181,7 +181,7 @@ await t.test('once a disk has made a call wait, its calls are on threads', async
   await ended
 })
 
-await t.test('the library makes its calls at once, and on threads where HOLDFAST_CALLS says so', (t) => {
+await t.test('the library makes its calls at once', (t) => {
   const library = new URL('../../../src/index.js', import.meta.url).href
   const [path, fifo] = scratchWith(t, 'threads')
   execFileSync('mkfifo', [fifo])
@@ -198,15 +198,7 @@ await t.test('the library makes its calls at once, and on threads where HOLDFAST
     })
     console.log(links.includes('${path}'))
     process.kill(process.pid, 'SIGKILL')`
-  for (const [calls, expected] of [
-    ['', 'true\n'],
-    ['threads', 'false\n'],
-  ] as const) {
-    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-      encoding: 'utf8',
-      env: { ...process.env, HOLDFAST_CALLS: calls },
-    })
-    t.equal(stdout, expected, `HOLDFAST_CALLS=${calls}`)
-  }
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  t.equal(stdout, 'true\n')
   return Promise.resolve()
 })

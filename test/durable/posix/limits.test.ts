@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { bound } from '../../../src/durable/posix/limits.js'
+import { bound } from '../../../src/durable/posix/file-system.js'
 import { executable } from '../../project.js'
 import { scratch } from '../scratch.js'
 
 await t.test('a bound is a share of the files that the process may open, and at least one', async (t) => {
   const script = `
-    import { bound } from ${JSON.stringify(new URL('../../../src/durable/posix/limits.js', import.meta.url).href)}
+    import { bound } from ${JSON.stringify(new URL('../../../src/durable/posix/file-system.js', import.meta.url).href)}
     console.log(JSON.stringify([bound(256, 0.5), bound(32, 0.5), bound(256, 0.001)]))`
   const commands = 'ulimit -n 100 && exec "$0" --input-type=module --eval "$1"'
   const { stdout } = spawnSync('/bin/sh', ['-c', commands, process.execPath, script], { encoding: 'utf8' })

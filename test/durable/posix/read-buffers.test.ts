@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ReadBuffers } from '../../../src/durable/posix/read-buffers.js'
+import { ReadBuffers } from '../../../src/durable/posix/calls.js'
 
 const small = 16 * 1024
 const piece = 256 * 1024

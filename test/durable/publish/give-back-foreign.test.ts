@@ -1,6 +1,6 @@
 /** What an exchange took out is the old content only where all of it says so; anything else goes back to its place. */
 import t from 'tap'
-import { giveBackForeign } from '../../../src/durable/publish/give-back-foreign.js'
+import { giveBackForeign } from '../../../src/durable/publish/directory-publication.js'
 import type { Attributes } from '../../../src/durable/file-system.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { ModelDisk } from '../../crash/model/model-disk.js'

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import t from 'tap'
 import { plannedContent } from '../../../src/durable/publish/content.js'
 import { checkMode, checkOwner } from '../../../src/durable/publish/request.js'
-import { checkPath, checkTarget } from '../../../src/durable/path/target-path.js'
+import { checkPath, checkTarget } from '../../../src/durable/path/names.js'
 import { fs, planFor } from '../plan.js'
 
 const long = (length: number): string => 'ä'.repeat(Math.floor(length / 2)) + 'x'.repeat(length % 2)

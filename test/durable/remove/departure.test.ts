@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Departure } from '../../../src/durable/remove/departure.js'
+import { Departure } from '../../../src/durable/remove/removal.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'

@@ -16,8 +16,7 @@ import {
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { OverlappingTargets } from '../../../src/durable/errors.js'
-import { setHold } from '../../../src/durable/operator/hold.js'
-import { letGo } from '../../../src/durable/operator/let-go.js'
+import { setHold, letGo } from '../../../src/durable/operator/hold.js'
 import {
   adoption,
   readRecord,

@@ -5,7 +5,7 @@ import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
 import { Disk } from '../../../src/durable/index.js'
 import type { DirectoryPublicationRequest } from '../../../src/durable/disk/index.js'
-import { currentLasting } from '../../../src/static-pods/install/newer-published.js'
+import { currentLasting } from '../../../src/static-pods/install/install.js'
 import { scratch } from '../pods.js'
 
 const object = { kind: 'Secret', namespace: 'n', name: 'serving', uid: 'u', paths: ['tls.crt'] } as const

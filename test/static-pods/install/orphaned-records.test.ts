@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Disk, namesFor } from '../../../src/durable/index.js'
-import { orphanedRecords } from '../../../src/static-pods/install/orphaned-records.js'
+import { orphanedRecords } from '../../../src/static-pods/prune/leftovers.js'
 import { revisionName } from '../../../src/static-pods/names.js'
 import { scratch } from '../pods.js'
 

@@ -1,7 +1,7 @@
 /** Whose ACLs, user attributes and modes stay: the rule, as a table. */
 import t from 'tap'
 import { accessAttribute } from '../../../src/durable/path/kept-attributes.js'
-import { trust } from '../../../src/durable/publish/strangers.js'
+import { trust } from '../../../src/durable/publish/planned-tree.js'
 
 const head = { type: 'directory', gid: 0, sha256: '' } as const
 const lists = new Map([[accessAttribute, new Uint8Array()]])
