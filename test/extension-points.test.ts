@@ -33,7 +33,7 @@ const points: readonly ExtensionPoint[] = [
   },
   {
     name: 'a validation',
-    file: 'src/config/directory.ts',
+    file: 'src/config/types.ts',
     before: "const validations = ['certificates'",
     after: "const validations = ['novel', 'certificates'",
     lacking: ['src/directories/validate.ts'],

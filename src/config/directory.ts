@@ -9,6 +9,8 @@ import {
   type PublishForm,
   publishForms,
   type Limits,
+  type Validation,
+  validations,
 } from './types.js'
 import { reportContentConflicts, content } from './contents.js'
 import { contentChecks, hooks } from './hooks.js'
@@ -53,9 +55,6 @@ const targetPath: ValueType<string, PathContext> = {
     return { ...more, allOf: [allOf ?? [], more['allOf'] ?? []].flat() }
   },
 }
-
-/** The words that `validate` may list. A new one starts here: the compiler then names each place that lacks it. */
-const validations = ['certificates'] as const
 
 const words: ValueType<Validation> = oneOf(validations)
 const bundle: ValueType<Validation> = mappingOf(
@@ -154,8 +153,8 @@ export interface DirectoryContext extends PathContext, NamespaceDefault {}
 /** Each of them is a copy of private keys. */
 const longestHistory = 100
 
-function eachOnce(validations: readonly Validation[]): readonly Validation[] {
-  return [...new Map(validations.map((one) => [JSON.stringify(one), one])).values()]
+function eachOnce(all: readonly Validation[]): readonly Validation[] {
+  return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()]
 }
 
 const fields = {
@@ -376,9 +375,6 @@ function readSize(value: Value): number | undefined {
   if (digits === undefined) return value.wrong(`${quote(text)} is not a size`, 'write as in "64Mi", "512Ki", "1Gi"')
   return Number(digits) * (units[unit] ?? NaN)
 }
-
-/** A word, or what a key must hold. */
-export type Validation = (typeof validations)[number] | { readonly bundle: string }
 
 /** Reports a path that no target can have, and answers whether it did. */
 export function reportUnfitTarget(at: Value, path: string): boolean {

@@ -1,9 +1,8 @@
 import type { ObjectReference } from '../objects/types.js'
 import type { Hook } from './hooks.js'
 import type { SourceConfiguration } from './source.js'
-import type { Validation } from './directory.js'
 
-export type { SourceConfiguration, Validation }
+export type { SourceConfiguration }
 
 /** A validated AgentConfiguration: paths are absolute, defaults are filled in, durations are milliseconds. */
 export interface AgentConfiguration {
@@ -144,6 +143,12 @@ export interface CombinedContent {
   /** Leave the file out while a part of it is absent. */
   readonly optional: boolean
 }
+
+/** The words that `validate` may list. A new one starts here: the compiler then names each place that lacks it. */
+export const validations = ['certificates'] as const
+
+/** A word, or what a key must hold. */
+export type Validation = (typeof validations)[number] | { readonly bundle: string }
 
 /**
  * How a directory takes its place, and whether the form keeps the names that start with '..' for itself. A new form starts here: the

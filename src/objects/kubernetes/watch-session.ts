@@ -1,10 +1,9 @@
 /** One watch stream, event by event, and the limits of its time: each event goes to the stored object. */
 import { PausableTimer } from '../../deadline.js'
-import type { ApiStream, LinePatience } from '../../kubernetes/connection/client.js'
+import type { ApiStream, LinePatience, StreamLine } from '../../kubernetes/connection/client.js'
 import { JsonRefused, mostValuesOfObject, parseBounded } from '../../kubernetes/connection/bounded-json.js'
 import { field, refusedRequest, statusMessage, ApiError } from '../../kubernetes/reads/api-error.js'
 import { describeTarget, type ApiTarget } from '../../kubernetes/reads/requests.js'
-import type { StreamLine } from '../../kubernetes/connection/watch-lines.js'
 import type { WatchTiming } from './timing.js'
 import { resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { isBelow, type WatchEvents, type WatchSubject } from './watch-subject.js'
