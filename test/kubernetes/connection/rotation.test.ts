@@ -16,7 +16,6 @@ import { authority, collect, failure, once, serving, connectTo } from './connect
 import { kubeconfig } from '../credentials/kubeconfig-text.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { Recorder, reference } from '../../objects/recorder.js'
-import { SimulatedTime } from '../../simulated-time.js'
 import { ModelCluster } from '../../objects/kubernetes/model-cluster.js'
 
 /** Watches whose token expired, and what wakes them. */
