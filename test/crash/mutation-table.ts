@@ -1,10 +1,9 @@
 import { editsOf, type Mutation, type SuiteName, suiteNames } from './mutation.js'
 import { makeProgram } from './program.js'
-import { matrixTrials, oracles, oracleTrials, run, type Trial, trialOf, type TrialResult } from './suites.js'
+import { run, type Trial, trialOf, type TrialResult } from './suites.js'
 
 interface Cell extends TrialResult {
   readonly trial: Trial
-  readonly seconds: number
 }
 
 export interface Row {
@@ -14,10 +13,6 @@ export interface Row {
 }
 
 export interface Extent {
-  /**
-   * `usual`: what must catch it and is cheapest; `matrix`: each quick suite before every mutation; `oracles`: each oracle alone.
-   */
-  readonly extent: 'usual' | 'matrix' | 'oracles'
   /** Only this suite; '' for all. */
   readonly suite: string
   readonly isRoot: boolean
@@ -28,22 +23,15 @@ export interface Extent {
 }
 
 /** Longest time for one suite with one mutation, in milliseconds: one that hangs has been caught. */
-const patience = { matrix: 900_000, oracles: 240_000, usual: 240_000 }
+const patience = 240_000
 
-/** Each kind of fsync is also taken out on real disks, whatever else has caught it. */
-function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent): Trial[] {
-  const { caughtBy } = mutation
-  const [cheapest, ...others] = caughtBy
-  const trials = {
-    // Who names a suite wants all that it must catch.
-    usual: () =>
-      (only === '' ? [cheapest, ...others.filter(({ suite }) => suite === 'power')] : caughtBy).map((catcher) =>
-        trialOf(catcher, mutation),
-      ),
-    matrix: () => matrixTrials(mutation),
-    oracles: () => oracleTrials(mutation),
-  }[extent]()
-  return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
+/** Each kind of fsync is also taken out on real disks, whatever else has caught it. Who names a suite wants all that it must catch. */
+function trialsFor(mutation: Mutation, { suite: only, isRoot }: Extent): Trial[] {
+  const [cheapest, ...others] = mutation.caughtBy
+  const asked = only === '' ? [cheapest, ...others.filter(({ suite }) => suite === 'power')] : mutation.caughtBy
+  return asked
+    .map((catcher) => trialOf(catcher, mutation))
+    .filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }
 
 /** The tried mutations: a row for each that began in time, and the program's complaints without any. */
@@ -52,14 +40,12 @@ export interface Tried {
   readonly complaints: readonly string[]
 }
 
-/** Where the results go, in no order: each cell of a row takes up to minutes. */
-export interface Report {
-  readonly cell: (mutation: Mutation, cell: Cell) => void
-  readonly row: (row: Row, rows: readonly Row[]) => void
-}
-
 /** Each mutation against its suites, until `extent.seconds` are over. */
-export async function runMutations(mutations: readonly Mutation[], extent: Extent, report: Report): Promise<Tried> {
+export async function runMutations(
+  mutations: readonly Mutation[],
+  extent: Extent,
+  report: (row: Row) => void,
+): Promise<Tried> {
   const rows: Row[] = []
   const until = performance.now() + extent.seconds * 1000
   const unmutated = new UnmutatedProgram()
@@ -67,27 +53,15 @@ export async function runMutations(mutations: readonly Mutation[], extent: Exten
     await inTurns(mutations, extent.width, async (mutation) => {
       const began = performance.now()
       if (began > until) return
-      const ofOracles = extent.extent === 'oracles'
-      if (!ofOracles)
-        for (const trial of trialsFor(mutation, { ...extent, extent: 'usual' })) await unmutated.try(trial)
+      const trials = trialsFor(mutation, extent)
+      for (const trial of trials) await unmutated.try(trial)
       const program = makeProgram(editsOf(mutation))
       try {
         const cells: Cell[] = []
-        for (const trial of trialsFor(mutation, extent)) {
-          // One test of an oracle that has caught it speaks for the others.
-          if (trial.oracle && cells.some((cell) => cell.trial.oracle === trial.oracle && cell.words.length > 0))
-            continue
-          const asked = performance.now()
-          const result = await run(trial, program.directory, patience[extent.extent])
-          const cell = { ...result, trial, seconds: (performance.now() - asked) / 1000 }
-          cells.push(cell)
-          report.cell(mutation, cell)
-          // Most oracles let most mutations live: they are asked without one only where they complain.
-          if (ofOracles && cell.words.length > 0) await unmutated.try(trial)
-        }
+        for (const trial of trials) cells.push({ ...(await run(trial, program.directory, patience)), trial })
         const row = { mutation, cells, seconds: (performance.now() - began) / 1000 }
         rows.push(row)
-        report.row(row, rows)
+        report(row)
       } finally {
         program.remove()
       }
@@ -117,7 +91,7 @@ class UnmutatedProgram {
   }
 
   async #run(trial: Trial): Promise<void> {
-    const { words, complaint } = await run(trial, this.#program.directory, patience.usual)
+    const { words, complaint } = await run(trial, this.#program.directory, patience)
     if (words.length > 0) this.complaints.push(`${trial.command.join(' ')}: ${complaint}`)
   }
 
@@ -170,21 +144,4 @@ export function survivors(rows: readonly Row[]): Row[] {
 /** Mutations for which nothing could be run here. */
 export function untried(rows: readonly Row[]): Row[] {
   return rows.filter(({ cells }) => cells.length === 0)
-}
-
-/** Which oracles catch a mutation. */
-export function catchersOf({ cells }: Row): string[] {
-  return oracles.filter((oracle) => cells.some(({ trial, words }) => trial.oracle === oracle && words.length > 0))
-}
-
-/** The score of each oracle, as a table for people: how many it catches, and how many that no other one does. */
-export function oracleScores(rows: readonly Row[]): string {
-  const caughtBy = rows.map(catchersOf)
-  const lines = oracles.map((oracle) => {
-    const caught = caughtBy.filter((by) => by.includes(oracle))
-    const alone = caught.filter(({ length }) => length === 1).length
-    const share = ((100 * caught.length) / rows.length).toFixed(0)
-    return `| ${oracle} | ${caught.length} of ${rows.length} (${share} %) | ${alone} |`
-  })
-  return ['| oracle | catches | no other one does |', '| --- | --- | --- |', ...lines].join('\n')
 }

@@ -104,12 +104,8 @@ const hostile: readonly Mutation[] = [
   ...caught([ownTest('durable/crash-recovery'), model()], {
     'what came out of the exchange is not looked at': answers(true, 'DirectoryPublication.#exchange', 'renameOver'),
   }),
-  ...caught([ownTest('give-back-crashes')], {
-    'an exchange that is taken back is not synced': drop('giveBackForeign', 'syncDirectory'),
-  }),
   ...caught([ownTest(), model('replacement', 'taken out')], {
     'what is under a staging name is taken for our own': becomes(true, 'quarantineForeign', '||'),
-    'what is put into quarantine is not synced': drop('quarantineForeign', 'fsyncAll'),
   }),
   ...caught([ownTest()], {
     'what a predecessor has put into quarantine is not synced': becomes(false, 'quarantineForeign', 'some'),

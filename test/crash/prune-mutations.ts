@@ -7,26 +7,18 @@ export const prunes: readonly Mutation[] = [
     'prune: no lock': [becomes(undefined, 'prune', 'lock'), drop('prune', 'release')],
   }),
   ...caught([model('static pod: prune')], {
-    'prune: files go before the renames are durable': drop('removeAll', 'syncRemovals 1/2'),
     'prune: no fsync where a predecessor has removed all': move('removeAll', 'return 1/2', 'syncRemovals 1/2'),
-    'prune: no fsync after the removal': drop('removeAll', 'syncRemovals 2/2'),
     'prune: the last known good revision goes, too': becomes(undefined, 'verdicts', 'get'),
   }),
   ...caught([model('static pod: prune, after another program has replaced the live manifest')], {
     'prune: what names a revision is not synced': drop('prune', 'syncVerdicts'),
     'the names of a directory: no fsync of it': without('Disk.syncNames', 'anchor 1/4'),
   }),
-  ...caught([model('static pod: prune, after another program has replaced the link')], {
-    'prune: the links are not synced': drop('syncVerdicts', 'syncNames 2/2'),
-  }),
   ...caught([model('static pod: prune, below a directory that another program has moved')], {
     'the names of a directory: no fsync of what is above it': without('Disk.syncNames', 'openAncestors 1/2'),
   }),
   ...caught([model('static pod: prune, after another program has written the live manifest')], {
     'the names of a directory: no fsync of its files': drop('Disk.syncNames', 'type'),
-  }),
-  ...caught([model('static pod: prune, after another program has replaced what the live manifest leads to')], {
-    'the names of a directory: no fsync of what its links lead to': becomes(2, 'Disk.syncNames', 'slice', 0),
   }),
   ...caught([model('static pod: link, below a directory that another program has moved')], {
     'a link: no fsync of what is above it': without('Disk.replaceLink', '[]', 1),
@@ -35,7 +27,6 @@ export const prunes: readonly Mutation[] = [
     'removal of a file: no fsync of what is above it': without('Disk.removeFile', '[]', 1),
   }),
   ...caught([model('static pod: monitor, ready')], {
-    'removal of a file: no fsync': drop('Disk.removeFile', 'fsyncAll'),
     'removal of a file: no fsync where a predecessor has removed it': quoted(
       'Disk.removeFile',
       'await fsyncAll(',

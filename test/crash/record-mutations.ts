@@ -18,9 +18,6 @@ export const records: readonly Mutation[] = [
   ...caught([ownTest('interrupted-calls')], {
     'a status that meets a publication is not looked at again': becomes(true, 'lookUntilQuiet', '&& 2/3'),
   }),
-  ...caught([ownTest('nesting')], {
-    'a target in another target is published': drop('Site.resolve', 'insideAnother'),
-  }),
   ...caught([ownTestOfRoot('nesting')], {
     'a btrfs subvolume below a target is not noticed': drop('beginDirectory', 'device'),
   }),

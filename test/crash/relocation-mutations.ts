@@ -25,7 +25,6 @@ export const relocations: readonly Mutation[] = [
   }),
   ...caught([ownTest('relocation-guards')], {
     'an old path goes while the new one is not whole': drop('Move.drain', '#contentOfNew'),
-    'what is published for its own sake in the last instant goes': drop('Move.drain', 'NotNow 1/2'),
     'a directory moves to itself by another name': drop('Move.run', 'refuseSame'),
   }),
   ...caught([ownTest('quarantine-claims')], {

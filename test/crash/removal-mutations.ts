@@ -1,4 +1,4 @@
-import { drop, move } from './changes.js'
+import { move } from './changes.js'
 import { caught, model, ownTest, power, type Mutation } from './mutation.js'
 
 /** Removals of targets. */
@@ -11,11 +11,5 @@ export const removals: readonly Mutation[] = [
   }),
   ...caught([ownTest('interrupted-calls')], {
     'an abort is looked at after the target has left': move('Removal.#takeAway', 'removalAborted', '#finish'),
-  }),
-  ...caught([ownTest('removal-checks')], {
-    'nobody looks again whether somebody uses it': drop('Removal.#confirm', '#refuseUsed'),
-  }),
-  ...caught([ownTest('removal')], {
-    'a copy of a published directory counts as published': drop('refuseChanged', 'changed 2/2'),
   }),
 ]

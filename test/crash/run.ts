@@ -1,18 +1,9 @@
 import { parseArgs } from 'node:util'
-import {
-  catchersOf,
-  oracleScores,
-  type Report,
-  type Row,
-  runMutations,
-  survivors,
-  table,
-  untried,
-} from './mutation-table.js'
+import { type Row, runMutations, survivors, table, untried } from './mutation-table.js'
 import { mutations } from './mutations.js'
 import { misfit } from './mutation.js'
 import { makeProgram } from './program.js'
-import { isOnTheModel, runProgram } from './suites.js'
+import { runProgram } from './suites.js'
 import { Random } from '../random.js'
 
 /*
@@ -21,9 +12,6 @@ import { Random } from '../random.js'
  *   --seed N             for the model; HOLDFAST_SEED does the same
  *   --draw SECONDS       mutations in an order that is drawn anew, until the time is over; the seed is printed
  *   --draw-seed N        draws the same order again
- *   --matrix             each quick suite before every mutation: what else sees it, beside what must
- *   --oracles            each oracle alone before mutations of what the model disk has, for a limited processor time: prints how many each catches.
- *                        All of them take hours; with --draw SECONDS a sample
  *   --no-mutations       the model alone
  *   --no-model           the mutations alone
  *   --mutation TEXT      only mutations whose name holds this
@@ -32,8 +20,6 @@ import { Random } from '../random.js'
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: process.env['HOLDFAST_SEED'] ?? '1' },
-    matrix: { type: 'boolean', default: false },
-    oracles: { type: 'boolean', default: false },
     'no-mutations': { type: 'boolean', default: false },
     'no-model': { type: 'boolean', default: false },
     draw: { type: 'string', default: 'Infinity' },
@@ -68,45 +54,26 @@ function printRow({ mutation: { name }, cells, seconds }: Row): void {
   console.log(`  ${name} (${seconds.toFixed(1)} s)\n    ${words.join('\n    ')}`)
 }
 
-/** An oracle says nothing for minutes: each answer is printed as it comes, and the scores with each mutation. */
-const ofOracles: Report = {
-  cell: ({ name }, { trial, words, seconds }) => {
-    const what = words.length > 0 ? 'catches it' : 'nothing'
-    console.log(`  ${name}: ${trial.oracle ?? trial.suite}, ${trial.command[0]}: ${what} (${seconds.toFixed(1)} s)`)
-  },
-  row: (row, rows) =>
-    console.log(`${row.mutation.name}: ${catchersOf(row).join(', ') || 'none'}\n${oracleScores(rows)}`),
-}
-
 function inOrder<T>(all: readonly T[]): readonly T[] {
   return values.draw === 'Infinity' ? all : new Random(Number(values['draw-seed'])).shuffled(all)
 }
 
 async function mutationTable(): Promise<void> {
-  const { matrix, suite } = values
   const extent = {
-    extent: values.oracles ? 'oracles' : matrix ? 'matrix' : 'usual',
-    suite,
+    suite: values.suite,
     isRoot: process.geteuid?.() === 0,
     width: 2,
     seconds: Number(values.draw),
-  } as const
-  const named = mutations.filter(({ name }) => name.includes(values.mutation))
-  const chosen = inOrder(values.oracles ? named.filter(isOnTheModel) : named)
+  }
+  const chosen = inOrder(mutations.filter(({ name }) => name.includes(values.mutation)))
   // All of them at once, before anything runs for minutes.
   const unfit = chosen.flatMap((mutation) => misfit(mutation) ?? [])
   if (unfit.length > 0) throw new Error(`the core has changed, and these must follow it:\n${unfit.join('\n')}`)
   const { complaints } = state
-  const tried = await runMutations(chosen, extent, values.oracles ? ofOracles : { cell: () => {}, row: printRow })
+  const tried = await runMutations(chosen, extent, printRow)
   const { rows } = tried
   complaints.push(...tried.complaints)
-  if (!values.oracles) console.log(`\n${table(rows)}\n`)
-  if (values.oracles) {
-    console.log(`${rows.length} of ${chosen.length} mutations (--draw-seed ${values['draw-seed']})`)
-    for (const complaint of complaints) console.log(`failed: the program without a mutation does not pass ${complaint}`)
-    state.green &&= complaints.length === 0
-    return
-  }
+  console.log(`\n${table(rows)}\n`)
   const left = survivors(rows)
   const rest = untried(rows)
   for (const { mutation } of left) console.log(`not caught: ${mutation.name}`)

@@ -13,28 +13,20 @@ export const staticPods: readonly Mutation[] = [
   ...caught([model('static pod: install')], {
     'install: the manifest before what it names': move('install', 'publishManifests', 'publishDirectories'),
   }),
-  ...caught([model('static pod: install of a revision that another program wrote')], {
-    'install: an equal revision that nobody has synced counts as unchanged': without('revisionStep', 'isCommitted'),
-  }),
   ...caught([model('static pod: install of a revision that another program wrote and made live')], {
     'install: a revision that is in use is not synced': drop('revisionStep', 'syncTree'),
     'tree: no fsync of its name': without('Disk.syncTree', 'anchor 2/3'),
     'tree: no fsync of files': without('syncBelow', "'file'"),
-    'tree: no fsync of directories': without('syncBelow', 'type 2/2'),
     'tree: no fsync of its own names': without('Disk.syncTree', '[]', 0),
     'tree: no fsync of ancestors': without('Disk.syncTree', 'openAncestors'),
   }),
   ...caught([model('static pod: install meets prune')], {
     'install: no lock': becomes(undefined, 'install', 'lock'),
   }),
-  ...caught([model('static pod: install meets a newer install')], {
-    'install: what is live is only looked at before the lock': drop('publishManifests', 'refuseOlder'),
-  }),
   ...caught([model('static pod: the first install')], {
     'install: leftovers stay where no revision is published': becomes(true, 'install', '>'),
   }),
   ...caught([model('static pod: monitor, ready')], {
-    'link: no fsync': drop('Disk.replaceLink', 'fsyncAll'),
     'link: removed before it is made again': quoted(
       'Disk.replaceLink',
       'await this.fs.rename(',
@@ -59,7 +51,6 @@ export const staticPods: readonly Mutation[] = [
     'monitor: no lock while it decides': becomes(undefined, 'MonitoredRevision.around', '#lock'),
   }),
   ...caught([model('static pod: fallback to the newest older revision')], {
-    'fallback: no link to what becomes live': drop('fallBack', 'leadLink'),
     'fallback: the manifest before the link': move('fallBack', 'publishFiles', 'leadLink'),
   }),
   ...caught([model('static pod: rollout, ready')], {

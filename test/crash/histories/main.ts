@@ -12,7 +12,7 @@
  *   --seconds N       ends then, too
  *   --lives N         in place of histories as many lives of two or three targets: calls of every kind, each judged by what readers say
  *   --history JSON    plays this one, from --seed
- *   --impatient       stops at the first that breaks something
+ *   --impatient       stops at the first that breaks something, and does not shrink it
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -116,11 +116,12 @@ async function report<Story>(
   explored: Explored,
 ): Promise<void> {
   let [fault] = explored.faults
-  const shortest = await shrink(story, kind.simpler, async (candidate) => {
+  const breaks = async (candidate: Story): Promise<boolean> => {
     const [broken] = (await explore(candidate, seed)).faults
     fault = broken ?? fault
     return broken !== undefined
-  })
+  }
+  const shortest = values.impatient ? story : await shrink(story, kind.simpler, breaks)
   console.error(`VIOLATION ${place}, seed ${seed}: ${fault ?? ''}\n  ${kind.told(shortest).join('\n  ')}`)
   const ofLives = values.lives === undefined ? '' : '--lives 1 '
   console.error(`  play it again: ${ofLives}--where ${place} --seed ${seed} --history '${JSON.stringify(shortest)}'`)
