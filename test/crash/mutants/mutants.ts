@@ -28,7 +28,7 @@ export interface Source {
 }
 
 /** What static-pods does to the disk: the files that export these; the rest of that room decides, and asks. */
-const staticPods = ['currentLasting', 'install', 'orphanedRecords', 'prune', 'recordLastKnownGood', 'WatchStart']
+const staticPods = ['install', 'orphanedRecords', 'prune', 'recordLastKnownGood', 'WatchStart']
 
 function files(): string[] {
   const exported = new RegExp(`^export (?:async )?(?:function|class) (?:${staticPods.join('|')})\\b`, 'm')
