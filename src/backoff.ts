@@ -12,7 +12,7 @@ export interface Delays {
  * half and its whole, so that the nodes of a cluster do not come back in step. `random` is in [0, 1).
  * @internal
  */
-export function delayAfter(
+function delayAfter(
   failures: number,
   { firstDelay, longestDelay }: Delays,
   random: () => number = Math.random,
