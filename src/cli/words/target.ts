@@ -4,6 +4,7 @@ import { absolutePath } from '../../absolute-path.js'
 import type { DirectoryPlanResult } from '../../durable/publish/index.js'
 import type { ReplaceResult } from '../../durable/types.js'
 import { messageOf } from '../../errors.js'
+import type { RolledContent } from '../../static-pods/rollout/refuse-rolled.js'
 import { UsageError } from './exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger, type LogOptions } from '../output/logger.js'
@@ -31,31 +32,12 @@ export function pathArgument(text: string): string {
   }
 }
 
-/**
- * Whether a rollout was ever begun beside this target. What it may still take back is no target of other commands before its end: then
- * `refuse` says so, for a file that is to hold this content, too. undefined: there was none, or --force.
- */
-export async function rolloutBeside(
-  path: string,
-  force: boolean | undefined,
-): Promise<((content?: Uint8Array | { readonly path: string }) => Promise<void>) | undefined> {
+/** Refuses what a rollout beside the target may still take back, a file with this content, too. undefined: there was no rollout, or --force. */
+export async function rolloutBeside(path: string, force: boolean | undefined) {
   const signs = ['.holdfast-rollout', `.holdfast-rollout-${basename(path)}`]
   if (force === true || !signs.some((name) => existsSync(join(dirname(path), name)))) return undefined
-  const [{ Disk }, { refuseUnfinished }, { parseManifest }, { readSmallFile }] = await Promise.all([
-    import('../../durable/index.js'),
-    import('../../static-pods/rollout/rollout-status.js'),
-    import('../../static-pods/pod/manifest.js'),
-    import('../../static-pods/node-files.js'),
-  ])
-  const manifestIn = async (content: Uint8Array | { readonly path: string } | undefined) => {
-    const bytes = content && 'path' in content ? await readSmallFile(content.path) : content
-    return bytes && parseManifest(bytes, path)
-  }
-  return async (content) => {
-    // What is no pod is none of the rollout's.
-    const manifest = await manifestIn(content).catch(() => undefined)
-    await refuseUnfinished([path], manifest ? [manifest] : [], new Disk(), `${path} is as it was`)
-  }
+  const { refuseRolled } = await import('../../static-pods/rollout/refuse-rolled.js')
+  return (content?: RolledContent) => refuseRolled(path, content)
 }
 
 /** Warns of unproven durability at a path; answers the field that tells of it in the printed document. */
