@@ -4,7 +4,6 @@ import { processIo, type Io } from './output/io.js'
 import { behindDoor } from './output/colour.js'
 import { normalLine } from './words/argv.js'
 import { readEnvironment } from './words/option.js'
-import { settleVerbosity } from './words/options.js'
 import { isForPrograms, print } from './output/print.js'
 import { program } from './program.js'
 import { reportError } from './output/report-error.js'
@@ -138,4 +137,24 @@ function refusal(what: string, bytes: Buffer): UsageError {
     byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
   ).join('')
   return new UsageError(`${what} is not UTF-8: $'${shown}': rename the file, or name a directory above it`)
+}
+
+/** klog's: from this number on, everything is logged. */
+const everything = 4
+
+/**
+ * Has the flags of a command say the same: level and output follow from `-q` and `-v`.
+ * @internal
+ */
+export function settleVerbosity(command: Command): void {
+  const { quiet, v, logLevel, output } = command.opts<{
+    quiet?: true
+    v?: number
+    logLevel?: string
+    output?: string
+  }>()
+  if (v !== undefined && v >= everything && logLevel === 'info') command.setOptionValue('logLevel', 'debug')
+  if (quiet !== true) return
+  if (logLevel !== 'silent') command.setOptionValue('logLevel', 'error')
+  if (output === 'text' || output === 'wide') command.setOptionValue('output', 'none')
 }

@@ -6,7 +6,7 @@ import { monitorCommand } from '../../src/cli/commands/monitor.js'
 import { pruneCommand } from '../../src/cli/commands/prune.js'
 import { rbacCommand } from '../../src/cli/commands/rbac.js'
 import { normalLine } from '../../src/cli/words/argv.js'
-import { settleVerbosity } from '../../src/cli/words/options.js'
+import { settleVerbosity } from '../../src/cli/main.js'
 import { testIo } from '../cli/in-process.js'
 
 const { io } = testIo()
