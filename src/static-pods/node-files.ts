@@ -7,8 +7,6 @@ import { StaticPodError } from './failure.js'
 import { largestManifest, parseManifest, type Manifest } from './pod/manifest.js'
 import { readRegularFile } from '../regular-file.js'
 import { codeOf } from '../errors.js'
-import type { Log } from '../log.js'
-import { warnUnproven } from '../unproven.js'
 
 /**
  * A small regular file; undefined where there is none.
@@ -92,25 +90,4 @@ export async function readSmallFile(path: string, { follow = false } = {}): Prom
     if (code !== undefined) throw new Error(`could not read ${path}: ${code}`, { cause: error })
     throw error
   }
-}
-
-/**
- * Those of these places where durability is not proven. `directory`: an existing directory whose mount decides for `path`.
- * @throws DurableWriteError where `requireProven` refuses that
- */
-export async function unprovenPlaces(
-  places: readonly { readonly path: string; readonly directory?: string }[],
-  { disk, requireProven = false }: { readonly disk: Disk; readonly requireProven?: boolean },
-): Promise<string[]> {
-  const unproven: string[] = []
-  for (const { path, directory = path } of places) {
-    if (await disk.isUnproven(path, directory, requireProven)) unproven.push(path)
-  }
-  return unproven
-}
-
-/** Warns of the unproven places; answers the field that tells of them in the printed document. */
-export function warnOfUnproven(places: readonly string[], log: Log): { unproven?: true } {
-  for (const path of places) warnUnproven(log, path)
-  return places.length === 0 ? {} : { unproven: true }
 }

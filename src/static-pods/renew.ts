@@ -2,10 +2,9 @@
  * A static pod is restarted by a change of its manifest: an annotation says which content the pod is to run with. The rest of the
  * manifest stays as its author wrote it, byte for byte.
  */
-import { nodeFiles } from '../durable/index.js'
+import { nodeFiles, type Disk } from '../durable/index.js'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Disk } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { StaticPodError } from './failure.js'
 import { newUid } from './kubelet.js'

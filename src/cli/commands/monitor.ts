@@ -113,7 +113,7 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   const [{ Disk }, { monitor }, { unprovenPlaces, warnOfUnproven }, { reapOrphans }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/monitor/monitor.js'),
-    import('../../static-pods/node-files.js'),
+    import('../../static-pods/unproven-places.js'),
     import('../../agent/orphans.js'),
   ])
   reapOrphans()

@@ -1,7 +1,6 @@
 import type { EntryChange } from '../../directories/compare.js'
 import type { Paint } from './colour.js'
-import { objectText } from './table.js'
-import { table, type Cell } from './table.js'
+import { objectText, table, type Cell } from './table.js'
 
 /* The output of `diff`. */
 

@@ -4,12 +4,11 @@ import { fsyncAll, checkTarget, mostRemoved, Scope, readTree, type Tree } from '
 import { clean, limitsBeside, within } from '../keep/index.js'
 import { wrapError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import type { HoldOptions } from '../types.js'
+import type { HoldOptions, Generation, HistoryLimits, PastContent } from '../types.js'
 import { generationsOf } from './earlier-content.js'
 import { lookUntilQuiet, readTarget } from './inspect.js'
 import { describes, type StoredRecord, inForce, recordFor, withTakenOver } from '../record/index.js'
 import { holdOf, type LockedTarget, type Site, withLockedTarget } from '../target/index.js'
-import type { Generation, HistoryLimits, PastContent } from '../types.js'
 
 /* Looking at the earlier contents of a target, and removing those that are to stay no longer. See history.ts. */
 

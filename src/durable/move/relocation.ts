@@ -28,8 +28,7 @@ import {
 import { type PublishedContent, readPublishedContent } from '../look/index.js'
 import { removePublished } from '../remove/index.js'
 import { bodyWithMoves, rewriteRecord } from '../operator/index.js'
-import type { HoldOptions } from '../types.js'
-import type { Relocation, RelocationState, ReplaceResult } from '../types.js'
+import type { HoldOptions, Relocation, RelocationState, ReplaceResult } from '../types.js'
 
 /*
  * A directory moves to another path while programs use it. Its publisher publishes the new path as always; this file does all that happens

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import * as fs from 'node:fs'
-import { type BigIntStats, constants } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { codeOf, isSystemError, toError } from '../../errors.js'
 import type { Attributes, EntryType, Entry } from '../file-system.js'
@@ -56,7 +55,7 @@ export async function lookAt(
   name: () => string = () => path.toString(),
 ): Promise<Attributes | undefined> {
   try {
-    return toAttributes(await call<BigIntStats>(name, (done) => lstat(path, { bigint: true }, done)))
+    return toAttributes(await call<fs.BigIntStats>(name, (done) => lstat(path, { bigint: true }, done)))
   } catch (error) {
     if (isSystemError(error) && error.code === 'ENOENT') return undefined
     throw error
@@ -68,14 +67,14 @@ export function attributesOf(descriptor: number): Attributes {
   const status = native.statusOf(descriptor)
   if (status === undefined) return toAttributes(fs.fstatSync(descriptor, { bigint: true }))
   const { mode } = status
-  return { ...status, type: types.get(mode & constants.S_IFMT) ?? 'other', mode: mode & 0o7777 }
+  return { ...status, type: types.get(mode & fs.constants.S_IFMT) ?? 'other', mode: mode & 0o7777 }
 }
 
 /** stat(2) as the FileSystem interface has it. Without statx(2), libuv takes the time of the last change for that of the birth. */
-function toAttributes(stats: BigIntStats): Attributes {
+function toAttributes(stats: fs.BigIntStats): Attributes {
   const mode = Number(stats.mode)
   return {
-    type: types.get(mode & constants.S_IFMT) ?? 'other',
+    type: types.get(mode & fs.constants.S_IFMT) ?? 'other',
     device: Number(stats.dev),
     inode: stats.ino,
     birth: 0n,
@@ -90,9 +89,9 @@ function toAttributes(stats: BigIntStats): Attributes {
 }
 
 const types = new Map<number, EntryType>([
-  [constants.S_IFREG, 'file'],
-  [constants.S_IFDIR, 'directory'],
-  [constants.S_IFLNK, 'symlink'],
+  [fs.constants.S_IFREG, 'file'],
+  [fs.constants.S_IFDIR, 'directory'],
+  [fs.constants.S_IFLNK, 'symlink'],
 ])
 
 /** Names come as Latin-1, one character for each byte: most are ASCII, and need no buffer to be decoded from. */

@@ -1,4 +1,4 @@
-import type { DirectoryPublicationOptions } from './request.js'
+import type { DirectoryPublicationOptions, DirectoryPlan } from './request.js'
 import { silent, type Log } from '../../log.js'
 import {
   Bound,
@@ -53,7 +53,6 @@ import { newBody } from './new-record.js'
 import { OldMetadata } from './stage.js'
 import { trust, type KeepsFrom, type PlannedTree } from './planned-tree.js'
 import { listed } from '../../listed.js'
-import type { DirectoryPlan } from './request.js'
 import {
   type Exchanged,
   type RecordKind,

@@ -1,6 +1,5 @@
 import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
-import { publicationCauses, relocationStates } from '../types.js'
-import type { AgentMark } from '../types.js'
+import { publicationCauses, relocationStates, type AgentMark } from '../types.js'
 
 /* What each field of a record may hold: a right checksum alone does not make a record valid. */
 

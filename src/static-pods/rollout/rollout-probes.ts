@@ -2,10 +2,9 @@
  * How a rollout asks for pods while it exchanges the directory that may hold the files of its own probes: a refused probe stops the
  * rollout before it begins, and both directories' authorities are trusted.
  */
-import { nodeFiles } from '../../durable/index.js'
+import { nodeFiles, type Disk } from '../../durable/index.js'
 import { readFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
-import type { Disk } from '../../durable/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
 import type { Log } from '../../log.js'
 import { StaticPodError } from '../failure.js'
