@@ -8,12 +8,11 @@ import { extendedAttribute } from '../histories/libc.js'
 import { access, byDefault } from '../model/access-lists.js'
 import { nameBeside } from '../judge/names.js'
 import { manifestLock, places, pod, podOf } from '../model/static-pods/node.js'
-import { type Answer, type GoldenDisk, type GoldenTarget, lay } from './disk.js'
+import { type Answer, bootId, type GoldenDisk, type GoldenTarget, lay } from './disk.js'
 import { refuseOtherRoots } from './own-root.js'
 
 /** Where the questions' own files are. */
 export const own = 'golden'
-const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 const configuration = `/${own}/holdfast.yaml`
 /** After the last call, and before the holds and moves of a few seconds that it left are over. */
 const later = 1000

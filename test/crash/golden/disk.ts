@@ -64,6 +64,9 @@ export interface Golden extends GoldenDisk {
   readonly answers: readonly Answer[]
 }
 
+/** Of this machine, until it starts again. */
+export const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+
 /** Not compiled. */
 export const file = join(project, 'test/crash/golden/disks.json.br')
 

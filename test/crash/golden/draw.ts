@@ -32,7 +32,7 @@ import { LoopMount } from '../power/loop-mount.js'
 import { record } from '../power/record.js'
 import { readRecords } from '../power/recording.js'
 import { scenarios as powerScenarios } from '../power/scenarios.js'
-import { type GoldenDisk, type GoldenEntry, type GoldenTarget, signed } from './disk.js'
+import { bootId, type GoldenDisk, type GoldenEntry, type GoldenTarget, signed } from './disk.js'
 
 /** How many of each. */
 interface Extent {
@@ -316,7 +316,15 @@ function entriesOfDirectory(root: string): GoldenEntry[] {
       },
     ]
   })
-  return withSigns(entries, '', (number, birth) => births.get(birth === undefined ? number : `${number} ${birth}`))
+  const drawn = withSigns(entries, '', (number, birth) =>
+    births.get(birth === undefined ? number : `${number} ${birth}`),
+  )
+  // The cut ended the boot that wrote the records: it is over on the machine that draws them, too.
+  return drawn.map((entry) =>
+    entry.data === undefined
+      ? entry
+      : { ...entry, data: entry.data.replaceAll(`"boot":"${bootId}"`, '"boot":"boot-1"') },
+  )
 }
 
 /** Records with signs in the place of numbers. */
