@@ -94,7 +94,7 @@ function failed(error: unknown): Asked {
   }
   const fault = serverFault(error)
   const result: ProbeResult = fault
-    ? { state: 'cannot-ask', message, advice: noServer[fault] }
+    ? { state: fault === 'host' ? 'no-host' : 'cannot-ask', message, advice: noServer[fault] }
     : { state: 'no-answer', message }
   // A server that wants another client certificate may close the connection.
   return { result, isRefused: error.reason !== 'timeout' && codeOf(cause) !== 'ECONNREFUSED' }

@@ -17,6 +17,8 @@ const meanings = {
   stranger: { pod: 'not-ready', begins: false },
   /** The kubelet or the API server is down. */
   'no-answer': { pod: 'silent', begins: true },
+  /** The resolver says that no host has the API server's name: as if it were down, for a static pod may serve that name. */
+  'no-host': { pod: 'silent', begins: false },
   /** The API server, or the kubelet, cannot say now. */
   'server-error': { pod: 'unknown', begins: true },
   /** The kubelet has no API server to ask whether it may answer. */

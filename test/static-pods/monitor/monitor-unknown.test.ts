@@ -1,6 +1,6 @@
 /** An unknown answer is no reason to take a revision back; a failed write is no reason to leave a broken one. */
 import { createHash } from 'node:crypto'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -107,6 +107,12 @@ await t.test('monitor takes an unreachable API server, and a missing mirror pod,
   await gone.server.close()
   const refused = await watch(gone, [`--kubeconfig=${gone.kubeconfig}`])
   t.match(JSON.parse(refused.stdout), { outcome: 'fell-back', to: 6, message: /ECONNREFUSED/ }, refused.stderr)
+  // No resolver asks for a name with an empty label. Where a static pod serves names, its failure must not keep it.
+  const nameless = install(await InstallerApi.start(t))
+  const text = readFileSync(nameless.kubeconfig, 'utf8').replace(/(https?:\/\/)[\d.]+/, '$1no..host')
+  writeFileSync(nameless.kubeconfig, text)
+  const lost = await watch(nameless, [`--kubeconfig=${nameless.kubeconfig}`])
+  t.match(JSON.parse(lost.stdout), { outcome: 'fell-back', to: 6, message: /ENOTFOUND/ }, lost.stderr)
   const api = install(await InstallerApi.start(t))
   api.override = (seen, reply) => (notFound(seen, reply), true)
   const absent = await watch(api, [`--kubeconfig=${api.kubeconfig}`])
