@@ -1,4 +1,4 @@
-/** A selector over thousands of objects, against the real API server: how soon they are on the disk, and what that takes. */
+/** A selector over thousands of objects, against the real API server: what it takes that they are on the disk. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { inParallel } from '../../src/parallel.js'
@@ -8,8 +8,6 @@ import { Node } from './node.js'
 import { until } from './until.js'
 
 const count = 2_000
-/** Milliseconds: a request for each takes 100 s at 20 requests a second. */
-const atMost = 30_000
 
 for (const streaming of [true, false]) {
   await t.test(`${count} ConfigMaps of a selector, streaming lists ${streaming ? 'allowed' : 'refused'}`, async (t) => {
@@ -41,7 +39,6 @@ for (const streaming of [true, false]) {
     t.comment(
       `${Math.round(took)} ms, ${gets} reads by name of ${all} requests, at most ${peak.toFixed(1)} MiB resident`,
     )
-    t.ok(took <= atMost, 'time')
     t.equal(gets, 0)
     t.ok(all <= 100, 'requests')
   })

@@ -109,7 +109,7 @@ async function suite(): Promise<void> {
       t.not(await node.show('ActiveState', 'kubelet.service'), 'active')
       await starting
       const seconds = (performance.now() - begun) / 1000
-      t.ok(seconds > 29 && seconds < 60, `${seconds.toFixed(1)} s`)
+      t.ok(seconds > 29, `${seconds.toFixed(1)} s`)
       t.equal(await node.show('ActiveState', 'kubelet.service'), 'active')
       t.match(await node.show('StatusText'), `1 of 2 directories are whole; missing: ${certs}/never`)
       const said = (await node.journal()).find(({ MESSAGE }) => MESSAGE.includes('systemd starts what waits'))
