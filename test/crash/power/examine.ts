@@ -120,13 +120,15 @@ export async function examineState(
   expected: readonly Expected[],
   number: number,
 ): Promise<string | undefined> {
-  const before = await firstOf(expected, async ({ target, allowed }) => {
+  const before = await firstOf(expected, async ({ target, allowed, newest }) => {
     const texts = allowed.map((generation) => [`${generation}`, textFor(target, filesOf(target, generation))] as const)
     const fault = faultOfContent(target.path, contentAt(join(mountPoint, target.path)), new Map(texts))
     if (fault !== undefined) return `after the power cut ${fault}`
     const held = allowed.find((generation) => difference(mountPoint, target, generation) === undefined) ?? 0
+    // A publication that failed on a dead disk could not take away what it had staged.
+    const others = [...allowed, Math.max(...allowed, newest)].filter((one) => one !== held)
     const broken =
-      linkDifference(mountPoint, target, [held, ...allowed.filter((one) => one !== held)]) ??
+      linkDifference(mountPoint, target, [held, ...others]) ??
       podProblem(mountPoint, target, allowed) ??
       (await lifeProblem(mountPoint, target, allowed))
     return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`
