@@ -278,8 +278,8 @@ export class DirectoryState {
   }
 
   /**
-   * Since when it is not; undefined while it is, or an operator keeps it as it is, unless it is gone: nobody wants that. A restart of the agent does
-   * not begin anew.
+   * Since when the directory is not current; undefined while it is, or an operator keeps it as it is and it is there. A restart of the agent
+   * does not begin this time anew.
    */
   get failingSince(): Date | undefined {
     const reason = this.published?.reason

@@ -8,7 +8,7 @@ const pause = 1000
 /**
  * As the first process of a container, this one inherits what hooks and probes leave in the background, and the kernel keeps each that has ended until
  * its parent asks for it (pid_namespaces(7)): in the end the container has no process ID left. Node asks for its own children in the turn of
- * its loop in which it hears of their end; who is found dead in two turns is none of those. Children of other threads are not looked at.
+ * its loop in which it hears of their end: a process that is dead in two turns is no child of Node. The agent leaves children of other threads alone.
  */
 export function reapOrphans(): void {
   if (process.pid !== 1) return

@@ -33,7 +33,7 @@ interface PublishOptions {
   emptied?(path: string): readonly string[]
   /** Called with the seconds that the barriers and what lies between them took. */
   barrier(seconds: number): void
-  /** The pass gets the removal of a directory's past here, and runs it once all directories are told of: see Later. */
+  /** The pass gets the removal of a directory's past here, and runs it once it has reported all directories: see Later. */
   readonly later: (path: string, removal: () => Promise<void>) => void
   readonly examining?: Examining | undefined
 }

@@ -38,7 +38,7 @@ interface DropsOptions {
   readonly identity?: () => string | undefined
   /** Something that the status shows has changed. */
   readonly changed: () => void
-  /** A clock that nobody sets, in milliseconds. Default: performance.now. */
+  /** Milliseconds of a monotonic clock. Default: performance.now. */
   readonly now?: () => number
   /** Removes a directory. Default: the core does. */
   readonly remove?: (path: string, signal: AbortSignal) => Promise<void>

@@ -47,9 +47,9 @@ export async function askToWrite(directory: string): Promise<void> {
 const asked = (directory: string): string => join(directory, '.holdfast-may-write')
 
 /**
- * Asks the same in a process of its own: a thread that waits in the kernel keeps its process, and a command must end. One such process stays
- * until the disk answers, however many commands look at the status meanwhile: the next ones wait for it. Answers what to say where there is
- * no answer in time.
+ * A command asks the same in a child process: a thread that waits in the kernel keeps its process, and a command must end. One such child stays
+ * until the disk answers, however many commands look at the status meanwhile: the next ones wait for it. Answers what to say where the
+ * disk does not answer in time.
  */
 export async function problemOfState(stateDirectory: string): Promise<string | undefined> {
   const name = `hf?${createHash('sha256').update(stateDirectory).digest('hex').slice(0, 12)}`

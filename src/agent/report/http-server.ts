@@ -38,8 +38,8 @@ const newest = 16
  * Serves /livez, /readyz, /healthz and /metrics. That it answers at all is what /livez says: the loop turns. Rejects with the
  * system's error where the address cannot be had.
  *
- * A connection has one answer. Node's server parses all requests of a chunk before it can end their connection: thousands, of anybody on
- * the node. So nothing behind the first head is looked at here.
+ * The agent gives each connection one answer. Node's server parses all requests of a chunk before it can end their connection: thousands,
+ * of anybody on the node. So the agent reads nothing behind the first head.
  */
 export async function serveHealth(configured: ServerAddress, health: Health): Promise<HealthServer> {
   const metrics = atMostEach(metricsInterval, async () => {

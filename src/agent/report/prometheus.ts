@@ -284,8 +284,8 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
 
 /**
  * The process's own figures, by the names of Prometheus' client libraries, read at each scrape. prom-client's own set reads the same, and has
- * some thirty metrics of Node besides, with a timer and a histogram that run between scrapes. The size of the address space is left out: V8
- * reserves gigabytes of it.
+ * some thirty metrics of Node besides, with a timer and a histogram that run between scrapes. The agent leaves out the size of the address
+ * space: V8 reserves gigabytes of it.
  */
 function processMetrics(registry: Registry): void {
   const registers = [registry]

@@ -127,7 +127,8 @@ export interface PublishingOptions extends OutputOptions {
 export const publishingOptions = () => [
   new Option(
     '--force',
-    'publish even what an agent keeps, which undoes it unless it is held: run "holdfast hold" first; a hold stays',
+    'publish even what an agent keeps, which undoes it unless it is held: run "holdfast hold" first; a hold stays; and ' +
+      'what a rollout that has not ended may take back',
   ),
   new Option('--parents', 'make the directories above the target that are missing'),
   dryRunOption(),
