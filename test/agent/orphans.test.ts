@@ -38,11 +38,9 @@ await t.test(
     }
     const [line = ''] = childrenOf(agent.pid)
     const [inside = ''] = line.split(' ')
-    await until('the agent has inherited them', () => childrenOf(inside).length >= 4)
-    t.ok(
-      childrenOf(inside).every((child) => !child.endsWith('Z')),
-      'they live on',
-    )
+    // The shell of the last hook may have ended a moment ago, and is Node's to ask for.
+    const alive = () => childrenOf(inside).filter((child) => !child.endsWith('Z'))
+    await until('the agent has inherited them, and they live on', () => alive().length >= 4)
     rmSync(node.path('ran.on'))
     await until('none is left', () => childrenOf(inside).length === 0)
     t.ok(agent.running)
