@@ -3,9 +3,10 @@ import { availableParallelism } from 'node:os'
 import { readArguments, usage } from './arguments.js'
 import { namedFiles, testFiles } from './files.js'
 import { Report } from './report.js'
-import { killAll, runBatch, type Ran } from './run-batch.js'
+import { killAll, runBatch } from './run-batch.js'
 import { batches, keepTimes, workThrough, type Times } from './schedule.js'
 import { refuseTooFew, suiteOf, suites } from './suites.js'
+import type { FileTally } from './tally.js'
 import { ownTemporaryDirectory } from './temporary.js'
 
 /** Runs tests. The exit code: 0 if none failed, 1 if one did, 2 where the arguments make no sense. */
@@ -54,14 +55,14 @@ async function run({
     chmodSync(coverage, 0o1777)
   }
   const report = new Report((line) => console.log(line), verbose || paths.length > 0)
-  const spent: { files: string; ran: Ran }[] = []
+  const spent: FileTally[] = []
   const times: Times = {}
   const work = async (batch: readonly string[]): Promise<string[][]> => {
     const ran = await runBatch(batch, suiteOf(batch[0] ?? ''), (result) => report.test(result))
     if (tap !== undefined) appendFileSync(tap, ran.tap)
     report.batch(ran)
-    spent.push({ files: batch.join(' '), ran })
-    for (const { file } of ran.files) times[file] = ran.seconds / ran.files.length
+    spent.push(...ran.files)
+    for (const { file, seconds } of ran.files) times[file] = seconds
     return ran.left.length === 0 ? [] : [[...ran.left]]
   }
   // Suites that must have the machine to themselves decide for all that run with them.
@@ -69,9 +70,9 @@ async function run({
   await workThrough(batches(files, alone), jobs ?? narrow, work)
   dropTemporary?.()
   keepTimes(times)
-  const cpu = (list: typeof spent): number => list.reduce((sum, { ran }) => sum + ran.cpuSeconds, 0)
-  spent.sort((a, b) => b.ran.cpuSeconds - a.ran.cpuSeconds)
-  for (const { files, ran } of spent.slice(0, costs)) console.log(`${ran.cpuSeconds.toFixed(1)} s of CPU: ${files}`)
-  report.totals((performance.now() - start) / 1000, cpu(spent))
+  spent.sort((a, b) => b.cpuSeconds - a.cpuSeconds)
+  for (const { file, cpuSeconds } of spent.slice(0, costs)) console.log(`${cpuSeconds.toFixed(1)} s of CPU: ${file}`)
+  const cpuSeconds = spent.reduce((sum, file) => sum + file.cpuSeconds, 0)
+  report.totals((performance.now() - start) / 1000, cpuSeconds)
   return report.failed === 0 ? 0 : 1
 }

@@ -22,7 +22,7 @@ not ok 1 - should be equivalent
   stream.end(undefined)
   const lines: string[] = []
   const report = new Report((line) => lines.push(line), false)
-  report.batch({ left: [], tap: '', stderr: '', seconds: 1, cpuSeconds: 1, files: stream.files })
+  report.batch({ left: [], tap: '', stderr: '', files: stream.files })
   report.totals(1, 1)
   t.same(
     lines.filter((line) => line.startsWith('failed: ')),
@@ -40,7 +40,7 @@ void t.test('the end names each failure with its reason in one line, and cuts lo
   whole.fail('It was ended by SIGSEGV')
   const lines: string[] = []
   const report = new Report((line) => lines.push(...line.split('\n')), false)
-  const ran = { left: [], tap: '', stderr: '', seconds: 1, cpuSeconds: 1 }
+  const ran = { left: [], tap: '', stderr: '' }
   const stderr = 'a warning\n'.repeat(100)
   report.batch({ ...ran, stderr, files: [file] })
   report.batch({ ...ran, files: [whole] })

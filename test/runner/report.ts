@@ -34,15 +34,15 @@ export class Report {
     if (this.verbose) this.print(`  ${outcome === 'passed' ? 'ok     ' : outcome} ${name}`)
   }
 
-  batch({ files, seconds, cpuSeconds, stderr }: Ran): void {
+  batch({ files, stderr }: Ran): void {
     for (const file of files) this.#file(file, stderr)
-    const [first] = files
-    if (first === undefined) return
-    const tests = files.reduce((sum, { results }) => sum + results.length, 0)
-    const what = files.length === 1 ? first.file : `${first.file} and ${files.length - 1} more in one process`
-    const state = files.some((file) => file.failed()) ? 'FAILED' : 'ok'
-    this.print(`${state.padEnd(6)} ${what}: ${tests} tests, ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`)
-    if (files.length > 1) for (const file of files) if (file.failed()) this.print(`FAILED ${file.file}`)
+    for (const tally of files) {
+      const { file, results, seconds, cpuSeconds } = tally
+      const state = (tally.failed() ? 'FAILED' : 'ok').padEnd(6)
+      this.print(
+        `${state} ${file}: ${results.length} tests, ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`,
+      )
+    }
   }
 
   #file({ file, results, remarks }: FileTally, stderr: string): void {

@@ -1,9 +1,9 @@
 /** One process of tests, from its start to the end of all that it has started. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { pathToFileURL } from 'node:url'
+import { readProc } from '../processes.js'
 import { project } from '../project.js'
 import { compiled } from './files.js'
 import { type FileTally, ordinaryFailure, Tally, type TestResult } from './tally.js'
@@ -23,8 +23,6 @@ export interface Ran {
   readonly left: readonly string[]
   readonly tap: string
   readonly stderr: string
-  readonly seconds: number
-  readonly cpuSeconds: number
 }
 
 /** As much of the standard error of a process as a person reads: its first and its last bytes. */
@@ -54,7 +52,6 @@ export async function runBatch(
 ): Promise<Ran> {
   const [only = ''] = files
   const alone = files.length === 1
-  const tally = new Tally(alone ? only : undefined, ended)
   const program = alone ? [compiled(only)] : ['dist/test/runner/several.js', ...files]
   const preload = ['--import', pathToFileURL(join(project, 'dist/test/runner/preload.js')).href]
   const start = performance.now()
@@ -66,6 +63,15 @@ export async function runBatch(
     detached: true,
   })
   running.add(child)
+  /** Of the whole process, once it has ended. */
+  let ofAll: number | undefined
+  const counted = { seconds: 0, cpuSeconds: 0 }
+  const tally = new Tally(alone ? only : undefined, ended, (file) => {
+    const now = { seconds: (performance.now() - start) / 1000, cpuSeconds: ofAll ?? cpuOf(child) }
+    file.seconds = now.seconds - counted.seconds
+    file.cpuSeconds = now.cpuSeconds - counted.cpuSeconds
+    Object.assign(counted, now)
+  })
   let tap = ''
   let stderr = ''
   let killed: string | undefined
@@ -82,11 +88,10 @@ export async function runBatch(
     stderr += text
     if (stderr.length > 2 * keptOfStderr) stderr = `${stderr.slice(0, keptOfStderr)}\n…\n${stderr.slice(-keptOfStderr)}`
   })
-  let cpuSeconds = 0
   const problem = await new Promise<string | undefined>((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', () => {
-      cpuSeconds = cpuOfChildrenSince()
+      ofAll = cpuOfChildrenSince()
       // Children that still run hold its pipes open.
       killGroup(child)
     })
@@ -95,9 +100,8 @@ export async function runBatch(
   clearTimeout(timer)
   running.delete(child)
   tally.end(problem)
-  const seconds = (performance.now() - start) / 1000
   const ran = tally.files.map(({ file }) => file)
-  return { files: tally.files, left: files.filter((file) => !ran.includes(file)), tap, stderr, seconds, cpuSeconds }
+  return { files: tally.files, left: files.filter((file) => !ran.includes(file)), tap, stderr }
 }
 
 function problemOf(code: number | null, signal: NodeJS.Signals | null) {
@@ -110,12 +114,24 @@ let cpuBefore = 0
 
 /** CPU-seconds of the processes that have ended since this was last called, with those that they have waited for. */
 function cpuOfChildrenSince(): number {
-  const fields = readFileSync('/proc/self/stat', 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  // cutime and cstime, fields 16 and 17 of proc_pid_stat(5); the first two are cut off. In ticks, a hundred a second on Linux.
-  const now = (Number(fields[13]) + Number(fields[14])) / 100
+  const [, now] = cpuTimes('self')
   const spent = now - cpuBefore
   cpuBefore = now
   return spent
+}
+
+/** CPU-seconds of a process that runs, with those of the children that it has waited for. */
+function cpuOf({ pid }: ChildProcess): number {
+  const [own, ofChildren] = cpuTimes(`${pid}`)
+  return own + ofChildren
+}
+
+/** CPU-seconds of a process itself, and of the children that it has waited for; of one that has ended none. */
+function cpuTimes(pid: string): [number, number] {
+  const fields = readProc(`/proc/${pid}/stat`)
+    .replace(/^.*\) /, '')
+    .split(' ')
+  // utime, stime, cutime and cstime, fields 14 to 17 of proc_pid_stat(5); the first two are cut off. In ticks, a hundred a second on Linux.
+  const [user = 0, system = 0, childrensUser = 0, childrensSystem = 0] = fields.slice(11, 15).map(Number)
+  return [(user + system) / 100, (childrensUser + childrensSystem) / 100]
 }

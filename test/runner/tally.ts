@@ -25,6 +25,9 @@ export class FileTally {
   readonly results: TestResult[] = []
   /** The tests' other output: comments, and text that is no TAP; `of`: the test that it comes from, '' for the file. */
   readonly remarks: { readonly of: string; readonly text: string }[] = []
+  /** What it cost, until the next file of its process began; the process's own start is the first one's. */
+  seconds = 0
+  cpuSeconds = 0
 
   constructor(readonly file: string) {}
 
@@ -62,6 +65,7 @@ export class Tally {
   constructor(
     only: string | undefined,
     private readonly ended: (result: TestResult) => void = () => {},
+    private readonly closed: (file: FileTally) => void = () => {},
   ) {
     this.#watch(this.#parser, () => this.#root)
     this.#parser.on('bailout', (reason: string) => (this.#bailout = reason === '' ? 'no reason' : reason))
@@ -105,6 +109,7 @@ export class Tally {
     const whole = { ...root, path: file.file }
     if (root.own > 0 || root.skipped !== undefined) this.#judge(file, whole, true)
     else if (root.chapters === 0) this.#add(file, whole.path, 'failed', 'It runs no test')
+    this.closed(file)
   }
 
   #watch(parser: Parser, level: () => Level): void {
