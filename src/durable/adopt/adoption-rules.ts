@@ -1,7 +1,7 @@
 import { nameOf } from '../../relative-path.js'
 import { listed } from '../../listed.js'
 import type { AdoptedFiles, Adopting, AdoptionCheck, AdoptionResult } from '../types.js'
-import { dataLink, OpenDirectories, readWhole, type Tree, type TreeEntry } from '../path/index.js'
+import { dataLink, inTree, readWhole, type Tree, type TreeEntry } from '../path/index.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { refuseTargetBelow } from '../target/index.js'
 import type { AdoptionScene, DirectoryPlan } from '../publish/index.js'
@@ -208,13 +208,9 @@ export function contentsOf(
   const { fs, opened, tree } = from
   return {
     paths: tree.entries.filter(({ type, size = 0 }) => type === 'file' && size <= largestKey).map(({ path }) => path),
-    async read(path) {
-      const directories = new OpenDirectories(fs, opened)
-      try {
-        return await directories.useFile(path, async (file) => readWhole(fs, file, (await fs.attributes(file)).size))
-      } finally {
-        await directories.closeAll()
-      }
-    },
+    read: (path) =>
+      inTree(fs, opened, (directories) =>
+        directories.useFile(path, async (file) => readWhole(fs, file, (await fs.attributes(file)).size)),
+      ),
   }
 }

@@ -226,15 +226,12 @@ async function copyTree<T>(
     const files = tree.entries.filter(({ type }) => type === 'file')
     await inParallel(files, writers, async (entry) => {
       const { path } = entry
-      const source = await from.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
-      try {
+      await from.useFile(path, async (source) => {
         const file = await to.use(parentOf(path), (parent) => staged.create(scope, parent, nameOf(path)))
         await fs.copy(source, file)
         await setMetadata(fs, file, likeOld(entry))
         staged.add(scope, file, owner)
-      } finally {
-        await fs.close(source)
-      }
+      })
     })
     for (const entry of tree.entries.filter(({ type }) => type === 'symlink')) {
       const [above, name] = [parentOf(entry.path), nameOf(entry.path)]

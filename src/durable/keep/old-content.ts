@@ -2,7 +2,7 @@ import { isWholeSecond } from '../../change-times.js'
 import { nameOf, parentOf } from '../../relative-path.js'
 import { codeOf } from '../../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import { Bound, OpenDirectories, makeWritable, readTree, type Tree } from '../path/index.js'
+import { Bound, inTree, makeWritable, readTree, type Tree, withOpen } from '../path/index.js'
 import { inParallel } from '../../parallel.js'
 import type { KnownEntry } from '../record/index.js'
 
@@ -42,16 +42,13 @@ export async function isAsRead(fs: FileSystem, root: Descriptor, { entries, isCu
     })
     return same
   }
-  const directories = new OpenDirectories(fs, root)
-  try {
+  return inTree(fs, root, async (directories) => {
     for (const [path, expected] of byDirectory(entries)) {
       if (gone.has(path) || gone.has(parentOf(path))) gone.add(path)
       else if (!(await directories.use(path, (directory) => isDirectoryAsRead(directory, expected)))) return false
     }
     return true
-  } finally {
-    await directories.closeAll()
-  }
+  })
 }
 
 function isTimedInSeconds({ changed }: Tree['entries'][number]): boolean {
@@ -65,14 +62,12 @@ export async function isPartOf(
   name: string,
   entries: readonly KnownEntry[],
 ): Promise<boolean> {
-  const opened = await fs.openDirectory(parent, name)
-  try {
+  return withOpen(
+    fs,
+    fs.openDirectory(parent, name),
     // The mount in it keeps it anyway.
-    if ((await fs.mountsBelow(opened)).length > 0) return true
-    return await holdsOnly(fs, opened, entries)
-  } finally {
-    await fs.close(opened)
-  }
+    async (opened) => (await fs.mountsBelow(opened)).length > 0 || holdsOnly(fs, opened, entries),
+  )
 }
 
 /** Whether all in an open directory is among these entries, by type and content. */
@@ -96,9 +91,8 @@ export async function removeEntries(
   entries: readonly KnownEntry[],
   gone?: string,
 ): Promise<void> {
-  const directories = new OpenDirectories(fs, root)
   const known = byDirectory(entries)
-  try {
+  await inTree(fs, root, async (directories) => {
     for (const [path, inIt] of known) {
       const removeFiles = async (directory: Descriptor): Promise<void> => {
         await makeWritable(fs, directory)
@@ -112,9 +106,7 @@ export async function removeEntries(
       const removeIt = (parent: Descriptor): Promise<void> => fs.removeDirectory(parent, nameOf(path))
       await unlessGone(directories.use(parentOf(path), removeIt))
     }
-  } finally {
-    await directories.closeAll()
-  }
+  })
 }
 
 async function unlessGone(removal: Promise<unknown>): Promise<void> {

@@ -2,7 +2,7 @@ import { codeOf, failureOf, messageOf } from '../../errors.js'
 import { removeEntries } from './old-content.js'
 import { quarantineOld, type StagingArea, type StagingClaims } from './quarantine.js'
 import type { RecordBody, RetiredTree } from '../record/index.js'
-import { atOnce, refuseMounted, remove, type RemovalLimits } from '../path/index.js'
+import { atOnce, refuseMounted, remove, type RemovalLimits, withOpen } from '../path/index.js'
 
 /*
  * Old content that stays until no process uses it (`retire: whenUnused`): a process that works in the directory, or opens its files by an
@@ -91,20 +91,17 @@ async function removeTree(
   limits: RemovalLimits,
 ): Promise<void> {
   const { fs, parent, names } = area
-  const opened = await fs.openDirectory(parent, name)
   try {
-    if ((await fs.attributes(opened)).inode.toString() !== inode) return
-    await refuseMounted(fs, opened)
-    if (goesWhole === true) await remove(fs, parent, name, limits)
-    else {
+    await withOpen(fs, fs.openDirectory(parent, name), async (opened) => {
+      if ((await fs.attributes(opened)).inode.toString() !== inode) return
+      await refuseMounted(fs, opened)
+      if (goesWhole === true) return remove(fs, parent, name, limits)
       await removeEntries(fs, opened, entries)
       await fs.removeDirectory(parent, name)
-    }
+    })
   } catch (error) {
     const random = names.stagingOf(name)
     if (codeOf(error) !== 'ENOTEMPTY' || random === undefined) throw error
     await quarantineOld(area, random)
-  } finally {
-    await fs.close(opened)
   }
 }

@@ -1,7 +1,7 @@
 import { isSystemError, messageOf } from '../../errors.js'
 import { unfit, type DurableWriteError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
-import { OpenDirectories, Scope, readTree, readWhole, type TreeEntry } from '../path/index.js'
+import { inScope, inTree, readTree, readWhole, type TreeEntry } from '../path/index.js'
 import type { StoredRecord } from '../record/index.js'
 import type { Generation } from '../types.js'
 
@@ -30,15 +30,11 @@ export async function readEarlier(
   target: string,
   { name, digest }: Generation,
 ): Promise<EarlierContent | Error | undefined> {
-  const scope = new Scope(fs)
-  try {
-    const holder = await scope.keep(fs.openDirectory(parent, name))
-    const root = await scope.keep(fs.openDirectory(holder, target))
+  return inGeneration(fs, parent, target, name, async (root) => {
     const { entries, digest: found } = await readTree(fs, root, false)
     if (found !== digest) return undefined
     const files = new Map<string, Uint8Array>()
-    const directories = new OpenDirectories(fs, root)
-    try {
+    await inTree(fs, root, async (directories) => {
       for (const { path, type } of entries) {
         if (type !== 'file') continue
         files.set(
@@ -46,15 +42,27 @@ export async function readEarlier(
           await directories.useFile(path, async (file) => readWhole(fs, file, (await fs.attributes(file)).size)),
         )
       }
-    } finally {
-      await directories.closeAll()
-    }
+    })
     return { entries, files }
+  })
+}
+
+/** Works in an earlier content. Answers the system's error, where one keeps it from being read. */
+export async function inGeneration<T>(
+  fs: FileSystem,
+  parent: Descriptor,
+  target: string,
+  name: string,
+  work: (root: Descriptor) => Promise<T>,
+): Promise<T | Error> {
+  try {
+    return await inScope(fs, async (scope) => {
+      const holder = await scope.keep(fs.openDirectory(parent, name))
+      return work(await scope.keep(fs.openDirectory(holder, target)))
+    })
   } catch (error) {
     if (isSystemError(error)) return error
     throw error
-  } finally {
-    await scope.closeAll()
   }
 }
 

@@ -6,8 +6,8 @@ import {
   defaultAttribute,
   entriesBelow,
   type EntryHead,
+  inTree,
   modeOf,
-  OpenDirectories,
   type TargetNames,
   writersBy,
 } from '../path/index.js'
@@ -197,16 +197,13 @@ export function usageBy(sizes: readonly number[], directories: number, blockSize
 
 /** What a target holds now; the next publication needs as much again beside it. */
 export async function usageOf(fs: FileSystem, target: Descriptor, blockSize: number): Promise<Usage> {
-  const directories = new OpenDirectories(fs, target)
   const sizes: number[] = []
   let count = 1
-  try {
+  await inTree(fs, target, async (directories) => {
     for await (const { path, type } of entriesBelow(directories)) {
       if (type === 'directory') count += 1
       else sizes.push((await directories.look(path))?.size ?? 0)
     }
-    return usageBy(sizes, count, blockSize)
-  } finally {
-    await directories.closeAll()
-  }
+  })
+  return usageBy(sizes, count, blockSize)
 }

@@ -12,12 +12,15 @@ import {
   readGeneration,
   topNames,
   metadataOf,
-  OpenDirectories,
+  type OpenDirectories,
   type FoundPlace,
   identityOf,
   isTrustedHere,
   checkTarget,
-  Scope,
+  ifThere,
+  inScope,
+  inTree,
+  withOpen,
   readFileTree,
   readTree,
   type Tree,
@@ -202,18 +205,8 @@ export async function readTarget(
   if (entry === undefined) return undefined
   if (entry.type !== typeOf(kind)) return undefined
   if (kind === 'file') return readFileTree(fs, parent, name, bound)
-  let opened: Descriptor
-  try {
-    opened = await openOffMounts(fs, target, parent, name)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
-  }
-  try {
-    return await (kind === 'symlink' ? readGeneration : readTree)(fs, opened, false, bound)
-  } finally {
-    await fs.close(opened)
-  }
+  const read = kind === 'symlink' ? readGeneration : readTree
+  return ifThere(fs, openOffMounts(fs, target, parent, name), (opened) => read(fs, opened, false, bound))
 }
 
 /** The parts of a symlink directory, on the way of its consumers, that differ from its form. */
@@ -224,8 +217,7 @@ export async function formDifferences(
   record: StoredRecord,
 ): Promise<Publication['differences']> {
   if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory') return []
-  const target = await fs.openDirectory(parent, name)
-  try {
+  return withOpen(fs, fs.openDirectory(parent, name), async (target) => {
     const differences: Publication['differences'] = []
     const root = record.entries.find(({ path }) => path === '')
     const { mode, uid, gid } = await metadataOf(fs, target)
@@ -247,9 +239,7 @@ export async function formDifferences(
     }
     if (found.length > most) differences.push({ path: '.', problem: 'more' })
     return differences
-  } finally {
-    await fs.close(target)
-  }
+  })
 }
 
 /**
@@ -291,24 +281,19 @@ export async function readPublishedFiles(
   const files = Object.create(null) as Record<string, { content: Uint8Array; mode: number }>
   await withRecord(fs, target, async (parent, name, [newest]) => {
     if ((await fs.look(parent, name))?.type !== 'directory') return
-    const root = await openOffMounts(fs, target, parent, name)
-    const scope = new Scope(fs)
-    let directories: OpenDirectories | undefined
-    try {
+    await inScope(fs, async (scope) => {
+      const root = await scope.keep(openOffMounts(fs, target, parent, name))
       const generation = newest?.kind === 'symlink' ? await currentGeneration(fs, root) : undefined
       const content = generation === undefined ? root : await scope.keep(fs.openDirectory(root, generation))
-      directories = new OpenDirectories(fs, content)
-      for (const path of paths) {
-        const file = await readInside(directories, path, (size) => {
-          if (size > largest) throw tooLarge(join(target, path), largest)
-        })
-        if (file) files[path] = file
-      }
-    } finally {
-      await directories?.closeAll()
-      await scope.closeAll()
-      await fs.close(root)
-    }
+      await inTree(fs, content, async (directories) => {
+        for (const path of paths) {
+          const file = await readInside(directories, path, (size) => {
+            if (size > largest) throw tooLarge(join(target, path), largest)
+          })
+          if (file) files[path] = file
+        }
+      })
+    })
   })
   return files
 }
@@ -329,20 +314,12 @@ async function readInside(
   admit: (size: number) => void,
 ): Promise<{ content: Uint8Array; mode: number } | undefined> {
   const { fs } = directories
-  let file: Descriptor
-  try {
-    file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
-  }
-  try {
+  const opening = directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
+  return ifThere(fs, opening, async (file) => {
     const { size, mode } = await metadataOf(fs, file)
     admit(size)
     return { content: await readWhole(fs, file, size), mode }
-  } finally {
-    await fs.close(file)
-  }
+  })
 }
 
 /*
@@ -366,22 +343,18 @@ async function holdsAny(
   record: StoredRecord,
 ): Promise<boolean> {
   if ((await fs.look(parent, name))?.type !== 'directory') return false
-  let opened: Descriptor
   try {
-    opened = await openOffMounts(fs, target, parent, name)
+    return await withOpen(fs, openOffMounts(fs, target, parent, name), async (opened) => {
+      const names = topNames(record.entries.map(({ path }) => path))
+      if (names.size === 0) return true
+      // By name: others can have put any number of files there.
+      if (record.kind === 'symlink') return showsAny(fs, opened, names)
+      for (const one of names) if ((await fs.look(opened, one)) !== undefined) return true
+      return false
+    })
   } catch (error) {
     if (error instanceof DurableWriteError) return false
     throw error
-  }
-  try {
-    const names = topNames(record.entries.map(({ path }) => path))
-    if (names.size === 0) return true
-    // By name: others can have put any number of files there.
-    if (record.kind === 'symlink') return await showsAny(fs, opened, names)
-    for (const one of names) if ((await fs.look(opened, one)) !== undefined) return true
-    return false
-  } finally {
-    await fs.close(opened)
   }
 }
 

@@ -1,11 +1,11 @@
-import { codeOf, messageOf } from '../../errors.js'
+import { messageOf } from '../../errors.js'
 import { silent } from '../../log.js'
-import { fsyncAll, checkTarget, mostRemoved, Scope, readTree, type Tree } from '../path/index.js'
+import { fsyncAll, checkTarget, mostRemoved, readTree, type Tree } from '../path/index.js'
 import { clean, limitsBeside, within } from '../keep/index.js'
 import { wrapError } from '../errors.js'
-import type { Descriptor, FileSystem } from '../file-system.js'
+import type { FileSystem } from '../file-system.js'
 import type { HoldOptions, Generation, HistoryLimits, PastContent } from '../types.js'
-import { generationsOf } from './earlier-content.js'
+import { generationsOf, inGeneration } from './earlier-content.js'
 import { lookUntilQuiet, readTarget } from './inspect.js'
 import { describes, type StoredRecord, inForce, recordFor, withTakenOver } from '../record/index.js'
 import { holdOf, type LockedTarget, type Site, withLockedTarget } from '../target/index.js'
@@ -23,7 +23,7 @@ export async function readHistory(fs: FileSystem, target: string): Promise<PastC
     // What an aborted publication meant to keep is still at the target.
     const isInForce = inForce(records, tree).length > 0
     for (const generation of isInForce ? await generationsOf(fs, parent, record) : []) {
-      const found = await generationTree(fs, parent, name, generation)
+      const found = await inGeneration(fs, parent, name, generation.name, (root) => readTree(fs, root, false))
       past.push({ ...saidOf(generation), replacedAt: new Date(generation.replacedAt), ...stateOf(generation, found) })
     }
     return { state: past, sequence: record.sequence, quiet: past.every(({ state }) => state !== 'damaged') }
@@ -46,25 +46,6 @@ function stateOf({ digest }: Generation, found: Tree | Error): Pick<PastContent,
   if (found instanceof Error) return { state: 'damaged', problem: `it cannot be read: ${messageOf(found)}` }
   if (found.digest === digest) return { state: 'whole' }
   return { state: 'damaged', problem: 'it is not what was published' }
-}
-
-/** The entries of an earlier content now, or why they are unknown. */
-async function generationTree(
-  fs: FileSystem,
-  parent: Descriptor,
-  target: string,
-  { name }: Generation,
-): Promise<Tree | Error> {
-  const scope = new Scope(fs)
-  try {
-    const holder = await scope.keep(fs.openDirectory(parent, name))
-    return await readTree(fs, await scope.keep(fs.openDirectory(holder, target)), false)
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error
-    return error as Error
-  } finally {
-    await scope.closeAll()
-  }
 }
 
 /**

@@ -6,7 +6,7 @@ import {
   namesFor,
   type Place,
   type Scope,
-  OpenDirectories,
+  inTree,
   entriesBelow,
   metadataOf,
   accessAttribute,
@@ -86,9 +86,8 @@ export async function openedByLists(
   fs: FileSystem,
   root: Descriptor,
 ): Promise<{ readonly path: string; readonly named: readonly string[] }[]> {
-  const directories = new OpenDirectories(fs, root)
   const found: { path: string; named: readonly string[] }[] = []
-  try {
+  await inTree(fs, root, async (directories) => {
     for await (const { path, type } of entriesBelow(directories)) {
       if (type !== 'file') continue
       const { mode, extended } = await directories.useFile(path, (file) => metadataOf(fs, file))
@@ -96,8 +95,6 @@ export async function openedByLists(
       const named = list === undefined || (mode & 0o077) !== 0 ? [] : namedIn(list)
       if (named.length > 0) found.push({ path, named })
     }
-    return found
-  } finally {
-    await directories.closeAll()
-  }
+  })
+  return found
 }

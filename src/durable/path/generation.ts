@@ -1,7 +1,7 @@
-import { codeOf } from '../../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { readTree, type Tree } from './tree.js'
 import type { Bound } from './open-directories.js'
+import { ifThere } from './scope.js'
 
 /*
  * The form that kubelet's volumes have (pkg/volume/util/atomic_writer.go): the target is a directory that stays, which holds generations
@@ -45,18 +45,7 @@ export async function readGeneration(
 ): Promise<Tree | undefined> {
   const name = await currentGeneration(fs, target)
   if (name === undefined) return undefined
-  let opened: Descriptor
-  try {
-    opened = await fs.openDirectory(target, name)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
-  }
-  try {
-    return await readTree(fs, opened, labels, bound)
-  } finally {
-    await fs.close(opened)
-  }
+  return ifThere(fs, fs.openDirectory(target, name), (opened) => readTree(fs, opened, labels, bound))
 }
 
 /** Names in a target that may be beside those that belong there. Its owner can make any number. */

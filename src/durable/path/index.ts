@@ -69,8 +69,8 @@ export {
   isUnicode,
   maximumName,
 } from './names.js'
-export { Bound, OpenDirectories, entriesBelow, syncBelow } from './open-directories.js'
-export { openOwn, Scope } from './scope.js'
+export { Bound, OpenDirectories, entriesBelow, inTree, syncBelow } from './open-directories.js'
+export { ifThere, inScope, openOwn, Scope, withOpen } from './scope.js'
 export {
   identityOf,
   isOfThis,

@@ -6,6 +6,7 @@ import { parentOf } from '../../relative-path.js'
 import { inheritedList, listWithMode, modeByList } from './access-list.js'
 import { DurableWriteError, leftAsItWas, unfit } from '../errors.js'
 import type { Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
+import { withOpen } from './scope.js'
 
 /** What one entry is to have for itself. */
 export interface OwnAttributes {
@@ -154,13 +155,10 @@ export async function metadataOf(
 
 /** What a copy of the file or directory has for itself. `path` leads from this open directory through no symbolic link (ELOOP). */
 export async function attributesAt(fs: FileSystem, root: Descriptor, path: string): Promise<OwnAttributes> {
-  const descriptor = await fs.openContent(path, false, root)
-  try {
+  return withOpen(fs, fs.openContent(path, false, root), async (descriptor) => {
     const { mode, uid, gid, extended } = await metadataOf(fs, descriptor)
     return { mode, owner: { uid, gid }, lists: listsIn(extended) }
-  } finally {
-    await fs.close(descriptor)
-  }
+  })
 }
 
 /**

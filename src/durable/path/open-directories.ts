@@ -3,7 +3,7 @@ import type { Attributes, Descriptor, Entry, FileSystem, EntryType } from '../fi
 import { type Identity, identityOf, isSame } from './place.js'
 import { compareBytes } from './names.js'
 import { fsyncAll } from './barrier.js'
-import { Scope } from './scope.js'
+import { inScope, withOpen } from './scope.js'
 
 /** Levels from which the way down costs too much: on a shorter one, a directory that another program has replaced is noticed. */
 const longWay = 16
@@ -44,12 +44,8 @@ export class OpenDirectories {
 
   /** Runs `task` with a file of this path open. */
   async useFile<T>(path: string, task: (file: Descriptor) => Promise<T>): Promise<T> {
-    const file = await this.use(parentOf(path), (parent) => this.fs.openFile(parent, nameOf(path)))
-    try {
-      return await task(file)
-    } finally {
-      await this.fs.close(file)
-    }
+    const opening = this.use(parentOf(path), (parent) => this.fs.openFile(parent, nameOf(path)))
+    return withOpen(this.fs, opening, task)
   }
 
   /** What has this path; undefined: nothing. */
@@ -157,6 +153,20 @@ export class OpenDirectories {
       this.#held.delete(path)
       await this.fs.close(opened)
     }
+  }
+}
+
+/** Runs `work` with the directories below an open one, and closes them. */
+export async function inTree<T>(
+  fs: FileSystem,
+  root: Descriptor,
+  work: (directories: OpenDirectories) => Promise<T>,
+): Promise<T> {
+  const directories = new OpenDirectories(fs, root)
+  try {
+    return await work(directories)
+  } finally {
+    await directories.closeAll()
   }
 }
 
@@ -278,8 +288,7 @@ interface Below {
  * lets it. @throws the system's first failure
  */
 export async function syncBelow(fs: FileSystem, root: Descriptor, open: readonly Descriptor[]): Promise<void> {
-  const directories = new OpenDirectories(fs, root)
-  try {
+  await inTree(fs, root, async (directories) => {
     const all: Below[] = []
     for await (const entry of entriesBelow(directories)) {
       if (entry.type === 'file' || entry.type === 'directory') all.push(entry)
@@ -290,9 +299,7 @@ export async function syncBelow(fs: FileSystem, root: Descriptor, open: readonly
       const until = from + fs.stagedFiles
       await syncEach(directories, all.slice(from, until), until < all.length ? [] : open)
     }
-  } finally {
-    await directories.closeAll()
-  }
+  })
 }
 
 async function syncEach(
@@ -301,8 +308,7 @@ async function syncEach(
   open: readonly Descriptor[],
 ): Promise<void> {
   const { fs } = directories
-  const scope = new Scope(fs)
-  try {
+  await inScope(fs, async (scope) => {
     const opened: Descriptor[] = []
     for (const { path, type } of entries) {
       const openFile = (parent: Descriptor): Promise<Descriptor> => fs.openFile(parent, nameOf(path))
@@ -310,7 +316,5 @@ async function syncEach(
       opened.push(await scope.keep(opening))
     }
     await fsyncAll(fs, [...opened, ...open])
-  } finally {
-    await scope.closeAll()
-  }
+  })
 }

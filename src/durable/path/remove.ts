@@ -3,7 +3,8 @@ import { codeOf, failureOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { inParallel } from '../../parallel.js'
-import { inside, OpenDirectories } from './open-directories.js'
+import { inside, inTree, type OpenDirectories } from './open-directories.js'
+import { withOpen } from './scope.js'
 
 /**
  * Entries that one run removes of what others may have filled: more than an agent publishes by default. The rest goes with the next runs.
@@ -34,13 +35,10 @@ export async function remove(
   limits: RemovalLimits = { most: Infinity },
 ): Promise<void> {
   if (await removeUnlessDirectory(fs, parent, name)) return
-  const directory = await fs.openDirectory(parent, name)
-  try {
+  await withOpen(fs, fs.openDirectory(parent, name), async (directory) => {
     await refuseMounted(fs, directory)
     await empty(fs, directory, limits)
-  } finally {
-    await fs.close(directory)
-  }
+  })
   await fs.removeDirectory(parent, name)
 }
 
@@ -59,7 +57,6 @@ async function removeUnlessDirectory(fs: FileSystem, parent: Descriptor, name: s
  * all above it would have to be opened again, each time.
  */
 async function empty(fs: FileSystem, root: Descriptor, { most, signal }: RemovalLimits): Promise<void> {
-  const directories = new OpenDirectories(fs, root)
   const pending = [{ path: '', isListed: false }]
   let left = most
   const count = (): void => {
@@ -71,7 +68,7 @@ async function empty(fs: FileSystem, root: Descriptor, { most, signal }: Removal
     const message = `it holds more than ${most} entries, which are gone; ${rest}`
     throw Object.assign(new Error(message), { code: 'E2BIG', syscall: 'unlink' })
   }
-  try {
+  await inTree(fs, root, async (directories) => {
     for (let next = pending.at(-1); next !== undefined; next = pending.at(-1)) {
       const { path } = next
       if (!next.isListed) {
@@ -85,9 +82,7 @@ async function empty(fs: FileSystem, root: Descriptor, { most, signal }: Removal
       count()
       await directories.use(parentOf(path), (parent) => fs.removeDirectory(parent, nameOf(path)))
     }
-  } finally {
-    await directories.closeAll()
-  }
+  })
 }
 
 /** Removes what is no directory. Answers the directories, and whether those are all: none where it is empty. */
@@ -146,15 +141,14 @@ const ofTheEntry = new Set(['ENOENT', 'EACCES', 'EPERM', 'EBUSY', 'EISDIR', 'ENO
  * the file system fails.
  */
 export async function removeInside(fs: FileSystem, directory: Descriptor, path: string): Promise<boolean> {
-  const directories = new OpenDirectories(fs, directory)
   try {
-    await directories.use(parentOf(path), (parent) => fs.removeFile(parent, nameOf(path)))
+    await inTree(fs, directory, (directories) =>
+      directories.use(parentOf(path), (parent) => fs.removeFile(parent, nameOf(path))),
+    )
     return true
   } catch (error) {
     if (ofTheEntry.has(codeOf(error) ?? '')) return false
     throw error
-  } finally {
-    await directories.closeAll()
   }
 }
 

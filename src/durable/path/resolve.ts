@@ -2,7 +2,7 @@ import { basename, dirname, join, resolve as resolvePath } from 'node:path'
 import { codeOf } from '../../errors.js'
 import { leftAsItWas, unfit, type DurableWriteError } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem, Mount } from '../file-system.js'
-import { Scope } from './scope.js'
+import { inScope, type Scope } from './scope.js'
 
 /** Where a target is, before a publication makes anything for it. */
 export interface Place {
@@ -71,12 +71,7 @@ export async function atPlace<T>(
   target: string,
   use: (place: Place, scope: Scope) => Promise<T>,
 ): Promise<T> {
-  const scope = new Scope(fs)
-  try {
-    return await use(await resolve(scope, target), scope)
-  } finally {
-    await scope.closeAll()
-  }
+  return inScope(fs, async (scope) => use(await resolve(scope, target), scope))
 }
 
 function changed(target: string, path: string): Error {

@@ -29,6 +29,40 @@ export class Scope {
   }
 }
 
+/** Runs `work`, and closes all that its scope holds. */
+export async function inScope<T>(fs: FileSystem, work: (scope: Scope) => Promise<T>): Promise<T> {
+  const scope = new Scope(fs)
+  try {
+    return await work(scope)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** Runs `work` with what this call opens, and closes that. */
+export async function withOpen<T>(
+  fs: FileSystem,
+  opening: Promise<Descriptor>,
+  work: (opened: Descriptor) => Promise<T>,
+): Promise<T> {
+  return inScope(fs, async (scope) => work(await scope.keep(opening)))
+}
+
+/** The same; undefined where there is nothing to open. */
+export async function ifThere<T>(
+  fs: FileSystem,
+  opening: Promise<Descriptor>,
+  work: (opened: Descriptor) => Promise<T>,
+): Promise<T | undefined> {
+  return inScope(fs, async (scope) => {
+    const opened = await scope.keep(opening).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error
+      return undefined
+    })
+    return opened === undefined ? undefined : work(opened)
+  })
+}
+
 export interface OpenedOwn {
   /** undefined: what has the name is no regular file of root's or of this user's. */
   readonly file: Descriptor | undefined

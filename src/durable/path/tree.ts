@@ -4,10 +4,10 @@ import { codeOf } from '../../errors.js'
 import { type DurableWriteError, unfit } from '../errors.js'
 import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
 import { modeOf } from './kept-attributes.js'
-import { type Bound, entriesBelow, OpenDirectories } from './open-directories.js'
+import { type Bound, entriesBelow, inTree, type OpenDirectories } from './open-directories.js'
 import { inOrder } from '../../parallel.js'
 import { type Identity, identityOf } from './place.js'
-import { Scope } from './scope.js'
+import { inScope, type Scope } from './scope.js'
 
 /*
  * The digest of a publication: SHA-256 over its entries in byte order of their paths, the target itself first, as the
@@ -95,13 +95,11 @@ const readAhead = 16 * 1024
 
 /** Reads a directory as it is on the disk, as far as the bound goes. With `labels`, each entry's SELinux label too. */
 export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean, bound?: Bound): Promise<Tree> {
-  const directories = new OpenDirectories(fs, root)
-  const files = new Scope(fs)
-  try {
-    const digest = new Digest()
-    const { device } = await fs.attributes(root)
-    const readRoot = await beginDirectory(fs, root, '', device, labels)
-    const entries: TreeEntry[] = [await readRoot(digest)]
+  const digest = new Digest()
+  const { device } = await fs.attributes(root)
+  const readRoot = await beginDirectory(fs, root, '', device, labels)
+  const entries: TreeEntry[] = [await readRoot(digest)]
+  const readBelow = async (directories: OpenDirectories, files: Scope): Promise<void> => {
     const reading = inOrder(entriesBelow(directories, bound), fs.callsAtATime, ({ path, type }) =>
       beginEntry(directories, files, path, type, device, labels, bound),
     )
@@ -109,11 +107,9 @@ export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean
       const entry = await read?.(digest)
       if (entry) entries.push(entry)
     }
-    return { entries, ...endOf(digest, bound), identity: identityOf(await fs.attributes(root)) }
-  } finally {
-    await files.closeAll()
-    await directories.closeAll()
   }
+  await inTree(fs, root, (directories) => inScope(fs, (files) => readBelow(directories, files)))
+  return { entries, ...endOf(digest, bound), identity: identityOf(await fs.attributes(root)) }
 }
 
 function endOf(digest: Digest, bound: Bound | undefined): Pick<Tree, 'digest' | 'isCut'> {
@@ -124,8 +120,7 @@ function endOf(digest: Digest, bound: Bound | undefined): Pick<Tree, 'digest' | 
 
 /** Reads a single file as a tree of one entry. */
 export async function readFileTree(fs: FileSystem, parent: Descriptor, name: string, bound?: Bound): Promise<Tree> {
-  const scope = new Scope(fs)
-  try {
+  return inScope(fs, async (scope) => {
     const digest = new Digest()
     const file = await openUnlessLeased(scope, parent, name, bound)
     const read =
@@ -134,9 +129,7 @@ export async function readFileTree(fs: FileSystem, parent: Descriptor, name: str
     const attributes = file === undefined ? await fs.look(parent, name) : await fs.attributes(file)
     const identity = attributes && identityOf(attributes)
     return { entries: entry ? [entry] : [], ...endOf(digest, bound), ...(identity && { identity }) }
-  } finally {
-    await scope.closeAll()
-  }
+  })
 }
 
 /** undefined where its owner has a lease of it (fcntl(2)), and can keep it for ever. */

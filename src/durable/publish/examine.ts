@@ -2,7 +2,7 @@ import { outlast } from '../../change-times.js'
 import { DurableWriteError, leftAsItWas } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import type { ContentCheck } from '../types.js'
-import { entriesBelow, OpenDirectories } from '../path/index.js'
+import { entriesBelow, inTree } from '../path/index.js'
 
 /** The staged content of a directory. */
 export interface StagedDirectory {
@@ -52,17 +52,14 @@ export async function examineStaged(
 }
 
 async function stateBelow(fs: FileSystem, root: Descriptor): Promise<Map<string, Attributes>> {
-  const directories = new OpenDirectories(fs, root)
   const found = new Map([['', await fs.attributes(root)]])
-  try {
+  await inTree(fs, root, async (directories) => {
     for await (const { path } of entriesBelow(directories)) {
       const attributes = await directories.look(path)
       if (attributes !== undefined) found.set(path, attributes)
     }
-    return found
-  } finally {
-    await directories.closeAll()
-  }
+  })
+  return found
 }
 
 function isUnchanged(before: Attributes | undefined, after: Attributes | undefined): boolean {

@@ -5,7 +5,7 @@ import {
   KeptAttributes,
   nearest,
   withLists,
-  OpenDirectories,
+  inTree,
   type Metadata,
   setMetadata,
   type Scope,
@@ -82,11 +82,10 @@ export async function stageTree<T>(
 ): Promise<Attributes> {
   const { fs } = scope
   const { plan, planned } = owner
-  const directories = new OpenDirectories(fs, root)
   const metadataOf = ({ path, mode, owner }: PlannedTree['root'], type: 'file' | 'directory'): Metadata => {
     return { target: plan.inPlaceOf ?? plan.target, mode, owner, ...metadata.of(path, type, mode) }
   }
-  try {
+  return inTree(fs, root, async (directories) => {
     for (const { path, mode } of planned.directories) {
       const make = (parent: Descriptor): Promise<void> => fs.createDirectory(parent, nameOf(path), stagingMode(mode))
       await directories.use(parentOf(path), make)
@@ -105,10 +104,8 @@ export async function stageTree<T>(
       await staged.addDirectory(scope, descriptor, owner)
     }
     await setMetadata(fs, root, metadataOf(planned.root, 'directory'))
-    return await fs.attributes(root)
-  } finally {
-    await directories.closeAll()
-  }
+    return fs.attributes(root)
+  })
 }
 
 /** Calls `stage` for each file; that makes it, new and empty, and calls `write`. Reads an unread plan meanwhile, in the digest's order. */

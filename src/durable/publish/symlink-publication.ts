@@ -26,6 +26,7 @@ import {
   type RemovalLimits,
   notMapped,
   setMetadata,
+  withOpen,
   type Current,
 } from '../path/index.js'
 import { foreign, leftAsItWas, unfit } from '../errors.js'
@@ -315,14 +316,11 @@ export class SymlinkPublication extends TargetPublication {
 
   async #removeRecorded(target: Descriptor, generation: string): Promise<void> {
     const { fs } = this
-    const opened = await fs.openDirectory(target, generation)
-    try {
+    await withOpen(fs, fs.openDirectory(target, generation), async (opened) => {
       await refuseMounted(fs, opened)
       // A file that others changed, or a directory that they filled, goes with the rest.
       await failureOf(removeEntries(fs, opened, this.found?.record?.entries ?? []))
-    } finally {
-      await fs.close(opened)
-    }
+    })
   }
 
   /** Removes all but the current one, as far as the limits allow. Answers whether that was not all. */

@@ -15,6 +15,7 @@ import {
   checkTarget,
   atPlace,
   openOwn,
+  inScope,
   Scope,
   setMetadata,
   readWhole,
@@ -202,18 +203,17 @@ async function readRecordFile(
   entry: string,
   takesStrangers = isShared,
 ): Promise<RecordText | null | undefined> {
-  const scope = new Scope(fs)
   try {
-    const { file, attributes } = await openOwn(scope, 'openFile', parent, entry)
-    const isLoose = file !== undefined && (await isRootsAlone(fs, file, attributes))
-    const isOthers = !isLoose && (await isTaken(fs, parent, entry, attributes, takesStrangers))
-    if (file === undefined || isOthers) return null
-    return { text: (await readWhole(fs, file, attributes.size)).toString('utf8'), isLoose }
+    return await inScope(fs, async (scope) => {
+      const { file, attributes } = await openOwn(scope, 'openFile', parent, entry)
+      const isLoose = file !== undefined && (await isRootsAlone(fs, file, attributes))
+      const isOthers = !isLoose && (await isTaken(fs, parent, entry, attributes, takesStrangers))
+      if (file === undefined || isOthers) return null
+      return { text: (await readWhole(fs, file, attributes.size)).toString('utf8'), isLoose }
+    })
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
-  } finally {
-    await scope.closeAll()
   }
 }
 
@@ -429,8 +429,7 @@ async function tryAppend(area: RecordArea, name: string, appendix: Appendix): Pr
 
 async function add(area: RecordArea, name: string, line: Uint8Array, mayRewrite: boolean): Promise<boolean> {
   const { fs, parent } = area
-  const scope = new Scope(fs)
-  try {
+  return inScope(fs, async (scope) => {
     const { file, attributes } = await openAlone(scope, parent, name)
     const content = await readWhole(fs, file, attributes.size)
     const { lines, isDamaged } = readLines(content.toString('utf8'))
@@ -445,9 +444,7 @@ async function add(area: RecordArea, name: string, line: Uint8Array, mayRewrite:
     const anew = Buffer.concat([...compact(first, lines.slice(1)).map((text) => Buffer.from(text)), line])
     await rewrite(scope, area, name, anew, attributes)
     return true
-  } finally {
-    await scope.closeAll()
-  }
+  })
 }
 
 /** Writes a line at the end of a record that has `size` bytes. @throws where it does not stand there as a whole afterwards, or nobody knows */

@@ -8,10 +8,11 @@ import {
   currentGeneration,
   namesFor,
   recordPattern,
-  OpenDirectories,
   identityOf,
+  inScope,
+  inTree,
   isSame,
-  Scope,
+  withOpen,
   type Tree,
 } from '../path/index.js'
 import { letGoSince, isInForce, isPinned, type RecordBody, readAllRecords, readRecords } from '../record/index.js'
@@ -35,18 +36,16 @@ export async function targetAbove(fs: FileSystem, directory: string): Promise<Ab
   for (let path = directory; path !== '/'; path = dirname(path)) {
     const names = namesFor(basename(path))
     if (!(await isThere(fs, join(dirname(path), names.lock)))) continue
-    const scope = new Scope(fs)
-    try {
-      const parent = await scope.keep(fs.openPath(dirname(path)))
+    const above = await withOpen(fs, fs.openPath(dirname(path)), async (parent) => {
       const { valid } = await readRecords(fs, parent, basename(path), names)
       for (const record of valid) {
         if (record.kind === 'file' || letGoSince(record) !== undefined || !(await isTarget(fs, parent, record)))
           continue
         return { path, record: join(dirname(path), names.record(record.sequence)) }
       }
-    } finally {
-      await scope.closeAll()
-    }
+      return undefined
+    })
+    if (above) return above
   }
   return undefined
 }
@@ -105,17 +104,14 @@ interface Beside {
 export async function refuseTargetBelow({ fs, path, parent, name }: Beside, tree: Tree | undefined): Promise<void> {
   const found = recordsIn(tree)
   if (found.length === 0) return
-  const scope = new Scope(fs)
-  try {
+  await inScope(fs, async (scope) => {
     const opened = await scope.keep(fs.openDirectory(parent, name))
     const generation = await currentGeneration(fs, opened)
     const isInGeneration =
       generation !== undefined && tree?.entries.every((entry) => !entry.path.startsWith(generation))
     const root = isInGeneration === true ? await scope.keep(fs.openDirectory(opened, generation)) : opened
     await refuseRecords(fs, path, root, found)
-  } finally {
-    await scope.closeAll()
-  }
+  })
 }
 
 /** The paths in a tree that have a name as records have. */
@@ -130,8 +126,7 @@ function isOthers({ uid, mode }: Attributes, fs: FileSystem): boolean {
 }
 
 async function refuseRecords(fs: FileSystem, path: string, root: Descriptor, found: readonly string[]): Promise<void> {
-  const directories = new OpenDirectories(fs, root)
-  try {
+  await inTree(fs, root, async (directories) => {
     for (const record of found) {
       const inner = await directories.use(parentOf(record), async (holder) => {
         for (const body of await readAllRecords(fs, holder, isOthers)) {
@@ -143,9 +138,7 @@ async function refuseRecords(fs: FileSystem, path: string, root: Descriptor, fou
       })
       if (inner !== undefined) throw holdsAnother(path, inner, join(path, record))
     }
-  } finally {
-    await directories.closeAll()
-  }
+  })
 }
 
 function holdsAnother(path: string, inner: string, record: string): DurableWriteError {
