@@ -55,6 +55,9 @@ if [ "$(id -u)" -eq 0 ]; then
   beside+=($!)
 fi
 part "system calls, readers, hostile file systems" node test/run.mjs --suite crash
+# Of these, `npm test` draws a sixth.
+plays=(test/durable/failing-calls.test.ts test/durable/interrupted-calls.test.ts)
+part "calls that fail or are interrupted" env HOLDFAST_PLAYS=all node test/run.mjs "${plays[@]}"
 # For some seconds each, from the fixed seed; and on the model from a new one.
 histories=(node dist/test/crash/histories/main.js)
 places=model,ext4,xfs,btrfs,ext4-log,xfs-log,btrfs-log

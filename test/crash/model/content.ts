@@ -93,6 +93,35 @@ export function textOf(disk: ModelDisk, inode: Inode): string {
   return `${head} {${children.join(',')}}`
 }
 
+const states = new WeakMap<Inode, string>()
+
+function stateOf(inode: Inode): string {
+  let text = states.get(inode)
+  if (text === undefined) {
+    const said = (_: string, value: unknown): unknown => (value instanceof Map ? [...value] : value)
+    states.set(inode, (text = JSON.stringify(inode, said)))
+  }
+  return text
+}
+
+/**
+ * A disk as one text: what a process finds on it, in this boot, and what a power cut may leave. Of equal texts the same calls come to the
+ * same end, but for the names and numbers that are drawn next.
+ */
+export function wholeOf(disk: ModelDisk): string {
+  const met = new Set<number>()
+  const texts = [`boot ${disk.boot}, ${disk.aborted ? 'aborted' : 'alive'}, used by ${disk.user ?? 'nobody'}`]
+  const waiting = [rootInode]
+  for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
+    if (met.has(number)) continue
+    met.add(number)
+    const inode = disk.inode(number)
+    texts.push(stateOf(inode))
+    waiting.push(...inode.now.entries.values())
+  }
+  return texts.join('\n')
+}
+
 const inOrder = new WeakMap<Inode['now']['entries'], readonly (readonly [string, number])[]>()
 
 /** By name. */

@@ -52,6 +52,10 @@ export class ModelDisk {
   /** A process of this boot that uses every inode, in a few words. */
   user: string | undefined
   #inodes: Map<number, Inode>
+  /** A fork has the same inodes: the next change of either makes a copy. */
+  #isShared = false
+  /** How many names lead to each inode, once somebody has asked; a change of names forgets it. */
+  #names: ReadonlyMap<number, number> | undefined
   /** The next number on each file system. */
   readonly #next: [number, number]
   #random: number
@@ -74,7 +78,10 @@ export class ModelDisk {
 
   /** The same disk and kernel, without the processes: what a process that is killed leaves. */
   fork(): ModelDisk {
-    const copy = new ModelDisk(this.boot, this.#inodes, this.#next, this.#random)
+    const copy = new ModelDisk(this.boot, [], this.#next, this.#random)
+    copy.#inodes = this.#inodes
+    copy.#names = this.#names
+    copy.#isShared = this.#isShared = true
     copy.aborted = this.aborted
     copy.user = this.user
     copy.#lastMount = this.#lastMount
@@ -93,17 +100,26 @@ export class ModelDisk {
     return inode
   }
 
+  #set(inode: Inode): void {
+    if (this.#isShared) this.#inodes = new Map(this.#inodes)
+    this.#isShared = false
+    this.#inodes.set(inode.number, inode)
+  }
+
   /** How many names lead to an inode. */
   namesOf(number: number): number {
-    let names = 0
-    for (const { now } of this.#inodes.values()) for (const named of now.entries.values()) if (named === number) names++
-    return names
+    return (this.#names ??= namesIn(this.#inodes.values())).get(number) ?? 0
   }
 
   /** The inode that a name leads to. */
   child(directory: number, name: string): Inode | undefined {
     const number = this.mountedAt(directory, name)?.inode ?? this.inode(directory).now.entries.get(name)
     return number === undefined ? undefined : this.inode(number)
+  }
+
+  /** They are the kernel's: no inode says anything of them. */
+  get hasMounts(): boolean {
+    return this.#mounts.size > 0
   }
 
   mountedAt(directory: number, name: string): Mounted | undefined {
@@ -132,7 +148,7 @@ export class ModelDisk {
   create(directory: number, name: string, type: Inode['type'], attributes: Attributes, data = ''): Inode {
     this.writable('open', name)
     const inode = newInode(this.#next[deviceOf(directory)]++, type, attributes, data)
-    this.#inodes.set(inode.number, inode)
+    this.#set(inode)
     this.link(directory, [[name, inode.number]], `create ${name}`)
     return inode
   }
@@ -140,7 +156,7 @@ export class ModelDisk {
   /** Mounts the second file system, durably, on a new name in the root; the inode of its root. */
   mountSecond(name: string, attributes: Attributes): Inode {
     const inode = durable(newInode(this.#next[1]++, 'directory', attributes))
-    this.#inodes.set(inode.number, inode)
+    this.#set(inode)
     this.link(rootInode, [[name, inode.number]], `mount ${name}`)
     this.sync(rootInode)
     return inode
@@ -148,31 +164,32 @@ export class ModelDisk {
 
   /** One change of a directory's names. */
   link(directory: number, names: EntryChange['names'], what: string): void {
-    this.#inodes.set(directory, withEntries(this.inode(directory), names))
+    this.#set(withEntries(this.inode(directory), names))
+    this.#names = undefined
     this.changed?.(what)
   }
 
   append(file: number, data: string): void {
     const inode = this.inode(file)
-    this.#inodes.set(file, { ...inode, now: { ...inode.now, data: inode.now.data + data } })
+    this.#set({ ...inode, now: { ...inode.now, data: inode.now.data + data } })
     this.changed?.('write')
   }
 
   setMetadata(inode: number, change: Partial<Attributes>, what: string): void {
-    this.#inodes.set(inode, withAttributes(this.inode(inode), change))
+    this.#set(withAttributes(this.inode(inode), change))
     this.changed?.(what)
   }
 
   sync(inode: number): void {
     if (this.aborted) return
-    this.#inodes.set(inode, synced(this.inode(inode)))
+    this.#set(synced(this.inode(inode)))
     this.changed?.('sync')
   }
 
   /** The write-out of this inode has failed: its pages are clean now, and its next fsync tells, once. */
   drop(inode: number): void {
     const before = this.inode(inode)
-    this.#inodes.set(inode, { ...dropped(before), failures: before.failures + 1 })
+    this.#set({ ...dropped(before), failures: before.failures + 1 })
   }
 
   /** Files that have something to write. */
@@ -209,6 +226,12 @@ export class ModelDisk {
 export function durable(inode: Inode): Inode {
   if (isDurable(inode)) return inode
   return { ...inode, disk: inode.now, past: [], changes: [], lost: false, failures: 0 }
+}
+
+function namesIn(inodes: Iterable<Inode>): Map<number, number> {
+  const names = new Map<number, number>()
+  for (const { now } of inodes) for (const named of now.entries.values()) names.set(named, (names.get(named) ?? 0) + 1)
+  return names
 }
 
 function isDurable({ disk, now, past, changes, lost, failures }: Inode): boolean {

@@ -11,16 +11,24 @@ import type {
 } from '../../../src/durable/file-system.js'
 import { codeOf } from '../../../src/errors.js'
 import { decoded } from './access-lists.js'
-import type { Inode } from './inode.js'
+import type { Inode, State } from './inode.js'
 import { deviceOf, type ModelDisk, ModelError, numberOnDevice, rootInode } from './model-disk.js'
 import { OpenFiles, type OpenMount } from './open-files.js'
 
 /** Called before each call of the FileSystem interface; its error is the call's failure, before any effect. */
 export type Before = (call: string, name: string) => void | Promise<void>
 
+/** States are immutable, and most are looked at again and again. */
+const stamps = new WeakMap<State, bigint>()
+
 /** Another one for another state: what a time of change is on a disk. */
-function stampOf(state: string): bigint {
-  return BigInt(`0x${hash('sha1', state)}`)
+function stampOf(state: State): bigint {
+  let stamp = stamps.get(state)
+  if (stamp === undefined) {
+    stamp = BigInt(`0x${hash('sha1', JSON.stringify([state.attributes, state.data]))}`)
+    stamps.set(state, stamp)
+  }
+  return stamp
 }
 
 let processes = 0
@@ -212,7 +220,6 @@ export abstract class ModelReader {
 
   #attributes({ number, type, now }: Inode): Attributes {
     const { mode, uid, gid } = now.attributes
-    const { disk } = this
     return {
       type,
       device: 2 * this.#device + deviceOf(number),
@@ -223,13 +230,8 @@ export abstract class ModelReader {
       gid,
       size: now.data.length,
       flags: 0,
-      get changed() {
-        return stampOf(JSON.stringify([now.attributes, now.data]))
-      },
-      // Counts only on demand.
-      get links() {
-        return disk.namesOf(number)
-      },
+      changed: stampOf(now),
+      links: this.disk.namesOf(number),
     }
   }
 

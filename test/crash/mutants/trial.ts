@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { runGroup } from '../process-group.js'
+import { allPlays } from '../suites.js'
 import { type Answer, answerOf } from './answer.js'
 import type { Item } from './battery.js'
 
@@ -25,7 +26,14 @@ export function inRoom(
       : node,
     options: {
       cwd: directory,
-      env: { PATH: process.env['PATH'] ?? '', HOLDFAST_DIST: directory, HOLDFAST_SEED: '1', TMPDIR: temporary, ...env },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOLDFAST_DIST: directory,
+        HOLDFAST_SEED: '1',
+        TMPDIR: temporary,
+        ...allPlays,
+        ...env,
+      },
     },
   }
 }

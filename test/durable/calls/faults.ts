@@ -1,4 +1,5 @@
-import { seed } from '../../seed.js'
+import { Random } from '../../random.js'
+import { replay, seed } from '../../seed.js'
 import type { Call, Fault } from './recorder.js'
 
 /** What a call can answer that the core tells apart, and what a full disk or a full table of descriptors has it answer; any call can meet a bad disk. */
@@ -46,3 +47,19 @@ export function drawn(calls: readonly Call[]): Call[] {
     return isFirst || !looks.test(name) || /^open(Lock|Append)$/.test(name) || index % oneOf === seed % oneOf
   })
 }
+
+/** HOLDFAST_PLAYS=all: as the crash suite asks. */
+const playsAll = process.env['HOLDFAST_PLAYS'] === 'all'
+
+/** The share of the plays that a seed draws. */
+const share = 1 / 12
+
+/** All plays; where nobody asks for all, the sixth of them that two seeds draw. */
+export function drawnPlays<T>(all: readonly T[], scene: string): readonly T[] {
+  if (playsAll) return all
+  const draws = [1, seed].map((one) => Random.for(one, scene))
+  return all.filter(() => draws.map((random) => random.next() < share).includes(true))
+}
+
+/** For the comments of a test that draws. */
+export const playsDrawn = playsAll ? 'all plays' : `a sixth of the plays, HOLDFAST_PLAYS=all for all; ${replay}`

@@ -21,7 +21,7 @@ export interface Meanwhile {
 export interface Call {
   readonly index: number
   readonly name: string
-  readonly words: string
+  readonly words: () => string
   /** Of its file or directory, as the program opened it. */
   readonly path: string
   /** The inodes of its descriptors. */
@@ -82,12 +82,16 @@ export class Recorder {
     readonly fault?: Fault,
     readonly meanwhile?: Meanwhile,
   ) {
+    const calls = new Map<string, unknown>()
     this.fs = new Proxy<FileSystem>(process, {
       get: (target, name: string) => {
         const value: unknown = Reflect.get(target, name)
         if (typeof value !== 'function' || never.has(name)) return value
-        const real = value.bind(target) as (...args: readonly unknown[]) => unknown
-        return (...args: readonly unknown[]) => this.#make(name, args, real)
+        if (!calls.has(name)) {
+          const real = value.bind(target) as (...args: readonly unknown[]) => unknown
+          calls.set(name, (...args: readonly unknown[]) => this.#make(name, args, real))
+        }
+        return calls.get(name)
       },
     })
   }
@@ -146,14 +150,11 @@ export class Recorder {
             found: child(toParent, String(args[3])),
           }
         : undefined
-    const wordsOf = (): string => `${name} ${this.#wordsOf(name, path, args)}`
     return {
       index: this.calls.length,
       name,
-      // Only where a rule reads it: a descriptor's number is never used again.
-      get words() {
-        return wordsOf()
-      },
+      // Where a report asks: a descriptor's number is never used again.
+      words: () => `${name} ${this.#wordsOf(name, path, args)}`,
       path,
       on: toParent === undefined ? on : [...on, toParent],
       entry,

@@ -24,7 +24,7 @@ const isStep = (call: Call): boolean =>
 
 /** Without what names a target's own entries, and without the content of a record. */
 function briefly({ name, words }: Call): string {
-  const short = words
+  const short = words()
     .replaceAll(/\.holdfast-[0-9a-f]{16}/g, '~')
     .replaceAll(/0{15}(?=[0-9a-f])/g, '')
     .replace('tryLock', 'lock')
