@@ -113,24 +113,19 @@ class DirectoryCheck {
         ownership: unknown,
       }
     }
-    let release: (() => void) | undefined
     try {
-      release = await standing.lockAt(this.scope, this.place, attributes, { timeout, signal })
+      await standing.lockAt(this.scope, this.place, attributes, { timeout, signal })
     } catch (error) {
       return { found: [lockResult(error, path)], ownership: unknown }
     }
-    try {
-      const there = await standing.read(this.scope, this.place, attributes)
-      const { opened, records, attributes: of } = there
-      const result = checkTarget(there, this.configuration)
-      const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor, opened)]
-      found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
-      if (opened !== undefined)
-        found.push(...(await checkAccessLists(fs, opened, path)), ...checkAttributes(path, opened, anchor))
-      return { found, ownership: { path, target: of } }
-    } finally {
-      release?.()
-    }
+    const there = await standing.read(this.scope, this.place, attributes)
+    const { opened, records, attributes: of } = there
+    const result = checkTarget(there, this.configuration)
+    const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor, opened)]
+    found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
+    if (opened !== undefined)
+      found.push(...(await checkAccessLists(fs, opened, path)), ...checkAttributes(path, opened, anchor))
+    return { found, ownership: { path, target: of } }
   }
 
   async #probe(parent: Descriptor, target?: Descriptor): Promise<CheckResult> {

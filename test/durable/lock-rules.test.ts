@@ -6,6 +6,7 @@ import type { Attributes, Descriptor, LockHolder } from '../../src/durable/file-
 import { Disk } from '../../src/durable/index.js'
 import { lock } from '../../src/durable/path/lock.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import type { Parent } from '../../src/durable/path/resolve.js'
 import { Scope } from '../../src/durable/path/scope.js'
 import { codeOf } from '../../src/errors.js'
 import { scratch } from './scratch.js'
@@ -69,21 +70,17 @@ class Locks extends NodeFileSystem {
   }
 }
 
+async function parentAt(scope: Scope, path: string): Promise<Parent> {
+  const directory = await scope.keep(scope.fs.openPath(path))
+  return { directory, attributes: await scope.fs.attributes(directory) }
+}
+
 /** Asks for a lock of a target's own. */
 async function locked(t: Test, fs: Locks, timeout: number | undefined, signal?: AbortSignal): Promise<unknown> {
   const scope = new Scope(fs)
   const path = scratch(t)
   try {
-    const parent = await scope.keep(fs.openPath(path))
-    const release = await lock(scope, {
-      parent,
-      name: '.lock',
-      identity: path,
-      target: join(path, 'x'),
-      timeout,
-      signal,
-    })
-    release()
+    await lock(scope, { parent: await parentAt(scope, path), name: '.lock', target: join(path, 'x'), timeout, signal })
     return 'had'
   } catch (error) {
     return codeOf(error) ?? error
@@ -176,16 +173,15 @@ await t.test('a wait for another call of this process leaves no listener and no 
   const fs = new NodeFileSystem()
   const scope = new Scope(fs)
   const path = scratch(t)
-  const parent = await scope.keep(fs.openPath(path))
+  const parent = await parentAt(scope, path)
   const { signal } = new AbortController()
-  const request = { parent, name: '.lock', identity: path, target: join(path, 'x'), timeout: 1000, signal }
+  const request = { parent, name: '.lock', target: join(path, 'x'), timeout: 1000, signal }
   const one = new Scope(fs)
-  const release = await lock(one, request)
+  await lock(one, request)
   const next = lock(scope, request)
   t.equal(getEventListeners(signal, 'abort').length, 1, 'it waits')
   await one.closeAll()
-  release()
-  ;(await next)()
+  await next
   t.same(getEventListeners(signal, 'abort'), [])
   await scope.closeAll()
 })

@@ -15,7 +15,7 @@ import { readTarget } from '../look/index.js'
 import { Scope, readTree, type Tree } from '../path/index.js'
 import { PlannedTree, type Adoption, type AdoptionScene, planFor } from '../publish/index.js'
 import { readRecords, isRecorded, type StoredRecord } from '../record/index.js'
-import { openTarget, refuseOtherThanDirectory, Parents, Site } from '../target/index.js'
+import { openTarget, refuseOtherThanDirectory, Site } from '../target/index.js'
 import type { Adopting, AdoptionCheck, AdoptionResult, DirectoryRequest, PublicationOptions } from '../types.js'
 
 /*
@@ -124,13 +124,11 @@ export async function examineAdoption(
   const plan = planFor(request.target, { ...request, fs })
   const path = plan.target
   const scope = new Scope(fs)
-  const parents = new Parents(fs)
   const planned = PlannedTree.ofDirectory(plan, fs.user)
   const site = new Site(scope, path)
   const { names } = site
-  let lease: Awaited<ReturnType<typeof lookUnderLock>>
   try {
-    lease = await lookUnderLock(scope, parents, site)
+    const lease = await lookUnderLock(site)
     await planned.read()
     const { tree: desired } = planned
     const keepsOwners = request.attributes === 'keep'
@@ -143,28 +141,19 @@ export async function examineAdoption(
     throw wrapError(path, error, false, `could not look at ${path}`)
   } finally {
     await planned.close()
-    await parents.close()
     await scope.closeAll()
-    // Last: a waiter in this process would find the flock still held, and ask again only after a pause (lockOnce).
-    if (typeof lease === 'function') lease()
   }
 }
 
 /** Takes an existing lock, so that no other publication changes the target meanwhile; makes none. Opens the site, if its parent exists. */
-async function lookUnderLock(
-  scope: Scope,
-  parents: Parents,
-  site: Site,
-): Promise<(() => void) | 'busy' | 'missing' | undefined> {
-  if ((await site.resolve(parents)).missing.length > 0) return 'missing'
+async function lookUnderLock(site: Site): Promise<'busy' | 'missing' | undefined> {
+  if ((await site.resolve()).missing.length > 0) return 'missing'
   await site.open({})
-  if ((await scope.fs.look(site.parent.directory, site.names.lock)) === undefined) return undefined
-  try {
-    return await site.lock(0, undefined)
-  } catch (error) {
-    if (error instanceof DurableWriteError && error.reason === 'Busy') return 'busy'
-    throw error
-  }
+  if ((await site.scope.fs.look(site.parent.directory, site.names.lock)) === undefined) return undefined
+  const failure = await failureOf(site.lock(0, undefined))
+  if (failure instanceof DurableWriteError && failure.reason === 'Busy') return 'busy'
+  if (failure !== undefined) throw failure
+  return undefined
 }
 
 /** What a publication throws where a check has not passed. Nothing was changed. */

@@ -6,7 +6,6 @@ import { basename, dirname } from 'node:path'
 import {
   probeJournal,
   fsyncAll,
-  placeKey,
   lock,
   namesFor,
   type TargetNames,
@@ -157,13 +156,11 @@ async function inParent<T>(
 ): Promise<T> {
   const scope = new Scope(fs)
   let published = false
-  let leave: (() => void) | undefined
   try {
     const place = await resolve(scope, checkTarget(path))
-    const { directory, attributes } = await openParent(scope, place)
-    const name = namesFor(place.name).lock
-    const identity = placeKey(attributes, name)
-    leave = await lock(scope, { parent: directory, name, identity, target: path, timeout: 0, signal: undefined })
+    const parent = await openParent(scope, place)
+    const { directory, attributes } = parent
+    await lock(scope, { parent, name: namesFor(place.name).lock, target: path, timeout: 0, signal: undefined })
     const ancestors = await openAncestors(scope, place, directory)
     return await work({
       scope,
@@ -177,6 +174,5 @@ async function inParent<T>(
     throw isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`, changed) : error
   } finally {
     await scope.closeAll()
-    leave?.()
   }
 }

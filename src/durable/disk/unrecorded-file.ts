@@ -9,6 +9,7 @@ import {
   checkTarget,
   openAncestors,
   openParent,
+  type Parent,
   resolve,
   Scope,
 } from '../path/index.js'
@@ -40,9 +41,10 @@ export class OwnFile {
     this.#written = undefined
     try {
       const place = await resolve(scope, checkTarget(path))
-      const { directory } = await openParent(scope, place)
+      const parent = await openParent(scope, place)
+      const { directory } = parent
       const names = namesFor(place.name)
-      if (!this.#tidied) await this.#tidy(scope, directory, names)
+      if (!this.#tidied) await this.#tidy(scope, parent, names)
       // Another program may have renamed or replaced a directory above since the last write, without a sync.
       const ancestors = await openAncestors(scope, place, directory)
       const staging = names.staging(fs.random())
@@ -105,27 +107,16 @@ export class OwnFile {
     }
   }
 
-  /** Removes what a predecessor left, unless another one is at it just now. */
-  async #tidy(scope: Scope, directory: Descriptor, { lock: name, stagingOf, sequenceOf }: TargetNames): Promise<void> {
+  /** Removes what a predecessor left, unless another one is at it just now. Its lock keeps that out until the scope ends. */
+  async #tidy(scope: Scope, parent: Parent, { lock: name, stagingOf, sequenceOf }: TargetNames): Promise<void> {
     const { fs, path } = this
+    const { directory } = parent
     // Its record is one of a version that published it as any other file.
     const isLeft = (entry: string): boolean => stagingOf(entry) !== undefined || sequenceOf(entry) !== undefined
     await attempt(silent, path, 'could not remove what was left', async () => {
       if (!(await fs.list(directory)).some(isLeft)) return
-      const identity = `own ${path}`
-      const release = await lock(scope, {
-        parent: directory,
-        name,
-        identity,
-        target: path,
-        timeout: 0,
-        signal: undefined,
-      })
-      try {
-        for (const entry of await fs.list(directory)) if (isLeft(entry)) await remove(fs, directory, entry)
-      } finally {
-        release()
-      }
+      await lock(scope, { parent, name, target: path, timeout: 0, signal: undefined })
+      for (const entry of await fs.list(directory)) if (isLeft(entry)) await remove(fs, directory, entry)
     })
   }
 }

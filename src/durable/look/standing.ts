@@ -1,7 +1,6 @@
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import {
   dataLink,
-  placeKey,
   lock,
   namesFor,
   type Place,
@@ -35,7 +34,7 @@ export interface Standing {
 }
 
 /**
- * Takes a target's lock if its file exists, and makes none; answers what gives it back.
+ * Takes a target's lock if its file exists, until the scope ends; makes none.
  * @throws DurableWriteError, with the reason Busy where another process holds the lock for longer than `timeout` (ms)
  */
 export async function lockAt(
@@ -43,10 +42,10 @@ export async function lockAt(
   { anchor, name, target }: Place,
   parent: Attributes,
   limits: { readonly timeout: number; readonly signal: AbortSignal },
-): Promise<(() => void) | undefined> {
+): Promise<void> {
   const file = namesFor(name).lock
-  if ((await scope.fs.look(anchor, file)) === undefined) return undefined
-  return lock(scope, { parent: anchor, name: file, identity: placeKey(parent, file), target, ...limits })
+  if ((await scope.fs.look(anchor, file)) === undefined) return
+  await lock(scope, { parent: { directory: anchor, attributes: parent }, name: file, target, ...limits })
 }
 
 /** What stands at a place whose parent exists. Writes nothing. @throws what the file system throws */

@@ -41,7 +41,7 @@ export async function rewriteRecord(
   const target = checkTarget(path)
   const renamed = () => renamedMeanwhile(target, problem, verb)
   try {
-    return await withLockedTarget(fs, target, options, async ({ site, records, found }) => {
+    return await withLockedTarget(fs, target, options, async ({ site, records }) => {
       const { name, names, parent } = site
       const { directory } = parent
       const [newest] = records.valid
@@ -51,10 +51,10 @@ export async function rewriteRecord(
       const record = recordFor(newest, records.valid, tree)
       const body = change(record, tree)
       if (body === undefined) {
-        await syncRecord(site, found, names.record(record.sequence), renamed)
+        await syncRecord(site, names.record(record.sequence), renamed)
         return record
       }
-      await writeRecord(site, found, names.record(nextSequence(records)), encoded(body, record), log, renamed)
+      await writeRecord(site, names.record(nextSequence(records)), encoded(body, record), log, renamed)
       await attempt(log, target, 'could not remove the older record', () =>
         remove(fs, directory, names.record(record.sequence)),
       )

@@ -6,7 +6,8 @@ import { DurableWriteError, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { Attributes, Descriptor, EntryType, FileSystem, LockHolder } from '../file-system.js'
 import { openOwn, type OpenedOwn, Scope } from './scope.js'
 import { checkTarget } from './names.js'
-import { openParent, resolve } from './resolve.js'
+import { placeKey } from './place.js'
+import { openParent, type Parent, resolve } from './resolve.js'
 
 /**
  * The calls that this copy of the program makes in this thread wait for one another in order. Then flock speaks for other processes, and for other
@@ -21,10 +22,8 @@ const pollInterval = 20
 const mostLooks = 8
 
 export interface LockRequest {
-  readonly parent: Descriptor
+  readonly parent: Parent
   readonly name: string
-  /** The target's identity: device and inode of the parent, and the name in it. */
-  readonly identity: string
   readonly target: string
   /** Milliseconds to wait for another holder. Undefined: 0 for another process, and no limit for calls of this one. */
   readonly timeout: number | undefined
@@ -35,10 +34,10 @@ export interface LockRequest {
 
 /**
  * Takes the target's lock, which keeps every other publication and cleanup out. The file stays for ever: unlinked under a waiting process,
- * it would become two locks. Returns what releases the place in this process's queue; the flock ends with the descriptor.
+ * it would become two locks. It ends with the scope.
  * @throws DurableWriteError: EAGAIN, reason Busy, when another holder has not let go in time or the signal aborts the wait
  */
-export async function lock(scope: Scope, request: LockRequest): Promise<() => void> {
+export async function lock(scope: Scope, request: LockRequest): Promise<void> {
   const start = clock.now()
   const release = await enqueue(request)
   try {
@@ -46,7 +45,8 @@ export async function lock(scope: Scope, request: LockRequest): Promise<() => vo
     while (!(await lockOnce(scope, request, deadline))) {
       // An unlink has freed the name of the locked file, so the next publisher would make another.
     }
-    return release
+    // Last, since a waiter in this process would find the flock still held.
+    scope.atEnd(release)
   } catch (error) {
     release()
     throw error
@@ -82,9 +82,9 @@ async function waitForOwn(fs: FileSystem, file: Descriptor, request: LockRequest
 /** EACCES: the lock is root's, or there is none, and this user may not make one here. */
 async function open(scope: Scope, { parent, name, target }: LockRequest): Promise<OpenedOwn> {
   try {
-    return await openOwn(scope, 'openLock', parent, name)
+    return await openOwn(scope, 'openLock', parent.directory, name)
   } catch (error) {
-    const owned = codeOf(error) === 'EACCES' && (await scope.fs.look(parent, name).catch(() => undefined))
+    const owned = codeOf(error) === 'EACCES' && (await scope.fs.look(parent.directory, name).catch(() => undefined))
     if (!owned) throw error
     throw new DurableWriteError(`could not lock ${target}: ${messageOf(error)}`, {
       code: 'EACCES',
@@ -142,7 +142,8 @@ function busy({ target, state }: LockRequest, holder: LockHolder): DurableWriteE
 
 /** Waits for the calls of this process that came before, no longer than the request says. */
 async function enqueue(request: LockRequest): Promise<() => void> {
-  const { identity, timeout, signal } = request
+  const { parent, name, timeout, signal } = request
+  const identity = placeKey(parent.attributes, name)
   const before = queues.get(identity)
   const { promise: turn, resolve: release } = withResolvers()
   // A caller that gives up its place keeps the order of those behind it.
@@ -191,22 +192,8 @@ export async function lockFile(
   try {
     const place = await resolve(scope, checkTarget(path))
     const parent = await openParent(scope, place)
-    const { device, inode } = parent.attributes
-    const leave = await lock(scope, {
-      parent: parent.directory,
-      name: place.name,
-      identity: `${device}:${inode}:lock ${place.name}`,
-      target: path,
-      timeout,
-      signal,
-      state,
-    })
-    return {
-      release: async () => {
-        await scope.closeAll()
-        leave()
-      },
-    }
+    await lock(scope, { parent, name: place.name, target: path, timeout, signal, state })
+    return { release: () => scope.closeAll() }
   } catch (error) {
     await scope.closeAll()
     throw wrapError(path, error, false, `could not lock ${path}`)

@@ -4,6 +4,7 @@ import { codeOf } from '../../errors.js'
 /** The descriptors that one operation holds; its end closes them all, after a failure, too. */
 export class Scope {
   readonly #open = new Set<Descriptor>()
+  readonly #ends: (() => void)[] = []
 
   constructor(readonly fs: FileSystem) {}
 
@@ -11,6 +12,11 @@ export class Scope {
     const descriptor = await opening
     this.#open.add(descriptor)
     return descriptor
+  }
+
+  /** Calls `end` once all is closed. */
+  atEnd(end: () => void): void {
+    this.#ends.push(end)
   }
 
   holds(descriptor: Descriptor): boolean {
@@ -26,6 +32,7 @@ export class Scope {
     this.#open.clear()
     // A close that fails has still closed (close(2)); fsync has reported the failed writes before.
     await Promise.allSettled(open.map((descriptor) => this.fs.close(descriptor)))
+    for (const end of this.#ends.splice(0)) end()
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type StoredRecord,
 } from '../record/index.js'
 import { attempt, remove, type Tree } from '../path/index.js'
-import { encoded, renamedMeanwhile, writeRecord, Parents, type Site } from '../target/index.js'
+import { encoded, renamedMeanwhile, writeRecord, type Site } from '../target/index.js'
 import type { PublicationOptions } from '../types.js'
 
 /* An agent takes a published target for its own, in the present record. */
@@ -41,21 +41,16 @@ export async function takeIn(
   const { fs } = site.scope
   if (current === undefined || publisher !== 'agent') return undefined
   if (letGoSince(current) === undefined && !isOtherAgents(current, agent)) return undefined
-  const parents = new Parents(fs)
   const { hold, pin, removing } = current
   const kept = keptBy(current, agent)
   const body = recordBody(kept, { hold, pin, removing })
   const placed = body.place ? { ...body, place: { ...body.place, within } } : body
   const renamed = () => renamedMeanwhile(path, `could not record who keeps ${path}`, 'publish')
-  try {
-    await writeRecord(site, parents, names.record(nextSequence), encoded(placed, current), log, renamed)
-    await attempt(log, path, 'could not remove the older record', () =>
-      remove(fs, site.parent.directory, names.record(current.sequence)),
-    )
-    return { ...kept, sequence: nextSequence }
-  } finally {
-    await parents.close()
-  }
+  await writeRecord(site, names.record(nextSequence), encoded(placed, current), log, renamed)
+  await attempt(log, path, 'could not remove the older record', () =>
+    remove(fs, site.parent.directory, names.record(current.sequence)),
+  )
+  return { ...kept, sequence: nextSequence }
 }
 
 /** The record of an old path that moves, kept by this agent. Only unchanged content that this agent has published moves. */

@@ -96,7 +96,6 @@ export abstract class TargetPublication {
   /** A foreign entry may be under the staging name: delete nothing. */
   protected keep = false
   #record: RecordFile<TargetPublication> | undefined
-  #releaseLock: (() => void) | undefined
 
   constructor(
     readonly fs: FileSystem,
@@ -194,7 +193,7 @@ export abstract class TargetPublication {
   /** Step 1, last part: refuses a target of another kind, and locks. */
   async lock(signal: AbortSignal | undefined): Promise<void> {
     await this.#refuseKind()
-    this.#releaseLock = await this.site.lock(this.options.lockTimeout, signal)
+    await this.site.lock(this.options.lockTimeout, signal)
   }
 
   /** Steps 2 and 3, under the locks of the whole batch: refuses, then cleans up, and answers whether there is nothing to do. */
@@ -233,26 +232,21 @@ export abstract class TargetPublication {
    * where this process may not publish now, for lack of rights, or since another one does.
    */
   async preview(asCaller = false): Promise<{ outcome: Outcome; desired: Tree; found: Tree | undefined }> {
-    const parents = new Parents(this.fs)
     const { site, options } = this
-    try {
-      await this.planned.read()
-      options.accept?.(this.desired.entries)
-      const { missing } = await site.resolve(parents)
-      await site.admit(options)
-      if (missing.length > 0) {
-        if (asCaller) await site.refuseUnwritable()
-        return { outcome: 'created', desired: this.desired, found: undefined }
-      }
-      await site.open(options)
-      await this.#refuseKind()
-      if (asCaller) await site.refuseLocked(options.lockTimeout, options.signal)
-      const isDone = await this.#decide(await this.#look(parents))
-      if (asCaller && !isDone) await site.refuseUnwritable()
-      return { outcome: isDone ? 'unchanged' : this.outcome, desired: this.desired, found: this.found?.tree }
-    } finally {
-      await parents.close()
+    await this.planned.read()
+    options.accept?.(this.desired.entries)
+    const { missing } = await site.resolve()
+    await site.admit(options)
+    if (missing.length > 0) {
+      if (asCaller) await site.refuseUnwritable()
+      return { outcome: 'created', desired: this.desired, found: undefined }
     }
+    await site.open(options)
+    await this.#refuseKind()
+    if (asCaller) await site.refuseLocked(options.lockTimeout, options.signal)
+    const isDone = await this.#decide(await this.#look())
+    if (asCaller && !isDone) await site.refuseUnwritable()
+    return { outcome: isDone ? 'unchanged' : this.outcome, desired: this.desired, found: this.found?.tree }
   }
 
   async #refuseKind(): Promise<void> {
@@ -261,7 +255,7 @@ export abstract class TargetPublication {
   }
 
   /** The survey of the target. Makes and removes nothing. */
-  async #look(parents: Parents): Promise<Survey> {
+  async #look(parents = new Parents(this.scope)): Promise<Survey> {
     const listing = await parents.names(this.directory)
     const records = await readRecords(this.fs, this.directory, this.name, this.names, listing)
     this.bound = this.#boundBy(records)
@@ -445,17 +439,15 @@ export abstract class TargetPublication {
    * run may, and until the signal ends that.
    */
   async sweep(signal: AbortSignal | undefined): Promise<void> {
-    const parents = new Parents(this.fs)
     const limits = { most: mostRemoved, signal }
     try {
-      if ((await this.site.resolve(parents)).missing.length > 0) return
+      if ((await this.site.resolve()).missing.length > 0) return
       await this.site.open(this.options)
       await this.lock(signal)
-      const seen = await this.#look(parents)
+      const seen = await this.#look()
       await removeRest(seen, limits)
       if (seen.found.known && seen.found.current !== undefined) await this.sweepInside?.(limits)
     } finally {
-      await parents.close()
       await this.close()
     }
   }
@@ -476,7 +468,7 @@ export abstract class TargetPublication {
 
   async close(): Promise<void> {
     await this.scope.closeAll()
-    await this.planned.close().finally(() => this.#releaseLock?.())
+    await this.planned.close()
   }
 
   result(outcome: Outcome): ReplaceResult {

@@ -1,6 +1,7 @@
 import { ready } from '../../../native/index.js'
 import { listed } from '../../listed.js'
-import { attempt, barrier, closeSynced, placeKey, StagedEntries, merged } from '../path/index.js'
+import { attempt, barrier, closeSynced, inScope, placeKey, Scope, StagedEntries, merged } from '../path/index.js'
+import { failureOf } from '../../errors.js'
 import type { DurableWriteError } from '../errors.js'
 import { aborted, OverlappingTargets, extendError, internalError, leftAsItWas } from '../errors.js'
 import { inParallel } from '../../parallel.js'
@@ -58,8 +59,9 @@ async function publishTogether(publications: Publications, signal?: AbortSignal)
   const [first] = publications
   if (!first) return []
   await ready()
-  const parents = new Parents(first.fs)
-  const found = new Parents(first.fs)
+  const shared = new Scope(first.fs)
+  const parents = new Parents(shared)
+  const found = new Parents(shared)
   const outcomes = new Map<TargetPublication, PublishOutcome>()
   const going = (): TargetPublication[] => publications.filter((publication) => !outcomes.has(publication))
   const each = async (items: Publications, doing: string, task: Task, width = targetsAtATime): Promise<void> =>
@@ -130,7 +132,7 @@ async function publishTogether(publications: Publications, signal?: AbortSignal)
     })
     return publications.map((publication) => outcomes.get(publication) ?? unreachable())
   } finally {
-    await Promise.all([...publications, parents, found].map((held) => held.close()))
+    await Promise.all([...publications.map((publication) => publication.close()), shared.closeAll()])
   }
 }
 
@@ -203,15 +205,12 @@ async function refuseOverlapping(publications: Publications): Promise<void> {
   const found: [TargetPublication, string][] = []
   await inParallel(publications, 1, async (publication) => {
     const { fs, site, names } = publication
-    const parents = new Parents(fs)
-    try {
-      const { anchor, missing } = await site.resolve(parents)
+    const looking = inScope(fs, async (scope) => {
+      const { anchor, missing } = await site.resolve(new Parents(scope))
       found.push([publication, [placeKey(await fs.attributes(anchor), names.lock), ...missing].join('/')])
-    } catch {
-      // It leads nowhere, and so to no other target.
-    } finally {
-      await parents.close()
-    }
+    })
+    // Where it fails, it leads nowhere, and so to no other target.
+    await failureOf(looking)
   })
   refuseNested(publications)
   refuseSame(found.sort(([, a], [, b]) => (a < b ? -1 : 1)))

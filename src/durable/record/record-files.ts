@@ -6,7 +6,6 @@ import { adviceFor, codeOf, failureOf, isSystemError, type SystemError } from '.
 import {
   accessAttribute,
   type StagedEntries,
-  placeKey,
   lock,
   recordPattern,
   type TargetNames,
@@ -16,7 +15,7 @@ import {
   atPlace,
   openOwn,
   inScope,
-  Scope,
+  type Scope,
   setMetadata,
   readWhole,
   fsyncAll,
@@ -331,13 +330,15 @@ export async function withRecord<T>(
 async function appendTo(fs: FileSystem, target: string, digest: string, appendix: Appendix): Promise<boolean> {
   const added = await appendBy(fs, target, digest, (area, name) => tryAppend(area, name, appendix))
   if (added !== false) return added ?? false
-  const locked = await withRecord(fs, target, (parent, name) =>
-    underLock(fs, target, parent, namesFor(name), async () =>
-      appendBy(fs, target, digest, async (area, name) => {
+  const locked = await withRecord(fs, target, (directory, name) =>
+    inScope(fs, async (scope) => {
+      const parent = { directory, attributes: await fs.attributes(directory) }
+      await lock(scope, { parent, name: namesFor(name).lock, target, timeout: appendPatience, signal: undefined })
+      return appendBy(fs, target, digest, async (area, name) => {
         await append(area, name, appendix)
         return true
-      }),
-    ),
+      })
+    }),
   )
   return locked ?? false
 }
@@ -365,25 +366,6 @@ async function appendBy(
     }
     return added
   })
-}
-
-async function underLock<T>(
-  fs: FileSystem,
-  target: string,
-  parent: Descriptor,
-  { lock: name }: TargetNames,
-  work: () => Promise<T>,
-): Promise<T> {
-  const scope = new Scope(fs)
-  const identity = placeKey(await fs.attributes(parent), name)
-  let leave: (() => void) | undefined
-  try {
-    leave = await lock(scope, { parent, name, identity, target, timeout: appendPatience, signal: undefined })
-    return await work()
-  } finally {
-    await scope.closeAll()
-    leave?.()
-  }
 }
 
 /** Records that a hook has run for the publication with this digest. False where a newer one has taken its place. */

@@ -32,7 +32,6 @@ import {
   refuseTargetBelow,
   openTarget,
   type LockedTarget,
-  type Parents,
   type Site,
   withLockedTarget,
 } from '../target/index.js'
@@ -102,7 +101,6 @@ export async function removePublished(fs: FileSystem, path: string, options: Rem
 }
 
 class Removal {
-  readonly #found: Parents
   readonly #names: TargetNames
   readonly #site: Site
   readonly #log: Log
@@ -114,9 +112,8 @@ class Removal {
     readonly fs: FileSystem,
     readonly path: string,
     readonly options: RemovalOptions,
-    { site, found }: LockedTarget,
+    { site }: LockedTarget,
   ) {
-    this.#found = found
     this.#site = site
     this.#names = site.names
     this.#departure = new Departure(fs, site)
@@ -176,7 +173,7 @@ class Removal {
     const also = present.opened === undefined ? [] : [present.opened]
     let isWritten = false
     try {
-      await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
+      await writeRecord(this.#site, written, encoded(body, record), this.#log, renamed, also)
       isWritten = true
       if (this.options.signal?.aborted) throw removalAborted(path, this.options.signal)
       await this.#departure.leave(staging, present, (isIt) => this.#confirm(staging, present, isIt))

@@ -12,8 +12,9 @@ import {
   openParent,
   type Parent,
   type Place,
+  inScope,
   resolve,
-  Scope,
+  type Scope,
 } from '../path/index.js'
 import { readRecords, type Records } from '../record/index.js'
 import { type Above, insideAnother, targetAbove } from './nesting.js'
@@ -39,8 +40,11 @@ export class Site {
     this.names = namesFor(this.name, family)
   }
 
-  /** Finds the parent. Makes nothing. @throws DurableWriteError where another target holds this one */
-  async resolve(parents: Parents): Promise<Place> {
+  /**
+   * Finds the parent. Makes nothing. `parents`: what other targets have found of theirs.
+   * @throws DurableWriteError where another target holds this one
+   */
+  async resolve(parents = new Parents(this.scope)): Promise<Place> {
     this.#place = await parents.place(this.path).catch((error: unknown) => {
       if (error instanceof DurableWriteError) this.#stoppedAt = error.path
       throw error
@@ -92,7 +96,7 @@ export class Site {
   }
 
   /** Whether the caller's path still leads to the parent. `parents`: found after the change that this confirms. */
-  async isInPlace(parents: Parents): Promise<boolean> {
+  async isInPlace(parents = new Parents(this.scope)): Promise<boolean> {
     const { anchor, missing } = await parents.place(this.path)
     const { device, inode } = this.parent.attributes
     const found = missing.length === 0 ? await this.scope.fs.attributes(anchor) : undefined
@@ -146,14 +150,7 @@ export class Site {
   async refuseLocked(lockTimeout: number | undefined, signal: AbortSignal | undefined): Promise<void> {
     const { fs } = this.scope
     if ((await fs.look(this.parent.directory, this.names.lock)) === undefined) return this.refuseUnwritable()
-    const scope = new Scope(fs)
-    let leave: (() => void) | undefined
-    try {
-      leave = await this.lock(lockTimeout, signal, scope)
-    } finally {
-      await scope.closeAll()
-      leave?.()
-    }
+    await inScope(fs, (scope) => this.lock(lockTimeout, signal, scope))
   }
 
   get parent(): Parent {
@@ -172,20 +169,9 @@ export class Site {
     return this.#identity
   }
 
-  /** Takes the target's lock, and answers what leaves its place in the queue of this process, once the scope is closed. */
-  lock(
-    lockTimeout: number | undefined,
-    signal: AbortSignal | undefined,
-    scope: Scope = this.scope,
-  ): Promise<() => void> {
-    return lock(scope, {
-      parent: this.parent.directory,
-      name: this.names.lock,
-      identity: this.identity,
-      target: this.path,
-      timeout: lockTimeout,
-      signal,
-    })
+  /** Takes the target's lock until the scope ends. */
+  lock(timeout: number | undefined, signal: AbortSignal | undefined, scope = this.scope): Promise<void> {
+    return lock(scope, { parent: this.parent, name: this.names.lock, target: this.path, timeout, signal })
   }
 
   /** Every directory above the parent, open, up to the root of its mount. */
@@ -198,8 +184,6 @@ export class Site {
 export interface LockedTarget {
   readonly site: Site
   readonly records: Records
-  /** Looks that begin under the lock: where the path leads then. */
-  readonly found: Parents
 }
 
 interface Locking<T> extends Pick<HoldOptions, 'lockTimeout' | 'requireProven' | 'signal'> {
@@ -225,33 +209,23 @@ export async function withLockedTarget<T>(
   { lockTimeout = 0, requireProven = false, signal, isNeeded = isKnown, absent, dryRun = false }: Locking<T>,
   use: (target: LockedTarget) => Promise<T>,
 ): Promise<T> {
-  const scope = new Scope(fs)
-  const parents = new Parents(fs)
-  const found = new Parents(fs)
-  const site = new Site(scope, path)
-  let leave: (() => void) | undefined
   const none = (): T => {
     if (absent) return absent()
     throw nothingPublished(path)
   }
-  try {
-    if ((await site.resolve(parents)).missing.length > 0) return none()
+  return inScope(fs, async (scope) => {
+    const site = new Site(scope, path)
+    if ((await site.resolve()).missing.length > 0) return none()
     await site.open({ requireProven })
     if (!(await isNeeded(site))) return none()
     if (dryRun) await site.refuseLocked(lockTimeout, signal)
-    else leave = await site.lock(lockTimeout, signal)
+    else await site.lock(lockTimeout, signal)
     const records = await readRecords(fs, site.parent.directory, site.name, site.names)
     refuseNewer(path, records)
-    const result = await use({ site, records, found })
+    const result = await use({ site, records })
     if (dryRun) await site.refuseUnwritable()
     return result
-  } finally {
-    await parents.close()
-    await found.close()
-    await scope.closeAll()
-    // Last, since a waiter in this process would find the flock still held.
-    leave?.()
-  }
+  })
 }
 
 /**
@@ -274,13 +248,13 @@ export async function sameTarget(
   target: string,
   others: readonly string[],
 ): Promise<string | undefined> {
-  const parents = new Parents(fs)
-  const parentOf = async (path: string): Promise<string | undefined> => {
-    const { anchor, missing } = await parents.place(path)
-    const { device, inode } = await fs.attributes(anchor)
-    return missing.length === 0 ? `${device}:${inode}` : undefined
-  }
-  try {
+  return inScope(fs, async (scope) => {
+    const parents = new Parents(scope)
+    const parentOf = async (path: string): Promise<string | undefined> => {
+      const { anchor, missing } = await parents.place(path)
+      const { device, inode } = await fs.attributes(anchor)
+      return missing.length === 0 ? `${device}:${inode}` : undefined
+    }
     // A path with another name is another target: its disk may stay asleep.
     const named = others.filter((path) => basename(path) === basename(target))
     const parent = named.length === 0 ? undefined : await parentOf(target)
@@ -288,41 +262,36 @@ export async function sameTarget(
       if ((await parentOf(path)) === parent) return path
     }
     return undefined
-  } finally {
-    await parents.close()
-  }
+  })
 }
 
 /** What the targets of one batch have in common: a parent is found and listed once, however many targets it holds. */
 export class Parents {
-  readonly #scope: Scope
   readonly #places = new Map<string, Promise<Place>>()
   readonly #above = new Map<string, Promise<Above | undefined>>()
   readonly #listings = new Map<Descriptor, Promise<string[]>>()
 
-  constructor(readonly fs: FileSystem) {
-    this.#scope = new Scope(fs)
-  }
+  constructor(readonly scope: Scope) {}
 
   /** Where the target is. Makes nothing. */
   async place(target: string): Promise<Place> {
     const parent = dirname(target)
     const known = this.#places.get(parent)
     if (known === undefined) {
-      const finding = resolve(this.#scope, target)
+      const finding = resolve(this.scope, target)
       this.#places.set(parent, finding)
       return finding
     }
     const place = await known.catch(() => undefined)
     // A shared look that failed is repeated, so that each target gets an error about itself.
-    return place ? { ...place, target, name: basename(target) } : resolve(this.#scope, target)
+    return place ? { ...place, target, name: basename(target) } : resolve(this.scope, target)
   }
 
   /** The target that holds this directory, or is it; the path has no symbolic links. */
   targetAbove(directory: string): Promise<Above | undefined> {
     const known = this.#above.get(directory)
     if (known) return known
-    const finding = targetAbove(this.fs, directory)
+    const finding = targetAbove(this.scope.fs, directory)
     this.#above.set(directory, finding)
     return finding
   }
@@ -331,12 +300,8 @@ export class Parents {
   names(directory: Descriptor): Promise<string[]> {
     const known = this.#listings.get(directory)
     if (known) return known
-    const listing = this.fs.list(directory)
+    const listing = this.scope.fs.list(directory)
     this.#listings.set(directory, listing)
     return listing
-  }
-
-  close(): Promise<void> {
-    return this.#scope.closeAll()
   }
 }

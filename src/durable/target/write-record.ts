@@ -3,7 +3,7 @@ import { probeJournal, fsyncAll, attempt, remove, setMetadata } from '../path/in
 import { DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
 import { encodeAppendix, encodeRecord, type RecordBody, type StoredRecord } from '../record/index.js'
-import type { Parents, Site } from './site.js'
+import type { Site } from './site.js'
 
 /* A new record of the published content, in the place of the present one. */
 
@@ -18,7 +18,6 @@ export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'com
  */
 export async function writeRecord(
   site: Site,
-  found: Parents,
   name: string,
   content: Uint8Array,
   log: Log,
@@ -37,7 +36,7 @@ export async function writeRecord(
     await setMetadata(fs, file, { target: name, mode: 0o600 })
     await syncInPlace(site, file, also)
     synced = true
-    if (!(await site.isInPlace(found))) throw renamed()
+    if (!(await site.isInPlace())) throw renamed()
   } catch (error) {
     // A record whose fsync failed may not reach the disk, so remove it: the older record stays true.
     const takeBack = async () => {
@@ -58,16 +57,11 @@ async function syncInPlace(site: Site, file: Descriptor, also: readonly Descript
 }
 
 /** The writer may have died before the fsync, so sync the record before believing it. */
-export async function syncRecord(
-  site: Site,
-  found: Parents,
-  name: string,
-  renamed: () => DurableWriteError,
-): Promise<void> {
+export async function syncRecord(site: Site, name: string, renamed: () => DurableWriteError): Promise<void> {
   const { scope, parent } = site
   const file = await scope.keep(scope.fs.openFile(parent.directory, name))
   await syncInPlace(site, file)
-  if (!(await site.isInPlace(found))) throw renamed()
+  if (!(await site.isInPlace())) throw renamed()
 }
 
 /** The record that was written is removed again: the one before it stands. */

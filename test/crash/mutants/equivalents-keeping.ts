@@ -5,13 +5,11 @@ export const ofKeeping = [
   same('two statements, neither of which reads or writes what the other one writes', [
     `clean swapped _.push(_)`,
     `examineAdoption swapped await _.close()`,
-    `examineAdoption swapped await _.close() (2)`,
     `tidy swapped await recordWhose(_, _)`,
-    `copyTree swapped await inParallel(_, writers, async (_) => { const { path: _ } = _ const _ = await _.use(p…`,
+    `copyTree swapped await inParallel(_, writers, async (_) => { const { path: _ } = _ await _.useFile(_, asyn…`,
     `copyTree swapped await _.closeAll()`,
     `byDirectory swapped if (_.type === 'directory') _.set(_.path, [])`,
     `removeEntries.removeFiles swapped await makeWritable(_, _)`,
-    `withLockedTarget swapped await _.close()`,
     `Removal.#finish swapped await probeJournal(_, this.#parent, this.#names)`,
     `Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
     `removeKnown swapped if (_.type === 'directory') { const _ = await _.keep(_.openDirectory(_, _)) await refuseM…`,
@@ -34,7 +32,7 @@ export const ofKeeping = [
     `inParent counted timeout: 0`,
   ]),
   same('what is computed, or looked at, before a refusal or an answer is dropped with it', [
-    `rewriteRecord swapped if (_ === undefined) { await syncRecord(_, _, _.record(_.sequence), _) return _ }`,
+    `rewriteRecord swapped if (_ === undefined) { await syncRecord(_, _.record(_.sequence), _) return _ }`,
   ]),
   same('nothing is held on a file system that has no number: it is that of a path without a mount', [
     `usesOf shortened _ ?? []`,

@@ -1,5 +1,4 @@
 import { same } from './listed.js'
-
 /** Those of publishing, and of the system calls that it makes. */
 export const ofPublishing = [
   same('two statements, neither of which reads or writes what the other one writes', [
@@ -14,7 +13,6 @@ export const ofPublishing = [
     `publishTogether.end swapped _.set(_, { error: errorOf(_, _, _) })`,
     `SymlinkPublication.constructor swapped this.planned = PlannedTree.ofDirectory(_, _.user)`,
     `syncAll swapped if (_?.broken === false) contexts.push(_)`,
-    `readPublishedFiles swapped await _?.closeAll()`,
     `formDifferences swapped if (_ === undefined) _.push({ path: dataLink, problem: 'missing' })`,
     `currentLasting swapped if (isOlder(_, _)) _.warn(_, 'the API server now has an older version than holdfast publi…`,
     `Disk.syncNames swapped for (const _ of _.slice(1)) { _.push(_.anchor) if (_.missing.length === 0) _.push(...(awa…`,

@@ -21,7 +21,6 @@ export const ofReading = [
     [
       `ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
       `StreamSource.constructor swapped super(_, _)`,
-      `readTree swapped await _.closeAll()`,
       `addContent swapped _.content(_.value)`,
       `addContent swapped if (_?.done === false && _.value.length === _) { _.content(_.value) const _ = hash('sha25…`,
       `addContent swapped _.content(_.value) (2)`,

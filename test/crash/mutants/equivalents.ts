@@ -178,7 +178,6 @@ export const equivalents: readonly Listed[] = [
   same(
     'the order of two steps of which one says nothing to the other: a table that is filled later, a promise that ends later',
     [
-      `readPublishedFiles swapped await _.closeAll()`,
       `OpenDirectories.closeAll swapped this.#held.clear()`,
       `Scan.mountsOf swapped this.#tables.set(_, _)`,
       `Scan.#mappings swapped silentPids.add(_)`,

@@ -9,7 +9,7 @@ import type { ExtendedAttributes, FileSystem, Mount, Writers } from '../../../sr
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { Scope } from '../../../src/durable/path/scope.js'
-import { Parents, Site } from '../../../src/durable/target/site.js'
+import { Site } from '../../../src/durable/target/site.js'
 import type { TreeEntry } from '../../../src/durable/path/tree.js'
 import { access, byDefault, listOf } from '../../crash/model/access-lists.js'
 import { failure, intercepted } from '../intercepted.js'
@@ -36,15 +36,11 @@ async function scene(t: Test) {
   mkdirSync(target, { recursive: true })
   const open = async (): Promise<Pick<AdoptionLook, 'site' | 'target' | 'attributes'>> => {
     const scope = new Scope(real)
-    const parents = new Parents(real)
     const site = new Site(scope, target)
-    await site.resolve(parents)
+    await site.resolve()
     await site.open({})
     const opened = await scope.keep(real.openDirectory(site.parent.directory, 'certs'))
-    t.teardown(async () => {
-      await parents.close()
-      await scope.closeAll()
-    })
+    t.teardown(() => scope.closeAll())
     const attributes = await real.look(site.parent.directory, 'certs')
     return { site, attributes, target: () => Promise.resolve({ opened, tree: treeOf() }) }
   }

@@ -7,7 +7,7 @@ import type { FileSystem } from '../../../src/durable/file-system.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { Scope } from '../../../src/durable/path/scope.js'
-import { Parents, Site } from '../../../src/durable/target/site.js'
+import { Site } from '../../../src/durable/target/site.js'
 import { failure, intercepted } from '../intercepted.js'
 import { treeOf } from '../judgements.js'
 import { scratchWith } from '../scratch.js'
@@ -21,14 +21,10 @@ async function scene(t: Test) {
   const [root, target] = scratchWith(t, 'certs')
   mkdirSync(join(target, 'ours'), { recursive: true })
   const scope = new Scope(real)
-  const parents = new Parents(real)
   const site = new Site(scope, target)
-  await site.resolve(parents)
+  await site.resolve()
   await site.open({})
-  t.teardown(async () => {
-    await parents.close()
-    await scope.closeAll()
-  })
+  t.teardown(() => scope.closeAll())
   const attributes = await real.look(site.parent.directory, 'certs')
   if (attributes === undefined) throw new Error('it is there')
   const present = { attributes, tree: treeOf('a'), opened: undefined }
