@@ -151,6 +151,15 @@ export function wrapError(
   }))
 }
 
+/** What a call answers. @throws its failure, as `wrapError` has it */
+export async function wrapped<T>(target: string, doing: string, call: Promise<T>, published = false): Promise<T> {
+  try {
+    return await call
+  } catch (error) {
+    throw wrapError(target, error, published, doing)
+  }
+}
+
 /**
  * The failure of a system call of a look at a target, which was to change nothing. AccessDenied where this user may not look: a denial never
  * counts as absence. Throws any other error as it is.

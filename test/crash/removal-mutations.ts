@@ -6,7 +6,7 @@ export const removals: readonly Mutation[] = [
   ...caught([model('removal', 'power cut'), power('btrfs', 'removal')], {
     'the record goes before what it tells of': [
       move('Removal.#finish', 'remove', 'clean'),
-      move('Removal.#finish', '#sync 3/3', 'clean'),
+      move('Removal.#finish', '#sync 2/2', 'clean'),
     ],
   }),
   ...caught([ownTest('interrupted-calls')], {

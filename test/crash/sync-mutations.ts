@@ -43,11 +43,11 @@ export const syncs: readonly Mutation[] = [
     'no fsync of new links': drop('SymlinkPublication.mutate', 'fsyncAll'),
   }),
   ...caught([ownTest('file-system/exchange')], {
-    'exchange(): no fsync of the first parent': without('exchange', 'anchor 5/7'),
-    'exchange(): no fsync of the second parent': without('exchange', 'anchor 6/7'),
+    'exchange(): no fsync of the first parent': without('exchange', 'anchor 6/7'),
+    'exchange(): no fsync of the second parent': without('exchange', 'anchor 7/7'),
   }),
   ...caught([ownTest()], {
-    'exchange(): no fsync of what is above': without('exchange', 'fsyncAll', 1, 2),
+    'exchange(): no fsync of what is above': without('exchange', 'settle', 1, 2),
   }),
   ...caught(
     [
@@ -57,7 +57,7 @@ export const syncs: readonly Mutation[] = [
       power('btrfs', 'exchange()'),
     ],
     {
-      'exchange(): no fsync at all': becomes([], 'exchange', 'fsyncAll', 1),
+      'exchange(): no fsync at all': becomes([], 'exchange', 'settle', 1),
     },
   ),
   ...caught([ownTest('room')], {
@@ -85,12 +85,12 @@ export const syncs: readonly Mutation[] = [
     'no fsync above a file of its own': without('OwnFile.replace', '[] 1/2', 1),
     'above a file of its own, only the first write syncs': quoted(
       'OwnFile.replace',
-      'await openAncestors(',
-      'this.#tidied ? [] : await openAncestors(',
+      'await at.above()',
+      'this.#tidied ? [] : await at.above()',
     ),
   }),
   ...caught([ownTest('durable/calls')], {
-    'no fsync of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 0),
-    'no fsync of the name of a record that holds or releases': without('syncInPlace', 'fsyncAll', 1, 1),
+    'no fsync of a record that holds or releases': without('syncInPlace', 'settle', 1, 0),
+    'no fsync of the name of a record that holds or releases': without('syncInPlace', 'settle', 1, 1),
   }),
 ]

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { codeOf } from '../../errors.js'
 import { DurableWriteError, leftAsItWas, readError } from '../errors.js'
 import type { Entry, FileSystem } from '../file-system.js'
-import { checkTarget, readWhole, resolve, resolveLinks, Scope } from '../path/index.js'
+import { checkTarget, inScope, readWhole, resolve, resolveLinks, type Scope } from '../path/index.js'
 
 export { attributesAt, followTrusted, namesOf } from '../path/index.js'
 
@@ -54,16 +54,13 @@ export async function entriesOf(fs: FileSystem, directory: string): Promise<read
 }
 
 async function reading<T>(fs: FileSystem, path: string, use: (scope: Scope) => Promise<T>): Promise<T | undefined> {
-  const scope = new Scope(fs)
   try {
-    return await use(scope)
+    return await inScope(fs, use)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     // Of the path that the caller knows: a directory is resolved as the parent of a name.
     const { problem, code, syscall, reason, advice } = readError(path, error)
     const state = leftAsItWas(path)
     throw new DurableWriteError(problem, { code, syscall, path, reason, state, advice, cause: error })
-  } finally {
-    await scope.closeAll()
   }
 }

@@ -1,8 +1,7 @@
 import { basename, dirname, join } from 'node:path'
-import { isSystemError } from '../../errors.js'
 import {
   atPlace,
-  probeJournal,
+  atTarget,
   fsyncAll,
   isUnproven,
   listsDigest,
@@ -12,16 +11,17 @@ import {
   namesFor,
   type TargetNames,
   remove,
+  replaceEntry,
+  settle,
   type CopyOptions,
   checkTarget,
   openAncestors,
-  openParent,
-  resolve,
+  type Place,
   resolveLinks,
-  Scope,
+  type Scope,
   syncBelow,
 } from '../path/index.js'
-import { DurableWriteError, leftAsItWas, wrapError } from '../errors.js'
+import { DurableWriteError, leftAsItWas, wrapped } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { quarantineForeign } from '../keep/index.js'
 import { readPublication } from '../look/index.js'
@@ -102,7 +102,7 @@ export class Disk {
     const publication = directoryPublication(this.fs, request)
     let seen: Awaited<ReturnType<typeof publication.preview>>
     try {
-      seen = await this.#looking(request.target, publication.preview())
+      seen = await wrapped(request.target, `could not read ${request.target}`, publication.preview())
     } finally {
       await publication.close()
     }
@@ -121,7 +121,7 @@ export class Disk {
   async previewFile({ path, content, options }: FileRequest): Promise<{ outcome: Outcome; digest: string }> {
     const publication = filePublication(this.fs, path, content, options)
     try {
-      const { outcome, desired } = await this.#looking(path, publication.preview())
+      const { outcome, desired } = await wrapped(path, `could not read ${path}`, publication.preview())
       return { outcome, digest: desired.digest }
     } finally {
       await publication.close()
@@ -130,19 +130,19 @@ export class Disk {
 
   /** Whether a target equals its record, and is known to be durable; undefined where it has no record. */
   async isCommitted(target: string): Promise<boolean | undefined> {
-    const known = await this.#looking(target, readPublication(this.fs, target))
+    const known = await wrapped(target, `could not read ${target}`, readPublication(this.fs, target))
     return known && known.durable && known.digest === known.actual
   }
 
   /** Whether what holdfast published at a path has been changed; undefined where it has published nothing. */
   async isDrifted(target: string): Promise<boolean | undefined> {
-    const known = await this.#looking(target, readPublication(this.fs, target))
+    const known = await wrapped(target, `could not read ${target}`, readPublication(this.fs, target))
     return known && known.digest !== known.actual
   }
 
   /** The objects that a target was last published from. */
   async recordedObjects(target: string): Promise<readonly RecordedObject[]> {
-    return (await this.#looking(target, readPublication(this.fs, target)))?.objects ?? []
+    return (await wrapped(target, `could not read ${target}`, readPublication(this.fs, target)))?.objects ?? []
   }
 
   /** Takes an advisory lock on a file: see lock.ts. `state`: the state of the disk before the lock, for the message. */
@@ -157,10 +157,11 @@ export class Disk {
 
   /** Makes a symbolic link with this text, in place of the present one: atomically, and durable on return. */
   async replaceLink(path: string, text: string): Promise<void> {
-    await this.#inParent(path, 'could not create the link', async (parent, name, visible, ancestors) => {
-      const staging = namesFor(name).staging(this.fs.random())
+    await atTarget(this.fs, path, { doing: 'could not create the link' }, async (at) => {
+      const { parent, name, names } = at
+      const above = await at.above()
       for (const entry of await this.fs.list(parent)) {
-        if (namesFor(name).stagingOf(entry) !== undefined) await remove(this.fs, parent, entry)
+        if (names.stagingOf(entry) !== undefined) await remove(this.fs, parent, entry)
       }
       const found = await this.fs.look(parent, name)
       if (found !== undefined && found.type !== 'symlink' && found.type !== 'file') {
@@ -174,13 +175,10 @@ export class Disk {
         })
       }
       // The same already: a predecessor may have been killed before its sync.
-      if (found?.type !== 'symlink' || (await this.fs.readLink(parent, name)) !== text) {
-        await this.fs.createLink(parent, staging, text)
-        await this.fs.rename(parent, staging, parent, name, 'replace')
-      }
-      visible()
-      await fsyncAll(this.fs, [parent, ...ancestors])
-      await probeJournal(this.fs, parent, namesFor(name))
+      if (found?.type !== 'symlink' || (await this.fs.readLink(parent, name)) !== text)
+        await replaceEntry(at, name, (staging) => this.fs.createLink(parent, staging, text))
+      at.visible()
+      await settle(at, [parent, ...above])
     })
   }
 
@@ -225,26 +223,23 @@ export class Disk {
 
   /** Removes a file, durably. False where there was none: a predecessor may have removed it, and been killed before its sync. */
   async removeFile(path: string): Promise<boolean> {
-    let removed = false
-    await this.#inParent(path, 'could not remove', async (parent, name, visible, ancestors) => {
-      removed = (await this.fs.look(parent, name)) !== undefined
+    return atTarget(this.fs, path, { doing: 'could not remove' }, async ({ parent, name, above, visible }) => {
+      const opened = await above()
+      const removed = (await this.fs.look(parent, name)) !== undefined
       if (removed) await this.fs.removeFile(parent, name)
       visible()
-      await fsyncAll(this.fs, [parent, ...ancestors])
+      await fsyncAll(this.fs, [parent, ...opened])
+      return removed
     })
-    return removed
   }
 
   /** Makes a directory durable that another program wrote: all that is in it, its own name, and those of its ancestors. */
   async syncTree(path: string): Promise<void> {
-    try {
-      await atPlace(this.fs, checkTarget(path), async (place, scope) => {
-        const root = await scope.keep(this.fs.openDirectory(place.anchor, place.name))
-        await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
-      })
-    } catch (error) {
-      throw onPath(path, error, true, 'could not sync')
+    const sync = async (place: Place, scope: Scope): Promise<void> => {
+      const root = await scope.keep(this.fs.openDirectory(place.anchor, place.name))
+      await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
     }
+    await wrapped(path, `could not sync ${path}`, atPlace(this.fs, checkTarget(path), sync), true)
   }
 
   /**
@@ -252,9 +247,7 @@ export class Disk {
    * lead to: another program may have written or renamed them. Nothing where there is no such directory.
    */
   async syncNames(path: string, files: readonly string[] = []): Promise<void> {
-    const scope = new Scope(this.fs)
-    try {
-      const place = await resolve(scope, join(checkTarget(path), 'x'))
+    const sync = async (place: Place, scope: Scope): Promise<void> => {
       if (place.missing.length > 0) return
       const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]
       for (const name of files) {
@@ -267,11 +260,8 @@ export class Disk {
         if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(anchor, last)))
       }
       await fsyncAll(this.fs, open)
-    } catch (error) {
-      throw onPath(path, error, false, 'could not sync')
-    } finally {
-      await scope.closeAll()
     }
+    await wrapped(path, `could not sync ${path}`, atPlace(this.fs, join(checkTarget(path), 'x'), sync))
   }
 
   /**
@@ -279,46 +269,12 @@ export class Disk {
    * @throws DurableWriteError
    */
   async inDirectory<T>(path: string, use: (directory: Descriptor) => Promise<T>): Promise<T | undefined> {
-    try {
-      return await atPlace(this.fs, join(checkTarget(path), 'x'), async ({ anchor, missing }) =>
-        missing.length > 0 ? undefined : use(anchor),
-      )
-    } catch (error) {
-      throw onPath(path, error, false, 'could not work in')
-    }
+    const working = atPlace(this.fs, join(checkTarget(path), 'x'), async ({ anchor, missing }) =>
+      missing.length > 0 ? undefined : use(anchor),
+    )
+    return wrapped(path, `could not work in ${path}`, working)
   }
 
-  async #looking<T>(path: string, look: Promise<T>): Promise<T> {
-    try {
-      return await look
-    } catch (error) {
-      throw onPath(path, error, false, 'could not read')
-    }
-  }
-
-  /**
-   * `ancestors`: of the parent, for a caller that has changed it: another program may have renamed a directory above it, without a sync.
-   */
-  async #inParent(
-    path: string,
-    doing: string,
-    work: (parent: Descriptor, name: string, visible: () => void, ancestors: readonly Descriptor[]) => Promise<void>,
-  ): Promise<void> {
-    const scope = new Scope(this.fs)
-    let published = false
-    try {
-      const place = await resolve(scope, checkTarget(path))
-      const { directory } = await openParent(scope, place)
-      const ancestors = await openAncestors(scope, place, directory)
-      await work(directory, basename(path), () => (published = true), ancestors)
-    } catch (error) {
-      throw onPath(path, error, published, doing)
-    } finally {
-      await scope.closeAll()
-    }
-  }
-
-  /** fsync of one open directory. @throws the system's failure */
   /** Whether durability is not proven for a path whose mount is that of an existing directory. @throws DurableWriteError where that is refused */
   async isUnproven(path: string, directory: string, requireProven: boolean): Promise<boolean> {
     const mount = await this.inDirectory(directory, (opened) => this.fs.mount(opened))
@@ -330,19 +286,17 @@ export class Disk {
     return namedRecords(this.fs, directory)
   }
 
+  /** fsync of one open directory. @throws the system's failure */
   async syncDirectory(directory: Descriptor): Promise<void> {
     await fsyncAll(this.fs, [directory])
   }
 
   /** The path without symbolic links in its parent; the parent need not exist. */
   async realPath(path: string): Promise<string> {
-    return this.#looking(
+    return wrapped(
       path,
+      `could not read ${path}`,
       atPlace(this.fs, checkTarget(path), ({ realParent, name }) => Promise.resolve(join(realParent, name))),
     )
   }
-}
-
-function onPath(path: string, error: unknown, published: boolean, doing: string): unknown {
-  return isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
 }

@@ -2,18 +2,19 @@ import { join } from 'node:path'
 import { ready } from '../../../native/index.js'
 import { absolutePath } from '../../absolute-path.js'
 import {
-  probeJournal,
   fsyncAll,
+  inScope,
   namesFor,
+  settle,
   unprovenRefused,
   checkPath,
   checkTarget,
   openAncestors,
   type Place,
   resolve,
-  Scope,
+  type Scope,
 } from '../path/index.js'
-import { DurableWriteError, wrapError } from '../errors.js'
+import { DurableWriteError, wrapError, wrapped } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { NodeFileSystem } from '../posix/index.js'
 import type { SyncOptions } from '../types.js'
@@ -24,16 +25,12 @@ const system: FileSystem = new NodeFileSystem()
 export async function syncPath(path: string, { requireProven }: SyncOptions = {}): Promise<void> {
   const absolute = absolutePath(checkPath(path))
   await ready()
-  const scope = new Scope(system)
-  try {
+  const sync = async (scope: Scope): Promise<void> => {
     const opened = absolute === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, absolute)
     if (requireProven === true) await refuseUnproven(absolute, opened)
     await fsyncAll(system, [opened])
-  } catch (error) {
-    throw wrapError(path, error, false, `could not sync ${path}`)
-  } finally {
-    await scope.closeAll()
   }
+  await wrapped(path, `could not sync ${path}`, inScope(system, sync))
 }
 
 async function openAny(scope: Scope, path: string): Promise<Descriptor> {
@@ -73,9 +70,8 @@ function missing(path: string, syscall = 'openat2'): DurableWriteError {
 export async function exchange(a: string, b: string, { requireProven }: SyncOptions = {}): Promise<void> {
   const paths = [checkTarget(a), checkTarget(b)] as const
   await ready()
-  const scope = new Scope(system)
   let published = false
-  try {
+  const change = async (scope: Scope): Promise<void> => {
     const first = await place(scope, paths[0])
     const second = await place(scope, paths[1])
     for (const { anchor, name, target } of [first, second]) {
@@ -87,12 +83,13 @@ export async function exchange(a: string, b: string, { requireProven }: SyncOpti
     published = true
     const above: Descriptor[] = []
     for (const one of [first, second]) above.push(...(await openAncestors(scope, one, one.anchor)))
-    await fsyncAll(system, [first.anchor, second.anchor, ...above])
-    await probeJournal(system, second.anchor, namesFor(second.name))
+    const area = { fs: system, parent: second.anchor, names: namesFor(second.name) }
+    await settle(area, [first.anchor, second.anchor, ...above])
+  }
+  try {
+    await inScope(system, change)
   } catch (error) {
     throw wrapError(a, error, published, `could not exchange ${a} and ${b}`)
-  } finally {
-    await scope.closeAll()
   }
 }
 
@@ -101,8 +98,7 @@ export async function exchange(a: string, b: string, { requireProven }: SyncOpti
  * removed content, private keys among it, does not come back.
  */
 export async function syncParents(targets: readonly string[]): Promise<void> {
-  const scope = new Scope(system)
-  try {
+  const sync = async (scope: Scope): Promise<void> => {
     const synced = new Map<string, Descriptor>()
     for (const target of targets) {
       const { anchor, name, realParent, missing } = await resolve(scope, checkTarget(target))
@@ -113,9 +109,6 @@ export async function syncParents(targets: readonly string[]): Promise<void> {
       synced.set(path, await scope.keep(system.openPath(path)))
     }
     await fsyncAll(system, [...synced.values()])
-  } catch (error) {
-    throw wrapError(targets[0] ?? '', error, false, 'could not sync the parents of the targets')
-  } finally {
-    await scope.closeAll()
   }
+  await wrapped(targets[0] ?? '', 'could not sync the parents of the targets', inScope(system, sync))
 }

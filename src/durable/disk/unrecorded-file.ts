@@ -1,19 +1,4 @@
-import {
-  fsyncAll,
-  probeJournal,
-  lock,
-  namesFor,
-  type TargetNames,
-  attempt,
-  remove,
-  checkTarget,
-  openAncestors,
-  openParent,
-  type Parent,
-  resolve,
-  Scope,
-} from '../path/index.js'
-import { wrapError } from '../errors.js'
+import { atTarget, type AtTarget, attempt, fsyncAll, lock, remove, replaceEntry, settle } from '../path/index.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { NodeFileSystem } from '../posix/index.js'
 import { silent } from '../../log.js'
@@ -36,37 +21,23 @@ export class OwnFile {
   /** Replaces the file's content with this text, mode 0600; durable on return. @throws DurableWriteError */
   async replace(text: string): Promise<void> {
     const { fs, path } = this
-    const scope = new Scope(fs)
-    let published = false
     this.#written = undefined
-    try {
-      const place = await resolve(scope, checkTarget(path))
-      const parent = await openParent(scope, place)
-      const { directory } = parent
-      const names = namesFor(place.name)
-      if (!this.#tidied) await this.#tidy(scope, parent, names)
+    await atTarget(fs, path, { doing: 'could not write' }, async (at) => {
+      const { scope, name, parent } = at
+      if (!this.#tidied) await this.#tidy(at)
       // Another program may have renamed or replaced a directory above since the last write, without a sync.
-      const ancestors = await openAncestors(scope, place, directory)
-      const staging = names.staging(fs.random())
-      const file = await scope.keep(fs.createFile(directory, staging))
-      try {
-        await fs.write(file, Buffer.from(text))
-        await fsyncAll(fs, [file, ...ancestors])
-        await fs.rename(directory, staging, directory, place.name, 'replace')
-      } catch (error) {
-        await attempt(silent, path, 'could not remove the staged content', () => remove(fs, directory, staging))
-        throw error
-      }
-      published = true
-      await fsyncAll(fs, [directory])
-      await probeJournal(fs, directory, names)
+      const above = await at.above()
+      const file = await replaceEntry(at, name, async (staging) => {
+        const made = await scope.keep(fs.createFile(parent, staging))
+        await fs.write(made, Buffer.from(text))
+        await fsyncAll(fs, [made, ...above])
+        return made
+      })
+      at.visible()
+      await settle(at, [parent])
       this.#tidied = true
       this.#written = await lookAt(fs, file)
-    } catch (error) {
-      throw wrapError(path, error, published, `could not write ${path}`)
-    } finally {
-      await scope.closeAll()
-    }
+    })
   }
 
   /**
@@ -78,43 +49,36 @@ export class OwnFile {
     const { fs, path } = this
     const before = this.#written
     if (before === undefined) return false
-    const scope = new Scope(fs)
     this.#written = undefined
-    let published = false
-    try {
-      const place = await resolve(scope, checkTarget(path))
-      const { directory } = await openParent(scope, place)
-      if ((await fs.look(directory, place.name)) === undefined) return false
-      const file = await scope.keep(fs.openAppend(directory, place.name))
+    return atTarget(fs, path, { doing: 'could not add to' }, async (at) => {
+      const { scope, name, parent } = at
+      if ((await fs.look(parent, name)) === undefined) return false
+      const file = await scope.keep(fs.openAppend(parent, name))
       if (!isSame(await lookAt(fs, file), before)) return false
       if (text === '') {
         this.#written = before
         return true
       }
-      const ancestors = await openAncestors(scope, place, directory)
+      const above = await at.above()
       const bytes = Buffer.from(text)
-      published = true
+      at.visible()
       await fs.write(file, bytes)
-      await fsyncAll(fs, [file, ...ancestors])
-      await probeJournal(fs, directory, namesFor(place.name))
+      await settle(at, [file, ...above])
       const after = await lookAt(fs, file)
       if (isSame(after, { ...before, size: before.size + bytes.length })) this.#written = after
       return this.#written !== undefined
-    } catch (error) {
-      throw wrapError(path, error, published, `could not add to ${path}`)
-    } finally {
-      await scope.closeAll()
-    }
+    })
   }
 
-  /** Removes what a predecessor left, unless another one is at it just now. Its lock keeps that out until the scope ends. */
-  async #tidy(scope: Scope, parent: Parent, { lock: name, stagingOf, sequenceOf }: TargetNames): Promise<void> {
-    const { fs, path } = this
-    const { directory } = parent
+  /** Removes what a predecessor left, unless another one is at it just now. Its lock keeps that out until the work ends. */
+  async #tidy({ fs, scope, parent: directory, attributes, names }: AtTarget): Promise<void> {
+    const { path } = this
+    const { lock: name, stagingOf, sequenceOf } = names
     // Its record is one of a version that published it as any other file.
     const isLeft = (entry: string): boolean => stagingOf(entry) !== undefined || sequenceOf(entry) !== undefined
     await attempt(silent, path, 'could not remove what was left', async () => {
       if (!(await fs.list(directory)).some(isLeft)) return
+      const parent = { directory, attributes }
       await lock(scope, { parent, name, target: path, timeout: 0, signal: undefined })
       for (const entry of await fs.list(directory)) if (isLeft(entry)) await remove(fs, directory, entry)
     })

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { silent } from '../../log.js'
-import { DurableWriteError, wrapError } from '../errors.js'
+import { DurableWriteError, wrapped } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { isOtherAgents, type RecordBody, type StoredRecord } from '../record/index.js'
 import { claimed, publish, resultsOf, directoryPublication } from '../publish/index.js'
@@ -61,11 +61,7 @@ export interface RelocationProgress {
  */
 export async function relocate(fs: FileSystem, to: string, options: RelocationOptions): Promise<RelocationProgress> {
   const move = new Move(fs, checkTarget(to), { ...options, from: checkTarget(options.from) })
-  try {
-    return await move.run()
-  } catch (error) {
-    throw wrapError(move.from, error, false, `could not move ${move.from} to ${move.to}`)
-  }
+  return wrapped(move.from, `could not move ${move.from} to ${move.to}`, move.run())
 }
 
 /** Says of a target that its content comes from nowhere, and goes nowhere: it was, or is to be, left where it is. */

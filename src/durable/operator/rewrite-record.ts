@@ -1,16 +1,15 @@
 import { silent } from '../../log.js'
-import { wrapError } from '../errors.js'
+import { wrapped } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { readTarget } from '../look/index.js'
-import { attempt, remove, checkTarget, type Tree } from '../path/index.js'
+import { checkTarget, type Tree } from '../path/index.js'
 import {
   refuseTargetBelow,
-  encoded,
   nothingPublished,
   renamedMeanwhile,
   syncRecord,
+  supersedeRecord,
   withLockedTarget,
-  writeRecord,
 } from '../target/index.js'
 import { type RecordBody, recordBody, type StoredRecord, recordFor, nextSequence } from '../record/index.js'
 import type { HoldOptions } from '../types.js'
@@ -40,29 +39,20 @@ export async function rewriteRecord(
 ): Promise<StoredRecord> {
   const target = checkTarget(path)
   const renamed = () => renamedMeanwhile(target, problem, verb)
-  try {
-    return await withLockedTarget(fs, target, options, async ({ site, records }) => {
-      const { name, names, parent } = site
-      const { directory } = parent
-      const [newest] = records.valid
-      if (newest === undefined) throw nothingPublished(target)
-      const tree = await readTarget(fs, target, directory, name, newest.kind, records.valid)
-      await refuseTargetBelow({ fs, path: target, parent: directory, name }, tree)
-      const record = recordFor(newest, records.valid, tree)
-      const body = change(record, tree)
-      if (body === undefined) {
-        await syncRecord(site, names.record(record.sequence), renamed)
-        return record
-      }
-      await writeRecord(site, names.record(nextSequence(records)), encoded(body, record), log, renamed)
-      await attempt(log, target, 'could not remove the older record', () =>
-        remove(fs, directory, names.record(record.sequence)),
-      )
-      return record
-    })
-  } catch (error) {
-    throw wrapError(target, error, false, problem)
-  }
+  const rewriting = withLockedTarget(fs, target, options, async ({ site, records }) => {
+    const { name, names, parent } = site
+    const { directory } = parent
+    const [newest] = records.valid
+    if (newest === undefined) throw nothingPublished(target)
+    const tree = await readTarget(fs, target, directory, name, newest.kind, records.valid)
+    await refuseTargetBelow({ fs, path: target, parent: directory, name }, tree)
+    const record = recordFor(newest, records.valid, tree)
+    const body = change(record, tree)
+    if (body === undefined) await syncRecord(site, names.record(record.sequence), renamed)
+    else await supersedeRecord(site, nextSequence(records), body, record, log, renamed)
+    return record
+  })
+  return wrapped(target, problem, rewriting)
 }
 
 /** The same record, with just this of relocations. */

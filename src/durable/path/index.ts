@@ -12,6 +12,7 @@ export {
   sharedDirectory,
   type SharedDirectory,
 } from './barrier.js'
+export { atTarget, replaceEntry, settle, type AtTarget } from './at-target.js'
 export { ContentSource, type ContentReader, type FileReadingOptions, type ReadingOptions } from './content-source.js'
 export {
   Digest,

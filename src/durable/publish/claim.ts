@@ -9,8 +9,8 @@ import {
   recordBody,
   type StoredRecord,
 } from '../record/index.js'
-import { attempt, remove, type Tree } from '../path/index.js'
-import { encoded, renamedMeanwhile, writeRecord, type Site } from '../target/index.js'
+import type { Tree } from '../path/index.js'
+import { renamedMeanwhile, supersedeRecord, type Site } from '../target/index.js'
 import type { PublicationOptions } from '../types.js'
 
 /* An agent takes a published target for its own, in the present record. */
@@ -37,8 +37,7 @@ export async function takeIn(
   { publisher, agent }: Pick<PublicationOptions, 'publisher' | 'agent'>,
   log: Log,
 ): Promise<StoredRecord | undefined> {
-  const { names, path, within } = site
-  const { fs } = site.scope
+  const { path, within } = site
   if (current === undefined || publisher !== 'agent') return undefined
   if (letGoSince(current) === undefined && !isOtherAgents(current, agent)) return undefined
   const { hold, pin, removing } = current
@@ -46,10 +45,7 @@ export async function takeIn(
   const body = recordBody(kept, { hold, pin, removing })
   const placed = body.place ? { ...body, place: { ...body.place, within } } : body
   const renamed = () => renamedMeanwhile(path, `could not record who keeps ${path}`, 'publish')
-  await writeRecord(site, names.record(nextSequence), encoded(placed, current), log, renamed)
-  await attempt(log, path, 'could not remove the older record', () =>
-    remove(fs, site.parent.directory, names.record(current.sequence)),
-  )
+  await supersedeRecord(site, nextSequence, placed, current, log, renamed)
   return { ...kept, sequence: nextSequence }
 }
 

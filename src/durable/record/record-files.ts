@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { DurableWriteError, unfit } from '../errors.js'
 import { pause } from '../../deadline.js'
 import { clock } from '../../clock.js'
-import { adviceFor, codeOf, failureOf, isSystemError, type SystemError } from '../../errors.js'
+import { adviceFor, codeOf, isSystemError, type SystemError } from '../../errors.js'
 import {
   accessAttribute,
   type StagedEntries,
@@ -11,6 +11,7 @@ import {
   type TargetNames,
   namesFor,
   remove,
+  replaceEntry,
   checkTarget,
   atPlace,
   openOwn,
@@ -475,25 +476,18 @@ async function openAlone(
  */
 async function rewrite(
   scope: Scope,
-  { fs, parent, names }: RecordArea,
+  area: RecordArea,
   name: string,
   content: Uint8Array,
   { uid, gid, mode }: Attributes,
 ): Promise<void> {
-  const staging = names.staging(fs.random())
-  const file = await scope.keep(fs.createFile(parent, staging))
-  const failure = await failureOf(
-    (async () => {
-      await fs.write(file, content)
-      await setMetadata(fs, file, { target: name, mode: mode & ~0o022, owner: { uid, gid } })
-      await fsyncAll(fs, [file])
-      await fs.rename(parent, staging, parent, name, 'replace')
-    })(),
-  )
-  if (failure === undefined) return
-  // What stays all the same has a staging name, and goes with the next recovery.
-  await failureOf(remove(fs, parent, staging))
-  throw failure
+  const { fs, parent } = area
+  await replaceEntry(area, name, async (staging) => {
+    const file = await scope.keep(fs.createFile(parent, staging))
+    await fs.write(file, content)
+    await setMetadata(fs, file, { target: name, mode: mode & ~0o022, owner: { uid, gid } })
+    await fsyncAll(fs, [file])
+  })
 }
 
 /** Whether the last line of a field says it all; of `objects` each says something. */

@@ -1,7 +1,7 @@
 import { failureOf, isSystemError, codeOf } from '../../errors.js'
 import { silent, type Log } from '../../log.js'
 import {
-  probeJournal,
+  settle,
   fsyncAll,
   type TargetNames,
   isOfThis,
@@ -22,7 +22,7 @@ import {
   isOver,
   retiredClaims,
 } from '../keep/index.js'
-import { DurableWriteError, wrapError } from '../errors.js'
+import { DurableWriteError, wrapError, wrapped } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
   encoded,
@@ -89,15 +89,12 @@ export interface RemovalOptions extends HoldOptions {
  */
 export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
   const target = checkTarget(path)
-  try {
-    await withLockedTarget(fs, target, options, async (locked) => {
-      const removal = new Removal(fs, target, options, locked)
-      const failure = await failureOf(removal.run(locked.records))
-      if (failure !== undefined) throw removal.wrapError(failure)
-    })
-  } catch (error) {
-    throw wrapError(target, error, false, `could not remove ${target}`)
-  }
+  const removing = withLockedTarget(fs, target, options, async (locked) => {
+    const removal = new Removal(fs, target, options, locked)
+    const failure = await failureOf(removal.run(locked.records))
+    if (failure !== undefined) throw removal.wrapError(failure)
+  })
+  await wrapped(target, `could not remove ${target}`, removing)
 }
 
 class Removal {
@@ -262,8 +259,7 @@ class Removal {
   /** Step 4. */
   async #finish(): Promise<void> {
     const { fs } = this
-    await this.#sync()
-    await probeJournal(fs, this.#parent, this.#names)
+    await settle(this.#area, [this.#parent, ...this.#above])
     const { valid, torn, staging, quarantined, generations } = await this.#records()
     const [last, ...others] = valid
     const claims = [...valid, ...retiredClaims(valid)]

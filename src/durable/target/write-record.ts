@@ -1,5 +1,5 @@
 import { type Log } from '../../log.js'
-import { probeJournal, fsyncAll, attempt, remove, setMetadata } from '../path/index.js'
+import { fsyncAll, attempt, remove, setMetadata, settle } from '../path/index.js'
 import { DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
 import { encodeAppendix, encodeRecord, type RecordBody, type StoredRecord } from '../record/index.js'
@@ -48,12 +48,27 @@ export async function writeRecord(
   }
 }
 
+/** Removes the record that this one supersedes, once it is written. */
+export async function supersedeRecord(
+  site: Site,
+  sequence: number,
+  body: RecordBody,
+  older: StoredRecord,
+  log: Log,
+  renamed: () => DurableWriteError,
+): Promise<void> {
+  const { names, path, scope } = site
+  await writeRecord(site, names.record(sequence), encoded(body, older), log, renamed)
+  await attempt(log, path, 'could not remove the older record', () =>
+    remove(scope.fs, site.parent.directory, names.record(older.sequence)),
+  )
+}
+
 /** Syncs a record, its directory and all above it, and fails where the file system has shut down. */
 async function syncInPlace(site: Site, file: Descriptor, also: readonly Descriptor[] = []): Promise<void> {
   const { fs } = site.scope
   const { directory } = site.parent
-  await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])
-  await probeJournal(fs, directory, site.names)
+  await settle({ fs, parent: directory, names: site.names }, [file, directory, ...also, ...(await site.ancestors())])
 }
 
 /** The writer may have died before the fsync, so sync the record before believing it. */

@@ -10,7 +10,7 @@ export const ofKeeping = [
     `copyTree swapped await _.closeAll()`,
     `byDirectory swapped if (_.type === 'directory') _.set(_.path, [])`,
     `removeEntries.removeFiles swapped await makeWritable(_, _)`,
-    `Removal.#finish swapped await probeJournal(_, this.#parent, this.#names)`,
+    `Removal.#finish swapped await settle(this.#area, [this.#parent, ...this.#above])`,
     `Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
     `removeKnown swapped if (_.type === 'directory') { const _ = await _.keep(_.openDirectory(_, _)) await refuseM…`,
     `copyTree swapped for (const { path: _ } of _) { await _.use(parentOf(_), (_) => _.createDirectory(_, nameO…`,
@@ -29,10 +29,7 @@ export const ofKeeping = [
   same('one millisecond more of a wait, or of the age at which something is read again', [
     `withLockedTarget counted lockTimeout: _ = 0`,
     `lookUnderLock counted _.lock(0, undefined)`,
-    `inParent counted timeout: 0`,
-  ]),
-  same('what is computed, or looked at, before a refusal or an answer is dropped with it', [
-    `rewriteRecord swapped if (_ === undefined) { await syncRecord(_, _.record(_.sequence), _) return _ }`,
+    `atTarget counted timeout: 0`,
   ]),
   same('nothing is held on a file system that has no number: it is that of a path without a mount', [
     `usesOf shortened _ ?? []`,

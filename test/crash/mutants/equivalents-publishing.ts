@@ -15,10 +15,10 @@ export const ofPublishing = [
     `syncAll swapped if (_?.broken === false) contexts.push(_)`,
     `formDifferences swapped if (_ === undefined) _.push({ path: dataLink, problem: 'missing' })`,
     `currentLasting swapped if (isOlder(_, _)) _.warn(_, 'the API server now has an older version than holdfast publi…`,
-    `Disk.syncNames swapped for (const _ of _.slice(1)) { _.push(_.anchor) if (_.missing.length === 0) _.push(...(awa…`,
-    `Disk.syncNames swapped _.push(_.anchor)`,
-    `Disk.replaceLink swapped const _ = namesFor(_).staging(this.fs.random())`,
-    `OwnFile.replace swapped if (!this.#tidied) await this.#tidy(_, _, _)`,
+    `Disk.syncNames.sync swapped for (const _ of _.slice(1)) { _.push(_.anchor) if (_.missing.length === 0) _.push(...(awa…`,
+    `Disk.syncNames.sync swapped _.push(_.anchor)`,
+    `Disk.replaceLink swapped const _ = await _.above()`,
+    `OwnFile.replace swapped if (!this.#tidied) await this.#tidy(_)`,
     `syncVerdicts swapped await _.syncNames(_, _.map((_) => basename(_)))`,
     `removeAll swapped const _ = await leftoversOf(_, _, _, _, _, _)`,
     `removeAll swapped await _.rename(_, revisionName(_, _.revision), _, _, 'noreplace')`,
@@ -35,7 +35,7 @@ export const ofPublishing = [
   same('what is computed before a refusal, or an answer, is dropped with it', [
     `readPublishedContent swapped if (_ === undefined || hash('sha256', _) !== _) return undefined`,
     `resolve swapped if (_.code !== 'ENOENT') { throw unfit(\`\${_} is not a directory\`, { code: _.code, syscall…`,
-    `syncParents swapped if ((await system.look(_, _))?.type !== 'directory') continue`,
+    `syncParents.sync swapped if ((await system.look(_, _))?.type !== 'directory') continue`,
     `relationOf swapped if (_.device !== _ || !_.startsWith(_)) return undefined`,
   ]),
   same('a way past the steps that follow: without a publication that goes on, each of them does nothing', [
@@ -67,7 +67,7 @@ export const ofPublishing = [
   ]),
   same(
     'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
-    [`Disk.syncNames shortened _.at(-1) ?? _`, `removeLeftovers shortened _ === undefined || _ === undefined`],
+    [`Disk.syncNames.sync shortened _.at(-1) ?? _`, `removeLeftovers shortened _ === undefined || _ === undefined`],
   ),
   same('no answer counts as no, as `false` does', [`holdsPod swallowed { return false }`]),
   same('a file whose content is in memory keeps nothing open for a look: it is closed as every publication is', [

@@ -161,9 +161,7 @@ export const equivalents: readonly Listed[] = [
     `examineStaged counted [..._.values()].reduce((_, { changed: _ }) => (_ > _ ? _ : _), 0n)`,
   ]),
   same('without targets nothing is done that could fail', [`syncParents shortened _[0] ?? ''`]),
-  same('what is given a value before anybody reads it: whatever comes between throws', [
-    `Disk.removeFile inverted _ = false`,
-  ]),
+  same('what is given a value before anybody reads it: whatever comes between throws', []),
   same('the directory that all others are in is not among those that may be closed, however many use it', [
     `OpenDirectories.constructor counted users: 1`,
   ]),
