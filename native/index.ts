@@ -5,7 +5,7 @@
 export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio.js'
 export { errnoName, errnoOf, SystemError } from './errno.js'
 export { ready, workingDirectory } from './libc.js'
-export { atOnce, isAtOnce, Lane, Semaphore, startInLane } from './loop.js'
+export { atOnce, type Done, isAtOnce, Lane, Semaphore, startInLane } from './loop.js'
 export {
   chattrOf,
   type FileIdentity,

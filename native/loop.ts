@@ -102,7 +102,7 @@ export class Lane extends Semaphore {
 }
 
 /** What Node calls at the end of a call. */
-type Done<T> = (error: Error | null, value?: T) => void
+export type Done<T> = (error: Error | null, value?: T) => void
 
 /** Starts a call of node:fs in the lane of the code that asks. `start` is given what the call ends with. */
 export function startInLane<T>(start: (done: Done<T>) => void, done: Done<T>): void {

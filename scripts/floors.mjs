@@ -11,5 +11,5 @@ export const floors = [
   'adopt',
   'remove',
   'move',
-  'disk',
+  'single-calls',
 ]

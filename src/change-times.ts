@@ -1,4 +1,4 @@
-import { pause } from './deadline.js'
+import { sleep } from './deadline.js'
 
 /*
  * An inode's ctime proves that nothing has changed only once a change would get another one. It comes from a clock that ticks, and where
@@ -26,5 +26,5 @@ export function freshFor(changed: bigint, now: number): number {
 /** Waits until no change can get this time. */
 export async function outlast(changed: bigint, now: number): Promise<void> {
   const left = freshFor(changed, now)
-  if (left > 0) await pause(left)
+  if (left > 0) await sleep(left)
 }

@@ -13,7 +13,7 @@ const interval = 2 * 1024 * 1024
  * Milliseconds. V8 frees collected memory on another thread; and at the moment of a collection some code may still refer to old content: a
  * pass that writes its status, a slow server. An idle process allocates nothing that would bring the next one.
  */
-const settling = 1_000
+const collectDelay = 1_000
 
 /** Milliseconds without content after which a process that stays collects all the same: its start has left a fifth of its heap behind. */
 const rest = 3_000
@@ -43,7 +43,7 @@ export function contentPassed(bytes: number): void {
   passed = 0
   collectGarbage()
   clearTimeout(later)
-  later = setTimeout(compact, settling).unref()
+  later = setTimeout(compact, collectDelay).unref()
 }
 
 function collectAtRest(): void {
@@ -72,7 +72,7 @@ function compact(): void {
     collectGarbage()
     setFlagsFromString('--no-compact-on-every-full-gc')
   }
-  later = setTimeout(() => returnFreed?.(), settling).unref()
+  later = setTimeout(() => returnFreed?.(), collectDelay).unref()
 }
 
 function collectGarbage(how?: object): void {

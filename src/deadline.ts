@@ -130,9 +130,27 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
   }
 }
 
-/** Node's own, in `timers/promises`, takes two milliseconds to load. */
-export function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+interface SleepOptions {
+  readonly signal?: AbortSignal | undefined
+  /** false: the process may end meanwhile. */
+  readonly ref?: boolean
+}
+
+/** Node's own, in `timers/promises`, takes two milliseconds to load. @throws the signal's reason when it aborts */
+export function sleep(milliseconds: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, milliseconds)
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason as Error)
+    }
+    if (!ref) timer.unref()
+    signal?.addEventListener('abort', abort, { once: true })
+  })
 }
 
 /** Whether the promise has settled within so many milliseconds; it goes on. */

@@ -6,7 +6,7 @@ import type { Log } from './log.js'
 /** Links that are followed on the way to the directory. Source: Linux, include/linux/namei.h, MAXSYMLINKS. */
 const mostLinks = 40
 
-interface Watched {
+interface WatchedDirectory {
   readonly identity: string
   readonly watcher: FSWatcher
   /** Names whose events count; undefined: all. */
@@ -20,7 +20,7 @@ interface Watched {
  */
 export class DirectoryWatch {
   /** By path. */
-  #watched = new Map<string, Watched>()
+  #watched = new Map<string, WatchedDirectory>()
   #warned = false
   #closed = false
 
@@ -63,7 +63,7 @@ export class DirectoryWatch {
         return true
       }
       const watcher = watch(path)
-      const watched: Watched = { identity, watcher, names }
+      const watched: WatchedDirectory = { identity, watcher, names }
       watcher.on('change', (_, file) => {
         if (typeof file !== 'string' || (watched.names?.has(file) ?? true)) this.changed()
       })

@@ -221,12 +221,12 @@ function reasonFrom(error: unknown): FailureReason {
  * Declared by the errors of a caller's input: it is wrong on any node, and nothing has begun. A field, so that no room loads another in
  * order to know its errors.
  */
-export interface InvalidInput {
+export interface DeclaredInvalid {
   readonly invalid: 'argument' | 'configuration'
 }
 
 /** Which input is wrong; undefined for any other error. */
-export function invalidInputOf(error: unknown): InvalidInput['invalid'] | undefined {
+export function invalidInputOf(error: unknown): DeclaredInvalid['invalid'] | undefined {
   if (!isError(error) || !('invalid' in error)) return undefined
   return error.invalid === 'argument' || error.invalid === 'configuration' ? error.invalid : undefined
 }

@@ -4,7 +4,7 @@
  */
 import { lstat, readlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { codeOf, describeCode, type InvalidInput } from './errors.js'
+import { codeOf, describeCode, type DeclaredInvalid } from './errors.js'
 import type { Log } from './log.js'
 import { mountAbove, mounts } from './mountinfo.js'
 import { othersWrite, type PathPart } from './writers.js'
@@ -17,7 +17,7 @@ export interface Obeyed {
 }
 
 /** `requireTrusted` refuses it. */
-class UntrustedError extends Error implements InvalidInput {
+class UntrustedError extends Error implements DeclaredInvalid {
   override readonly name = 'UntrustedError'
   readonly invalid = 'configuration'
 }

@@ -13,7 +13,7 @@ const longestGreeting = 1024
 
 const protocol = 'holdfast torture 1'
 
-type Side = 'node' | 'witness'
+type Party = 'node' | 'witness'
 
 /** The connection is over. */
 export class Disconnected extends Error {
@@ -26,7 +26,7 @@ export class NotAuthenticated extends Error {
 }
 
 /** The lines that arrive on a socket. */
-class Lines {
+class LineReader {
   #rest = ''
   readonly #lines: string[] = []
   #waiting: { resolve: (line: string) => void; reject: (error: Error) => void } | undefined
@@ -79,8 +79,8 @@ export class Channel {
   #received = 0
 
   private constructor(
-    private readonly lines: Lines,
-    private readonly side: Side,
+    private readonly lines: LineReader,
+    private readonly side: Party,
     private readonly key: Buffer,
   ) {}
 
@@ -88,15 +88,15 @@ export class Channel {
    * Both sides' greeting.
    * @throws NotAuthenticated, Disconnected
    */
-  static async open(socket: Socket, side: Side, key: Buffer): Promise<Channel> {
-    const lines = new Lines(socket)
+  static async open(socket: Socket, side: Party, key: Buffer): Promise<Channel> {
+    const lines = new LineReader(socket)
     const other = side === 'node' ? 'witness' : 'node'
     const own = randomBytes(16).toString('hex')
     socket.write(`${protocol} ${side} ${own}\n`)
     const [, theirs] = new RegExp(`^${protocol} ${other} ([0-9a-f]{32})$`).exec(await lines.next()) ?? []
     if (theirs === undefined) throw new NotAuthenticated(`what answers is no ${other} of this version`)
     const nonces = side === 'node' ? `${own} ${theirs}` : `${theirs} ${own}`
-    const proof = (of: Side) => mac(key, `${of} ${nonces}`)
+    const proof = (of: Party) => mac(key, `${of} ${nonces}`)
     // The node first: a witness gives nothing to a client without the key.
     if (side === 'node') socket.write(`${proof(side)}\n`)
     let answer: string
@@ -139,7 +139,7 @@ export class Channel {
     this.lines.socket.destroy()
   }
 
-  #mac(side: Side, number: number, body: string): string {
+  #mac(side: Party, number: number, body: string): string {
     return mac(this.key, `${side} ${number} ${body}`)
   }
 }

@@ -1,4 +1,4 @@
-import { Disk, replaceFile } from '../src/durable/index.js'
+import { DurableCalls, replaceFile } from '../src/durable/index.js'
 import type { HeldLock } from '../src/durable/path/index.js'
 import { DurableWriteError } from '../src/durable/errors.js'
 import { codeOf } from '../src/errors.js'
@@ -24,7 +24,7 @@ class UnfitState extends Error {
  */
 export async function lockLedger(path: string, signal: AbortSignal): Promise<HeldLock> {
   try {
-    return await new Disk().lock(`${path}.lock`, 0, signal)
+    return await new DurableCalls().lock(`${path}.lock`, 0, signal)
   } catch (error) {
     if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
     const { code, syscall } = error

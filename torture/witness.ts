@@ -22,7 +22,7 @@ export interface WitnessOptions {
   readonly log: Log
 }
 
-interface Connection {
+interface NodeConnection {
   readonly channel: Channel
   boot: string
   /** When the last message came, by the monotonic clock. */
@@ -37,7 +37,7 @@ export class Witness {
   readonly #server: Server
   readonly #strangers = new Set<Socket>()
   /** The node's connection; a newer one takes its place, since a machine without power closes none. */
-  #current: Connection | undefined
+  #current: NodeConnection | undefined
 
   private constructor(private readonly options: WitnessOptions) {
     this.#log = options.log
@@ -110,7 +110,7 @@ export class Witness {
   }
 
   async #converse(channel: Channel, address: string): Promise<void> {
-    const connection: Connection = { channel, boot: '', heard: performance.now() }
+    const connection: NodeConnection = { channel, boot: '', heard: performance.now() }
     const before = this.#current
     this.#current = connection
     if (before?.channel.closed) this.#ledger.ended(before.boot)
@@ -135,7 +135,7 @@ export class Witness {
   }
 
   /** A machine that loses its power closes nothing: a connection that was closed means that the program has ended before. */
-  async #left({ channel, boot }: Connection): Promise<void> {
+  async #left({ channel, boot }: NodeConnection): Promise<void> {
     this.#current = undefined
     if (!channel.closed) return
     this.#ledger.ended(boot)
@@ -143,7 +143,7 @@ export class Witness {
   }
 
   /** Keeps a change on which the node relies: in the file, or it never happened. @throws Refused where it cannot be written */
-  async #keep<T>(connection: Connection, change: () => T): Promise<T> {
+  async #keep<T>(connection: NodeConnection, change: () => T): Promise<T> {
     const { state } = this.#ledger
     const before = structuredClone(state)
     const result = change()
@@ -162,7 +162,7 @@ export class Witness {
     return result
   }
 
-  async #answer(request: Request, connection: Connection): Promise<Answer> {
+  async #answer(request: Request, connection: NodeConnection): Promise<Answer> {
     try {
       return await this.#obey(request, connection)
     } catch (error) {
@@ -172,7 +172,7 @@ export class Witness {
     }
   }
 
-  async #obey(request: Request, connection: Connection): Promise<Answer> {
+  async #obey(request: Request, connection: NodeConnection): Promise<Answer> {
     const ledger = this.#ledger
     switch (request.type) {
       case 'open': {

@@ -5,7 +5,7 @@ import type { Log } from '../log.js'
 import { compareWithRecord } from './detect-drift.js'
 import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
 import type { Moving } from './leaving/moving.js'
-import type { Context, Outcome } from './outcome.js'
+import type { Context, PassOutcome } from './outcome.js'
 import { recordVersions } from './record-versions.js'
 
 type ObjectChanges = Pick<Context, 'removedObjects' | 'changedObjects'>
@@ -14,7 +14,7 @@ type ObjectChanges = Pick<Context, 'removedObjects' | 'changedObjects'>
  * Brings the state up to an outcome, and answers which objects it changed. Rejects only where the record of an unchanged directory
  * cannot be read.
  */
-export async function applyOutcome(state: DirectoryState, outcome: Outcome, log: Log): Promise<ObjectChanges> {
+export async function applyOutcome(state: DirectoryState, outcome: PassOutcome, log: Log): Promise<ObjectChanges> {
   if (outcome.kind === 'failed' && outcome.published) state.intact = false
   // The core has just read it: by an operator's command, not by anything that the source reported.
   if (outcome.kind === 'failed' && (outcome.reason === 'Held' || outcome.reason === 'RolledBack'))
@@ -30,7 +30,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   if (change !== 'unchanged') {
     state.publishedAt = new Date()
     state.pendingHooks = outcome.hooks
-    state.generation += 1
+    state.publications += 1
     state.hold = undefined
     state.pin = undefined
     state.movedTo = undefined
@@ -62,7 +62,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
 /** A successful move counts even where the comparison fails; the next comparison repeats that. */
 async function applyMoving(state: DirectoryState, { change, digest, state: reached }: Moving, log: Log): Promise<void> {
   if (change !== undefined && change !== 'unchanged') {
-    state.generation += 1
+    state.publications += 1
     state.digest = digest
   }
   state.drift = undefined

@@ -4,7 +4,7 @@ import { DirectoryWatch } from '../directory-watch.js'
 import { fingerprint } from '../regular-file.js'
 
 /** Milliseconds that the file has to stay as it is before it counts as written. */
-const settle = 200
+const quiet = 200
 
 /** Milliseconds after which the watch reports a missing file: a program that replaces it may remove it first. */
 const longestGone = 2_000
@@ -66,7 +66,7 @@ export class ConfigurationWatch {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       void this.#look()
-    }, settle)
+    }, quiet)
   }
 
   async #look(): Promise<void> {

@@ -12,7 +12,7 @@ import { ConfigurationWatch } from './configuration-watch.js'
 import { hasRequired } from './directory-state.js'
 import { beside } from './file-systems.js'
 import { HealthEndpoint } from './health-endpoint.js'
-import { readiness, type HealthServer, type Readiness } from './report/http-server.js'
+import { readiness, type HealthServer, type ReadyzAnswer } from './report/http-server.js'
 import { HangingState } from './report/hanging-state.js'
 import { agentIdentity } from './identity.js'
 import { SystemdNotifier, type NotifyTarget } from './notify-systemd.js'
@@ -190,7 +190,7 @@ export class Daemon {
     return this.#endpoint.address
   }
 
-  get readiness(): Readiness {
+  get readiness(): ReadyzAnswer {
     return readiness(
       [...this.#agent.states].map(({ path, configuration, intact, published, compared }) => ({
         path,

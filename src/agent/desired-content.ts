@@ -4,11 +4,11 @@ import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration, Limits } from '../config/types.js'
 import { render } from '../directories/render.js'
 import { certificateBlocks } from '../x509/certificates.js'
-import type { Finding, KeptObject, Rendering, Unrendered } from '../directories/types.js'
+import type { ContentFinding, KeptObject, Rendering, Unrendered } from '../directories/types.js'
 import { readPublication, readPublishedFiles, adoption } from '../durable/index.js'
-import type { DirectoryPublicationOptions } from '../durable/publish/index.js'
+import type { PublicationRequest } from '../durable/publish/index.js'
 import { keyPairProblemAmong } from '../directories/validate.js'
-import type { Adopting, DirectoryRequest, HistoryLimits, Pin, RecordedObject } from '../durable/types.js'
+import type { Adopting, HistoryLimits, Pin, RecordedObject } from '../durable/types.js'
 import { codeOf } from '../errors.js'
 import type {
   LoadedState,
@@ -24,9 +24,6 @@ import { hasObject } from '../objects/same-state.js'
 import { sizeOf } from '../objects/stored-object.js'
 
 type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
-
-/** The publication of a directory. */
-export type Request = DirectoryRequest & DirectoryPublicationOptions
 
 /** What the source has not reported yet: objects, and selections. */
 export function unreported(configuration: DirectoryConfiguration, latest: Source['latest']): ObjectReference[] {
@@ -115,12 +112,12 @@ async function emptiedFindings(
   target: string,
   files: Readonly<Record<string, { readonly content: Uint8Array }>>,
   emptied: readonly string[],
-): Promise<Finding[]> {
+): Promise<ContentFinding[]> {
   // The first byte of a file decides for most: nothing copies a content of mebibytes.
   const isSpace = (byte: number) => byte <= 0x20
   const empty = Object.entries(files).flatMap(([path, { content }]) => (content.every(isSpace) ? [path] : []))
   if (empty.length === 0) return []
-  const findings: Finding[] = []
+  const findings: ContentFinding[] = []
   for (const path of empty) {
     const published = emptied.includes(path) ? {} : await readPublishedFiles(target, [path]).catch(() => ({}))
     const held = Object.values(published).some(({ content }) => certificateBlocks(content).length > 0)
@@ -201,7 +198,10 @@ function isGone(error: unknown): boolean {
 }
 
 /** The options that a pass gives to each directory. */
-export type PassRequest = Pick<Request, 'requireProven' | 'agent' | 'release' | 'lockTimeout' | 'log' | 'check'>
+export type PassRequest = Pick<
+  PublicationRequest,
+  'requireProven' | 'agent' | 'release' | 'lockTimeout' | 'log' | 'check'
+>
 
 /** The request that makes the disk hold the rendered files. */
 export function requestFor(
@@ -209,7 +209,7 @@ export function requestFor(
   { files, objects }: Extract<Rendering, { ready: true }>,
   latest: Source['latest'],
   pass: PassRequest,
-): Request {
+): PublicationRequest {
   return {
     ...pass,
     target: configuration.path,
@@ -235,7 +235,7 @@ export function requestFor(
 }
 
 /** In the form symlink, only a target that was let go may be taken over: holdfast does not exchange another program's links. */
-function adoptingFor({ adopt }: DirectoryConfiguration): Pick<Request, 'adopt'> {
+function adoptingFor({ adopt }: DirectoryConfiguration): Pick<PublicationRequest, 'adopt'> {
   if (adopt === false) return {}
   return { adopt: adoption.takeOver(adoptingBy(adopt)) }
 }

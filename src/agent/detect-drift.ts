@@ -7,7 +7,7 @@ import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import type { DirectoryState } from './directory-state.js'
-import type { Outcome } from './outcome.js'
+import type { PassOutcome } from './outcome.js'
 import { reportHooksDue, reportStanding, type Metrics } from './report/report-metrics.js'
 
 /** More differences than a line can show are only counted. */
@@ -78,7 +78,7 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
  */
 export function repairedDrift(
   { drift, desired, path }: DirectoryState,
-  outcome: Outcome,
+  outcome: PassOutcome,
   metrics: Pick<Metrics, 'drift'>,
 ): string | undefined {
   if (drift !== undefined || outcome.kind !== 'published') return drift
@@ -102,7 +102,7 @@ export async function compareWithRecord(
     state.doubt(error)
     throw error
   })
-  state.adopt(publication)
+  state.observe(publication)
   state.isAhead = false
   if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined
   // What others have made of it meanwhile is theirs.

@@ -127,7 +127,7 @@ export class DirectoryState {
   /** `reports` when the agent took the published content from the source: the source has reported more since where they differ. */
   publishedReports = 0
   /** Grows with each publication: work that started for an earlier one knows by it that it is out of date. */
-  generation = 0
+  publications = 0
   /** Keys of hooks that are still to run for `digest`. */
   pendingHooks: readonly string[] = []
   certificates: readonly CertificateDate[] = []
@@ -192,7 +192,7 @@ export class DirectoryState {
   }
 
   /** What a record and the disk say, after a comparison; undefined: there is no record. */
-  adopt(publication: Publication | undefined): void {
+  observe(publication: Publication | undefined): void {
     const recorded = (publication?.objects ?? []).map(withoutPaths)
     // For the same content, newer versions may be known than were recorded yet.
     if (!this.compared || this.digest !== publication?.digest) this.objects = recorded

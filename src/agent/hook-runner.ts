@@ -1,5 +1,5 @@
+import { sleep } from '../deadline.js'
 import { createHash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Hook } from '../config/hooks.js'
 import { runHook } from '../directories/hooks.js'
 import { completeHook } from '../durable/index.js'
@@ -39,7 +39,7 @@ class DirectoryRun {
   left: string[] = []
   #digest: string | undefined
   #sequence = 0
-  #generation = 0
+  #publications = 0
 
   constructor(readonly state: DirectoryState) {
     this.start()
@@ -47,16 +47,16 @@ class DirectoryRun {
 
   /** From the beginning, for the present publication. */
   start(): void {
-    const { digest, sequence, generation } = this.state
+    const { digest, sequence, publications } = this.state
     this.#digest = digest
     this.#sequence = sequence
-    this.#generation = generation
+    this.#publications = publications
     this.left = digest === undefined ? [] : inOrder(this.state)
   }
 
   /** Something else has been published since. */
   get outdated(): boolean {
-    return this.state.digest !== this.#digest || this.state.generation !== this.#generation
+    return this.state.digest !== this.#digest || this.state.publications !== this.#publications
   }
 
   get digest(): string {
@@ -103,7 +103,7 @@ export async function runPendingHooks(
     const delay = waited.has(key) ? 0 : delayOf(having, key, options.node)
     waited.add(key)
     if (delay > 0) {
-      await sleep(delay, undefined, { signal: options.signal }).catch(() => undefined)
+      await sleep(delay, { signal: options.signal }).catch(() => undefined)
       // Earlier hooks are due again for the publication meanwhile.
       for (const run of runs) if (run.outdated) run.start()
       continue

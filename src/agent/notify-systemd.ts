@@ -1,7 +1,7 @@
 import { sendDatagram } from '../../native/index.js'
 import { codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import type { Readiness } from './report/http-server.js'
+import type { ReadyzAnswer } from './report/http-server.js'
 
 /*
  * The words of sd_notify(3), for a unit with Type=notify. systemd starts what comes after the unit at READY=1, ends the process where
@@ -47,7 +47,7 @@ const mostUnsent = 32
 interface NotifierOptions {
   readonly to: NotifyTarget
   readonly log: Log
-  readonly readiness: () => Readiness
+  readonly readiness: () => ReadyzAnswer
   /** What else is wrong; undefined: nothing. */
   readonly problem: () => string | undefined
   /** `holdfast reload` finds this process. */
@@ -134,7 +134,7 @@ export class SystemdNotifier {
     this.#status = status
   }
 
-  #statusText({ lines }: Readiness): string {
+  #statusText({ lines }: ReadyzAnswer): string {
     const problem = this.#options.problem()
     const missing = lines.filter((line) => line.startsWith('[-]')).map((line) => line.slice(3))
     const named = missing.slice(0, mostNamed).map((line) => line.slice(0, longestStatus / mostNamed))

@@ -1,27 +1,20 @@
 import { expand, referencesOf } from '../config/references.js'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
-import type { Finding } from '../directories/types.js'
+import type { ContentFinding } from '../directories/types.js'
 import { planDirectory } from '../durable/index.js'
 import type { DirectoryChange } from '../durable/publish/index.js'
 import type { RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
 import type { DesiredObject, ObjectKind, ObjectReference, SourceListener } from '../objects/types.js'
-import {
-  desiredObjects,
-  PassObjects,
-  renderFrom,
-  requestFor,
-  unreported,
-  type PassRequest,
-  type Request,
-} from './desired-content.js'
+import { desiredObjects, PassObjects, renderFrom, requestFor, unreported, type PassRequest } from './desired-content.js'
+import type { PublicationRequest } from '../durable/publish/index.js'
 import { noteForPass } from './leaving/departures.js'
 import { detectDrift } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { runPendingHooks } from './hook-runner.js'
 import { withOldPaths } from './leaving/moves.js'
-import type { Outcome } from './outcome.js'
+import type { PassOutcome } from './outcome.js'
 import { failedOutcome } from './publish.js'
 import { reconcile } from './reconcile.js'
 import { noEvents } from './report/agent-events.js'
@@ -49,7 +42,7 @@ export interface OnePassOptions {
 /** What became of one directory. `outcome` is undefined only where the pass never came to it. */
 interface Passed {
   readonly state: DirectoryState
-  readonly outcome: Outcome | undefined
+  readonly outcome: PassOutcome | undefined
 }
 
 interface Pass {
@@ -65,7 +58,7 @@ export async function onePass(
   const { log, signal, agent } = options
   const isOwed = await noteForPass(configuration, { log, identity: agent })
   return withSource(configuration, options, async ({ states, source }) => {
-    const outcomes = new Map<DirectoryState, Outcome>()
+    const outcomes = new Map<DirectoryState, PassOutcome>()
     const causes = { causes: ['sync'], since: performance.now() }
     const batch = new Map([...states].map(({ publishOperation }) => [publishOperation, causes]))
     const results = await reconcile(batch, {
@@ -84,7 +77,8 @@ export async function onePass(
     })
     if (options.hooks) {
       // Hooks announce only durable content.
-      const isDurable = (outcome: Outcome | undefined) => outcome?.kind === 'published' || outcome?.kind === 'moving'
+      const isDurable = (outcome: PassOutcome | undefined) =>
+        outcome?.kind === 'published' || outcome?.kind === 'moving'
       const published = [...states].filter((state) => isDurable(outcomes.get(state)))
       await runPendingHooks(published, { log, signal, metrics: noMetrics, events: noEvents, changed: () => {} })
     }
@@ -102,7 +96,7 @@ interface Planned {
         readonly digest: string
         readonly changes: readonly DirectoryChange[]
       }
-    | { readonly notPlanned: Outcome }
+    | { readonly notPlanned: PassOutcome }
 }
 
 /** Plans what a pass would do; writes nothing. */
@@ -134,7 +128,7 @@ async function renderedRequest(
   source: ObservableSource,
   signal: AbortSignal,
   pass: PassRequest,
-): Promise<{ readonly request: Request } | { readonly notPlanned: Outcome }> {
+): Promise<{ readonly request: PublicationRequest } | { readonly notPlanned: PassOutcome }> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   if (unreported(configuration, latest).length > 0) {
     return { notPlanned: { kind: 'waiting', message: 'the source did not report all objects in time' } }
@@ -146,7 +140,7 @@ async function renderedRequest(
 
 /** What the source says that a directory must hold. */
 interface Desired {
-  readonly request: Request
+  readonly request: PublicationRequest
   /** Objects whose published files the directory keeps: they are gone, or going. */
   readonly kept: readonly RecordedObject[]
 }
@@ -155,9 +149,9 @@ interface Desired {
 export async function desiredContents(
   configuration: AgentConfiguration,
   options: Omit<OnePassOptions, 'lockTimeout' | 'requireProven' | 'release' | 'agent'>,
-): Promise<(Desired | { readonly notPlanned: Outcome })[]> {
+): Promise<(Desired | { readonly notPlanned: PassOutcome })[]> {
   return withSource(configuration, options, async ({ states, source }) => {
-    const desired: (Desired | { readonly notPlanned: Outcome })[] = []
+    const desired: (Desired | { readonly notPlanned: PassOutcome })[] = []
     for (const { configuration } of states) {
       const rendered = await renderedRequest(configuration, source, options.signal, {})
       const findings = unreadable(configuration, source)
@@ -170,7 +164,7 @@ export async function desiredContents(
 }
 
 /** A directory keeps the files of an unreadable optional object; its desired content is unknown, all the same. */
-function unreadable(configuration: DirectoryConfiguration, source: ObservableSource): Finding[] {
+function unreadable(configuration: DirectoryConfiguration, source: ObservableSource): ContentFinding[] {
   return referencesOf(expand(configuration, (reference) => source.latest(reference))).flatMap((reference) => {
     const known = source.latest(reference)
     return known?.state === 'unknown'
@@ -186,7 +180,7 @@ function unreadable(configuration: DirectoryConfiguration, source: ObservableSou
   })
 }
 
-function keptOf({ objects = [] }: Request, source: ObservableSource): RecordedObject[] {
+function keptOf({ objects = [] }: PublicationRequest, source: ObservableSource): RecordedObject[] {
   return objects.filter(({ kind, namespace, name }) => {
     const known = source.latest({ kind: kind as ObjectKind, namespace, name })
     return !(known?.state === 'present' || known?.state === 'unloaded') || known.object.terminating

@@ -11,7 +11,7 @@ import { startDirectory } from './detect-drift.js'
 import type { DirectoryState, DirectoryStates } from './directory-state.js'
 import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
 import { hookGroups, runHooksTogether } from './hook-runner.js'
-import { stalledMeaning, type Outcome } from './outcome.js'
+import { stalledMeaning, type PassOutcome } from './outcome.js'
 import { PendingRemovals } from './leaving/pending-removals.js'
 import { isOther, OtherAgents } from './other-keeper.js'
 import { Pacing } from './pacing.js'
@@ -322,7 +322,7 @@ export class Operations {
 
   /** Neither the repair of drift nor the end of a hold waits for a long debounce. */
   #wholeFrom(state: DirectoryState, news: NewsTimes): number {
-    return Math.min(this.#pacing.settledFrom(state, news), news.first + comparisonWaits)
+    return Math.min(this.#pacing.quietFrom(state, news), news.first + comparisonWaits)
   }
 
   #compareAgain(operation: string): boolean {
@@ -407,7 +407,7 @@ export class Operations {
     return [...batch.keys()].map((key) => this.#options.states.byOperation(key)).filter((state) => state !== undefined)
   }
 
-  #applied(state: DirectoryState, outcome: Outcome): void {
+  #applied(state: DirectoryState, outcome: PassOutcome): void {
     const change = 'change' in outcome ? outcome.change : undefined
     if (outcome.kind === 'published') this.#watch.follow(state.path)
     if (outcome.kind === 'failed' || (change !== undefined && change !== 'unchanged')) this.#pacing.published(state)

@@ -1,6 +1,6 @@
 import { objectName } from '../object-name.js'
 import type { ObjectKind, ObjectReference } from '../objects/types.js'
-import type { CertificateDate, Finding } from '../directories/types.js'
+import type { CertificateDate, ContentFinding } from '../directories/types.js'
 import { dateFindings } from '../directories/validate.js'
 import type { Hold, RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
@@ -21,11 +21,11 @@ const levels: Partial<Record<Reason, keyof Log>> = {
 }
 
 /** What one pass over a directory came to. */
-export type Outcome =
+export type PassOutcome =
   /** The source has not reported all of its objects yet. */
   | { readonly kind: 'waiting'; readonly message: string }
   /** Its desired content is unknown, or must not be published. The pass wrote nothing. */
-  | { readonly kind: 'incomplete'; readonly findings: readonly Finding[]; readonly unread?: true | undefined }
+  | { readonly kind: 'incomplete'; readonly findings: readonly ContentFinding[]; readonly unread?: true | undefined }
   | {
       readonly kind: 'published'
       readonly change: ReplaceResult['outcome']
@@ -33,7 +33,7 @@ export type Outcome =
       /** Names the content in the log, as `holdfast history` does: a digest would give a short content away. */
       readonly sequence: number
       readonly objects: readonly RecordedObject[]
-      readonly warnings: readonly Finding[]
+      readonly warnings: readonly ContentFinding[]
       readonly certificates: readonly CertificateDate[]
       /** Keys of the hooks that were recorded with a new publication. */
       readonly hooks: readonly string[]
@@ -55,7 +55,7 @@ export type Outcome =
   /** The process is to end: the pass stopped before anything was visible. */
   | { readonly kind: 'aborted' }
 
-type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>
+type OutcomeOf<Kind extends PassOutcome['kind']> = Extract<PassOutcome, { kind: Kind }>
 type Published = OutcomeOf<'published'>
 
 /** What surrounded a pass. Never content. */
@@ -114,7 +114,7 @@ export interface Meaning {
 
 /** The one place that says what an outcome means: condition, log lines, events, metric, retry. */
 const meanings: {
-  readonly [Kind in Outcome['kind']]: (outcome: OutcomeOf<Kind>, context: Context) => Meaning
+  readonly [Kind in PassOutcome['kind']]: (outcome: OutcomeOf<Kind>, context: Context) => Meaning
 } = {
   waiting: ({ message }, { directory, intact }) => ({
     condition: intact ? intactCondition : { status: 'False', reason: 'SourceUnavailable', message },
@@ -154,7 +154,7 @@ const meanings: {
   }),
 }
 
-export function meaningOf<Kind extends Outcome['kind']>(outcome: OutcomeOf<Kind>, context: Context): Meaning {
+export function meaningOf<Kind extends PassOutcome['kind']>(outcome: OutcomeOf<Kind>, context: Context): Meaning {
   const meaning: (outcome: OutcomeOf<Kind>, context: Context) => Meaning = meanings[outcome.kind]
   return meaning(outcome, context)
 }
@@ -185,7 +185,7 @@ interface Stall extends Pick<Context, 'operation' | 'directory' | 'milliseconds'
 const sourceReasons: ReadonlySet<Reason> = new Set(['SourceUnavailable', 'AccessDenied'])
 
 /** The directory is incomplete for no other reason than that its source does not answer. */
-export function isSourceAway(outcome: Outcome): boolean {
+export function isSourceAway(outcome: PassOutcome): boolean {
   if (outcome.kind === 'waiting') return true
   return outcome.kind === 'incomplete' && outcome.findings.every(({ reason }) => sourceReasons.has(reason))
 }
@@ -298,7 +298,7 @@ function onObject(
   return { on, uid, reason, message }
 }
 
-function joined(findings: readonly Finding[]): string {
+function joined(findings: readonly ContentFinding[]): string {
   return findings.map(({ message }) => message).join('; ')
 }
 

@@ -34,11 +34,11 @@ export class Pacing {
   /** From when on such news of its objects may be published. */
   publishFrom(state: DirectoryState, times: NewsTimes): number {
     const { left, at } = this.#budget(state)
-    return Math.max(this.settledFrom(state, times), at + (1 - left) * state.configuration.minInterval)
+    return Math.max(this.quietFrom(state, times), at + (1 - left) * state.configuration.minInterval)
   }
 
   /** From when on such news count as whole. */
-  settledFrom({ digest, configuration: { debounce } }: DirectoryState, { first, last }: NewsTimes): number {
+  quietFrom({ digest, configuration: { debounce } }: DirectoryState, { first, last }: NewsTimes): number {
     // Consumers wait for the first publication.
     return digest === undefined ? first : Math.min(last + debounce.quiet, first + debounce.atMost)
   }

@@ -12,8 +12,9 @@ import type { Log } from '../log.js'
 import { ConfiguredCheck, type Examining } from './content-check.js'
 import type { Rejection } from './directory-state.js'
 import type { ObjectKind, ObjectReference, Source } from '../objects/types.js'
-import { historyFor, PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
-import type { Outcome } from './outcome.js'
+import { historyFor, PassObjects, renderFrom, requestFor, unreported } from './desired-content.js'
+import type { PublicationRequest } from '../durable/publish/index.js'
+import type { PassOutcome } from './outcome.js'
 import { recordGone } from './record-versions.js'
 
 interface PublishOptions {
@@ -44,7 +45,7 @@ const batchBytes = 16 * 1024 * 1024
 interface Ready {
   readonly configuration: DirectoryConfiguration
   readonly rendering: Extract<Rendering, { ready: true }>
-  readonly request: Request
+  readonly request: PublicationRequest
   readonly check: ConfiguredCheck | undefined
 }
 
@@ -55,8 +56,8 @@ interface Ready {
 export async function publish(
   configurations: readonly DirectoryConfiguration[],
   options: PublishOptions,
-): Promise<Map<string, Outcome>> {
-  const outcomes = new Map<string, Outcome>()
+): Promise<Map<string, PassOutcome>> {
+  const outcomes = new Map<string, PassOutcome>()
   const left = configurations.values()
   let isOver = false
   while (!isOver) {
@@ -87,7 +88,7 @@ export async function publish(
 async function publishReady(
   ready: readonly Ready[],
   options: PublishOptions,
-  outcomes: Map<string, Outcome>,
+  outcomes: Map<string, PassOutcome>,
 ): Promise<void> {
   const together = ready.filter(({ check }) => check === undefined)
   const alone = ready.filter(({ check }) => check !== undefined)
@@ -139,7 +140,7 @@ function readyFor(
 async function publishTogether(
   batch: readonly Ready[],
   options: PublishOptions,
-  outcomes: Map<string, Outcome>,
+  outcomes: Map<string, PassOutcome>,
 ): Promise<void> {
   const startedAt = performance.now()
   const results = await replaceAll(
@@ -169,7 +170,7 @@ async function renderFor(
   configuration: DirectoryConfiguration,
   objects: PassObjects,
   { source, signal, emptied }: Pick<PublishOptions, 'source' | 'signal' | 'emptied'>,
-): Promise<Rendering | Outcome> {
+): Promise<Rendering | PassOutcome> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   for (;;) {
     const missing = unreported(configuration, latest)
@@ -201,8 +202,8 @@ type Result = ReplaceResult | { error: Error }
  * The batch is refused as a whole where two targets are one directory, or nested, by a symbolic link or a bind mount: the configuration
  * sees only their texts. Each would destroy the other's content, so neither is published; the others are.
  */
-async function replaceAll(requests: Request[], { signal, later }: PublishOptions): Promise<Result[]> {
-  const refused = new Map<Request, Error>()
+async function replaceAll(requests: PublicationRequest[], { signal, later }: PublishOptions): Promise<Result[]> {
+  const refused = new Map<PublicationRequest, Error>()
   for (;;) {
     const going = requests.filter((request) => !refused.has(request))
     try {
@@ -236,7 +237,7 @@ function notAnswered(): Error {
   return new Error('the core has not answered for this directory')
 }
 
-function outcomeFrom(result: Result, { rendering, configuration, check }: Ready, signal: AbortSignal): Outcome {
+function outcomeFrom(result: Result, { rendering, configuration, check }: Ready, signal: AbortSignal): PassOutcome {
   if ('error' in result) {
     const outcome = failedOutcome(result.error)
     if (signal.aborted && !outcome.published) return { kind: 'aborted' }
@@ -259,7 +260,7 @@ function outcomeFrom(result: Result, { rendering, configuration, check }: Ready,
   }
 }
 
-export function failedOutcome(error: unknown): Extract<Outcome, { kind: 'failed' }> {
+export function failedOutcome(error: unknown): Extract<PassOutcome, { kind: 'failed' }> {
   const { reason, terminal } = failureFrom(error)
   const published = error instanceof DurableWriteError && error.published
   return { kind: 'failed', reason, terminal, published, error: toError(error) }

@@ -10,7 +10,7 @@ import { owed } from './leaving/departures.js'
 import { detectDrift, repairedDrift } from './detect-drift.js'
 import type { ConditionState, DirectoryState } from './directory-state.js'
 import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
-import { meaningOf, type Context, type Outcome, type Meaning } from './outcome.js'
+import { meaningOf, type Context, type PassOutcome, type Meaning } from './outcome.js'
 import { failedOutcome, publish } from './publish.js'
 import { type OtherAgents, otherKeeper } from './other-keeper.js'
 import { recordHeldBack } from './record-versions.js'
@@ -47,7 +47,7 @@ interface ReconcileOptions {
   /** A comparison has found drift, whose repair has not begun yet. */
   drifted?(state: DirectoryState): void
   /** A pass has ended, and the state says what came of it. */
-  applied(state: DirectoryState, outcome: Outcome): void
+  applied(state: DirectoryState, outcome: PassOutcome): void
 }
 
 interface Work extends Due {
@@ -121,7 +121,7 @@ async function keptFrom(due: readonly Work[], options: ReconcileOptions): Promis
 }
 
 /** undefined where the move has ended before, or meanwhile: dropped, a separate directory again, or moving elsewhere. */
-async function followFor({ operation, state }: Work, options: ReconcileOptions): Promise<Outcome | undefined> {
+async function followFor({ operation, state }: Work, options: ReconcileOptions): Promise<PassOutcome | undefined> {
   const { configuration } = state
   if (options.state(operation) !== state || configuration.follows === undefined) return undefined
   const outcome = await state.whileMoving((takenBack) =>
@@ -185,7 +185,7 @@ function hasHoldChanged({ hold, pin, published }: DirectoryState): boolean {
 }
 
 /** A failure to report one directory must not keep the others from being reported. */
-async function finish(work: Work, outcome: Outcome, options: ReconcileOptions): Promise<QueueResult> {
+async function finish(work: Work, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
   try {
     return await applyAndReport(work, outcome, options)
   } catch (error) {
@@ -198,7 +198,7 @@ async function finish(work: Work, outcome: Outcome, options: ReconcileOptions): 
   }
 }
 
-async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOptions): Promise<QueueResult> {
+async function applyAndReport(work: Work, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
   const { operation, state, causes, since } = work
   const { log, metrics, events, source } = options
   const { path: directory } = state

@@ -1,9 +1,9 @@
 import { open, realpath, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { tryLock } from '../../native/index.js'
-import { endsWithin, pause } from '../deadline.js'
+import { endsWithin, sleep } from '../deadline.js'
 import { codeOf, messageOf } from '../errors.js'
-import { Disk, NodeFileSystem, flockHolders } from '../durable/index.js'
+import { DurableCalls, NodeFileSystem, flockHolders } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import { silent, type Log } from '../log.js'
@@ -78,7 +78,10 @@ async function take(stateDirectory: string, log: Log, wait = patience): Promise<
   for (;;) {
     await takeFromTheDying(stateDirectory, log, until)
     try {
-      return await withLoss(path, await new Disk().lock(path, Math.max(until - performance.now(), 0), undefined))
+      return await withLoss(
+        path,
+        await new DurableCalls().lock(path, Math.max(until - performance.now(), 0), undefined),
+      )
     } catch (error) {
       // The lock's holder may have been killed since.
       const isBusy = error instanceof DurableWriteError && error.reason === 'Busy'
@@ -95,7 +98,7 @@ async function takeFromTheDying(stateDirectory: string, log: Log, until: number)
   try {
     while (!tryLock(directory.fd)) {
       if (performance.now() > until) return
-      await pause(20)
+      await sleep(20)
     }
     const [pid] = await dyingHolders(path)
     if (pid === undefined) return

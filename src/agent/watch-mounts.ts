@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../deadline.js'
 import * as mountTable from '../mountinfo.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
@@ -36,7 +36,7 @@ export class MountWatch {
   start(): void {
     try {
       this.#events = mountTable.watchMounts(async () => {
-        await sleep(quiet, undefined, { ref: false })
+        await sleep(quiet, { ref: false })
         if (this.#events) this.#lookAll()
       })
     } catch (error) {

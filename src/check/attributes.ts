@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { adviceOn, type CheckResult, ok, warn } from './findings.js'
-import { standing } from '../durable/index.js'
+import { openedByLists } from '../durable/index.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import { codeOf, messageOf } from '../errors.js'
 import { listed } from '../listed.js'
@@ -54,7 +54,7 @@ export function checkLabel(
 /** Private files that others may use all the same, by an ACL: holdfast keeps it at each publication. Nothing where there are none. */
 export async function checkAccessLists(fs: FileSystem, target: Descriptor, path: string): Promise<CheckResult[]> {
   try {
-    const opened = await standing.openedByLists(fs, target)
+    const opened = await openedByLists(fs, target)
     const [first] = opened
     if (first === undefined) return []
     const shown = opened.map(({ path: file, named }) => `${file} (${named.join(', ')})`)

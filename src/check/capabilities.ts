@@ -1,10 +1,11 @@
 import { effectiveCapabilities, mapThem, unmappedIds, type Capability } from '../capabilities.js'
-import type { AgentConfiguration, Owner } from '../config/types.js'
+import type { AgentConfiguration } from '../config/types.js'
+import type { Owner } from '../durable/types.js'
 import { listed } from '../listed.js'
 import { fault, ok, type CheckResult } from './findings.js'
 
 /** This process's user, and the rights that the kernel gives it. */
-export interface Identity {
+export interface ProcessCredentials {
   readonly uid: number
   /** The effective group and the supplementary ones. */
   readonly groups: readonly number[]
@@ -12,7 +13,7 @@ export interface Identity {
 }
 
 /** Effective user, groups and capabilities. */
-export function ownIdentity(): Identity {
+export function ownIdentity(): ProcessCredentials {
   return {
     uid: process.geteuid?.() ?? 0,
     groups: [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])],
@@ -45,7 +46,7 @@ export interface Ownership {
 export function checkCapabilities(
   directories: AgentConfiguration['directories'],
   ownerships: readonly Ownership[],
-  identity: Identity,
+  identity: ProcessCredentials,
 ): CheckResult[] {
   const needs = directories.flatMap(({ path, owner }) => [
     ...(owner === undefined ? [] : ownerNeeds(path, owner, identity)),
@@ -73,7 +74,7 @@ export function addCapability(capability: Capability): string {
   return `add it: securityContext.capabilities.add: [${name}] in a pod, AmbientCapabilities=${capability} in a systemd unit`
 }
 
-function ownerNeeds(path: string, of: Owner, identity: Identity): Need[] {
+function ownerNeeds(path: string, of: Owner, identity: ProcessCredentials): Need[] {
   const { uid, gid } = of
   const needs: Need[] = []
   const reason = `must belong to ${uid}:${gid}`
@@ -85,7 +86,7 @@ function ownerNeeds(path: string, of: Owner, identity: Identity): Need[] {
   return needs
 }
 
-function foundNeeds(path: string, ownerships: readonly Ownership[], identity: Identity): Need[] {
+function foundNeeds(path: string, ownerships: readonly Ownership[], identity: ProcessCredentials): Need[] {
   const found = ownerships.find((one) => one.path === path)
   const needs: Need[] = []
   const { target } = found ?? {}

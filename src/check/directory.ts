@@ -2,23 +2,23 @@ import * as mountTable from '../mountinfo.js'
 import { dirname } from 'node:path'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import { namesFor, atPlace, fitness, standing } from '../durable/index.js'
+import { namesFor, atPlace, findTarget, fitness, lockAt } from '../durable/index.js'
 import type { TargetNames, Place, Scope } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import { checkAccessLists, checkAttributes, checkLabel, type SecurityModule } from './attributes.js'
-import type { Identity, Ownership } from './capabilities.js'
+import type { ProcessCredentials, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'
 import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 import { checkFileSystem, checkFlushes, checkMount, checkSpace, diskUnder } from './mount.js'
 import type { Owner } from '../durable/types.js'
 import { listed } from '../listed.js'
-import type { Standing } from '../durable/look/index.js'
+import type { FoundTarget } from '../durable/look/index.js'
 import type { Records } from '../durable/record/index.js'
 
-export interface DirectoryContext {
+export interface DirectoryCheckContext {
   readonly fs: FileSystem
-  readonly identity: Identity
+  readonly identity: ProcessCredentials
   /** undefined: SELinux is off. */
   readonly selinux: SecurityModule | undefined
   readonly requireProven: AgentConfiguration['requireProven']
@@ -38,7 +38,7 @@ export interface DirectoryReport {
 /** Checks everything about one directory. A reason for which a publication would refuse is a fault here, in the same words. */
 export async function checkDirectory(
   configuration: DirectoryConfiguration,
-  context: DirectoryContext,
+  context: DirectoryCheckContext,
 ): Promise<DirectoryReport> {
   const { path } = configuration
   try {
@@ -62,7 +62,7 @@ class DirectoryCheck {
 
   constructor(
     private readonly configuration: DirectoryConfiguration,
-    private readonly context: DirectoryContext,
+    private readonly context: DirectoryCheckContext,
     private readonly scope: Scope,
     private readonly place: Place,
   ) {
@@ -114,11 +114,11 @@ class DirectoryCheck {
       }
     }
     try {
-      await standing.lockAt(this.scope, this.place, attributes, { timeout, signal })
+      await lockAt(this.scope, this.place, attributes, { timeout, signal })
     } catch (error) {
       return { found: [lockResult(error, path)], ownership: unknown }
     }
-    const there = await standing.read(this.scope, this.place, attributes)
+    const there = await findTarget(this.scope, this.place, attributes)
     const { opened, records, attributes: of } = there
     const result = checkTarget(there, this.configuration)
     const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor, opened)]
@@ -178,7 +178,7 @@ async function checkParent(
     readonly anchor: string
     readonly entry: Awaited<ReturnType<typeof fitness.parentEntry>>
   },
-  { uid, groups: [gid = 0] }: Identity,
+  { uid, groups: [gid = 0] }: ProcessCredentials,
   owner: Owner | undefined,
 ): Promise<CheckResult> {
   const { anchor, missing, realParent, entry } = place
@@ -209,7 +209,10 @@ async function checkParent(
 }
 
 /** Whether it can be written to only past its permission bits: with CAP_DAC_OVERRIDE. */
-function isPastItsMode({ uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>, identity: Identity): boolean {
+function isPastItsMode(
+  { uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>,
+  identity: ProcessCredentials,
+): boolean {
   const shift = uid === identity.uid ? 6 : identity.groups.includes(gid) ? 3 : 0
   return ((mode >> shift) & 0o3) !== 0o3
 }
@@ -234,10 +237,10 @@ function describe({ uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>):
 
 /** Whether a publication can replace what stands at a target: a directory, on the mount that holds staging too, of the same form, and ours. */
 function checkTarget(
-  standing: Standing,
+  found: FoundTarget,
   { publish, adopt, path }: Pick<DirectoryConfiguration, 'path' | 'publish' | 'adopt'>,
 ): CheckResult {
-  const { records, opened, refusal, isEmpty, form, changedSince } = standing
+  const { records, opened, refusal, isEmpty, form, changedSince } = found
   if (refusal !== undefined) return faultOf('target', refusal)
   if (opened === undefined) return ok('target', 'does not exist yet')
   if (form !== publish && isEmpty !== true) {

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { basename, dirname } from 'node:path'
 import type { Hook, HookType } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
-import { Disk } from '../durable/index.js'
+import { DurableCalls } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import { programPath } from '../program-path.js'
 import { findManifest } from '../static-pods/renew.js'
@@ -11,7 +11,7 @@ import { HookError } from '../directories/hook-error.js'
 import { environment } from '../directories/hook-exec.js'
 import { findSystemd } from '../directories/hook-systemd.js'
 import { holdProcess, PidFileError } from '../directories/pid-file.js'
-import { addCapability, type Identity } from './capabilities.js'
+import { addCapability, type ProcessCredentials } from './capabilities.js'
 import { codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
 import { pidNamespaceIsOwn } from './this-process.js'
 
@@ -19,13 +19,13 @@ import { pidNamespaceIsOwn } from './this-process.js'
 const connectTimeout = 2_000
 
 /** Whether a hook could run from here, as far as the check can tell without running it. */
-export async function checkHook(hook: Hook, identity: Identity): Promise<CheckResult> {
+export async function checkHook(hook: Hook, identity: ProcessCredentials): Promise<CheckResult> {
   const { status, found, advice } = await resultOf(hook, identity)
   return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }
 }
 
 /** The same of a command of `beforePublish`, and where it will find the new content. */
-export async function checkContentCheck(hook: Hook<'exec'>, identity: Identity): Promise<CheckResult> {
+export async function checkContentCheck(hook: Hook<'exec'>, identity: ProcessCredentials): Promise<CheckResult> {
   const result = await checkHook(hook, identity)
   if (result.status !== 'OK' || identity.has('CAP_SYS_ADMIN')) return result
   return warn(
@@ -35,7 +35,9 @@ export async function checkContentCheck(hook: Hook<'exec'>, identity: Identity):
   )
 }
 
-const checks: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identity) => Promise<CheckResult> } = {
+const checks: {
+  readonly [Type in HookType]: (hook: Hook<Type>, identity: ProcessCredentials) => Promise<CheckResult>
+} = {
   signal: checkSignal,
   exec: ({ command }) => checkExec(command[0] ?? ''),
   http: ({ url }) => checkHttp(new URL(url)),
@@ -43,11 +45,11 @@ const checks: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identi
   staticPod: checkStaticPod,
 }
 
-function resultOf<Type extends HookType>(hook: Hook<Type>, identity: Identity): Promise<CheckResult> {
+function resultOf<Type extends HookType>(hook: Hook<Type>, identity: ProcessCredentials): Promise<CheckResult> {
   return checks[hook.type](hook, identity)
 }
 
-async function checkSignal({ pidFile }: Hook<'signal'>, identity: Identity): Promise<CheckResult> {
+async function checkSignal({ pidFile }: Hook<'signal'>, identity: ProcessCredentials): Promise<CheckResult> {
   if (await pidNamespaceIsOwn()) {
     return fault(
       'hook',
@@ -71,7 +73,7 @@ async function checkSignal({ pidFile }: Hook<'signal'>, identity: Identity): Pro
 }
 
 /** Why the hook would signal nothing as the pid file is now; a process that is not there yet may come. */
-function unheld({ message, kind }: PidFileError, identity: Identity): CheckResult {
+function unheld({ message, kind }: PidFileError, identity: ProcessCredentials): CheckResult {
   switch (kind) {
     case 'missing':
       return checkKill(identity, undefined) ?? warn('hook', message, 'start the process, or correct pidFile')
@@ -86,7 +88,7 @@ function unheld({ message, kind }: PidFileError, identity: Identity): CheckResul
 }
 
 /** kill(2): a process of the same user may, any other needs the capability. */
-function checkKill(identity: Identity, uid: number | undefined): CheckResult | undefined {
+function checkKill(identity: ProcessCredentials, uid: number | undefined): CheckResult | undefined {
   if (identity.has('CAP_KILL') || uid === identity.uid) return undefined
   if (uid === undefined) {
     return warn(
@@ -215,7 +217,7 @@ async function checkStaticPod({ pod, manifestDirectory }: Hook<'staticPod'>): Pr
     )
   }
   try {
-    const { path } = await findManifest(new Disk(), manifestDirectory, pod)
+    const { path } = await findManifest(new DurableCalls(), manifestDirectory, pod)
     await fsp.access(manifestDirectory, constants.W_OK)
     return ok('hook', `${path} is the manifest of ${pod}`)
   } catch (error) {

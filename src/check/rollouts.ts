@@ -1,6 +1,6 @@
 import type { DirectoryConfiguration } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
-import { Disk } from '../durable/index.js'
+import { DurableCalls } from '../durable/index.js'
 import {
   unfinishedRollouts,
   usualManifestDirectories,
@@ -16,6 +16,6 @@ export async function rolloutsOf(
 ): Promise<RolloutStatus[]> {
   const hooks = directories.flatMap(({ afterPublish }) => afterPublish)
   const own = hooks.flatMap((hook) => (hook.type === 'staticPod' ? [hook.manifestDirectory] : []))
-  const looks = unfinishedRollouts([...usualManifestDirectories, ...own], new Disk())
+  const looks = unfinishedRollouts([...usualManifestDirectories, ...own], new DurableCalls())
   return (await endsWithin(looks, patience)) ? looks : []
 }

@@ -346,7 +346,7 @@ function aboveNames(path: string): string {
   return parts.slice(0, Math.max(0, named)).join('/')
 }
 
-/** With `publish: symlink`, `..data` and the generations stand beside the links of the contents. */
+/** With `publish: symlink`, `..data` and the data directories stand beside the links of the contents. */
 function reportReserved(path: string, publish: PublishForm, at: Value): void {
   const [top = ''] = path.split('/')
   if (!top.startsWith('..')) return

@@ -1,4 +1,4 @@
-import type { InvalidInput } from '../errors.js'
+import type { DeclaredInvalid } from '../errors.js'
 import type { Position } from '../yaml/parse.js'
 import type { Log } from '../log.js'
 
@@ -23,7 +23,7 @@ function describeProblem({ file, line, column, place, message, suggestion }: Pro
 }
 
 /** A configuration file that cannot be used. The message has one line for each problem, in the order of the file. */
-export class ConfigurationError extends Error implements InvalidInput {
+export class ConfigurationError extends Error implements DeclaredInvalid {
   override readonly name = 'ConfigurationError'
   readonly invalid = 'configuration'
 

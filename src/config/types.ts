@@ -1,3 +1,4 @@
+import type { Owner } from '../durable/types.js'
 import type { ObjectReference } from '../objects/types.js'
 import type { Hook } from './hooks.js'
 import type { SourceConfiguration } from './source.js'
@@ -36,11 +37,6 @@ export interface ServerAddress {
 export interface ServerConfiguration extends ServerAddress {
   /** Names that a request's Host header may have, beside addresses, `localhost` and the node's name. */
   readonly hosts: readonly string[]
-}
-
-export interface Owner {
-  readonly uid: number
-  readonly gid: number
 }
 
 export interface DirectoryConfiguration {

@@ -1,7 +1,7 @@
 /** A value of the configuration with its place, and readers for its types. Each reader reports the value's faults and answers undefined. */
 import { quote } from '../quote.js'
 import type { Problems } from './problem.js'
-import { placeOf, type TreeEntry, type TreeMapping, type TreeNode } from '../yaml/tree.js'
+import { placeOf, type MapEntry, type TreeMapping, type TreeNode } from '../yaml/tree.js'
 
 export class Value {
   constructor(
@@ -21,7 +21,7 @@ export class Value {
   text(example?: string): string | undefined {
     const { node } = this
     if (node.kind !== 'scalar' || typeof node.value !== 'string') {
-      return this.wrong(`must be a string, not ${kindOf(node)}`, this.#asText(example))
+      return this.wrong(`must be a string, not ${describeNode(node)}`, this.#asText(example))
     }
     if (node.value === '') return this.wrong('is an empty string', example && `write ${quote(example)}`)
     if (node.value.includes('\0')) return this.wrong('contains a NUL character')
@@ -46,7 +46,7 @@ export class Value {
   oneOf<Word extends string>(words: readonly Word[]): Word | undefined {
     const { node } = this
     if (node.kind !== 'scalar' || typeof node.value !== 'string')
-      return this.wrong(`must be one of ${words.join(', ')}, not ${kindOf(node)}`)
+      return this.wrong(`must be one of ${words.join(', ')}, not ${describeNode(node)}`)
     const text = this.text(words[0])
     if (text === undefined) return undefined
     const found = words.find((word) => word === text)
@@ -63,7 +63,7 @@ export class Value {
     const meant = ['true', 'yes', 'on'].includes(word) || (['false', 'no', 'off'].includes(word) ? false : undefined)
     const suggestion = meant === undefined ? undefined : `write ${meant}, without quotes`
     const all = ['true', 'false', ...others]
-    return this.wrong(`must be ${listedOr(all)}, not ${kindOf(node)}`, suggestion)
+    return this.wrong(`must be ${listedOr(all)}, not ${describeNode(node)}`, suggestion)
   }
 
   /** True, false or one of a few words. */
@@ -79,7 +79,7 @@ export class Value {
       const isNumber = node.kind === 'scalar' && typeof node.value === 'number'
       const isQuoted = node.kind === 'scalar' && /^-?\d{1,15}$/.test(String(node.value))
       return this.wrong(
-        `must be a whole number, not ${isNumber ? node.source : kindOf(node)}`,
+        `must be a whole number, not ${isNumber ? node.source : describeNode(node)}`,
         isQuoted && !isNumber ? `write ${node.value}, without quotes` : undefined,
       )
     }
@@ -95,7 +95,7 @@ export class Value {
     if (node.kind !== 'list') {
       // Without the value: the file may be a Secret that was named by mistake.
       this.wrong(
-        `must be a list, not ${kindOf(node)}`,
+        `must be a list, not ${describeNode(node)}`,
         node.kind === 'scalar' ? 'write it in brackets: [ ]' : undefined,
       )
       return []
@@ -110,7 +110,7 @@ export class Value {
    */
   mapping(known: readonly string[], misplaced: Readonly<Record<string, string>> = {}): MappingValue | undefined {
     const { node } = this
-    if (node.kind !== 'mapping') return this.wrong(`must be a mapping, not ${kindOf(node)}`)
+    if (node.kind !== 'mapping') return this.wrong(`must be a mapping, not ${describeNode(node)}`)
     for (const [name, { name: at }] of node.entries) {
       if (known.includes(name)) continue
       const hint = Object.hasOwn(misplaced, name) ? misplaced[name] : didYouMean(name, known)
@@ -133,7 +133,7 @@ export class MappingValue {
 
   /** The field's value; undefined where it is absent. A field without a value is reported, with what to do. */
   field(name: string, todo = 'give the field a value, or remove it'): Value | undefined {
-    const entry: TreeEntry | undefined = this.node.entries.get(name)
+    const entry: MapEntry | undefined = this.node.entries.get(name)
     if (entry === undefined) return undefined
     const place = placeOf(this.value.place, name)
     if (entry.value.kind === 'scalar' && entry.value.value === null) {
@@ -166,7 +166,7 @@ function listedOr(words: readonly string[]): string {
 }
 
 /** The kind of a value, without its content. */
-function kindOf(node: TreeNode): string {
+function describeNode(node: TreeNode): string {
   if (node.kind !== 'scalar') return `a ${node.kind}`
   if (node.value === null) return 'nothing'
   return `a ${typeof node.value}`

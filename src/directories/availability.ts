@@ -1,6 +1,6 @@
 import { objectName } from '../object-name.js'
 import type { KubernetesObject, LoadedState, ObjectReference, SelectedState } from '../objects/types.js'
-import type { Finding, KeptObject } from './types.js'
+import type { ContentFinding, KeptObject } from './types.js'
 
 /** Whether an object can be published now. `kept`: its published part, if any. */
 export type Availability = { readonly reference: ObjectReference; readonly kept: KeptObject | undefined } & (
@@ -10,7 +10,7 @@ export type Availability = { readonly reference: ObjectReference; readonly kept:
   /** It certainly does not exist. */
   | { readonly state: 'absent' }
   /** It could not be read, for the reason of the finding: that is never absence. */
-  | { readonly state: 'unknown'; readonly finding: Finding }
+  | { readonly state: 'unknown'; readonly finding: ContentFinding }
 )
 
 export function availabilityOf(
@@ -44,7 +44,7 @@ export function availabilityOf(
 }
 
 /** Why a required object stops the directory that it belongs to; `places` are the contents that ask for it. */
-export function missing({ reference, state }: Availability, places: readonly string[]): Finding {
+export function missing({ reference, state }: Availability, places: readonly string[]): ContentFinding {
   const place = places.join(' and ')
   const name = objectName(reference)
   const message =
@@ -54,7 +54,7 @@ export function missing({ reference, state }: Availability, places: readonly str
   return { reason: 'ObjectMissing', message, reference }
 }
 
-export function missingKey(reference: ObjectReference, key: string, place: string): Finding {
+export function missingKey(reference: ObjectReference, key: string, place: string): ContentFinding {
   const message = `${objectName(reference)} has no key ${key}: add it, or make ${place} optional`
   return { reason: 'ObjectMissing', message, reference }
 }

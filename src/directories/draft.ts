@@ -4,7 +4,7 @@ import { directoriesAbove } from '../relative-path.js'
 import type { ObjectReference, ObjectVersion } from '../objects/types.js'
 import type { RecordedObject } from '../durable/types.js'
 import { missing, type Availability } from './availability.js'
-import type { Finding, RenderedFile } from './types.js'
+import type { ContentFinding, RenderedFile } from './types.js'
 
 export interface DraftFile extends RenderedFile {
   /** Where it comes from, for messages: `directories[0].contents[1], Secret a/b, key tls.crt`. */
@@ -36,7 +36,7 @@ export class Draft {
   /** Every directory above a file, and which file's. */
   readonly #directories = new Map<string, string>()
   readonly #objects = new Map<string, DraftObject>()
-  readonly #findings = new Map<string, Finding>()
+  readonly #findings = new Map<string, ContentFinding>()
   /** The contents that lack an object, by its name. */
   readonly #lacking = new Map<string, Set<string>>()
 
@@ -48,7 +48,7 @@ export class Draft {
   }
 
   /** The same finding of two contents is one. */
-  find(finding: Finding): void {
+  find(finding: ContentFinding): void {
     if (!this.#findings.has(finding.message)) this.#findings.set(finding.message, finding)
   }
 
@@ -60,7 +60,7 @@ export class Draft {
     this.#findings.set(`missing ${name}`, missing(availability, [...places]))
   }
 
-  get findings(): readonly Finding[] {
+  get findings(): readonly ContentFinding[] {
     return [...this.#findings.values()]
   }
 

@@ -15,7 +15,7 @@ export const environment = {
   LANG: 'C.UTF-8',
 }
 
-export interface Command extends Pick<Hook<'exec'>, 'name' | 'command' | 'timeout'> {
+export interface ProgramCall extends Pick<Hook<'exec'>, 'name' | 'command' | 'timeout'> {
   /** Ends the processes that it has started, too; default false: they may stay. */
   readonly all?: boolean
 }
@@ -25,7 +25,7 @@ export interface Command extends Pick<Hook<'exec'>, 'name' | 'command' | 'timeou
  * itself has ended with 0. Its output is never kept, as it may hold secrets, and goes to no pipe: a program that the command leaves in the
  * background would die of SIGPIPE once holdfast has closed its end. On timeout and on `signal` its whole process group is ended.
  */
-export async function runExec(hook: Command, signal: AbortSignal, log: Log): Promise<void> {
+export async function runExec(hook: ProgramCall, signal: AbortSignal, log: Log): Promise<void> {
   const { name, command, timeout, all = false } = hook
   const [program, ...words] = command
   if (program === undefined) throw new HookError(name, 'names no command')

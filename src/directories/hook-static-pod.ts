@@ -1,6 +1,6 @@
 import type { Hook } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
-import { Disk } from '../durable/index.js'
+import { DurableCalls } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { renewStaticPod } from '../static-pods/renew.js'
@@ -16,7 +16,7 @@ export async function runStaticPod(
   const deadline = new Deadline(timeout, signal)
   try {
     const renewal = { pod, manifestDirectory, lockFile, published, lockTimeout: timeout, signal: deadline.signal, log }
-    log.debug({ hook: name, outcome: await renewStaticPod(new Disk(), renewal) }, 'static pod hook ended')
+    log.debug({ hook: name, outcome: await renewStaticPod(new DurableCalls(), renewal) }, 'static pod hook ended')
   } catch (error) {
     throw new HookError(name, deadline.expired ? `not done after ${timeout} ms` : messageOf(error))
   } finally {

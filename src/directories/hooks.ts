@@ -2,7 +2,7 @@
  * Runs what the operator has configured for after a publication. Each try is bounded in time, and leaves nothing running when it is
  * over its time or abandoned.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../deadline.js'
 import type { Hook, HookType } from '../config/hooks.js'
 import type { Log } from '../log.js'
 import { runExec } from './hook-exec.js'
@@ -48,9 +48,7 @@ export async function runHook(hook: Hook, { signal, log, published = [], pause =
       }
       log.warn({ hook: hook.name, attempt, milliseconds: since(started) }, `${error.message}; the agent retries it`)
     }
-    await sleep(jittered(Math.min(pause * 2 ** (attempt - 1), longestPause)), undefined, { signal }).catch(() => {
-      signal.throwIfAborted()
-    })
+    await sleep(jittered(Math.min(pause * 2 ** (attempt - 1), longestPause)), { signal })
   }
 }
 

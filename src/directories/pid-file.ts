@@ -1,7 +1,7 @@
 import { closeSync, constants } from 'node:fs'
 import { open, readFile, statfs, type FileHandle } from 'node:fs/promises'
 import { constants as system } from 'node:os'
-import { Disk, nodeFiles } from '../durable/index.js'
+import { DurableCalls, nodeFiles } from '../durable/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import { openProcess, signalProcess } from '../../native/index.js'
 import { codeOf, describeCode } from '../errors.js'
@@ -112,7 +112,7 @@ async function readPid(pidFile: string): Promise<{ steps: Step[]; pid: number }>
   const steps: Step[] = []
   try {
     const linksIn: string[] = []
-    const path = await nodeFiles.followTrusted(new Disk().fs, pidFile, pidFile, linksIn)
+    const path = await nodeFiles.followTrusted(new DurableCalls().fs, pidFile, pidFile, linksIn)
     for (const holder of linksIn) await (await walk(holder, steps)).close()
     const file = await walk(path, steps)
     try {

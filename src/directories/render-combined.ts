@@ -8,13 +8,13 @@ import type { CombinedContent } from '../config/types.js'
 import type { KubernetesObject } from '../objects/types.js'
 import { missingKey, type Availability } from './availability.js'
 import type { Draft, DraftFile } from './draft.js'
-import type { Finding } from './types.js'
+import type { ContentFinding } from './types.js'
 
 const none = new Uint8Array()
 
 type Part =
   | { readonly state: 'here'; readonly object: KubernetesObject; readonly bytes: Uint8Array }
-  | { readonly state: 'keyless' | 'unknown'; readonly finding: Finding }
+  | { readonly state: 'keyless' | 'unknown'; readonly finding: ContentFinding }
   | { readonly state: 'absent' | 'leaving'; readonly available: Availability }
 
 export function renderCombined(

@@ -9,7 +9,7 @@ import { availabilityOf, type Availability, missingKey } from './availability.js
 import { certificateBlocks } from '../x509/certificates.js'
 import { Draft } from './draft.js'
 import { renderCombined } from './render-combined.js'
-import type { CertificateDate, Finding, KeptObject, RenderedFile, Rendering } from './types.js'
+import type { CertificateDate, ContentFinding, KeptObject, RenderedFile, Rendering } from './types.js'
 import { certificateDate, checkBundles, dateFindings, unaskedFindings, validations } from './validate.js'
 import { isDataKey } from '../kubernetes-names.js'
 
@@ -68,7 +68,7 @@ async function finish(
   const rules = directory.validate.flatMap((validation) =>
     typeof validation === 'string' ? [validations[validation]] : [],
   )
-  const findings: Finding[] = []
+  const findings: ContentFinding[] = []
   for (const object of rules.length > 0 ? presentSecrets(known) : []) {
     findings.push(...rules.flatMap((rule) => rule.secret(object)))
     await turn()
@@ -76,7 +76,7 @@ async function finish(
   const parts = [...draft.files.values()].flatMap(({ parts = [] }) => parts)
   findings.push(...checkBundles(directory, parts, known.length > 0 && known.every(({ state }) => state === 'present')))
   const certificates: CertificateDate[] = []
-  const warnings: Finding[] = []
+  const warnings: ContentFinding[] = []
   // Without a prototype: `__proto__` is a key that the API allows.
   const files = Object.create(null) as Record<string, RenderedFile>
   for (const [path, { content, mode, origin, reference, kept }] of draft.files) {

@@ -3,7 +3,7 @@ import type { ObjectReference } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
 /** A finding about a directory: the reason why it cannot be published, or a doubtful part of it. Never holds content. */
-export interface Finding {
+export interface ContentFinding {
   readonly reason: Reason
   readonly message: string
   readonly reference?: ObjectReference
@@ -33,7 +33,7 @@ export type Rendering =
       /** By relative path. */
       readonly files: Readonly<Record<string, RenderedFile>>
       readonly objects: readonly RecordedObject[]
-      readonly warnings: readonly Finding[]
+      readonly warnings: readonly ContentFinding[]
       readonly certificates: readonly CertificateDate[]
     }
   | Unrendered
@@ -41,7 +41,7 @@ export type Rendering =
 export interface Unrendered {
   readonly ready: false
   /** At least one. The first decides the condition's reason. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly ContentFinding[]
   /** Content dropped from memory could not be read again: the source sends no event once it can, so the agent has to retry. */
   readonly unread?: true
 }

@@ -11,7 +11,7 @@ import {
 } from '../x509/certificates.js'
 import type { DirectoryConfiguration, Validation } from '../config/types.js'
 import type { DraftPart } from './draft.js'
-import type { CertificateDate, Finding } from './types.js'
+import type { CertificateDate, ContentFinding } from './types.js'
 import type { AdoptedFiles } from '../durable/types.js'
 import { readPublication, readPublishedFiles } from '../durable/index.js'
 
@@ -28,9 +28,9 @@ interface RenderedBlocks {
 
 interface ValidationRule {
   /** Each Secret that the directory holds. */
-  secret(object: KubernetesObject): Finding[]
+  secret(object: KubernetesObject): ContentFinding[]
   /** Each file that is rendered from a current object: the kept files of a gone object are not checked again. */
-  file(file: RenderedBlocks): Finding[]
+  file(file: RenderedBlocks): ContentFinding[]
 }
 
 /** The rule behind each word of `validate`. */
@@ -42,7 +42,7 @@ export const validations: Readonly<Record<Extract<Validation, string>, Validatio
  * `validate: [certificates]` for one Secret: `tls.crt` and `tls.key`, by the names that they have in the object, must both be
  * there, parse and match. A Secret with neither is none of its business.
  */
-function checkSecret(object: KubernetesObject): Finding[] {
+function checkSecret(object: KubernetesObject): ContentFinding[] {
   const { reference } = object
   const certificateContent = object.data.get('tls.crt')
   const keyContent = object.data.get('tls.key')
@@ -75,7 +75,7 @@ function checkBlocks(
   blocks: readonly CertificateBlock[],
   { origin, reference }: Pick<RenderedBlocks, 'origin' | 'reference'>,
   most = mostTold,
-): Finding[] {
+): ContentFinding[] {
   const faulty = [...blocks.entries()].filter(([, { problem }]) => problem !== undefined)
   return faulty.slice(0, most).map(([index, { line, problem }], told) => {
     const more = told + 1 === most && faulty.length > most ? ` (and ${faulty.length - most} more of this file)` : ''
@@ -85,7 +85,7 @@ function checkBlocks(
 }
 
 /** Without `validate: [certificates]`, what it would refuse of a file is a warning: programs in Go do without it, or refuse the file. */
-export function unaskedFindings({ path, blocks, origin }: RenderedBlocks): Finding[] {
+export function unaskedFindings({ path, blocks, origin }: RenderedBlocks): ContentFinding[] {
   return checkBlocks(path, blocks, { origin, reference: undefined }, 1).map(({ reason, message }) => ({
     reason,
     message: `${message}; holdfast publishes it so, and validate: [certificates] refuses it`,
@@ -100,8 +100,8 @@ export function checkBundles(
   directory: DirectoryConfiguration,
   parts: readonly DraftPart[],
   isWhole: boolean,
-): Finding[] {
-  return directory.validate.flatMap((validation): Finding[] => {
+): ContentFinding[] {
+  return directory.validate.flatMap((validation): ContentFinding[] => {
     if (typeof validation === 'string') return []
     const { bundle } = validation
     const own = parts.filter(({ key }) => key === bundle)
@@ -109,7 +109,7 @@ export function checkBundles(
       const message = `no file of it comes from a key ${bundle}, which validate asks for as a bundle`
       return [{ reason: 'CertificateInvalid', message }]
     }
-    return own.flatMap(({ reference, bytes }): Finding[] => {
+    return own.flatMap(({ reference, bytes }): ContentFinding[] => {
       const problem = bundleProblem(bytes)
       if (problem === undefined) return []
       const message = `${objectName(reference)}: ${bundle} ${problem}; validate asks for a bundle of certificates in it`
@@ -135,8 +135,8 @@ export function certificateDate(path: string, blocks: readonly CertificateBlock[
  * Compares the certificates with the clock. These are warnings, for every value of `validate`: a board that boots without a battery
  * for its clock must still get the certificate that lets it talk to a time server.
  */
-export function dateFindings(certificates: readonly CertificateDate[], now: Date): Finding[] {
-  return certificates.flatMap(({ file, notBefore, notAfter }): Finding[] => {
+export function dateFindings(certificates: readonly CertificateDate[], now: Date): ContentFinding[] {
+  return certificates.flatMap(({ file, notBefore, notAfter }): ContentFinding[] => {
     if (notAfter <= now) {
       return [
         {

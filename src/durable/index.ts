@@ -5,7 +5,7 @@ import { readError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import {
   setHold as writeHold,
-  letGo as release,
+  letGo as writeLetGo,
   rollBack as goBack,
   type RollbackOptions,
   type RollbackResult,
@@ -55,12 +55,12 @@ import type {
 
 export * from './publishing.js'
 export { namesFor, atPlace } from './path/index.js'
-export { OwnFile, Disk, nodeFiles, places, exchange, syncParents, syncPath } from './disk/index.js'
+export { OwnFile, DurableCalls, nodeFiles, places, exchange, syncParents, syncPath } from './single-calls/index.js'
 export { endTogether, commandOf, flockHolders, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'
 /** Not by the doors of their rooms: each is one thing to know. */
 export * as keeper from './record/keeper.js'
-export * as standing from './look/standing.js'
+export { findTarget, lockAt, openedByLists } from './look/found-target.js'
 export * as fitness from './look/fitness.js'
 export { usesOf } from './look/index.js'
 
@@ -125,7 +125,7 @@ export async function letGo(
   target: string,
   options: HoldOptions & { readonly agent: string | undefined },
 ): Promise<boolean> {
-  return readable(target, release(system, target, options))
+  return readable(target, writeLetGo(system, target, options))
 }
 
 /** What the record of a target says without a look at its content; undefined where nothing was ever published. */

@@ -2,7 +2,7 @@
  * Follows a collection of the API server: its pages first, then each change in one stream. A broken stream goes on where it ended; a version
  * that the server has forgotten (410) means a new list, after which an object that the list lacks is gone.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../deadline.js'
 import { Backoff } from '../backoff.js'
 import { messageOf } from '../errors.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
@@ -118,7 +118,7 @@ export async function follow(
       }
       isTroubled = true
     }
-    await sleep(delays.next('away'), undefined, { signal }).catch(() => signal.throwIfAborted())
+    await sleep(delays.next('away'), { signal })
   }
 }
 

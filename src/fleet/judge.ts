@@ -44,7 +44,7 @@ export const obstacles = [
 ] as const
 export type Obstacle = (typeof obstacles)[number]
 
-export interface Verdict {
+export interface NodeVerdict {
   /** undefined: the node has it. */
   readonly obstacle: Obstacle | undefined
   /** For people; the empty string where the node has it. */
@@ -61,14 +61,14 @@ export interface JudgeOptions {
 /** A node whose last report is older than this is silent: it writes one each hour, up to a tenth later, and a tenth more for a slow server. */
 export const longestQuiet = 1.2 * heartbeat
 
-const done: Verdict = { obstacle: undefined, message: '' }
+const done: NodeVerdict = { obstacle: undefined, message: '' }
 
 export function judge(
   node: FleetNode,
   report: FleetReport | undefined,
   wanted: WantedObject,
   { now, ignoreSilent }: JudgeOptions,
-): Verdict {
+): NodeVerdict {
   if (report === undefined)
     return {
       obstacle: 'NoReport',
@@ -106,9 +106,9 @@ export function hooksNotRun(names: readonly string[]): string {
   return `hooks have not run: ${listed(names)}`
 }
 
-function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): Verdict {
+function judgeDirectory(directory: ReportedDirectory, wanted: WantedObject): NodeVerdict {
   const { path, state, reason, message, objects, unproven, hooksPending = [] } = directory
-  const against = (obstacle: Obstacle, words: string): Verdict => ({ obstacle, message: `${path}: ${words}` })
+  const against = (obstacle: Obstacle, words: string): NodeVerdict => ({ obstacle, message: `${path}: ${words}` })
   const said = `${reason}${message === undefined || message === '' ? '' : `, ${message}`}`
   // An operator may take a held directory back to older content, and after a failed pass the disk may differ from the record.
   if (state === 'Held' || state === 'Failed') return against(state, said)

@@ -1,5 +1,5 @@
 /** Waits until each selected node has an object on its disk, by the nodes' reports. See judge.ts for what counts. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../deadline.js'
 import { messageOf } from '../errors.js'
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { field } from '../kubernetes/reads/api-error.js'
@@ -8,7 +8,7 @@ import { metadataOnly } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import type { ObjectKind } from '../objects/types.js'
 import { follow, readPages, type FollowOptions } from './follow.js'
-import { judge, type FleetNode, type FleetReport, type Verdict, type WantedObject } from './judge.js'
+import { judge, type FleetNode, type FleetReport, type NodeVerdict, type WantedObject } from './judge.js'
 import { nodeOf, reportFor } from './read-report.js'
 import { reportsPath } from './types.js'
 
@@ -36,7 +36,7 @@ export interface WaitResult {
   readonly ended: 'done' | 'aborted' | 'no-nodes' | 'gone'
   /** The API server has answered for each collection. */
   readonly isAnswered: boolean
-  readonly nodes: readonly (Verdict & { readonly node: string })[]
+  readonly nodes: readonly (NodeVerdict & { readonly node: string })[]
 }
 
 /** Between two looks at how old the reports are, in milliseconds. */
@@ -75,7 +75,7 @@ export async function waitForObject(api: Pick<ApiClient, 'get' | 'stream'>, opti
       const result = await Promise.race([confirmed(), ...followed])
       if (result !== undefined && result.ended !== 'aborted') return result
       // A stream lags, or the API server is away: each further list would cost it as much as this one.
-      await Promise.race([sleep(confirmPause, undefined, { signal }), aborted, ...followed])
+      await Promise.race([sleep(confirmPause, { signal }), aborted, ...followed])
     }
   } catch (error) {
     // The time was over during the last read.

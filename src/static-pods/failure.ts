@@ -1,4 +1,4 @@
-import { messageOf, type InvalidInput as DeclaredInvalid } from '../errors.js'
+import { messageOf, type DeclaredInvalid as DeclaredInvalid } from '../errors.js'
 import { DurableWriteError, extendError, isAborted } from '../durable/errors.js'
 
 /** A static-pod command failed: the message says what failed, on which object or path, and what to do. It shows no secret. */

@@ -1,6 +1,6 @@
 /* The manifests and links of a node that static pods' commands read, and the locks that they hold meanwhile. */
 import { basename, dirname, join } from 'node:path'
-import { nodeFiles, type Disk } from '../durable/index.js'
+import { nodeFiles, type DurableCalls } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
 import type { FileSystem } from '../durable/file-system.js'
 import { StaticPodError } from './failure.js'
@@ -25,9 +25,9 @@ export async function readManifest(fs: FileSystem, path: string): Promise<Manife
 /** The mode and the owner of the file at a path, for its successor; undefined where no file is there. */
 export async function ownershipAt(
   path: string,
-  disk: Disk,
+  durable: DurableCalls,
 ): Promise<{ readonly mode: number; readonly owner: { readonly uid: number; readonly gid: number } } | undefined> {
-  const found = await disk.inDirectory(dirname(path), (parent) => disk.fs.look(parent, basename(path)))
+  const found = await durable.inDirectory(dirname(path), (parent) => durable.fs.look(parent, basename(path)))
   return found && { mode: found.mode, owner: { uid: found.uid, gid: found.gid } }
 }
 
@@ -59,7 +59,7 @@ export async function readListed(fs: FileSystem, path: string): Promise<Uint8Arr
 }
 
 /** Refuses a lock that could not be taken, before any work. @throws StaticPodError */
-export async function checkLockFile(path: string | undefined, { fs }: Disk): Promise<void> {
+export async function checkLockFile(path: string | undefined, { fs }: DurableCalls): Promise<void> {
   const found = path === undefined ? undefined : await fs.lookPath(path).catch(() => undefined)
   if (found === undefined) return
   const { type, uid } = found

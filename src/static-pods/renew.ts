@@ -2,7 +2,7 @@
  * A static pod is restarted by a change of its manifest: an annotation says which content the pod is to run with. The rest of the
  * manifest stays as its author wrote it, byte for byte.
  */
-import { nodeFiles, type Disk } from '../durable/index.js'
+import { nodeFiles, type DurableCalls } from '../durable/index.js'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Log } from '../log.js'
@@ -62,51 +62,54 @@ export function contentMark(key: Uint8Array, directory: string, digest: string):
  * knows.
  * @throws DurableWriteError, StaticPodError, InvalidInput
  */
-export async function renewStaticPod(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
+export async function renewStaticPod(durable: DurableCalls, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
   const { pod, manifestDirectory, lockFile, lockTimeout, signal } = renewal
   // The program that makes the manifest directory decides what it holds: holdfast does not make it here.
-  await findManifest(disk, manifestDirectory, pod)
+  await findManifest(durable, manifestDirectory, pod)
   const untouched = 'the manifest is as it was'
-  const noRollout = disk.lock(rolloutLockPath(manifestDirectory), lockTimeout, signal, untouched)
+  const noRollout = durable.lock(rolloutLockPath(manifestDirectory), lockTimeout, signal, untouched)
   return holding(noRollout, async () => {
-    const [unfinished] = await unfinishedRollouts([manifestDirectory], disk)
+    const [unfinished] = await unfinishedRollouts([manifestDirectory], durable)
     if (unfinished) throw new StaticPodError(`${rolloutLine(unfinished)}; ${untouched}`)
     const lockPath = lockFile ?? join(manifestDirectory, operationLockName(pod))
-    return holding(disk.lock(lockPath, lockTimeout, signal, untouched), () => renew(disk, renewal))
+    return holding(durable.lock(lockPath, lockTimeout, signal, untouched), () => renew(durable, renewal))
   })
 }
 
-async function renew(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
+async function renew(durable: DurableCalls, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
   const { pod, manifestDirectory, published, lockTimeout, signal, log } = renewal
-  const found = await findManifest(disk, manifestDirectory, pod)
-  const key = await contentKey(disk, renewal)
+  const found = await findManifest(durable, manifestDirectory, pod)
+  const key = await contentKey(durable, renewal)
   const annotations = published.map(
     ({ directory, digest }) => [contentAnnotation(directory), contentMark(key, directory, digest)] as const,
   )
   const text = await withAnnotations(found, annotations)
-  const options = { ...(await ownershipAt(found.path, disk)), lockTimeout, log }
+  const options = { ...(await ownershipAt(found.path, durable)), lockTimeout, log }
   // Publishes the same text, too: an earlier renewal may have made it visible and not durable.
   const content = Buffer.from(text)
-  const [result] = await disk.publishFiles([{ path: found.path, content, options }], signal)
+  const [result] = await durable.publishFiles([{ path: found.path, content, options }], signal)
   return result?.outcome === 'unchanged' || text === found.text ? 'unchanged' : 'renewed'
 }
 
 /** Of this manifest directory; made once, and durable before the first manifest that depends on it. Without it, a pod restarts once more. */
-async function contentKey(disk: Disk, { manifestDirectory, lockTimeout, signal, log }: Renewal): Promise<Uint8Array> {
+async function contentKey(
+  durable: DurableCalls,
+  { manifestDirectory, lockTimeout, signal, log }: Renewal,
+): Promise<Uint8Array> {
   const path = join(manifestDirectory, keyName)
-  const known = await readNodeFile(disk.fs, path)
+  const known = await readNodeFile(durable.fs, path)
   const content = known?.byteLength === keyBytes ? known : randomBytes(keyBytes)
-  await disk.publishFiles([{ path, content, options: { mode: 0o600, lockTimeout, log } }], signal)
+  await durable.publishFiles([{ path, content, options: { mode: 0o600, lockTimeout, log } }], signal)
   return content
 }
 
 /** The one manifest of a pod. @throws StaticPodError where there is none, or several */
-export async function findManifest(disk: Disk, directory: string, pod: string): Promise<FoundManifest> {
+export async function findManifest(durable: DurableCalls, directory: string, pod: string): Promise<FoundManifest> {
   const found: FoundManifest[] = []
   let unreadable = 0
-  for (const path of await listManifests(disk.fs, directory)) {
+  for (const path of await listManifests(durable.fs, directory)) {
     try {
-      const bytes = await readListed(disk.fs, path)
+      const bytes = await readListed(durable.fs, path)
       if (bytes === undefined) continue
       const manifest = await parseManifest(bytes, path)
       if (manifest.name === pod) found.push({ path, text: manifest.source, manifest })
@@ -117,7 +120,7 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
   }
   const [first, second] = found
   if (first !== undefined && second === undefined) {
-    const link = await nodeFiles.readLink(disk.fs, first.path)
+    const link = await nodeFiles.readLink(durable.fs, first.path)
     if (link === undefined) return first
     throw new StaticPodError(`${first.path}, the manifest of ${pod}, is a symbolic link: put the file itself there`)
   }

@@ -1,4 +1,4 @@
-import type { Disk } from '../durable/index.js'
+import type { DurableCalls } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { warnUnproven } from '../unproven.js'
 
@@ -8,11 +8,11 @@ import { warnUnproven } from '../unproven.js'
  */
 export async function unprovenPlaces(
   places: readonly { readonly path: string; readonly directory?: string }[],
-  { disk, requireProven = false }: { readonly disk: Disk; readonly requireProven?: boolean },
+  { durable, requireProven = false }: { readonly durable: DurableCalls; readonly requireProven?: boolean },
 ): Promise<string[]> {
   const unproven: string[] = []
   for (const { path, directory = path } of places) {
-    if (await disk.isUnproven(path, directory, requireProven)) unproven.push(path)
+    if (await durable.isUnproven(path, directory, requireProven)) unproven.push(path)
   }
   return unproven
 }

@@ -64,7 +64,7 @@ class Reader {
   /** Where the text ends, if it does so without a newline. */
   readonly #endsOpen: number
   readonly #anchors = new Map<string, Yaml.Node>()
-  /** A text may reuse an anchor's name: the first meeting with an alias settles its anchor. */
+  /** A text may reuse an anchor's name: the first meeting with an alias decides its anchor. */
   readonly #targets = new Map<Yaml.Alias, Yaml.Node>()
   readonly #open = new Set<Yaml.Node>()
   #aliasDepth = 0

@@ -20,10 +20,10 @@ interface Sized extends Position {
 
 export interface TreeMapping extends Sized {
   readonly kind: 'mapping'
-  readonly entries: ReadonlyMap<string, TreeEntry>
+  readonly entries: ReadonlyMap<string, MapEntry>
 }
 
-export interface TreeEntry {
+export interface MapEntry {
   readonly name: Position
   readonly value: TreeNode
 }
@@ -140,7 +140,7 @@ class TreeReader {
   }
 
   #mapping(items: readonly MappingItem[], place: string, at: Position): TreeMapping {
-    const entries = new Map<string, TreeEntry>()
+    const entries = new Map<string, MapEntry>()
     let size = 1
     for (const { key, value } of items) {
       const name = key === null ? at : this.#position(key.range[0])

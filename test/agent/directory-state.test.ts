@@ -54,13 +54,13 @@ await t.test(
     const { digest, sequence } = await replaceDirectory(path, { files: { a: '1' } })
     await applyOutcome(state, { ...published, change: 'created', digest, sequence, objects: [] }, silent)
     state.publishedAt = late
-    state.adopt(await readPublication(path))
+    state.observe(await readPublication(path))
     t.equal(state.publishedAt, late)
     await replaceDirectory(path, { files: { a: '2' } })
     const other = await readPublication(path)
-    state.adopt(other)
+    state.observe(other)
     t.strictSame(state.publishedAt, other?.publishedAt)
-    state.adopt(undefined)
+    state.observe(undefined)
     t.equal(state.publishedAt, undefined)
   },
 )

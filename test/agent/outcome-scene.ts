@@ -1,5 +1,5 @@
 /** An operation's outcome and its context, for the tests of the table of outcomes and of each report that the agent makes. */
-import type { Context, Outcome } from '../../src/agent/outcome.js'
+import type { Context, PassOutcome } from '../../src/agent/outcome.js'
 import type { ObjectReference } from '../../src/objects/types.js'
 
 export const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
@@ -17,7 +17,7 @@ export const context: Context = {
   changedObjects: [],
 }
 
-export const published: Extract<Outcome, { kind: 'published' }> = {
+export const published: Extract<PassOutcome, { kind: 'published' }> = {
   kind: 'published',
   change: 'replaced',
   digest: 'sha256:1',

@@ -1,9 +1,9 @@
 /** The table from outcome to condition, log lines, events, metric and retry: every member of the union has its rows. */
 import t from 'tap'
-import { isSourceAway, meaningOf, type Context, type EventNote, type Outcome } from '../../src/agent/outcome.js'
+import { isSourceAway, meaningOf, type Context, type EventNote, type PassOutcome } from '../../src/agent/outcome.js'
 import { context, known, published, secret } from './outcome-scene.js'
 
-type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>
+type OutcomeOf<Kind extends PassOutcome['kind']> = Extract<PassOutcome, { kind: Kind }>
 
 const incomplete = (
   ...reasons: ('ObjectMissing' | 'SourceUnavailable' | 'AccessDenied')[]
@@ -20,7 +20,7 @@ const failed = (details: Partial<OutcomeOf<'failed'>>): OutcomeOf<'failed'> => (
   ...details,
 })
 
-interface Row<Kind extends Outcome['kind']> {
+interface Row<Kind extends PassOutcome['kind']> {
   readonly name: string
   readonly outcome: OutcomeOf<Kind>
   readonly context?: Partial<Context>
@@ -38,7 +38,7 @@ interface Row<Kind extends Outcome['kind']> {
 const intact = 'True Published: the disk holds the content that was published last'
 
 /** The compiler asks for the rows of a new kind of outcome. */
-const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
+const table: { readonly [Kind in PassOutcome['kind']]: readonly Row<Kind>[] } = {
   waiting: [
     {
       name: 'intact',

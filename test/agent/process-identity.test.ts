@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { dyingHolders } from '../../src/agent/state-lock.js'
 import { isDying, isRunning, ownIdentity } from '../../src/agent/process-identity.js'
-import { Disk } from '../../src/durable/index.js'
+import { DurableCalls } from '../../src/durable/index.js'
 import { scratch } from '../durable/scratch.js'
 import { stateOf } from '../processes.js'
 import { until } from '../until.js'
@@ -48,7 +48,7 @@ await t.test('a zombie is dying, and does not run', async (t) => {
 await t.test('the holder of a lock counts only if it is dying', async (t) => {
   const path = join(scratch(t), 'agent.lock')
   t.strictSame(await dyingHolders(path), [], 'no file')
-  const held = await new Disk().lock(path, 0, undefined)
+  const held = await new DurableCalls().lock(path, 0, undefined)
   t.strictSame(await dyingHolders(path), [], 'this process')
   await held.release()
   t.strictSame(await dyingHolders(path), [], 'nobody')

@@ -16,7 +16,7 @@ import { scratch } from '../durable/scratch.js'
 import { json } from '../kubernetes/connection/api-server.js'
 import { start } from '../kubernetes/connection/connected.js'
 import { until } from '../until.js'
-import { meaningOf, type Outcome } from '../../src/agent/outcome.js'
+import { meaningOf, type PassOutcome } from '../../src/agent/outcome.js'
 import { context } from './outcome-scene.js'
 
 function once(work: () => void): () => void {
@@ -374,7 +374,7 @@ await t.test('a CA that held certificates and is empty now is a warning until it
   t.equal(warned(), 2)
 })
 
-const report = (log: Log, outcome: Outcome) => reportLog(log, meaningOf(outcome, context), context)
+const report = (log: Log, outcome: PassOutcome) => reportLog(log, meaningOf(outcome, context), context)
 
 await t.test('log lines say durably only on a proven file system', async (t) => {
   const lines: string[] = []

@@ -5,7 +5,7 @@ import t from 'tap'
 import { applyOutcome } from '../../src/agent/apply-outcome.js'
 import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
-import type { Outcome } from '../../src/agent/outcome.js'
+import type { PassOutcome } from '../../src/agent/outcome.js'
 import { recordHeldBack } from '../../src/agent/record-versions.js'
 import { directoryStatus } from '../../src/agent/report/status-file.js'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
@@ -40,7 +40,7 @@ function published(path: string) {
   const publish = async (given: RecordedObject[]) => {
     const { outcome: change, digest, sequence } = await replaceDirectory(path, { files: { a: '1' }, objects: given })
     const rest = { warnings: [], certificates: [], hooks: [], unproven: false }
-    const outcome: Outcome = { kind: 'published', change, digest, sequence, objects: given, ...rest }
+    const outcome: PassOutcome = { kind: 'published', change, digest, sequence, objects: given, ...rest }
     await applyOutcome(state, outcome, silent)
   }
   return { state, publish }

@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { createLogger } from '../../src/cli/output/logger.js'
 import { testIo } from './in-process.js'
-import { Progress, Reading } from '../../src/cli/output/progress.js'
+import { ProgressLine, Reading } from '../../src/cli/output/progress.js'
 import { executable } from '../project.js'
 import { ended, scratch } from './holdfast.js'
 
@@ -118,13 +118,13 @@ await t.test('write shows progress on a terminal, and nothing elsewhere', async 
     },
   })
   const reading = new Reading(400)
-  await new Progress(output(false), 1).during(reading.describe, async () => {
+  await new ProgressLine(output(false), 1).during(reading.describe, async () => {
     reading.add(100)
     // A timer that was set later, and is as long: the other would have come first.
     await setTimeout(5)
   })
   t.strictSame(shown, [])
-  await new Progress(output(true), 1).during(reading.describe, async () => {
+  await new ProgressLine(output(true), 1).during(reading.describe, async () => {
     await once(lines, 'line')
     reading.add(300)
     await once(lines, 'line')
@@ -135,14 +135,14 @@ await t.test('write shows progress on a terminal, and nothing elsewhere', async 
   t.equal(shown.at(-1), clear)
   t.equal(new Reading().describe(), undefined)
   shown.length = 0
-  await new Progress({ ...output(true), columns: 15 }, 1).during(reading.describe, () => once(lines, 'line'))
+  await new ProgressLine({ ...output(true), columns: 15 }, 1).during(reading.describe, () => once(lines, 'line'))
   t.equal(shown[0], 'publishing: 50', 'a narrow terminal does not wrap the line')
 
   const { io } = testIo()
   const stderr = output(true)
   const log = createLogger({ ...io, stderr }, { logLevel: 'info', logFormat: 'text' })
   shown.length = 0
-  await new Progress(stderr, 1).during(reading.describe, async () => {
+  await new ProgressLine(stderr, 1).during(reading.describe, async () => {
     await once(lines, 'line')
     log.info({}, 'the sentence')
   })

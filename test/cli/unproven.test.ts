@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path'
 import t from 'tap'
 import type { commands } from '../../src/cli/program.js'
-import { Disk, exchange, replaceDirectory, replaceFile, setHold, syncPath } from '../../src/durable/index.js'
+import { DurableCalls, exchange, replaceDirectory, replaceFile, setHold, syncPath } from '../../src/durable/index.js'
 import { recordLastKnownGood } from '../../src/static-pods/monitor/last-known-good.js'
 import { scratch } from '../durable/scratch.js'
 import { podText } from '../static-pods/pods.js'
@@ -77,7 +77,7 @@ for (const revision of ['3', '7']) {
 }
 mkdirSync(at('manifests'))
 writeFileSync(at('manifests/web-pod.yaml'), podText({ labels: { revision: '7' } }))
-await recordLastKnownGood(places, 7, new Disk())
+await recordLastKnownGood(places, 7, new DurableCalls())
 writeFileSync(at('web.yaml'), podText())
 const pair = new Pair(t, memory)
 await pair.startWitness()

@@ -12,23 +12,23 @@ export const prunes: readonly Mutation[] = [
   }),
   ...caught([model('static pod: prune, after another program has replaced the live manifest')], {
     'prune: what names a revision is not synced': drop('prune', 'syncVerdicts'),
-    'the names of a directory: no fsync of it': without('Disk.syncNames', 'anchor 1/4'),
+    'the names of a directory: no fsync of it': without('DurableCalls.syncNames', 'anchor 1/4'),
   }),
   ...caught([model('static pod: prune, below a directory that another program has moved')], {
-    'the names of a directory: no fsync of what is above it': without('Disk.syncNames', 'openAncestors 1/2'),
+    'the names of a directory: no fsync of what is above it': without('DurableCalls.syncNames', 'openAncestors 1/2'),
   }),
   ...caught([model('static pod: prune, after another program has written the live manifest')], {
-    'the names of a directory: no fsync of its files': drop('Disk.syncNames', 'type'),
+    'the names of a directory: no fsync of its files': drop('DurableCalls.syncNames', 'type'),
   }),
   ...caught([model('static pod: link, below a directory that another program has moved')], {
-    'a link: no fsync of what is above it': without('Disk.replaceLink', '[]', 1),
+    'a link: no fsync of what is above it': without('DurableCalls.replaceLink', '[]', 1),
   }),
   ...caught([model('static pod: removal of a manifest, below a directory that another program has moved')], {
-    'removal of a file: no fsync of what is above it': without('Disk.removeFile', '[]', 1),
+    'removal of a file: no fsync of what is above it': without('DurableCalls.removeFile', '[]', 1),
   }),
   ...caught([model('static pod: monitor, ready')], {
     'removal of a file: no fsync where a predecessor has removed it': quoted(
-      'Disk.removeFile',
+      'DurableCalls.removeFile',
       'await fsyncAll(',
       'if (removed) await fsyncAll(',
     ),

@@ -15,10 +15,10 @@ export const staticPods: readonly Mutation[] = [
   }),
   ...caught([model('static pod: install of a revision that another program wrote and made live')], {
     'install: a revision that is in use is not synced': drop('revisionStep', 'syncTree'),
-    'tree: no fsync of its name': without('Disk.syncTree', 'anchor 2/3'),
+    'tree: no fsync of its name': without('DurableCalls.syncTree', 'anchor 2/3'),
     'tree: no fsync of files': without('syncBelow', "'file'"),
-    'tree: no fsync of its own names': without('Disk.syncTree', '[]', 0),
-    'tree: no fsync of ancestors': without('Disk.syncTree', 'openAncestors'),
+    'tree: no fsync of its own names': without('DurableCalls.syncTree', '[]', 0),
+    'tree: no fsync of ancestors': without('DurableCalls.syncTree', 'openAncestors'),
   }),
   ...caught([model('static pod: install meets prune')], {
     'install: no lock': becomes(undefined, 'install', 'lock'),
@@ -28,7 +28,7 @@ export const staticPods: readonly Mutation[] = [
   }),
   ...caught([model('static pod: monitor, ready')], {
     'link: removed before it is made again': quoted(
-      'Disk.replaceLink',
+      'DurableCalls.replaceLink',
       'await replaceEntry(',
       'await (found && this.fs.removeFile(parent, name)), await replaceEntry(',
     ),
@@ -78,7 +78,7 @@ export const staticPods: readonly Mutation[] = [
   ...caught([ownTestOfRoot('rollout-attributes')], {
     'rollout: one mode and one owner for all of the new tree': becomes(true, 'PlannedTree.ofDirectory', '==='),
     'rollout: the ACLs of the new tree are left out': becomes(true, 'OldMetadata.#extendedOf', '==='),
-    'rollout: an ACL alone is no difference': without('Disk.difference', 'map 2/2'),
+    'rollout: an ACL alone is no difference': without('DurableCalls.difference', 'map 2/2'),
     'rollout: the labels of the live tree are lost': without('stageRolledTree', 'inPlaceOf'),
   }),
   ...prunes,

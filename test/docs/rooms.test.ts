@@ -26,7 +26,7 @@ await t.test(
 await t.test('the rooms of the core stand there in the order that the linter and the figures enforce', async (t) => {
   const page = read('docs/architecture.md')
   const table = page.slice(page.indexOf('## The rooms of the core'), page.indexOf('## The floors of the agent'))
-  const shown = [...table.matchAll(/^\| `(\w+)` +\|/gm)].map(([, room]) => room)
+  const shown = [...table.matchAll(/^\| `([\w-]+)` +\|/gm)].map(([, room]) => room)
   const [, literal = ''] =
     /const floors = (\[.*?\])/s.exec(readFileSync(join(project, 'scripts/floors.mjs'), 'utf8')) ?? []
   t.same(shown, parse(literal))

@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Attributes, Descriptor, LockHolder } from '../../src/durable/file-system.js'
-import { Disk } from '../../src/durable/index.js'
+import { DurableCalls } from '../../src/durable/index.js'
 import { lock } from '../../src/durable/path/lock.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import type { Parent } from '../../src/durable/path/resolve.js'
@@ -155,11 +155,11 @@ await t.test('a lock counts that belongs to root or to this user, and no other',
 
 await t.test('its file is closed before the next call of this process has its turn', async (t) => {
   const fs = new Locks()
-  const disk = new Disk(fs)
+  const durable = new DurableCalls(fs)
   const path = join(scratch(t), 'lock')
-  const first = await disk.lock(path, 0, undefined)
+  const first = await durable.lock(path, 0, undefined)
   const looked = new Promise<void>((resolve) => (fs.looked = resolve))
-  const second = disk.lock(path, 60_000, undefined)
+  const second = durable.lock(path, 60_000, undefined)
   await looked
   // It has nothing more to ask of the disk: by the next turn of the event loop it waits.
   await new Promise(setImmediate)
@@ -188,6 +188,6 @@ await t.test('a wait for another call of this process leaves no listener and no 
 
 await t.test('a lock that is not had stays open nowhere', async (t) => {
   const fs = new Locks({ had: [false] })
-  t.equal(await new Disk(fs).lock(join(scratch(t), 'lock'), 0, undefined).catch(codeOf), 'EAGAIN')
+  t.equal(await new DurableCalls(fs).lock(join(scratch(t), 'lock'), 0, undefined).catch(codeOf), 'EAGAIN')
   t.same(fs.did, ['open', 'try', 'look', 'close'])
 })

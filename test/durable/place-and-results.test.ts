@@ -6,7 +6,7 @@ import { clean } from '../../src/durable/keep/clean.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import { readPublication } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/path/names.js'
-import { isOfThis, isSame, isStanding, pathWithin } from '../../src/durable/path/place.js'
+import { isOfThis, isSame, isRecordedPlace, pathWithin } from '../../src/durable/path/place.js'
 import { resultsOf, type PublishOutcome } from '../../src/durable/publish/publish.js'
 import { filePublication, planDirectory } from '../../src/durable/publish/replace.js'
 import { silent } from '../../src/log.js'
@@ -28,7 +28,7 @@ await t.test('a place in a record: absent, or all of it', async (t) => {
   ]
   const answer = (place: unknown): unknown => {
     try {
-      return isStanding(place)
+      return isRecordedPlace(place)
     } catch {
       return 'thrown'
     }

@@ -1,5 +1,5 @@
 /** Staged entries have their mode, owner and lists before the barrier gets them. On the model disk. */
-import { openedByLists } from '../../src/durable/look/standing.js'
+import { openedByLists } from '../../src/durable/look/found-target.js'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { accessAttribute } from '../../src/durable/path/kept-attributes.js'

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readGeneration } from '../../src/durable/path/generation.js'
+import { readDataDirectory } from '../../src/durable/path/data-directory.js'
 import { takeOver } from '../../src/durable/adopt/adoption.js'
 import { replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/path/names.js'
@@ -290,8 +290,8 @@ await t.test('readGeneration answers undefined for a missing generation, and ENO
   symlinkSync(generation, join(parent, '..data'))
   const { fs } = intercepted(() => undefined)
   const target = await fs.openPath(parent)
-  t.ok((await readGeneration(fs, target, false).catch(codeOf)) === undefined, 'gone')
+  t.ok((await readDataDirectory(fs, target, false).catch(codeOf)) === undefined, 'gone')
   writeFileSync(join(parent, generation), '')
-  t.ok((await readGeneration(fs, target, false).catch(codeOf)) === 'ENOTDIR', 'a file')
+  t.ok((await readDataDirectory(fs, target, false).catch(codeOf)) === 'ENOTDIR', 'a file')
   await fs.close(target)
 })

@@ -2,7 +2,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Disk } from '../../src/durable/index.js'
+import { DurableCalls } from '../../src/durable/index.js'
 import { failing, watchedSyncs } from './intercepted.js'
 import { scratch } from './scratch.js'
 
@@ -17,7 +17,7 @@ function made(t: Test, files: readonly string[], links: Readonly<Record<string, 
   for (const [path, text] of Object.entries(links)) symlinkSync(text, join(root, path))
   const synced = async (path: string, names?: readonly string[]): Promise<string[]> => {
     const { fs, synced } = watchedSyncs()
-    await new Disk(fs).syncNames(join(root, path), names)
+    await new DurableCalls(fs).syncNames(join(root, path), names)
     return [...synced]
       .filter((at) => at.startsWith(root))
       .map((at) => at.slice(root.length + 1))
@@ -57,7 +57,7 @@ await t.test('a failure says what could not be synced, and that nothing was chan
   const { root } = made(t, ['dir/a'])
   const { fs, open } = failing('sync', 'EIO', 'fsync')
   const problem = new RegExp(`^could not sync ${root}/dir: `)
-  await t.rejects(new Disk(fs).syncNames(join(root, 'dir'), ['a']), {
+  await t.rejects(new DurableCalls(fs).syncNames(join(root, 'dir'), ['a']), {
     name: 'DurableWriteError',
     code: 'EIO',
     published: false,
@@ -69,7 +69,7 @@ await t.test('a failure says what could not be synced, and that nothing was chan
 await t.test('of a directory that is open already: itself alone', async (t) => {
   const root = scratch(t)
   const { fs, synced } = watchedSyncs()
-  const disk = new Disk(fs)
-  await disk.inDirectory(root, (directory) => disk.syncDirectory(directory))
+  const durable = new DurableCalls(fs)
+  await durable.inDirectory(root, (directory) => durable.syncDirectory(directory))
   t.same([...synced], [root])
 })

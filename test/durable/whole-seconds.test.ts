@@ -143,7 +143,7 @@ await t.test('on whole seconds', { skip }, async (t) => {
     while (settled === undefined) {
       await sleep(60)
       const seen = await look()
-      if (seen?.state === 'settled') settled = seen.id
+      if (seen?.state === 'stable') settled = seen.id
     }
     writeFileSync(file, 'b')
     t.not((await look())?.id, settled)

@@ -10,7 +10,7 @@ import { limitsOfOneDirectory } from '../../bench/limits.js'
 import { costOf, median } from '../../bench/measure.js'
 import { replaceDirectory } from '../../src/index.js'
 import { silent } from '../../src/log.js'
-import { Disk as InstallDisk } from '../../src/durable/index.js'
+import { DurableCalls as InstallDisk } from '../../src/durable/index.js'
 import { install } from '../../src/static-pods/install/install.js'
 import { planFromFiles } from '../../src/static-pods/install/install-from-files.js'
 import { Disk, missingForDisk, type FileSystem } from '../disk/disk.js'
@@ -70,7 +70,7 @@ for (const fileSystem of fileSystems) {
         const revision = { number, resourceDirectory: at('resources'), resources }
         const plan = await planFromFiles({ manifest, pod: undefined, revision, nodeName: undefined })
         await install(plan, {
-          disk: new InstallDisk(),
+          durable: new InstallDisk(),
           log: silent,
           signal: new AbortController().signal,
           manifestDirectory: at('manifests'),

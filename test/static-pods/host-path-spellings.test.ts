@@ -2,7 +2,7 @@
 import { closeSync, constants, mkdirSync, openSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Disk } from '../../src/durable/index.js'
+import { DurableCalls } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { hostPathFaults } from '../../src/static-pods/host-paths.js'
 import { prune } from '../../src/static-pods/prune/prune.js'
@@ -83,7 +83,7 @@ async function planner(node: RolledNode): Promise<(manifest: string) => Promise<
   const request = await node.request({ tree: true })
   return async (manifest) => {
     writeFileSync(join(node.manifests, 'other.yaml'), manifest)
-    return planRollout(request, new Disk(), silent).then(
+    return planRollout(request, new DurableCalls(), silent).then(
       () => 'planned',
       (error: unknown) => String(error),
     )
@@ -170,7 +170,7 @@ await t.test(`prune keeps a revision that a manifest names by any spelling (${re
     node.makeManifest(withVolume(path), 'other.yaml')
     const lines = await prune(
       requestOf(node, { keep: 0, dryRun: true }),
-      new Disk(),
+      new DurableCalls(),
       silent,
       new AbortController().signal,
     )

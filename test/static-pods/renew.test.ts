@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Disk } from '../../src/durable/index.js'
+import { DurableCalls } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { contentAnnotation, contentMark, renewStaticPod } from '../../src/static-pods/renew.js'
 import { parseManifest } from '../../src/static-pods/pod/manifest.js'
@@ -38,9 +38,9 @@ function site(t: Test, manifests: Record<string, string> = { 'etcd.yaml': etcd }
   mkdirSync(directory)
   for (const [name, text] of Object.entries(manifests)) writeFileSync(join(directory, name), text, { mode: 0o640 })
   const path = join(directory, 'etcd.yaml')
-  const disk = new Disk()
+  const durable = new DurableCalls()
   const renew = (digest: string, more: Partial<Parameters<typeof renewStaticPod>[1]> = {}) =>
-    renewStaticPod(disk, {
+    renewStaticPod(durable, {
       pod: 'etcd',
       manifestDirectory: directory,
       lockFile: undefined,
@@ -54,7 +54,7 @@ function site(t: Test, manifests: Record<string, string> = { 'etcd.yaml': etcd }
     const key = readFileSync(join(directory, '.holdfast-content-key'))
     return `    "${contentAnnotation(of)}": "${contentMark(key, of, digest)}"\n`
   }
-  return { root, directory, path, disk, renew, line, text: () => readFileSync(path, 'utf8') }
+  return { root, directory, path, durable, renew, line, text: () => readFileSync(path, 'utf8') }
 }
 
 const withLine = (...lines: string[]) => etcd.replace('    kubeadm', `${lines.join('')}    kubeadm`)
@@ -118,9 +118,9 @@ await t.test('renewStaticPod refuses an ambiguous or unchangeable manifest, and 
 })
 
 await t.test('renewStaticPod waits for the manifest lock, and gives up in time', async (t) => {
-  const { root, disk, renew, text } = site(t)
+  const { root, durable, renew, text } = site(t)
   const lockFile = join(root, 'manifests.lock')
-  const held = await disk.lock(lockFile, 0, undefined)
+  const held = await durable.lock(lockFile, 0, undefined)
   await t.rejects(renew('sha256:1', { lockFile }), { reason: 'Busy', message: /the manifest is as it was/ })
   t.equal(text(), etcd)
   const waiting = renew('sha256:1', { lockFile, lockTimeout: 60_000 })
@@ -129,8 +129,8 @@ await t.test('renewStaticPod waits for the manifest lock, and gives up in time',
 })
 
 await t.test('renewStaticPod waits for a running rollout, and refuses beside an interrupted one', async (t) => {
-  const { directory, disk, renew, text } = site(t)
-  const held = await disk.lock(rolloutLockPath(directory), 0, undefined)
+  const { directory, durable, renew, text } = site(t)
+  const held = await durable.lock(rolloutLockPath(directory), 0, undefined)
   await t.rejects(renew('sha256:1'), { reason: 'Busy', message: /the manifest is as it was/ })
   const waiting = renew('sha256:1', { lockTimeout: 60_000 })
   t.equal(text(), etcd)
@@ -139,19 +139,19 @@ await t.test('renewStaticPod waits for a running rollout, and refuses beside an 
   const renewed = text()
   const state = { request: '', manifests: [], reached: 0, tree: null, since: null, timeout: 1, fallback: true }
   const readiness = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
-  await writeState(directory, { ...state, phase: 'going', manifestLock: null, readiness, message: '' }, disk, silent)
+  await writeState(directory, { ...state, phase: 'going', manifestLock: null, readiness, message: '' }, durable, silent)
   await t.rejects(renew('sha256:2'), { message: /was interrupted.*holdfast rollout --resume/ })
   t.equal(text(), renewed)
-  await writeState(directory, { phase: 'ended', outcome: 'ready', request: '' }, disk, silent)
+  await writeState(directory, { phase: 'ended', outcome: 'ready', request: '' }, durable, silent)
   t.equal(await renew('sha256:2'), 'renewed')
 })
 
 await t.test('renewStaticPod lets no rollout begin while it changes the manifest', async (t) => {
-  const { root, directory, disk, renew } = site(t)
+  const { root, directory, durable, renew } = site(t)
   const lockFile = join(root, 'manifests.lock')
-  const held = await disk.lock(lockFile, 0, undefined)
+  const held = await durable.lock(lockFile, 0, undefined)
   const waiting = renew('sha256:1', { lockFile, lockTimeout: 60_000 })
-  const rolloutLock = () => disk.lock(rolloutLockPath(directory), 0, undefined)
+  const rolloutLock = () => durable.lock(rolloutLockPath(directory), 0, undefined)
   await until('a rollout is kept out', async () => {
     const reason = await rolloutLock().then(
       (lock) => lock.release(),

@@ -121,7 +121,7 @@ export class Departures {
   }
 
   /** For one pass, after its marks: others may have written the list since. */
-  async settle(configuration: AgentConfiguration): Promise<void> {
+  async saveList(configuration: AgentConfiguration): Promise<void> {
     const { named } = this.#options
     const owed = new Set(this.#owed)
     for (const [path, { left }] of await named.reload(configuration))
@@ -188,7 +188,7 @@ export async function noteForPass(
   try {
     if (await locked(() => departures.list(configuration))) {
       await departures.mark(configuration)
-      await locked(() => departures.settle(configuration))
+      await locked(() => departures.saveList(configuration))
     }
   } catch (error) {
     log.debug({}, `could not note in ${stateDirectory} which directories are configured: ${messageOf(error)}`)

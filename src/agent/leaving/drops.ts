@@ -25,7 +25,7 @@ const absenceBeforeRemoval = 10 * 60_000
 const retryInterval = 60_000
 
 /** By path. */
-type Known = Map<string, Named>
+type NamedByPath = Map<string, Named>
 
 interface DropsOptions {
   readonly log: Log
@@ -160,7 +160,7 @@ export class Drops {
   }
 
   /** Which directories are to be removed and are not configured, each since when. */
-  #absent(known: Known, { file }: AgentConfiguration): (readonly [string, number])[] {
+  #absent(known: NamedByPath, { file }: AgentConfiguration): (readonly [string, number])[] {
     const configured = new Set(this.#configured)
     for (const path of this.#messages.keys()) {
       if (!configured.has(path)) continue
@@ -187,7 +187,7 @@ export class Drops {
     return identity !== undefined && keeper !== undefined && keeper !== identity
   }
 
-  async #take(known: Known, path: string): Promise<void> {
+  async #take(known: NamedByPath, path: string): Promise<void> {
     const controller = new AbortController()
     this.#removing.set(path, controller)
     try {
@@ -204,7 +204,7 @@ export class Drops {
     if (this.#configuration) await this.#options.named.save(this.#configuration.stateDirectory)
   }
 
-  #end(known: Known, path: string, reason: Reason | undefined, message: string): void {
+  #end(known: NamedByPath, path: string, reason: Reason | undefined, message: string): void {
     if (!this.#configured.includes(path)) known.delete(path)
     this.#forget(path)
     this.#options.log.info({ directory: path, ...(reason && { reason }) }, message)

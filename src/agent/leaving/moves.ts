@@ -5,7 +5,7 @@ import type { Log } from '../../log.js'
 import { describeHostPathUser } from '../../static-pods/host-path-users.js'
 import type { DirectoryState } from '../directory-state.js'
 import { beside } from '../file-systems.js'
-import type { Outcome } from '../outcome.js'
+import type { PassOutcome } from '../outcome.js'
 import { failedOutcome } from '../publish.js'
 
 /*
@@ -36,7 +36,7 @@ interface MoveOptions {
 export async function follow(
   { movedFrom, follows: to, afterPublish, retire, retireTimeout }: DirectoryConfiguration,
   { lockTimeout, signal, log, requireProven, agent }: MoveOptions,
-): Promise<Outcome> {
+): Promise<PassOutcome> {
   try {
     if (movedFrom === undefined || to === undefined) throw new Error('this directory has not moved')
     const { path: from, keep } = movedFrom

@@ -168,7 +168,7 @@ function draft(subject: EventSubject, reason: Reason, note: string): EventDraft 
   return { subject, type, reason, action: actions[reason] ?? 'Publish', note: withoutChance(note) }
 }
 
-/** Names of staging, records and generations differ with each try, and would make each try another event. */
+/** Names of staging, records and earlier contents differ with each try, and would make each try another event. */
 function withoutChance(note: string): string {
   return note
     .replace(/(\.holdfast-[0-9a-f]{16}[-.])[0-9a-f]+/g, '$1…')

@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { unlink } from 'node:fs/promises'
 import { isSea } from 'node:sea'
 import { join } from 'node:path'
-import { endsWithin, pause } from '../../deadline.js'
+import { endsWithin, sleep } from '../../deadline.js'
 import { commandOf } from '../../durable/index.js'
 import type { Log } from '../../log.js'
 import { describeFileSystem } from '../file-systems.js'
@@ -85,7 +85,7 @@ async function answersInTime(pid: number): Promise<boolean> {
   const until = performance.now() + patience
   while (await hasBlockedThread(pid)) {
     if (performance.now() > until) return false
-    await pause(50)
+    await sleep(50)
   }
   return true
 }

@@ -1,11 +1,11 @@
+import { sleep } from '../../deadline.js'
 import { STATUS_CODES } from 'node:http'
 import { createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerAddress } from '../../config/types.js'
 
 /** What the endpoints show. */
 export interface Health {
-  readiness(): Readiness
+  readiness(): ReadyzAnswer
   metrics(): Promise<{ type: string; text: string }>
   /** Names by which a request may call this server, beside addresses and `localhost`. */
   hosts(): readonly string[]
@@ -200,7 +200,7 @@ function atMostEach<Result>(milliseconds: number, compute: () => Promise<Result>
   let next: Promise<Result> | undefined
   return () => {
     const wait = Math.max(0, begun + milliseconds - performance.now())
-    next ??= (wait === 0 ? Promise.resolve() : sleep(wait, undefined, { ref: false })).then(() => {
+    next ??= (wait === 0 ? Promise.resolve() : sleep(wait, { ref: false })).then(() => {
       begun = performance.now()
       next = undefined
       return compute()
@@ -220,7 +220,7 @@ interface ReadinessFacts {
   readonly message: string
 }
 
-export interface Readiness {
+export interface ReadyzAnswer {
   readonly ready: boolean
   /** One line for each directory that counts, in Kubernetes' own form: `[+]PATH ok`, `[-]PATH Reason: message`. */
   readonly lines: readonly string[]
@@ -230,7 +230,7 @@ export interface Readiness {
  * An agent is ready if every required directory is intact on the disk. Neither an unreachable source nor a hook matters: consumers can use
  * intact content.
  */
-export function readiness(directories: Iterable<ReadinessFacts>): Readiness {
+export function readiness(directories: Iterable<ReadinessFacts>): ReadyzAnswer {
   const counting = [...directories].filter(({ required }) => required)
   return {
     ready: counting.every(({ intact }) => intact),

@@ -146,14 +146,14 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   for (const [verb, success] of Object.entries(successes)) {
     for (const code of [success, '429', noAnswer]) requests.inc({ verb, code }, 0)
   }
-  interface Followed {
+  interface FollowedDirectory {
     hooks: Set<string>
     readonly failing: Set<string>
     files: Set<string>
     /** When each recent difference was found, by the clock that no user can set. */
     drifts: number[]
   }
-  const followed = new Map<string, Followed>()
+  const followed = new Map<string, FollowedDirectory>()
   const seconds = (date: Date) => Math.floor(date.getTime() / 1000)
   /** A hook that none of these names has run, or need not any more. */
   const keepFailing = (directory: string, names: readonly string[]): void => {

@@ -12,8 +12,8 @@ import {
   lockTimeoutOption,
   pathReportOptions,
   sourceOptions,
-  type OutputOptions,
-  type SourceOptions,
+  type OutputFlags,
+  type SourceFlags,
 } from '../words/options.js'
 import { parseDuration } from '../words/option-values.js'
 import { print } from '../output/print.js'
@@ -21,7 +21,7 @@ import { interruptible } from '../signals.js'
 import { table } from '../output/table.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 
-interface AdoptOptions extends SourceOptions, OutputOptions {
+interface AdoptFlags extends SourceFlags, OutputFlags {
   readonly config?: string
   readonly timeout: number
   readonly lockTimeout: number
@@ -61,10 +61,10 @@ Examples:
 Exit codes: 0 adopted, or holdfast's already (with --dry-run: it would be), 1 a check has not passed, and nothing was changed, 2 wrong
 usage or configuration, 3 published but not known to be durable, 75 another process holds the lock.`,
     )
-    .action((path: string, options: AdoptOptions) => runAdopt(io, path, options))
+    .action((path: string, options: AdoptFlags) => runAdopt(io, path, options))
 }
 
-async function runAdopt(io: Io, path: string, options: AdoptOptions): Promise<void> {
+async function runAdopt(io: Io, path: string, options: AdoptFlags): Promise<void> {
   const target = await targetArgument(path)
   const { adoption, disableCoreDumps, planDirectory, replaceDirectory } = await import('../../durable/index.js')
   disableCoreDumps()

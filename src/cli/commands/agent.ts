@@ -3,14 +3,14 @@ import { fingerprint } from '../../regular-file.js'
 import { Exit, exitCodeAfter, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { loadTrusted, nodeName } from '../content/load.js'
-import { createLogger, type LogOptions } from '../output/logger.js'
+import { createLogger, type LogFlags } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
-import { logOptions, configOption, requireProvenOption, sourceOptions, type SourceOptions } from '../words/options.js'
+import { logOptions, configOption, requireProvenOption, sourceOptions, type SourceFlags } from '../words/options.js'
 import { parseListen } from '../words/option-values.js'
 import { Ending } from '../signals.js'
 import { version } from '../words/version.js'
 
-interface AgentOptions extends SourceOptions, LogOptions {
+interface AgentFlags extends SourceFlags, LogFlags {
   readonly config?: string
   readonly listen?: ServerAddress
   readonly requireProven?: true
@@ -48,11 +48,11 @@ Examples:
 Exit codes: 0 after SIGTERM, 1 could not start, or its stateDirectory was taken away, 2 wrong usage or configuration, 75 another
 agent has the stateDirectory, 128+N ended by another signal.`,
     )
-    .action((options: AgentOptions) => runAgent(io, options))
+    .action((options: AgentFlags) => runAgent(io, options))
 }
 
 /** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
-async function runAgent(io: Io, options: AgentOptions): Promise<void> {
+async function runAgent(io: Io, options: AgentFlags): Promise<void> {
   const [{ Daemon }, { notifyTarget }, { openSource }, { reapOrphans }, { disableCoreDumps }, { Trust }] =
     await Promise.all([
       import('../../agent/daemon.js'),

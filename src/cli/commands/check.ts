@@ -13,8 +13,8 @@ import {
   headersOption,
   requireProvenOption,
   sourceOptions,
-  type OutputOptions,
-  type SourceOptions,
+  type OutputFlags,
+  type SourceFlags,
 } from '../words/options.js'
 import { print } from '../output/print.js'
 import { parseDuration } from '../words/option-values.js'
@@ -22,7 +22,7 @@ import { interruptible } from '../signals.js'
 import { shortPath, table, type Cell } from '../output/table.js'
 import { version } from '../words/version.js'
 
-interface CheckOptions extends SourceOptions, OutputOptions {
+interface CheckFlags extends SourceFlags, OutputFlags {
   readonly config?: string
   readonly timeout: number
   readonly requireProven?: true
@@ -89,7 +89,7 @@ Examples:
 
 Exit codes: 0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
     )
-    .action((paths: string[], options: CheckOptions) =>
+    .action((paths: string[], options: CheckFlags) =>
       options.offline ? checkOffline(io, paths, options) : runCheck(io, paths, options),
     )
 }
@@ -107,7 +107,7 @@ async function consumersOf({ directories }: AgentConfiguration, named: string | 
 const lockTimeout = 5_000
 
 /** The parser has found every mistake: it throws them, with their places. */
-async function checkOffline(io: Io, paths: readonly string[], options: CheckOptions): Promise<void> {
+async function checkOffline(io: Io, paths: readonly string[], options: CheckFlags): Promise<void> {
   const configuration = await loadForLooking(options, io.stdin)
   const file = options.config === '-' ? inputName : configuration.file
   const directories = selected(configuration, paths).map(({ path }) => ({ path }))
@@ -119,7 +119,7 @@ async function checkOffline(io: Io, paths: readonly string[], options: CheckOpti
   )
 }
 
-async function runCheck(io: Io, paths: readonly string[], options: CheckOptions): Promise<void> {
+async function runCheck(io: Io, paths: readonly string[], options: CheckFlags): Promise<void> {
   const all = await loadWithFlags(options, io.stdin)
   const configuration = { ...all, directories: selected(all, paths) }
   const { checkNode } = await import('../../check/check.js')

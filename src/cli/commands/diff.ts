@@ -8,13 +8,13 @@ import { diffText, type ShownDiff, type ShownSide } from '../output/diff-text.js
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
-import { reportOptions, configOption, sourceOptions, type OutputOptions, type SourceOptions } from '../words/options.js'
+import { reportOptions, configOption, sourceOptions, type OutputFlags, type SourceFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { parseDuration, parseSequence } from '../words/option-values.js'
 import { interruptible } from '../signals.js'
 import { targetArgument } from '../words/target.js'
 
-interface DiffOptions extends SourceOptions, OutputOptions {
+interface DiffFlags extends SourceFlags, OutputFlags {
   readonly config?: string
   readonly from?: number
   readonly to?: number | 'desired'
@@ -66,12 +66,12 @@ Examples:
 Exit codes: 0 no difference, 1 not compared (the source does not answer, or there is no such content), 2 wrong usage or
 configuration, 4 they differ.`,
     )
-    .action((path: string, options: DiffOptions) => runDiff(io, path, options))
+    .action((path: string, options: DiffFlags) => runDiff(io, path, options))
 }
 
 const otherwise = 'to compare what it held, use --from and --to with numbers'
 
-async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void> {
+async function runDiff(io: Io, path: string, options: DiffFlags): Promise<void> {
   const target = await targetArgument(path)
   const to = options.to ?? (options.from === undefined ? 'desired' : 'disk')
   const [{ disableCoreDumps, history }, { compareContents }] = await Promise.all([

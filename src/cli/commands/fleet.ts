@@ -15,30 +15,30 @@ import { painter, wantsColour, type Paint } from '../output/colour.js'
 import type { Io, Output } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { print } from '../output/print.js'
-import { Progress } from '../output/progress.js'
+import { ProgressLine } from '../output/progress.js'
 import { age, shortDigest, table, type Cell } from '../output/table.js'
 import { interruptible } from '../signals.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { headersOption, reportOptions, type OutputOptions } from '../words/options.js'
+import { headersOption, reportOptions, type OutputFlags } from '../words/options.js'
 
 interface ObjectFlags {
   readonly secret?: NamedObject
   readonly configmap?: NamedObject
 }
 
-interface FleetOptions extends OutputOptions, ApiFlags, ObjectFlags {
+interface FleetFlags extends OutputFlags, ApiFlags, ObjectFlags {
   readonly nodes: string
 }
 
-interface StatusOptions extends FleetOptions {
+interface FleetStatusFlags extends FleetFlags {
   readonly directory?: string
   readonly watch?: true
   readonly headers: boolean
 }
 
-interface WaitFlags extends FleetOptions {
+interface WaitFlags extends FleetFlags {
   readonly resourceVersion?: string
   readonly timeout: number
   readonly reportedOnly?: true
@@ -104,7 +104,7 @@ Examples:
 
 Exit codes: 0 shown, 1 the cluster did not answer, 2 wrong usage, 130 --watch ended by SIGINT.`,
     )
-    .action((options: StatusOptions) => interruptible(io, (signal) => runStatus(io, options, signal)))
+    .action((options: FleetStatusFlags) => interruptible(io, (signal) => runStatus(io, options, signal)))
 }
 
 function waitCommand(io: Io): Command {
@@ -176,7 +176,7 @@ function objectOf({ secret, configmap }: ObjectFlags): (NamedObject & { readonly
   return configmap && { kind: 'ConfigMap', ...configmap }
 }
 
-async function runStatus(io: Io, options: StatusOptions, signal: AbortSignal): Promise<void> {
+async function runStatus(io: Io, options: FleetStatusFlags, signal: AbortSignal): Promise<void> {
   const log = createLogger(io, options)
   const { overviewOf } = await import('../../fleet/overview.js')
   const { api } = await openApi(options, io.env, log)
@@ -190,7 +190,12 @@ async function runStatus(io: Io, options: StatusOptions, signal: AbortSignal): P
   }
 }
 
-async function printOverview({ stdout, env }: Io, to: Output, { output, headers }: StatusOptions, overview: Overview) {
+async function printOverview(
+  { stdout, env }: Io,
+  to: Output,
+  { output, headers }: FleetStatusFlags,
+  overview: Overview,
+) {
   const paint = painter(wantsColour(stdout, env))
   await print(to, output, overview, (wide) => overviewText(overview, new Date(overview.at), paint, { wide, headers }))
 }
@@ -200,7 +205,7 @@ const together = 1_000
 
 async function watchStatus(
   io: Io,
-  options: StatusOptions,
+  options: FleetStatusFlags,
   api: ApiClient,
   asked: OverviewOptions & { readonly log: Log },
 ): Promise<void> {
@@ -253,7 +258,7 @@ async function runWait(io: Io, options: WaitFlags, interrupted: AbortSignal): Pr
   const deadline = new Deadline(options.timeout, interrupted)
   let counts = { done: 0, nodes: 0 }
   try {
-    const progress = new Progress(io.stderr)
+    const progress = new ProgressLine(io.stderr)
     const { nodes, resourceVersion, reportedOnly = false, ignoreSilent = false } = options
 
     const result = await progress.during(

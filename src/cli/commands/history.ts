@@ -1,7 +1,7 @@
 import type { PastContent } from '../../durable/types.js'
 import type { Io } from '../output/io.js'
 import { Command } from '../words/option.js'
-import { headersOption, reportOptions, type OutputOptions } from '../words/options.js'
+import { headersOption, reportOptions, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { objectText, shortDigest, table } from '../output/table.js'
 import { targetArgument } from '../words/target.js'
@@ -26,7 +26,7 @@ Examples:
 
 Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong usage.`,
     )
-    .action(async (target: string, options: OutputOptions & { headers: boolean }) => {
+    .action(async (target: string, options: OutputFlags & { headers: boolean }) => {
       const path = await targetArgument(target)
       const { history } = await import('../../durable/index.js')
       const contents = await history.read(path)

@@ -1,13 +1,13 @@
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 
-interface HoldOptions extends OutputOptions {
+interface HoldFlags extends OutputFlags {
   readonly reason: string
   readonly for?: number
   readonly requireProven?: true
@@ -42,7 +42,7 @@ Examples:
 Exit codes: 0 held, 1 not held (nothing is published there, or it cannot be written), 2 wrong usage, 75 another process holds
 PATH's lock.`,
     )
-    .action(async (target: string, options: HoldOptions) => {
+    .action(async (target: string, options: HoldFlags) => {
       const since = Date.now()
       const hold = { reason: options.reason, since, until: options.for === undefined ? null : since + options.for }
       const path = await targetArgument(target)

@@ -17,7 +17,7 @@ import {
   requireFlags,
   requireProvenOption,
   revisionObjects,
-  type OutputOptions,
+  type OutputFlags,
   type PlaceFlags,
   type RevisionFlags,
 } from '../words/options.js'
@@ -26,7 +26,7 @@ import { interruptible } from '../signals.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
 
-interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
+interface InstallFlags extends RevisionFlags, PlaceFlags, OutputFlags {
   readonly kubeconfig?: string
   readonly context?: string
   readonly nodeName?: string
@@ -76,7 +76,7 @@ Examples:
 Exit codes: 0 installed or already so, 1 not installed (the manifests are as they were), 2 wrong usage or a manifest that
 kubelet would refuse, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
-    .action(async (manifest: string | undefined, options: InstallOptions, self: Command) => {
+    .action(async (manifest: string | undefined, options: InstallFlags, self: Command) => {
       const typed = ['kubeconfig', 'context', 'namespace'].filter((name) => self.getOptionValueSource(name) === 'cli')
       await runInstall(
         io,
@@ -91,7 +91,7 @@ kubelet would refuse, 3 published but not known to be durable, 75 another proces
 async function runInstall(
   io: Io,
   manifest: string | undefined,
-  options: InstallOptions,
+  options: InstallFlags,
   typed: readonly string[],
 ): Promise<void> {
   const log = createLogger(io, options)
@@ -106,7 +106,7 @@ async function runInstall(
   )
 }
 
-async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: AbortSignal): Promise<InstallResult> {
+async function fromApi({ env }: Io, options: InstallFlags, log: Log, signal: AbortSignal): Promise<InstallResult> {
   const { resourceDir, podManifestDir, resources } = options
   const nodeName = nodeNameOf(options, env)
   const objects = revisionObjects(options, {
@@ -118,7 +118,7 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
     throw new UsageError('--resources belongs to an installation from files: name a manifest too')
   const { certificates } = objects
   const { api } = await openApi(options, env, log)
-  const [{ Disk }, { installFromApi }] = await Promise.all([
+  const [{ DurableCalls }, { installFromApi }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/install/install-from-api.js'),
   ])
@@ -143,7 +143,7 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
       },
       {
         api,
-        disk: new Disk(),
+        durable: new DurableCalls(),
         log,
         signal,
         instance: env.POD_NAME || hostname(),
@@ -157,7 +157,7 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
 async function fromFiles(
   { env }: Io,
   manifest: string,
-  options: InstallOptions,
+  options: InstallFlags,
   typed: readonly string[],
   log: Log,
   signal: AbortSignal,
@@ -184,13 +184,13 @@ async function fromFiles(
     if (given !== undefined)
       throw new UsageError(`${flag} belongs to an installation from the API: leave it out, or name no manifest`)
   }
-  const [{ Disk, disableCoreDumps }, { installFromFiles }] = await Promise.all([
+  const [{ DurableCalls, disableCoreDumps }, { installFromFiles }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/install/install-from-files.js'),
   ])
   disableCoreDumps()
   return installFromFiles({
-    disk: new Disk(),
+    durable: new DurableCalls(),
     log,
     signal,
     files: {
@@ -212,7 +212,7 @@ async function fromFiles(
   })
 }
 
-function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined {
+function lockFile({ podManifestsLockFile }: InstallFlags): string | undefined {
   return podManifestsLockFile ? pathArgument(podManifestsLockFile) : undefined
 }
 

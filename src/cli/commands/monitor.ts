@@ -7,13 +7,13 @@ import { logToFile } from '../output/log-file.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration, parseName, parseOperator, parseRevisionFlag } from '../words/option-values.js'
-import { reportOptions, addKlogOptions, nodeNameOf, requireFlags, type OutputOptions } from '../words/options.js'
+import { reportOptions, addKlogOptions, nodeNameOf, requireFlags, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
 import { interruptible } from '../signals.js'
 import { pathArgument } from '../words/target.js'
 
-interface MonitorOptions extends OutputOptions, ReadinessFlags {
+interface MonitorFlags extends OutputFlags, ReadinessFlags {
   readonly revision?: number
   readonly fallbackTimeoutDuration: number
   readonly resourceDir?: string
@@ -82,10 +82,10 @@ Examples:
 Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness unknown, 2 wrong usage, 3 written but
 not known to be durable.`,
     )
-    .action((options: MonitorOptions) => runMonitor(io, options))
+    .action((options: MonitorFlags) => runMonitor(io, options))
 }
 
-async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
+async function runMonitor(io: Io, options: MonitorFlags): Promise<void> {
   const { revision, resourceDir, installerLockFile } = options
   const places = placesOf(options)
   const standard = createLogger(io, options)
@@ -110,20 +110,20 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     keepOwnManifest: options.keepOwnManifest === true,
     operator: api && operatorStatus && new OperatorStatus(api, operatorStatus, nodeNameOf(options, io.env) ?? '', log),
   }
-  const [{ Disk }, { monitor }, { unprovenPlaces, warnOfUnproven }, { reapOrphans }] = await Promise.all([
+  const [{ DurableCalls }, { monitor }, { unprovenPlaces, warnOfUnproven }, { reapOrphans }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/monitor/monitor.js'),
     import('../../static-pods/unproven-places.js'),
     import('../../agent/orphans.js'),
   ])
   reapOrphans()
-  const disk = new Disk()
+  const durable = new DurableCalls()
   const { resourceDirectory, manifestDirectory } = request
   const directories = [{ path: resourceDirectory }, { path: manifestDirectory }]
-  const unproven = warnOfUnproven(await unprovenPlaces(directories, { disk }), log)
+  const unproven = warnOfUnproven(await unprovenPlaces(directories, { durable }), log)
   let outcome: MonitorOutcome
   try {
-    outcome = await interruptible(io, (signal) => monitor(request, { disk, log, signal }))
+    outcome = await interruptible(io, (signal) => monitor(request, { durable, log, signal }))
   } finally {
     await api?.close()
   }
@@ -132,7 +132,7 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
 }
 
 /** OpenShift's names, or those of any pod that `install` has installed. @throws UsageError */
-function placesOf(options: MonitorOptions): Pick<MonitorRequest, 'target' | 'pod' | 'manifest' | 'manifestDirectory'> {
+function placesOf(options: MonitorFlags): Pick<MonitorRequest, 'target' | 'pod' | 'manifest' | 'manifestDirectory'> {
   const { revision, targetName, resourceDir, manifestsDir, pod, manifest } = options
   if (pod !== undefined && targetName !== undefined) throw new UsageError('--pod and --target-name exclude each other')
   if (manifest !== undefined && pod === undefined) throw new UsageError('--manifest needs --pod')

@@ -4,19 +4,13 @@ import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option, parseCount } from '../words/option.js'
 import { collectRevisions, parseDuration, parseName, parseEligibleRevision } from '../words/option-values.js'
-import {
-  reportOptions,
-  addKlogOptions,
-  requireFlags,
-  requireProvenOption,
-  type OutputOptions,
-} from '../words/options.js'
+import { reportOptions, addKlogOptions, requireFlags, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { print, outcomeText } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
 
-interface PruneOptions extends OutputOptions {
+interface PruneFlags extends OutputFlags {
   readonly maxEligibleRevision?: number
   readonly protectedRevisions?: readonly number[]
   readonly resourceDir?: string
@@ -76,17 +70,17 @@ Examples:
 Exit codes: 0 done, 1 at least one revision was not removed, there is no resource directory, or it is unknown what is in use, 2 wrong
 usage, 75 an installation is running.`,
       )
-      .action((options: PruneOptions) => runPrune(io, options))
+      .action((options: PruneFlags) => runPrune(io, options))
   )
 }
 
-async function runPrune(io: Io, options: PruneOptions): Promise<void> {
+async function runPrune(io: Io, options: PruneFlags): Promise<void> {
   const { resourceDir, staticPodName, podManifestDir, maxEligibleRevision, keep, protectedRevisions } = options
   requireFlags({ '--resource-dir': resourceDir, '--static-pod-name': staticPodName })
   if (maxEligibleRevision === undefined && keep === undefined) {
     throw new UsageError('name --max-eligible-revision or --keep: what may be removed?')
   }
-  const [{ Disk }, { manifestDirectoryOf }, { prune }] = await Promise.all([
+  const [{ DurableCalls }, { manifestDirectoryOf }, { prune }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/prune/revisions-in-use.js'),
     import('../../static-pods/prune/prune.js'),
@@ -107,7 +101,7 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
     lockTimeout: options.lockTimeout,
     requireProven: options.requireProven === true,
   }
-  const lines = await interruptible(io, (signal) => prune(request, new Disk(), log, signal))
+  const lines = await interruptible(io, (signal) => prune(request, new DurableCalls(), log, signal))
   await print(io.stdout, options.output, { ...(dryRun && { dryRun }), revisions: lines }, () =>
     lines.length === 0
       ? `${resourceDirectory} holds no revision of ${staticPodName ?? ''}\n`

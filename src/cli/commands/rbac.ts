@@ -28,11 +28,11 @@ import {
   serviceAccountOf,
   subjectsOf,
   userOption,
-  type Bound,
+  type SubjectFlags,
 } from '../words/rbac-subjects.js'
 import { pathArgument } from '../words/target.js'
 
-interface RbacOptions extends Bound {
+interface RbacFlags extends SubjectFlags {
   readonly nodeGroup?: string
   readonly config?: string
   readonly namespace?: string
@@ -86,7 +86,7 @@ Examples:
 
 Exit codes: 0 printed (for source.files, nothing to apply), 2 wrong usage or configuration.`,
       )
-      .action((options: RbacOptions) => runRbac(io, options))
+      .action((options: RbacFlags) => runRbac(io, options))
   )
 }
 
@@ -97,7 +97,7 @@ const defaultAccount = 'holdfast/holdfast'
 const apiGroup = 'rbac.authorization.k8s.io'
 
 /** Prints the Roles and bindings; throws UsageError, ConfigurationError. */
-async function runRbac(io: Io, given: RbacOptions): Promise<void> {
+async function runRbac(io: Io, given: RbacFlags): Promise<void> {
   const group = given.nodeGroup === undefined ? undefined : ofNodeGroup(given.nodeGroup, given, defaultNamespace)
   const options = { ...group?.bound, ...given }
   const bound = options.serviceAccount ?? options.user ?? options.group
@@ -166,7 +166,7 @@ function ruleOf({ group, resource, names, verbs }: Permission): object {
   }
 }
 
-interface RbacInstallOptions extends RevisionFlags, Bound {
+interface RbacInstallFlags extends RevisionFlags, SubjectFlags {
   readonly nodeName?: string
   readonly name: string
   readonly output: 'yaml' | 'json'
@@ -201,10 +201,10 @@ Example:
 
 Exit codes: 0 printed, 2 wrong usage.`,
     )
-    .action((options: RbacInstallOptions) => runRbacInstall(io, options))
+    .action((options: RbacInstallFlags) => runRbacInstall(io, options))
 }
 
-async function runRbacInstall(io: Io, options: RbacInstallOptions): Promise<void> {
+async function runRbacInstall(io: Io, options: RbacInstallFlags): Promise<void> {
   const objects = revisionObjects(options)
   const { certificates } = objects
   const { rbacObjects } = await import('../../static-pods/install/rbac.js')
@@ -220,7 +220,7 @@ async function runRbacInstall(io: Io, options: RbacInstallOptions): Promise<void
   await printObjects(io, options.output, roles)
 }
 
-interface RbacMonitorOptions extends Bound {
+interface RbacMonitorFlags extends SubjectFlags {
   readonly targetName?: string
   readonly namespace?: string
   readonly nodeName?: string
@@ -267,10 +267,10 @@ Example:
 
 Exit codes: 0 printed, 2 wrong usage.`,
     )
-    .action((options: RbacMonitorOptions) => runRbacMonitor(io, options))
+    .action((options: RbacMonitorFlags) => runRbacMonitor(io, options))
 }
 
-async function runRbacMonitor(io: Io, options: RbacMonitorOptions): Promise<void> {
+async function runRbacMonitor(io: Io, options: RbacMonitorFlags): Promise<void> {
   const { targetName = '', namespace = '', operatorStatus, name } = options
   requireFlags({ '--target-name': options.targetName, '--namespace': options.namespace })
   const { monitorRbacObjects } = await import('../../static-pods/install/rbac.js')

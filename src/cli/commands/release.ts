@@ -1,12 +1,12 @@
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command } from '../words/option.js'
-import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 
-interface ReleaseOptions extends OutputOptions {
+interface ReleaseFlags extends OutputFlags {
   readonly requireProven?: true
   readonly lockTimeout: number
 }
@@ -33,7 +33,7 @@ Examples:
 Exit codes: 0 released, or neither held nor pinned, 1 not released (nothing is published there, or it cannot be written), 2 wrong usage,
 75 another process holds PATH's lock.`,
     )
-    .action(async (target: string, options: ReleaseOptions) => {
+    .action(async (target: string, options: ReleaseFlags) => {
       const path = await targetArgument(target)
       const { before, proof } = await interruptible(io, async (signal) => {
         const { setHold, unprovenAt } = await import('../../durable/index.js')

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
 import type { AgentStatus } from '../../agent/report/status-file.js'
 import { codeOf } from '../../errors.js'
 import { UsageError } from '../words/exit-codes.js'
@@ -6,11 +6,11 @@ import type { Io } from '../output/io.js'
 import { loadForLooking } from '../content/load.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { reportOptions, configOption, type OutputOptions } from '../words/options.js'
+import { reportOptions, configOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 
-interface ReloadOptions extends OutputOptions {
+interface ReloadFlags extends OutputFlags {
   readonly config?: string
   readonly timeout: number
 }
@@ -44,14 +44,14 @@ Examples:
 
 Exit codes: 0 the configuration is in force, 1 no agent runs, or it did not answer in time, 2 wrong usage or configuration.`,
     )
-    .action(async (options: ReloadOptions) => {
+    .action(async (options: ReloadFlags) => {
       const pid = await interruptible(io, (signal) => reload(options, signal))
       const text = () => `process ${pid} has put its configuration in force\n`
       await print(io.stdout, options.output, { pid, reloaded: true }, text)
     })
 }
 
-async function reload(options: ReloadOptions, signal: AbortSignal): Promise<number> {
+async function reload(options: ReloadFlags, signal: AbortSignal): Promise<number> {
   const [{ readAgentStatus }, { statusFileIn }] = await Promise.all([
     import('../../agent/report/read-status.js'),
     import('../../agent/report/status-file.js'),
@@ -71,7 +71,7 @@ async function reload(options: ReloadOptions, signal: AbortSignal): Promise<numb
   }
   const deadline = performance.now() + options.timeout
   while (performance.now() < deadline) {
-    await sleep(lookInterval, undefined, { signal })
+    await sleep(lookInterval, { signal })
     const now = await readAgentStatus(stateDirectory)
     if (now?.pid !== agent.pid || now.reloadedAt === undefined || now.reloadedAt === agent.reloadedAt) continue
     if (now.configurationInvalid === undefined) return agent.pid

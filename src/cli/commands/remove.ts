@@ -1,18 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
 import type { KeptRecord } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration } from '../words/option-values.js'
-import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { outcomeText, print } from '../output/print.js'
 import { refuseConfigured, refuseOthers } from '../content/refuse-configured.js'
 import { NotPublished } from '../words/exit-codes.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 
-interface RemoveOptions extends OutputOptions {
+interface RemoveFlags extends OutputFlags {
   readonly force: boolean
   readonly release: boolean
   readonly wait?: number
@@ -68,7 +68,7 @@ Exit codes: 0 removed, 1 not removed (in use, held, rolled back, changed, config
 was), 2 wrong usage, 3 gone from its place, but not all of it is known to be removed: do what the error says, then run the same command
 again, 75 another process holds PATH's lock.`,
     )
-    .action(async (path: string, options: RemoveOptions) => {
+    .action(async (path: string, options: RemoveFlags) => {
       const target = await targetArgument(path)
       const log = createLogger(io, options)
       await refuseConfigured(target, options, removeItFirst)
@@ -83,7 +83,7 @@ again, 75 another process holds PATH's lock.`,
 /** Answers whether it is on a file system on which durability is not proven. */
 async function removeOnceUnused(
   target: string,
-  options: RemoveOptions,
+  options: RemoveFlags,
   signal: AbortSignal,
   log: Log,
 ): Promise<{ unproven?: true }> {
@@ -124,7 +124,7 @@ async function removeOnceUnused(
       if (!(error instanceof DurableWriteError) || error.reason !== 'InUse' || left <= 0) throw error
       if (error.problem !== said) log.info({ path: target, reason: 'InUse' }, `${error.problem}; holdfast waits`)
       said = error.problem
-      await sleep(Math.min(lookInterval, left), undefined, { signal })
+      await sleep(Math.min(lookInterval, left), { signal })
     }
   }
 }

@@ -6,12 +6,12 @@ import {
   keepAttributesOption,
   ownerOption,
   publicationOptions,
-  type PublishingOptions,
+  type PublishingFlags,
   publishingOptions,
 } from '../words/options.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
 import { findPublishedSource, type PublishedSource, takesLinks } from '../content/published-source.js'
-import { Progress, Reading } from '../output/progress.js'
+import { ProgressLine, Reading } from '../output/progress.js'
 import type { FoundTree } from '../content/read-tree.js'
 import type { DirectoryPlanResult, DirectoryPublicationOptions, FileBelow } from '../../durable/publish/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
@@ -22,7 +22,7 @@ import { printPublished, rolloutBeside, targetArgument } from '../words/target.j
 import { UsageError } from '../words/exit-codes.js'
 import { interruptible } from '../signals.js'
 
-interface ReplaceOptions extends PublishingOptions {
+interface ReplaceFlags extends PublishingFlags {
   readonly from?: string
   readonly mode: number
   readonly fileMode: number
@@ -69,7 +69,7 @@ Examples:
 Exit codes: 0 published or already so, 1 not published (TARGET is as it was), 2 wrong usage, 3 published but not known
 to be durable, 75 another process holds TARGET's lock.`,
     )
-    .action(async (target: string, options: ReplaceOptions) => {
+    .action(async (target: string, options: ReplaceFlags) => {
       const { from } = options
       // Not commander's requiredOption, which would hide a misspelt flag behind this one.
       if (from === undefined)
@@ -96,7 +96,7 @@ to be durable, 75 another process holds TARGET's lock.`,
 interface ReplaceContext {
   readonly io: Io
   readonly command: Command
-  readonly options: ReplaceOptions
+  readonly options: ReplaceFlags
   readonly signal: AbortSignal
   /** Where holdfast itself has published what this copies. */
   readonly own: PublishedSource | undefined
@@ -138,7 +138,7 @@ async function publishTree(
     signal,
     log,
   }
-  const result = await new Progress(io.stderr).during<ReplaceResult | DirectoryPlanResult>(reading.describe, () =>
+  const result = await new ProgressLine(io.stderr).during<ReplaceResult | DirectoryPlanResult>(reading.describe, () =>
     options.dryRun === true ? planDirectory({ ...request, target: path }, true) : replaceDirectory(path, request, fs),
   )
   if (options.keepAttributes === true) return result

@@ -1,16 +1,16 @@
 import { InvalidArgumentError } from 'commander'
 import type { Pin } from '../../durable/types.js'
-import { findConditions, type CheckOptions } from '../content/content-check.js'
+import { findConditions, type ContentCheckFlags } from '../content/content-check.js'
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
 import { parseDuration, parseSequence } from '../words/option-values.js'
-import { dryRunOption, pathReportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
+import { dryRunOption, pathReportOptions, lockTimeoutOption, type OutputFlags } from '../words/options.js'
 import { changesText, print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 
-interface RollbackOptions extends OutputOptions, CheckOptions {
+interface RollbackFlags extends OutputFlags, ContentCheckFlags {
   readonly to?: number
   readonly reason: string
   readonly pin: 'newer' | 'released' | number
@@ -70,12 +70,12 @@ Examples:
 Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 published, but its durability is unknown,
 75 another process holds PATH's lock.`,
       )
-      .action((path: string, options: RollbackOptions) => rollback(io, path, options))
+      .action((path: string, options: RollbackFlags) => rollback(io, path, options))
   )
 }
 
 /** Publishes the chosen content, and prints the result. */
-async function rollback(io: Io, path: string, options: RollbackOptions): Promise<void> {
+async function rollback(io: Io, path: string, options: RollbackFlags): Promise<void> {
   const target = await targetArgument(path)
   const { reason, force, release, lockTimeout, to, dryRun = false } = options
   const until = typeof options.pin === 'number' ? Date.now() + options.pin : options.pin
@@ -144,7 +144,7 @@ function pinned(until: Pin['until'], shown: string): string {
   return until === 'released' ? 'pinned until it is released' : `pinned until ${shown}`
 }
 
-function parsePin(text: string): RollbackOptions['pin'] {
+function parsePin(text: string): RollbackFlags['pin'] {
   if (text === 'newer' || text === 'released') return text
   try {
     return parseDuration(text)

@@ -13,7 +13,7 @@ import {
   reportOptions,
   requireFlags,
   requireProvenOption,
-  type OutputOptions,
+  type OutputFlags,
 } from '../words/options.js'
 import { escaped } from '../../quote.js'
 import { changesText, outcomeText, print } from '../output/print.js'
@@ -22,7 +22,7 @@ import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags
 import { interruptible } from '../signals.js'
 import { pathArgument, targetArgument } from '../words/target.js'
 
-interface RolloutOptions extends OutputOptions, ReadinessFlags {
+interface RolloutFlags extends OutputFlags, ReadinessFlags {
   readonly podManifestDir?: string
   readonly resources?: string
   readonly resourceDir?: string
@@ -93,7 +93,7 @@ Exit codes: 0 every pod is ready, or nothing to do, 1 taken back, or not known t
 known to be durable, 75 another rollout is under way,
 or another program holds a lock (then --resume goes on).`,
     )
-    .action((manifests: string[], options: RolloutOptions) => {
+    .action((manifests: string[], options: RolloutFlags) => {
       if (options.status) return showStatus(io, command, options)
       if (options.resume) refuseFlags(command)
       return runRollout(io, manifests, options)
@@ -132,21 +132,21 @@ function ignoredFlag(command: Command, known: ReadonlySet<string>): string | und
   return command.options.find((option) => isIgnored(option.attributeName()))?.long
 }
 
-async function showStatus(io: Io, command: Command, { podManifestDir, output }: RolloutOptions): Promise<void> {
+async function showStatus(io: Io, command: Command, { podManifestDir, output }: RolloutFlags): Promise<void> {
   const ignored = ignoredFlag(command, ofStatus)
   if (ignored !== undefined || command.args.length > 0) {
     throw new UsageError(`--status only looks: leave out ${ignored ?? 'MANIFEST'}`)
   }
-  const [{ Disk }, { checkManifestDirectory }, { rolloutStatus, rolloutLine, usualManifestDirectories }] =
+  const [{ DurableCalls }, { checkManifestDirectory }, { rolloutStatus, rolloutLine, usualManifestDirectories }] =
     await Promise.all([
       import('../../durable/index.js'),
       import('../../static-pods/rollout/rollout-plan.js'),
       import('../../static-pods/rollout/rollout-status.js'),
     ])
   const named = podManifestDir === undefined ? usualManifestDirectories : [pathArgument(podManifestDir)]
-  const disk = new Disk()
-  if (podManifestDir !== undefined) await checkManifestDirectory(pathArgument(podManifestDir), disk)
-  const all = await Promise.all(named.map((directory) => rolloutStatus(directory, disk)))
+  const durable = new DurableCalls()
+  if (podManifestDir !== undefined) await checkManifestDirectory(pathArgument(podManifestDir), durable)
+  const all = await Promise.all(named.map((directory) => rolloutStatus(directory, durable)))
   // Of directories that nobody named, those that have had a rollout.
   const rollouts = podManifestDir === undefined ? all.filter(({ state }) => state !== 'none') : all
   await print(io.stdout, output, { rollouts }, () =>
@@ -156,7 +156,7 @@ async function showStatus(io: Io, command: Command, { podManifestDir, output }: 
   )
 }
 
-async function runRollout(io: Io, paths: readonly string[], options: RolloutOptions): Promise<void> {
+async function runRollout(io: Io, paths: readonly string[], options: RolloutFlags): Promise<void> {
   requireFlags({ '--pod-manifest-dir': options.podManifestDir })
   const manifestDirectory = pathArgument(options.podManifestDir ?? '')
   if (options.resume && paths.length > 0)
@@ -164,7 +164,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
   if (options.takeBack && !options.resume) throw new UsageError('--take-back goes with --resume')
   const log = createLogger(io, options)
   const request = options.resume ? undefined : await requestOf(io, paths, manifestDirectory, options)
-  const [{ Disk }, { rehearse, rollout, resume }] = await Promise.all([
+  const [{ DurableCalls }, { rehearse, rollout, resume }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/rollout/rollout.js'),
   ])
@@ -179,7 +179,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
     // A mistake in the readiness flags must show before anything changes.
     if (request) await open(request.readiness)
     outcome = await interruptible<RolloutOutcome | PlannedRollout>(io, async (signal) => {
-      const means: RolloutMeans = { disk: new Disk(), log, signal, openProbes: open }
+      const means: RolloutMeans = { durable: new DurableCalls(), log, signal, openProbes: open }
       if (request && options.dryRun) return rehearse(request, means)
       return request
         ? rollout(request, means)
@@ -200,7 +200,7 @@ async function requestOf(
   io: Io,
   paths: readonly string[],
   manifestDirectory: string,
-  options: RolloutOptions,
+  options: RolloutFlags,
 ): Promise<RolloutRequest> {
   const { resources, resourceDir, podManifestsLockFile } = options
   if (paths.length === 0) throw new UsageError('name at least one MANIFEST, or --resume')
@@ -233,7 +233,7 @@ async function requestOf(
   }
 }
 
-async function printPlan(io: Io, { output }: OutputOptions, plan: PlannedRollout): Promise<void> {
+async function printPlan(io: Io, { output }: OutputFlags, plan: PlannedRollout): Promise<void> {
   const { manifests, tree } = plan
   await print(io.stdout, output, { dryRun: true, ...plan }, () => {
     if (manifests.length === 0) return `${nothingToDo}\n`

@@ -7,7 +7,7 @@ import type { AgentConfiguration } from '../../config/types.js'
 import { toError } from '../../errors.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
 import { Command } from '../words/option.js'
-import { pathReportOptions, configOption, headersOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, configOption, headersOption, type OutputFlags } from '../words/options.js'
 import { loadForLooking } from '../content/load.js'
 import { selected } from '../content/select.js'
 import type { Io, Output } from '../output/io.js'
@@ -54,14 +54,14 @@ Examples:
 
 Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration, 130 --watch ended by SIGINT.`,
     )
-    .action(async (paths: string[], given: StatusOptions, command: Command) => {
+    .action(async (paths: string[], given: StatusFlags, command: Command) => {
       const options = { ...given, named: command.getOptionValueSource('config') === 'cli' }
       if (options.watch === true) await interruptible(io, (signal) => watchStatus(io, paths, options, signal))
       else await printStatus(io, io.stdout, options, await shownFor(io, options, paths))
     })
 }
 
-interface StatusOptions extends OutputOptions {
+interface StatusFlags extends OutputFlags {
   readonly config?: string
   readonly orphans?: true
   readonly watch?: true
@@ -70,7 +70,7 @@ interface StatusOptions extends OutputOptions {
   readonly named?: boolean
 }
 
-async function shownFor(io: Io, options: StatusOptions, paths: readonly string[]): Promise<ShownStatus> {
+async function shownFor(io: Io, options: StatusFlags, paths: readonly string[]): Promise<ShownStatus> {
   const status = await statusFor(io, options)
   if (options.orphans !== true) {
     const file = status.agent?.configuration?.file ?? 'the configuration'
@@ -82,17 +82,12 @@ async function shownFor(io: Io, options: StatusOptions, paths: readonly string[]
   return { ...status, orphans: await findOrphans(configured, paths) }
 }
 
-async function printStatus({ stdout, env }: Io, to: Output, { output, headers }: StatusOptions, shown: ShownStatus) {
+async function printStatus({ stdout, env }: Io, to: Output, { output, headers }: StatusFlags, shown: ShownStatus) {
   const paint = painter(wantsColour(stdout, env))
   await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, { wide, headers }, stdout.columns))
 }
 
-async function watchStatus(
-  io: Io,
-  paths: readonly string[],
-  options: StatusOptions,
-  signal: AbortSignal,
-): Promise<void> {
+async function watchStatus(io: Io, paths: readonly string[], options: StatusFlags, signal: AbortSignal): Promise<void> {
   const { stateDirectory } = await statusFor(io, options)
   const { Display, showChanges } = await import('../output/watch.js')
   const { DirectoryWatch } = await import('../../directory-watch.js')
@@ -127,7 +122,7 @@ interface ShownStatus extends StatusDocument {
 /** A configuration that the line names must be right. A running agent may refuse another one, and its status tells that. */
 async function configurationFor(
   { stdin }: Io,
-  options: StatusOptions,
+  options: StatusFlags,
 ): Promise<{ configuration?: AgentConfiguration; problem?: Error }> {
   if (options.config === undefined) return {}
   const once = options.config === '-' && options.watch !== true
@@ -139,7 +134,7 @@ async function configurationFor(
   }
 }
 
-async function statusFor(io: Io, options: StatusOptions): Promise<ShownStatus> {
+async function statusFor(io: Io, options: StatusFlags): Promise<ShownStatus> {
   const [{ readStatusFile }, { statusFileIn }, { problemOfState }, { isAgentRunning }] = await Promise.all([
     import('../../agent/report/read-status.js'),
     import('../../agent/report/status-file.js'),

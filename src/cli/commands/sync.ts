@@ -13,16 +13,16 @@ import {
   releaseOption,
   requireProvenOption,
   sourceOptions,
-  type OutputOptions,
-  type SourceOptions,
+  type OutputFlags,
+  type SourceFlags,
 } from '../words/options.js'
 import { print } from '../output/print.js'
 import { parseDuration } from '../words/option-values.js'
-import { Progress, waitingFor } from '../output/progress.js'
+import { ProgressLine, waitingFor } from '../output/progress.js'
 import { interruptible } from '../signals.js'
 import { version } from '../words/version.js'
 
-interface SyncOptions extends SourceOptions, OutputOptions {
+interface SyncFlags extends SourceFlags, OutputFlags {
   readonly config?: string
   readonly timeout: number
   readonly allowStale?: true
@@ -69,10 +69,10 @@ Examples:
 Exit codes: 0 every directory is as asked, 1 at least one is not (and was not changed), or a hook failed that --hooks
 asked for, 2 wrong usage or configuration, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
-    .action((paths: string[], options: SyncOptions) => runSync(io, paths, options))
+    .action((paths: string[], options: SyncFlags) => runSync(io, paths, options))
 }
 
-async function runSync(io: Io, paths: readonly string[], options: SyncOptions): Promise<void> {
+async function runSync(io: Io, paths: readonly string[], options: SyncFlags): Promise<void> {
   const [
     { dryPass, onePass },
     { openSource },
@@ -95,7 +95,7 @@ async function runSync(io: Io, paths: readonly string[], options: SyncOptions): 
   const trust = new Trust(log)
   const configuration = await loadTrusted(options, trust)
   const only = new Set(selected(configuration, paths).map(({ path }) => path))
-  const progress = new Progress(io.stderr)
+  const progress = new ProgressLine(io.stderr)
   const lines = await interruptible(io, async (signal) => {
     const pass: OnePassOptions = {
       log,

@@ -3,13 +3,13 @@ import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseHostPort } from '../words/option-values.js'
-import { reportOptions, requireFlags, type OutputOptions } from '../words/options.js'
+import { reportOptions, requireFlags, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { pathArgument } from '../words/target.js'
 import { version } from '../words/version.js'
 
-interface TortureOptions extends OutputOptions {
+interface TortureFlags extends OutputFlags {
   readonly witness?: { readonly host: string; readonly port: number }
   readonly keyFile?: string
   readonly verify?: true
@@ -51,10 +51,10 @@ Exit codes: 0 everything acknowledged was kept (with --verify: in at least one p
 1 no verdict (no power cut has been examined, no witness, another disk is mounted), 2 wrong usage, 4 the disk lost what it had
 acknowledged.`,
     )
-    .action((directory: string, options: TortureOptions) => run(io, directory, options))
+    .action((directory: string, options: TortureFlags) => run(io, directory, options))
 }
 
-async function run(io: Io, directory: string, options: TortureOptions): Promise<void> {
+async function run(io: Io, directory: string, options: TortureFlags): Promise<void> {
   const { witness, keyFile } = options
   requireFlags(
     { '--witness HOST:PORT': witness, '--key-file FILE': keyFile },

@@ -2,7 +2,7 @@ import type { DirectoryConfiguration } from '../../config/types.js'
 import type { Publication } from '../../durable/types.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
 import { Command } from '../words/option.js'
-import { pathReportOptions, configOption, headersOption, type OutputOptions } from '../words/options.js'
+import { pathReportOptions, configOption, headersOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import { loadForLooking } from '../content/load.js'
@@ -49,15 +49,15 @@ Examples:
 
 Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 it is not.`,
     )
-    .action((paths: string[], options: VerifyOptions) => runVerify(io, paths, options))
+    .action((paths: string[], options: VerifyFlags) => runVerify(io, paths, options))
 }
 
-interface VerifyOptions extends OutputOptions {
+interface VerifyFlags extends OutputFlags {
   readonly config?: string
   readonly headers: boolean
 }
 
-async function runVerify({ stdin, stdout, env }: Io, paths: readonly string[], options: VerifyOptions): Promise<void> {
+async function runVerify({ stdin, stdout, env }: Io, paths: readonly string[], options: VerifyFlags): Promise<void> {
   const configuration = await loadForLooking(options, options.config === '-' ? stdin : undefined)
   const directories: Verified[] = []
   for (const directory of selected(configuration, paths)) directories.push(await verify(directory))

@@ -2,12 +2,12 @@ import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
 import { parseListen } from '../words/option-values.js'
-import { reportOptions, requireFlags, type OutputOptions } from '../words/options.js'
+import { reportOptions, requireFlags, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { pathArgument } from '../words/target.js'
 
-interface WitnessOptions extends OutputOptions {
+interface WitnessFlags extends OutputFlags {
   readonly listen: { readonly host: string; readonly port: number }
   readonly keyFile?: string
   readonly state?: string
@@ -43,10 +43,10 @@ Examples:
 
 Exit codes: 0 ended by SIGTERM or SIGINT, 1 it cannot listen, or cannot write FILE, 2 wrong usage, 75 another witness has FILE.`,
     )
-    .action((options: WitnessOptions) => run(io, options))
+    .action((options: WitnessFlags) => run(io, options))
 }
 
-async function run(io: Io, options: WitnessOptions): Promise<void> {
+async function run(io: Io, options: WitnessFlags): Promise<void> {
   requireFlags({ '--state FILE': options.state })
   if (options.state === undefined) throw new Error('unreachable')
   const stateFile = pathArgument(options.state)

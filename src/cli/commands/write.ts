@@ -1,6 +1,6 @@
 import { Command, Option } from '../words/option.js'
 import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
-import { contentOf, type ContentChecks, type ContentSource, throwReason } from '../content/content.js'
+import { contentOf, type ContentChecks, type ContentInput, throwReason } from '../content/content.js'
 import { contentKinds } from '../content/content-kinds.js'
 import type { DirectoryPlanResult } from '../../durable/publish/index.js'
 import type { Confirmed, ReplaceResult } from '../../durable/types.js'
@@ -12,16 +12,16 @@ import {
   isNamed,
   ownerOption,
   publicationOptions,
-  type PublishingOptions,
+  type PublishingFlags,
   publishingOptions,
 } from '../words/options.js'
 import { UsageError } from '../words/exit-codes.js'
-import { Progress, Reading } from '../output/progress.js'
+import { ProgressLine, Reading } from '../output/progress.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
 import { printPublished, rolloutBeside, targetArgument } from '../words/target.js'
 
-interface WriteOptions extends PublishingOptions, ContentChecks {
+interface WriteFlags extends PublishingFlags, ContentChecks {
   readonly from?: string
   readonly mode: number
   readonly owner?: { uid: number; gid: number }
@@ -41,7 +41,7 @@ class WriteCommand extends Command {
    * Where the content comes from, by the words behind FILE: `-` is standard input, as in other programs.
    * @throws UsageError for words that do not stand after `--`, and for two sources
    */
-  source(words: readonly string[], from: string | undefined): ContentSource {
+  source(words: readonly string[], from: string | undefined): ContentInput {
     const after = this.#afterDashes?.length
     if (words.length === 1 && words[0] === '-' && after === undefined) {
       if (from !== undefined) throw new UsageError('- and --from exclude each other: name one of them')
@@ -100,7 +100,7 @@ Examples:
 Exit codes: 0 published or already so, 1 not published (FILE is as it was), 2 wrong usage, 3 published but not known
 to be durable, 75 another process holds FILE's lock.`,
     )
-    .action(async (file: string, words: string[], options: WriteOptions) => {
+    .action(async (file: string, words: string[], options: WriteFlags) => {
       if (file === '-') throw new UsageError('FILE is missing: - is standard input (a file of this name is ./-)')
       const source = write.source(words, options.from)
       if (options.dryRun && source.command.length > 0)
@@ -115,13 +115,13 @@ to be durable, 75 another process holds FILE's lock.`,
 interface WriteContext {
   readonly io: Io
   readonly command: Command
-  readonly options: WriteOptions
+  readonly options: WriteFlags
   readonly signal: AbortSignal
 }
 
 async function publishFile(
   file: string,
-  source: ContentSource,
+  source: ContentInput,
   { io, command, options, signal }: WriteContext,
 ): Promise<ReplaceResult | DirectoryPlanResult> {
   const path = await targetArgument(file)
@@ -145,7 +145,7 @@ async function publishFile(
   const found = await findAttributes(path)
   const reading = new Reading()
   const publication = { ...request, progress: reading.add, signal, log }
-  const result = await new Progress(io.stderr)
+  const result = await new ProgressLine(io.stderr)
     .during<ReplaceResult | DirectoryPlanResult>(reading.describe, () =>
       dryRun
         ? planFile(path, content, publication)
@@ -163,10 +163,10 @@ async function publishFile(
 }
 
 /** The record that the publication found under the target's lock. */
-type Found = Partial<Record<'record', Confirmed | undefined>>
+type FoundRecord = Partial<Record<'record', Confirmed | undefined>>
 
 /** `kept`: refuses, without --force, what an agent keeps. */
-function askedFor(options: WriteOptions, kept: (found: Found) => void) {
+function askedFor(options: WriteFlags, kept: (found: FoundRecord) => void) {
   const { mode, owner, force } = options
   return { mode, owner, ...publicationOptions(options), ...(force !== true && { confirm: kept }) }
 }

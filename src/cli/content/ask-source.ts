@@ -4,13 +4,13 @@ import type { Io } from '../output/io.js'
 import { loadTrusted } from './load.js'
 import { configuredDirectory } from './select.js'
 import { createLogger } from '../output/logger.js'
-import type { OutputOptions, SourceOptions } from '../words/options.js'
-import { Progress, waitingFor } from '../output/progress.js'
+import type { OutputFlags, SourceFlags } from '../words/options.js'
+import { ProgressLine, waitingFor } from '../output/progress.js'
 import { version } from '../words/version.js'
 
 /* Asks the source for the content of one configured directory, for the commands that name it. */
 
-interface AskOptions extends SourceOptions, OutputOptions {
+interface AskFlags extends SourceFlags, OutputFlags {
   readonly config?: string
   /** Milliseconds to wait for the source. */
   readonly timeout: number
@@ -18,7 +18,7 @@ interface AskOptions extends SourceOptions, OutputOptions {
 
 export interface AskContext {
   readonly io: Io
-  readonly options: AskOptions
+  readonly options: AskFlags
   readonly signal: AbortSignal
   /** Where the configuration names no kubeconfig, that of the person's shell serves. */
   readonly asPerson?: true
@@ -47,7 +47,7 @@ export async function askSource(target: string, context: AskContext): Promise<As
     import('../../log.js'),
   ])
   const directory = context.as?.(configured) ?? configured
-  const progress = new Progress(io.stderr)
+  const progress = new ProgressLine(io.stderr)
   try {
     const [desired] = await desiredContents(
       { ...configuration, directories: [directory] },

@@ -7,14 +7,14 @@ import { directoriesAbove } from '../../relative-path.js'
 
 /* Mode and owner of the replaced target: a command reports their change. */
 
-interface Attributes {
+interface ModeAndOwner {
   readonly kind: 'file' | 'directory'
   readonly mode: number
   readonly owner: Owner
 }
 
 /** The present attributes, by the path in the target; `''` is the target itself. */
-type FoundAttributes = ReadonlyMap<string, Attributes>
+type FoundAttributes = ReadonlyMap<string, ModeAndOwner>
 
 function statusOf(path: string): Stats | undefined {
   try {
@@ -24,7 +24,7 @@ function statusOf(path: string): Stats | undefined {
   }
 }
 
-async function attributesAt(path: string): Promise<Attributes | undefined> {
+async function attributesAt(path: string): Promise<ModeAndOwner | undefined> {
   // The publication refuses a path that this process cannot look at.
   const status = statusOf(path)
   const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
@@ -37,7 +37,7 @@ async function attributesAt(path: string): Promise<Attributes | undefined> {
 
 /** Looks at the target and at those of `paths`, relative to it, that it has already. */
 export async function findAttributes(target: string, paths: readonly string[] = []): Promise<FoundAttributes> {
-  const found = new Map<string, Attributes>()
+  const found = new Map<string, ModeAndOwner>()
   const look = async (path: string): Promise<void> => {
     const attributes = await attributesAt(join(target, path))
     if (attributes !== undefined) found.set(path, attributes)

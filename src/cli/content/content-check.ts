@@ -14,7 +14,7 @@ interface CheckContext {
   readonly signal: AbortSignal
 }
 
-export interface CheckOptions {
+export interface ContentCheckFlags {
   readonly config?: string
   /** Of the agent that may run here. */
   readonly stateDirectory?: string
@@ -43,7 +43,7 @@ type Conditions = Pick<PublicationOptions, 'check' | 'requireProven'>
  */
 export async function findConditions(
   target: string,
-  options: CheckOptions,
+  options: ContentCheckFlags,
   context: CheckContext,
 ): Promise<Conditions> {
   const { config = '', check } = options
@@ -80,7 +80,7 @@ async function directoryOf(
 /** Reads the configuration that the agent of this state has in force, or had when it ended; undefined where nothing leads to its file. */
 async function askAgent(
   target: string,
-  { stateDirectory: given }: CheckOptions,
+  { stateDirectory: given }: ContentCheckFlags,
   log: Log,
 ): Promise<AgentConfiguration | undefined> {
   const { defaultStateDirectory } = await import('../../config/document.js')

@@ -14,7 +14,7 @@ const mostToValidate = 64 * mebibyte
 /** A pipe that never ends would fill the disk. */
 const mostToReceive = 1024 * mebibyte
 
-export interface ContentSource {
+export interface ContentInput {
   /** `--from`; undefined and no command: standard input. */
   readonly from: string | undefined
   readonly command: readonly string[]
@@ -52,7 +52,7 @@ export interface WantedContent {
  * the content.
  */
 export async function contentOf(
-  source: ContentSource,
+  source: ContentInput,
   checks: ContentChecks,
   context: ContentContext,
 ): Promise<WantedContent> {
@@ -86,7 +86,7 @@ async function fileAt(from: string, target: string, checks: ContentChecks): Prom
 }
 
 async function* received(
-  { from, command }: ContentSource,
+  { from, command }: ContentInput,
   most: number | undefined,
   { io, signal, path }: ContentContext,
 ): AsyncIterable<Uint8Array> {

@@ -1,13 +1,13 @@
 import type { AgentConfiguration, ServerAddress, SourceConfiguration } from '../../config/types.js'
 import type { Trust } from '../../trust.js'
 import type { Io } from '../output/io.js'
-import { usualConfiguration, type SourceOptions } from '../words/options.js'
+import { usualConfiguration, type SourceFlags } from '../words/options.js'
 import { UsageError } from '../words/exit-codes.js'
 
 /** The name of a configuration from standard input, for messages. */
 export const inputName = 'standard input'
 
-export interface LoadOptions extends SourceOptions {
+export interface LoadFlags extends SourceFlags {
   readonly config?: string
   readonly listen?: ServerAddress
   readonly requireProven?: true
@@ -19,7 +19,7 @@ export interface LoadOptions extends SourceOptions {
  * Loads the configuration of a command that runs its hooks and publishes its contents. Warns of files that other users may write to, or
  * refuses them. Throws UntrustedError, and the errors of loadWithFlags.
  */
-export async function loadTrusted(options: LoadOptions, trust: Trust): Promise<AgentConfiguration> {
+export async function loadTrusted(options: LoadFlags, trust: Trust): Promise<AgentConfiguration> {
   const [configuration, { obeyedBy }] = await Promise.all([
     loadWithFlags(options),
     import('../../directories/obeyed.js'),
@@ -33,7 +33,7 @@ export async function loadTrusted(options: LoadOptions, trust: Trust): Promise<A
  * Reads the configuration file; flags win over its values. Throws UsageError where the user names no file,
  * ConfigurationError for a faulty one.
  */
-export async function loadWithFlags(options: LoadOptions, stdin?: Io['stdin']): Promise<AgentConfiguration> {
+export async function loadWithFlags(options: LoadFlags, stdin?: Io['stdin']): Promise<AgentConfiguration> {
   return load(options, stdin, async (source) => {
     const { namespaceOf } = await import('../../agent/open-source.js')
     return namespaceOf(withFlags(source, options))
@@ -41,7 +41,7 @@ export async function loadWithFlags(options: LoadOptions, stdin?: Io['stdin']): 
 }
 
 async function load(
-  options: LoadOptions,
+  options: LoadFlags,
   stdin: Io['stdin'] | undefined,
   defaultNamespace: string | ((source: SourceConfiguration) => Promise<string | undefined>),
 ): Promise<AgentConfiguration> {
@@ -70,7 +70,7 @@ function inputOrRefuse(stdin: Io['stdin'] | undefined): Io['stdin'] {
   throw new UsageError('--config -: this command looks at the file itself, perhaps more than once: name a file')
 }
 
-function withFlags(source: SourceConfiguration, options: LoadOptions): SourceConfiguration {
+function withFlags(source: SourceConfiguration, options: LoadFlags): SourceConfiguration {
   const { kubeconfig, context, namespace, search } = options
   if (source.type !== 'kubernetes') {
     refuseClusterFlags(options)
@@ -85,7 +85,7 @@ function withFlags(source: SourceConfiguration, options: LoadOptions): SourceCon
 }
 
 /** A flag without an effect is a misunderstanding: its user believes that holdfast asks a cluster. */
-function refuseClusterFlags({ kubeconfig, context }: SourceOptions): void {
+function refuseClusterFlags({ kubeconfig, context }: SourceFlags): void {
   const given = kubeconfig !== undefined ? '--kubeconfig' : context !== undefined ? '--context' : undefined
   if (given === undefined) return
   const variable = given === '--kubeconfig' ? 'HOLDFAST_KUBECONFIG' : 'HOLDFAST_CONTEXT'
@@ -98,7 +98,7 @@ function refuseClusterFlags({ kubeconfig, context }: SourceOptions): void {
  * The same for commands that only look at the disk. They ask no source for objects, so that names without a namespace are no reason
  * to read a kubeconfig.
  */
-export function loadForLooking(options: LoadOptions, stdin?: Io['stdin']): Promise<AgentConfiguration> {
+export function loadForLooking(options: LoadFlags, stdin?: Io['stdin']): Promise<AgentConfiguration> {
   return load(options, stdin, 'default')
 }
 
@@ -107,7 +107,7 @@ export function loadForLooking(options: LoadOptions, stdin?: Io['stdin']): Promi
  * the service account that the agent's pod has.
  */
 export function loadForRights(
-  options: LoadOptions,
+  options: LoadFlags,
   podNamespace: string,
   stdin?: Io['stdin'],
 ): Promise<AgentConfiguration> {
@@ -123,6 +123,6 @@ export function loadForRights(
  * This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; else the empty string. In lower case, as kubelet registers a host whose name
  * has capitals (GetHostname in component-helpers/node/util/hostname.go); systemd's %H has them.
  */
-export function nodeName(options: SourceOptions, environment: NodeJS.ProcessEnv): string {
+export function nodeName(options: SourceFlags, environment: NodeJS.ProcessEnv): string {
   return (options.nodeName ?? environment.NODE_NAME ?? '').toLowerCase()
 }

@@ -75,7 +75,8 @@ async function findFiles(top: OpenedDirectory, fs: FileSystem, signal: AbortSign
         await walk(path)
         continue
       }
-      if (!entry.isFile()) throw new UsageError(`${place} is ${kindOf(entry)}: holdfast publishes regular files only`)
+      if (!entry.isFile())
+        throw new UsageError(`${place} is ${describeEntry(entry)}: holdfast publishes regular files only`)
       const { type, mode, size } = await openedIn(fs, top, path, refuseUnreadable, (opened) => fs.attributes(opened))
       if (type !== 'file') throw new UsageError(`--from: ${place} is not a regular file`)
       bytes += size
@@ -111,7 +112,7 @@ interface EntryKind {
   isSocket(): boolean
 }
 
-function kindOf(entry: EntryKind): string {
+function describeEntry(entry: EntryKind): string {
   if (entry.isSymbolicLink()) return 'a symbolic link'
   if (entry.isFIFO()) return 'a pipe'
   if (entry.isSocket()) return 'a socket'

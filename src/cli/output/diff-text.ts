@@ -83,7 +83,7 @@ function arrow(before: string | null, after: string | null): string {
   return `${before} -> ${after}`
 }
 
-type Certificate = EntryChange['certificates'][number]['to']
+type ComparedCertificate = EntryChange['certificates'][number]['to']
 
 const fields = {
   subject: ({ subject }) => subject,
@@ -93,7 +93,7 @@ const fields = {
   from: ({ notBefore }) => notBefore,
   until: ({ notAfter }) => notAfter,
   key: ({ key }) => (key === null ? '-' : `${key.path} ${key.matches ? 'belongs to it' : 'does NOT belong to it'}`),
-} as const satisfies Record<string, (certificate: NonNullable<Certificate>) => string>
+} as const satisfies Record<string, (certificate: NonNullable<ComparedCertificate>) => string>
 
 function certificateTexts({ path, certificates }: ShownEntry): string[] {
   return certificates.flatMap(({ from, to }) => {

@@ -15,7 +15,7 @@ type LogLevel = (typeof logLevels)[number]
 export const logFormats = ['auto', 'json', 'text'] as const
 export type LogFormat = (typeof logFormats)[number]
 
-export interface LogOptions {
+export interface LogFlags {
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
 }
@@ -25,7 +25,7 @@ export interface LogOptions {
  * worker thread would cost 18 MB on every node, and lose the last lines of a crash. A standard error that is gone is not a
  * reason to fail.
  */
-export function createLogger(io: Io, options: LogOptions, fields: Readonly<Record<string, string>> = {}): Log {
+export function createLogger(io: Io, options: LogFlags, fields: Readonly<Record<string, string>> = {}): Log {
   const destination = destinationFor(io, options.logFormat)
   const least = logLevels.indexOf(options.logLevel)
   // Loaded for the first line that is written, so that a command which has nothing to say starts sooner.

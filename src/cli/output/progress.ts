@@ -6,7 +6,7 @@ import type { ObjectReference, Source } from '../../objects/types.js'
 const usualPatience = 1000
 
 /** The line that stands on a terminal now. */
-const standing = new WeakMap<Output['write'], Progress>()
+const standing = new WeakMap<Output['write'], ProgressLine>()
 
 /** Takes the progress line away before another line is written there; it comes again at its next turn. */
 export function clearProgress(stream: Output): void {
@@ -14,7 +14,7 @@ export function clearProgress(stream: Output): void {
 }
 
 /** On a terminal, one line that says how far the work is; elsewhere nothing. */
-export class Progress {
+export class ProgressLine {
   #timer: NodeJS.Timeout | undefined
   #shown = false
 

@@ -1,8 +1,8 @@
 import type { DirectoryState } from '../../agent/directory-state.js'
-import { isSourceAway, type Outcome } from '../../agent/outcome.js'
+import { isSourceAway, type PassOutcome } from '../../agent/outcome.js'
 import { pendingHookNames } from '../../agent/report/status-file.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
-import type { InvalidInput } from '../../errors.js'
+import type { DeclaredInvalid } from '../../errors.js'
 import { changesText, outcomeText } from './print.js'
 import { table } from './table.js'
 
@@ -30,13 +30,13 @@ export function errorsOf(lines: readonly SyncLine[]): unknown[] {
 }
 
 /** A signal ended it before anything was published. */
-export function isAborted(outcome: Outcome | undefined): boolean {
+export function isAborted(outcome: PassOutcome | undefined): boolean {
   return outcome === undefined || outcome.kind === 'aborted'
 }
 
 export function lineOf(
   state: DirectoryState,
-  outcome: Outcome | undefined,
+  outcome: PassOutcome | undefined,
   allowStale: boolean,
   hooks = false,
 ): SyncLine {
@@ -72,14 +72,14 @@ export function lineOf(
 }
 
 /** The error of a directory that was not tried: a source that is configured wrongly is wrong whatever the state of the node. */
-export function notPlanned(outcome: Outcome | undefined, message: string): Error {
+export function notPlanned(outcome: PassOutcome | undefined, message: string): Error {
   const error = new Error(message)
   const isWrong = outcome?.kind === 'incomplete' && outcome.findings.some(({ misconfigured }) => misconfigured)
-  return isWrong ? Object.assign(error, { invalid: 'configuration' } satisfies InvalidInput) : error
+  return isWrong ? Object.assign(error, { invalid: 'configuration' } satisfies DeclaredInvalid) : error
 }
 
 /** Why a directory was not published. */
-export function explanation(outcome: Outcome | undefined): string | undefined {
+export function explanation(outcome: PassOutcome | undefined): string | undefined {
   if (outcome === undefined) return undefined
   switch (outcome.kind) {
     case 'incomplete':

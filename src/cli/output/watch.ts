@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
 import type { Io, Output } from './io.js'
 import { isForPrograms, type OutputFormat } from './print.js'
 
@@ -66,7 +66,7 @@ export async function showChanges(
       await changing.arm()
       if ((await show()) === 'unseen') return
       signal.throwIfAborted()
-      await sleep(heartbeat, undefined, { signal: waking.signal }).catch(() => undefined)
+      await sleep(heartbeat, { signal: waking.signal }).catch(() => undefined)
       signal.throwIfAborted()
     }
   } finally {

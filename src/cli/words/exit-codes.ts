@@ -1,4 +1,4 @@
-import { invalidInputOf, isPublicationError, type InvalidInput } from '../../errors.js'
+import { invalidInputOf, isPublicationError, type DeclaredInvalid } from '../../errors.js'
 
 /** The exit codes; scripts rely on their meanings. */
 export const exitCodes = {
@@ -25,7 +25,7 @@ export function exitCodeAfter(signal: EndingSignal): number {
 }
 
 /** Wrong usage, found after the arguments were parsed: exit 2, with the message alone. */
-export class UsageError extends Error implements InvalidInput {
+export class UsageError extends Error implements DeclaredInvalid {
   override readonly name = 'UsageError'
   readonly invalid = 'argument'
 }

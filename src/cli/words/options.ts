@@ -1,7 +1,7 @@
 import type { RevisionObjects } from '../../static-pods/install/plan-from-api.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
-import { type LogFormat, logFormats, logLevels, type LogOptions } from '../output/logger.js'
+import { type LogFormat, logFormats, logLevels, type LogFlags } from '../output/logger.js'
 import { type Command, Option, parseGoBoolean, parseCount } from './option.js'
 import { nameFormats, outputFormats, type OutputFormat } from '../output/print.js'
 import {
@@ -16,7 +16,7 @@ import {
 
 /* Flags that several commands share, so that they mean the same and are explained the same everywhere. */
 
-export interface OutputOptions extends LogOptions {
+export interface OutputFlags extends LogFlags {
   readonly output: OutputFormat
 }
 
@@ -74,7 +74,7 @@ export const configOption = ({ input = false } = {}) =>
     .usual(usualConfiguration)
 
 /** Where objects come from, as kubectl's users know it. */
-export interface SourceOptions {
+export interface SourceFlags {
   readonly kubeconfig?: string
   readonly context?: string
   readonly namespace?: string
@@ -114,7 +114,7 @@ export const lockTimeoutOption = () =>
     .default(0, '0: fails at once, with exit code 75')
 
 /** The flags that `replace` and `write` have in common. */
-export interface PublishingOptions extends OutputOptions {
+export interface PublishingFlags extends OutputFlags {
   readonly parents?: true
   readonly requireProven?: true
   readonly release?: true
@@ -138,7 +138,7 @@ export const publishingOptions = () => [
   ...pathReportOptions(),
 ]
 
-export function publicationOptions(options: PublishingOptions) {
+export function publicationOptions(options: PublishingFlags) {
   const { parents, requireProven, release, force, lockTimeout, keepAttributes } = options
   return {
     attributes: keepAttributes ? ('keep' as const) : ('set' as const),

@@ -6,7 +6,7 @@ import { Option } from './option.js'
 import { parseName } from './option-values.js'
 
 /** The subjects to bind. */
-export interface Bound {
+export interface SubjectFlags {
   readonly serviceAccount?: string
   readonly user?: readonly string[]
   readonly group?: readonly string[]
@@ -41,7 +41,7 @@ function parseNodeGroup(text: string): string {
  * The identities of the nodes that have one configuration: the service account of their DaemonSet, and the group that the certificate of
  * each one's own user names. Throws UsageError where other subjects are named, too.
  */
-export function ofNodeGroup(group: string, { serviceAccount, user, group: others }: Bound, namespace: string) {
+export function ofNodeGroup(group: string, { serviceAccount, user, group: others }: SubjectFlags, namespace: string) {
   if (serviceAccount !== undefined || user !== undefined || others !== undefined) {
     throw new UsageError('--node-group names its subjects: leave out --service-account, --user and --group')
   }
@@ -64,7 +64,7 @@ function collectSubjects(text: string, before: readonly string[] = []): string[]
 }
 
 /** Makes the subjects to bind: a service account, users and groups, as `kubectl create rolebinding` takes them. Throws UsageError. */
-export function subjectsOf({ serviceAccount, user = [], group = [] }: Bound, namespace: string): Subject[] {
+export function subjectsOf({ serviceAccount, user = [], group = [] }: SubjectFlags, namespace: string): Subject[] {
   const account = serviceAccount === undefined ? [] : [serviceAccountOf(serviceAccount, namespace)]
   return [
     ...account.map((found) => ({ kind: 'ServiceAccount', ...found }) as const),

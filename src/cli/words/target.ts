@@ -7,8 +7,8 @@ import { messageOf } from '../../errors.js'
 import type { RolledContent } from '../../static-pods/rollout/refuse-rolled.js'
 import { UsageError } from './exit-codes.js'
 import type { Io } from '../output/io.js'
-import { createLogger, type LogOptions } from '../output/logger.js'
-import type { OutputOptions } from './options.js'
+import { createLogger, type LogFlags } from '../output/logger.js'
+import type { OutputFlags } from './options.js'
 import { changesText, outcomeText, print } from '../output/print.js'
 
 /* Shared by `replace` and `write`: one target, named on the command line. */
@@ -43,7 +43,7 @@ export async function rolloutBeside(path: string, force: boolean | undefined) {
 /** Warns of unproven durability at a path; answers the field that tells of it in the printed document. */
 export async function warnIfUnproven(
   io: Io,
-  options: LogOptions,
+  options: LogFlags,
   path: string,
   { unproven }: { readonly unproven?: true },
 ): Promise<{ unproven?: true }> {
@@ -57,7 +57,7 @@ export async function warnIfUnproven(
 export async function printPublished(
   io: Io,
   result: ReplaceResult | DirectoryPlanResult,
-  options: OutputOptions & { readonly dryRun?: true },
+  options: OutputFlags & { readonly dryRun?: true },
 ): Promise<void> {
   await warnIfUnproven(io, options, result.path, result)
   const { dryRun = false } = options

@@ -35,18 +35,18 @@ export interface AdoptionLook extends Scene {
   readonly target: () => Promise<OpenedTarget>
 }
 
-export type Verdict = Omit<AdoptionResult, 'check' | 'terminal'>
+export type RuleVerdict = Omit<AdoptionResult, 'check' | 'terminal'>
 
-const passed = (message: string): Verdict => ({ verdict: 'passed', message, advice: null })
+const passed = (message: string): RuleVerdict => ({ verdict: 'passed', message, advice: null })
 /** Looked at again by itself. */
-export const pending = (message: string, advice: string): Verdict => ({ verdict: 'pending', message, advice })
+export const pending = (message: string, advice: string): RuleVerdict => ({ verdict: 'pending', message, advice })
 /** Fails until a person acts. */
-export const refused = (message: string, advice: string): Verdict => ({ verdict: 'refused', message, advice })
+export const refused = (message: string, advice: string): RuleVerdict => ({ verdict: 'refused', message, advice })
 
-export interface Rule {
+export interface AdoptionRule {
   /** The least that this check needs at the path: a `directory` is a replaceable one. */
   readonly needs: 'nothing' | 'something' | 'directory'
-  readonly check: (look: AdoptionLook) => Promise<Verdict>
+  readonly check: (look: AdoptionLook) => Promise<RuleVerdict>
 }
 
 /** The seven checks, in their order. None of them changes anything. */
@@ -58,9 +58,9 @@ export const adoptionRules = {
   safeOwner: { needs: 'directory', check: checkOwners },
   space: { needs: 'directory', check: checkSpace },
   content: { needs: 'directory', check: checkContent },
-} as const satisfies Record<AdoptionCheck, Rule>
+} as const satisfies Record<AdoptionCheck, AdoptionRule>
 
-async function checkExists({ path, attributes }: AdoptionLook): Promise<Verdict> {
+async function checkExists({ path, attributes }: AdoptionLook): Promise<RuleVerdict> {
   if (attributes !== undefined) return Promise.resolve(passed(`${path} exists`))
   return Promise.resolve(
     pending(`${path} does not exist`, 'there is nothing to adopt: holdfast makes it with its first publication'),
@@ -73,7 +73,7 @@ const writersOfLibraryGo = ['cert-sync', 'installer']
 /** What library-go's WriteFileAtomic writes beside a file, before it renames it. */
 const temporary = /\.tmp-?[0-9]+$/
 
-async function checkWriters(look: AdoptionLook): Promise<Verdict> {
+async function checkWriters(look: AdoptionLook): Promise<RuleVerdict> {
   const { fs, path, site, name, busy, attributes } = look
   if (busy) return pending(`another process of holdfast has the lock of ${path}`, 'wait until it is done')
   const [destination, kind] = splitAt(splitAt(site.realPath)[0])
@@ -106,7 +106,7 @@ async function treeInside({ target }: AdoptionLook): Promise<Tree | undefined> {
   return (await target().catch(() => undefined))?.tree
 }
 
-async function checkDirectory({ target }: AdoptionLook): Promise<Verdict> {
+async function checkDirectory({ target }: AdoptionLook): Promise<RuleVerdict> {
   const { tree } = await target()
   if (tree.entries.some(({ path, type }) => path === dataLink && type === 'symlink'))
     return refused(
@@ -116,7 +116,7 @@ async function checkDirectory({ target }: AdoptionLook): Promise<Verdict> {
   return passed("a directory on its parent's mount")
 }
 
-async function checkFileSystem({ fs, path, site, names, target }: AdoptionLook): Promise<Verdict> {
+async function checkFileSystem({ fs, path, site, names, target }: AdoptionLook): Promise<RuleVerdict> {
   const { directory: parent } = site.parent
   const opened = (await target().catch(() => undefined))?.opened
   const fixed = opened === undefined ? undefined : await immovableProblem(fs, path, opened, 'exchange')
@@ -127,7 +127,7 @@ async function checkFileSystem({ fs, path, site, names, target }: AdoptionLook):
 }
 
 /** Who may write there, now or later, apart from root, this user and the owner that is configured, or kept. */
-async function checkOwners({ fs, path, plan, site, target, keepsOwners }: AdoptionLook): Promise<Verdict> {
+async function checkOwners({ fs, path, plan, site, target, keepsOwners }: AdoptionLook): Promise<RuleVerdict> {
   const { tree } = await target()
   const owner = keepsOwners ? tree.entries[0] : plan.owner
   const above = path.slice(0, path.lastIndexOf('/')) || '/'
@@ -150,7 +150,7 @@ async function checkOwners({ fs, path, plan, site, target, keepsOwners }: Adopti
 }
 
 /** The new content, and a copy of the old. */
-async function checkSpace({ fs, site, plan, target }: AdoptionLook): Promise<Verdict> {
+async function checkSpace({ fs, site, plan, target }: AdoptionLook): Promise<RuleVerdict> {
   const free = await fs.free(site.parent.directory)
   const { blockSize } = free
   const old = await usageOf(fs, (await target()).opened, blockSize)
@@ -167,7 +167,7 @@ async function checkSpace({ fs, site, plan, target }: AdoptionLook): Promise<Ver
   return passed(`${bytes} bytes are needed, ${free.bytes} are free`)
 }
 
-async function checkContent(look: AdoptionLook): Promise<Verdict> {
+async function checkContent(look: AdoptionLook): Promise<RuleVerdict> {
   const { adopt, desired, fs, plan, target } = look
   const { opened, tree } = await target()
   const strange = tree.entries.filter(({ type }) => type === 'other').map(({ path }) => path)

@@ -5,9 +5,9 @@ import {
   type OpenedTarget,
   pending,
   refused,
-  type Rule,
+  type AdoptionRule,
   type Scene,
-  type Verdict,
+  type RuleVerdict,
 } from './adoption-rules.js'
 import { DurableWriteError, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
@@ -44,7 +44,7 @@ async function* adoptionChecks(scene: Scene, missing = false): AsyncGenerator<Ad
   try {
     const attributes = missing ? undefined : await fs.look(site.parent.directory, name)
     const look: AdoptionLook = { ...scene, attributes, target: () => (opening ??= open()) }
-    for (const [check, rule] of Object.entries(adoptionRules) as [AdoptionCheck, Rule][]) {
+    for (const [check, rule] of Object.entries(adoptionRules) as [AdoptionCheck, AdoptionRule][]) {
       const found = await verdictOf(look, rule)
       yield { check, ...found, terminal: found.verdict === 'refused' }
     }
@@ -54,7 +54,7 @@ async function* adoptionChecks(scene: Scene, missing = false): AsyncGenerator<Ad
 }
 
 /** A refusal with a publication's error is terminal. */
-async function verdictOf(look: AdoptionLook, rule: Rule): Promise<Verdict> {
+async function verdictOf(look: AdoptionLook, rule: AdoptionRule): Promise<RuleVerdict> {
   const { needs, check } = rule
   if (needs !== 'nothing' && look.attributes === undefined) return unseen(`${look.path} does not exist`)
   if (needs === 'directory') {
@@ -69,7 +69,7 @@ async function verdictOf(look: AdoptionLook, rule: Rule): Promise<Verdict> {
   }
 }
 
-function unseen(why: string): Verdict {
+function unseen(why: string): RuleVerdict {
   return pending(`not looked at: ${why}`, 'see the checks before it')
 }
 

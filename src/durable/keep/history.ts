@@ -27,7 +27,7 @@ import type { Generation, History, HistoryLimits, PublicationOptions, RecordedOb
 /** As many copies in parallel as libuv has threads. */
 const writers = 4
 
-type Found = Pick<Judgement, 'current' | 'record' | 'recorded' | 'known'> | undefined
+type FoundJudgement = Pick<Judgement, 'current' | 'record' | 'recorded' | 'known'> | undefined
 
 const none: HistoryLimits = { keep: 0, maxAge: null }
 
@@ -35,7 +35,7 @@ const none: HistoryLimits = { keep: 0, maxAge: null }
  * The history in the record of the present content; where that has drifted, of the content before. A removed target has none, nor has
  * another program's content before its adoption: a copy of an aborted adoption is a leftover.
  */
-function recordedHistory(found: Found): History | undefined {
+function recordedHistory(found: FoundJudgement): History | undefined {
   const { current, record, recorded, known } = found ?? {}
   const isLetGo = record !== undefined && letGoSince(record) !== undefined
   if (recorded === false && known && !isLetGo) return undefined
@@ -43,12 +43,12 @@ function recordedHistory(found: Found): History | undefined {
 }
 
 /** The hooks of a publication; by default those of the last one. */
-function hooksAfter(asked: readonly string[] | undefined, found: Found): readonly string[] | undefined {
+function hooksAfter(asked: readonly string[] | undefined, found: FoundJudgement): readonly string[] | undefined {
   return asked ?? recordedHistory(found)?.hooks
 }
 
 /** The limits of this request, or else of the last one, without content from objects that are gone. */
-export function limitsOf(asked: HistoryLimits | undefined, found: Found): HistoryLimits {
+export function limitsOf(asked: HistoryLimits | undefined, found: FoundJudgement): HistoryLimits {
   const limits: HistoryLimits = asked ?? recordedHistory(found) ?? none
   const gone = (found?.record?.objects ?? []).filter((object) => object.gone === true)
   return gone.length === 0 ? limits : { ...limits, without: [...(limits.without ?? []), ...gone] }
@@ -106,7 +106,12 @@ export interface Sifted {
 }
 
 /** Decides which generations stay and which go. */
-export function sift(names: readonly string[], found: Found, asked: HistoryLimits | undefined, now: number): Sifted {
+export function sift(
+  names: readonly string[],
+  found: FoundJudgement,
+  asked: HistoryLimits | undefined,
+  now: number,
+): Sifted {
   const listed = (recordedHistory(found)?.generations ?? []).filter(({ name }) => names.includes(name))
   const limits = limitsBeside(found?.record, limitsOf(asked, found))
   const stays = withTakenOver(within(limits, listed, now), listed)
@@ -170,7 +175,7 @@ export function generationFor(
  * otherwise is behind, as after a boot without a battery, and its time would be old as soon as the clock is set. The newest known time
  * keeps the copy too long rather than not at all.
  */
-function replacements(found: Found): number[] {
+function replacements(found: FoundJudgement): number[] {
   return (recordedHistory(found)?.generations ?? []).map(({ replacedAt }) => replacedAt)
 }
 

@@ -24,5 +24,5 @@ export {
   type OldContent,
 } from './history.js'
 export { isAsRead, isPartOf, removeEntries } from './old-content.js'
-export { claimOf, quarantineForeign, quarantineOld, type Present, type StagingArea } from './quarantine.js'
+export { claimOf, quarantineForeign, quarantineOld, type PresentEntry, type StagingArea } from './quarantine.js'
 export { findRetired, isOver, retiredClaims } from './retired.js'

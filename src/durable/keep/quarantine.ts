@@ -112,7 +112,7 @@ function proven({ before, removing }: StagingClaims[number], staging: StagedInod
 }
 
 /** The entry in a target's place before its removal. */
-export interface Present {
+export interface PresentEntry {
   readonly attributes: Attributes
   readonly tree: Tree
   /** Of a directory. */
@@ -120,7 +120,7 @@ export interface Present {
 }
 
 /** The claim of a removal's record on the staging name. A file has no entries to compare: one with another number is another program's. */
-export function claimOf(name: string, { attributes, tree, opened }: Present): StagedInodes {
+export function claimOf(name: string, { attributes, tree, opened }: PresentEntry): StagedInodes {
   const inode = attributes.inode.toString()
   if (opened === undefined) return { name, staged: inode, old: 'none' }
   const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))

@@ -21,5 +21,5 @@ export {
   type ContentEntry,
   type TargetContent,
 } from './target-content.js'
-export type { Standing } from './standing.js'
+export type { FoundTarget } from './found-target.js'
 export { exchangeProblem, immovableProblem, parentEntry, usageBy, usageOf, writerOf, type Writer } from './fitness.js'

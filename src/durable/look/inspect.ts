@@ -5,11 +5,11 @@ import { DurableWriteError, unfit } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
   Bound,
-  currentGeneration,
+  currentDataDirectory,
   dataLink,
   keyLinks,
   mostOthers,
-  readGeneration,
+  readDataDirectory,
   topNames,
   metadataOf,
   type OpenDirectories,
@@ -89,7 +89,8 @@ export async function lookUntilQuiet<State>(
       return once(parent, name, records)
     }).catch((error: unknown) => {
       // A listed name had gone at its opening, as beside a publication in the same instant.
-      if (look < looks && (error instanceof Moving || movingCodes.has(codeOf(error) ?? ''))) return 'moving' as const
+      if (look < looks && (error instanceof RecordMoving || movingCodes.has(codeOf(error) ?? '')))
+        return 'moving' as const
       throw error
     })
     const quiet = now !== 'moving' && (now === undefined || now.quiet)
@@ -101,10 +102,10 @@ export async function lookUntilQuiet<State>(
 /** The record went while it was read, and its successor had not come when the names were listed. @internal */
 export function refuseMissed(target: string, records: readonly StoredRecord[], missed: boolean): void {
   if (!missed || records.length > 0) return
-  throw new Moving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
+  throw new RecordMoving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
 }
 
-class Moving extends Error {}
+class RecordMoving extends Error {}
 const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
 
 /**
@@ -205,7 +206,7 @@ export async function readTarget(
   if (entry === undefined) return undefined
   if (entry.type !== typeOf(kind)) return undefined
   if (kind === 'file') return readFileTree(fs, parent, name, bound)
-  const read = kind === 'symlink' ? readGeneration : readTree
+  const read = kind === 'symlink' ? readDataDirectory : readTree
   return ifThere(fs, openOffMounts(fs, target, parent, name), (opened) => read(fs, opened, false, bound))
 }
 
@@ -226,12 +227,12 @@ export async function formDifferences(
       // They are the administrator's.
     } else if (root && root.mode !== mode) differences.push({ path: '.', problem: 'mode' })
     else if (root && (root.uid !== uid || root.gid !== gid)) differences.push({ path: '.', problem: 'owner' })
-    const generation = await currentGeneration(fs, target)
-    if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })
+    const dataDirectory = await currentDataDirectory(fs, target)
+    if (dataDirectory === undefined) differences.push({ path: dataLink, problem: 'missing' })
     const names = topNames(record.entries.map(({ path }) => path))
     const links = await keyLinks(fs, target, names)
     for (const link of names) if (!links.has(link)) differences.push({ path: link, problem: 'missing' })
-    const known = new Set([...names, dataLink, generation])
+    const known = new Set([...names, dataLink, dataDirectory])
     const most = known.size + mostOthers
     const found = await fs.list(target, most + 1)
     for (const entry of found.slice(0, most)) {
@@ -283,8 +284,8 @@ export async function readPublishedFiles(
     if ((await fs.look(parent, name))?.type !== 'directory') return
     await inScope(fs, async (scope) => {
       const root = await scope.keep(openOffMounts(fs, target, parent, name))
-      const generation = newest?.kind === 'symlink' ? await currentGeneration(fs, root) : undefined
-      const content = generation === undefined ? root : await scope.keep(fs.openDirectory(root, generation))
+      const dataDirectory = newest?.kind === 'symlink' ? await currentDataDirectory(fs, root) : undefined
+      const content = dataDirectory === undefined ? root : await scope.keep(fs.openDirectory(root, dataDirectory))
       await inTree(fs, content, async (directories) => {
         for (const path of paths) {
           const file = await readInside(directories, path, (size) => {
@@ -360,8 +361,8 @@ async function holdsAny(
 
 /** Whether consumers find anything in the form `symlink`: a link, while it leads anywhere. */
 async function showsAny(fs: FileSystem, target: Descriptor, names: ReadonlySet<string>): Promise<boolean> {
-  const generation = await currentGeneration(fs, target)
-  if (generation === undefined || (await fs.look(target, generation)) === undefined) return false
+  const dataDirectory = await currentDataDirectory(fs, target)
+  if (dataDirectory === undefined || (await fs.look(target, dataDirectory)) === undefined) return false
   const links = await keyLinks(fs, target, names)
   return [...names].some((name) => links.has(name))
 }

@@ -63,14 +63,14 @@ export async function readContent(fs: FileSystem, target: string, sequence?: num
   })
 }
 
-interface Present {
+interface PresentContent {
   readonly content: TargetContent
   readonly record: StoredRecord | undefined
   /** The content equals its record. */
   readonly intact: boolean
 }
 
-async function readPresent(fs: FileSystem, target: string): Promise<Present | undefined> {
+async function readPresent(fs: FileSystem, target: string): Promise<PresentContent | undefined> {
   return lookUntilQuiet(fs, target, async (parent, name, records) => {
     const there = await fs.look(parent, name)
     const [newest] = records

@@ -23,10 +23,10 @@ import {
   planOf,
   requestAsRecorded,
   type DirectoryChange,
-  type DirectoryPublicationOptions,
+  type PublicationRequest,
 } from '../publish/index.js'
 import { type Tree, checkTarget, isUnicode } from '../path/index.js'
-import type { Confirmed, ContentCheck, DirectoryRequest, Generation, Pin, ReplaceResult } from '../types.js'
+import type { Confirmed, ContentCheck, Generation, Pin, ReplaceResult } from '../types.js'
 
 /*
  * Rollback: an ordinary publication publishes an earlier content again. It reads that into memory first, and accepts it only by the digest
@@ -54,8 +54,6 @@ export interface RollbackOptions extends HoldOptions {
 /** With `changes`, what a dry run has planned. */
 export type RollbackResult = ReplaceResult & { sequence: number; changes?: DirectoryChange[] }
 
-type Request = DirectoryRequest & DirectoryPublicationOptions
-
 /**
  * Publishes an earlier content again, and pins the target. Answers which one.
  * @throws DurableWriteError. Nothing was changed where there is no such content, it is damaged, or an object has another uid by now;
@@ -78,7 +76,7 @@ async function readEarlierAtRest(
   fs: FileSystem,
   target: string,
   options: RollbackOptions,
-): Promise<{ generation: Generation; request: Request }> {
+): Promise<{ generation: Generation; request: PublicationRequest }> {
   try {
     for (let time = 1; ; time++) {
       const before = await newestOf(fs, target)
@@ -102,7 +100,7 @@ async function earlier(
   fs: FileSystem,
   target: string,
   options: RollbackOptions,
-): Promise<{ generation: Generation; request: Request }> {
+): Promise<{ generation: Generation; request: PublicationRequest }> {
   const found = await withRecord(fs, target, async (parent, name, records) => {
     const [newest] = records
     if (newest === undefined) return undefined
@@ -124,7 +122,7 @@ async function earlier(
     if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
     refuseOdd(target, generation, content.entries)
     options.confirmFiles?.(content.files)
-    const confirm: Request['confirm'] = (now, generations) => {
+    const confirm: PublicationRequest['confirm'] = (now, generations) => {
       refuseMovedOn(target, newest, generation, now.newest, generations)
       if (options.force !== true) refuseOtherObjects(target, generation, now.record)
     }
@@ -231,7 +229,7 @@ function requestFromPast(
   { objects }: Generation,
   { entries, files }: EarlierContent,
   { pin, release = false, lockTimeout = 0, requireProven = false, check, log }: RollbackOptions,
-): Request {
+): PublicationRequest {
   const { publisher, history } = record
   return {
     ...requestAsRecorded(target, record, entries, files),
@@ -250,7 +248,7 @@ function requestFromPast(
 /** Whether the read content equals its record: names, bytes, modes and owners. */
 async function isWhole(
   fs: FileSystem,
-  request: Request,
+  request: PublicationRequest,
   { entries }: EarlierContent,
   { digest }: Generation,
 ): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { TargetNames } from './names.js'
 import type { Scope } from './scope.js'
 
 /** A descriptor that a barrier must make durable, and whose content it is. */
-export interface Pending<Owner> {
+export interface PendingSync<Owner> {
   readonly descriptor: Descriptor
   readonly type: 'file' | 'directory'
   readonly owners: readonly Owner[]
@@ -15,7 +15,10 @@ export interface Pending<Owner> {
  * files and directories are synced at once. Returns the first failure of each owner. An error of the write-out consumes the inode's
  * error, so that a later fsync would answer 0 for lost pages: it counts as a failed fsync, and nothing is tried again.
  */
-export async function barrier<Owner>(fs: FileSystem, pending: readonly Pending<Owner>[]): Promise<Map<Owner, Error>> {
+export async function barrier<Owner>(
+  fs: FileSystem,
+  pending: readonly PendingSync<Owner>[],
+): Promise<Map<Owner, Error>> {
   const failures = new Map<Owner, Error>()
   const files = pending.filter(({ type }) => type === 'file')
   await note(failures, files, (descriptors) => fs.startWriteOut(descriptors))
@@ -26,7 +29,7 @@ export async function barrier<Owner>(fs: FileSystem, pending: readonly Pending<O
 
 async function note<Owner>(
   failures: Map<Owner, Error>,
-  pending: readonly Pending<Owner>[],
+  pending: readonly PendingSync<Owner>[],
   call: (descriptors: Descriptor[]) => Promise<Outcomes>,
 ): Promise<void> {
   if (pending.length === 0) return
@@ -50,7 +53,7 @@ export async function fsyncAll(fs: FileSystem, descriptors: readonly Descriptor[
   if (failure) throw failure
 }
 
-export interface StagedEntry<Owner> extends Pending<Owner> {
+export interface StagedEntry<Owner> extends PendingSync<Owner> {
   readonly scope: Scope
   readonly later: boolean
 }
@@ -134,7 +137,7 @@ export async function sharedDirectory(fs: FileSystem, descriptor: Descriptor): P
 export function merged<Owner>(
   owners: readonly Owner[],
   directoriesOf: (owner: Owner) => readonly SharedDirectory[],
-): Pending<Owner>[] {
+): PendingSync<Owner>[] {
   const byKey = new Map<string, { descriptor: Descriptor; type: 'directory'; owners: Owner[] }>()
   for (const owner of owners) {
     for (const { descriptor, key } of directoriesOf(owner)) {

@@ -25,16 +25,16 @@ export {
   type TreeEntry,
 } from './tree.js'
 export {
-  currentGeneration,
+  currentDataDirectory,
   dataLink,
-  generationName,
-  isGeneration,
+  dataDirectoryName,
+  isDataDirectory,
   keyLinks,
   mostOthers,
   nextDataLink,
-  readGeneration,
+  readDataDirectory,
   topNames,
-} from './generation.js'
+} from './data-directory.js'
 export {
   KeptAttributes,
   accessAttribute,
@@ -76,14 +76,14 @@ export {
   identityOf,
   isOfThis,
   isSame,
-  isStanding,
+  isRecordedPlace,
   isTrustedHere,
   pathWithin,
   placeKey,
   tellBirths,
   type FoundPlace,
   type Identity,
-  type Standing,
+  type RecordedPlace,
 } from './place.js'
 export {
   isUnproven,

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { clock } from '../../clock.js'
-import { Deadline, pause, unlessAborted } from '../../deadline.js'
+import { Deadline, sleep, unlessAborted } from '../../deadline.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { DurableWriteError, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { Attributes, Descriptor, EntryType, FileSystem, LockHolder } from '../file-system.js'
@@ -60,7 +60,7 @@ async function lockOnce(scope: Scope, request: LockRequest, deadline: number): P
   let looks = 0
   while (!scope.fs.tryLock(file)) {
     const left = deadline - clock.now()
-    if (left > 0 && !request.signal?.aborted) await pause(Math.min(pollInterval, left))
+    if (left > 0 && !request.signal?.aborted) await sleep(Math.min(pollInterval, left))
     else looks = (await waitForOwn(scope.fs, file, request)) ? 0 : looks + 1
     if (looks === mostLooks) throw busy(request, 'another process')
   }
@@ -75,7 +75,7 @@ async function waitForOwn(fs: FileSystem, file: Descriptor, request: LockRequest
   if (holder === undefined) return false
   if (holder === 'another process' || request.timeout !== undefined || request.signal?.aborted)
     throw busy(request, holder)
-  await pause(pollInterval)
+  await sleep(pollInterval)
   return true
 }
 

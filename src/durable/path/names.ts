@@ -82,13 +82,13 @@ export const maximumName = 255
 
 /** A path as system calls take it: a string, without NUL. */
 export function checkPath(path: string): string {
-  if (typeof path !== 'string') throw new TypeError(`a path must be a string, not ${kindOf(path)}`)
+  if (typeof path !== 'string') throw new TypeError(`a path must be a string, not ${describeArgument(path)}`)
   if (path === '') throw new TypeError('the path is empty')
   if (path.includes('\0')) throw new TypeError('the path holds a NUL byte')
   return path
 }
 
-function kindOf(value: unknown): string {
+function describeArgument(value: unknown): string {
   if (value instanceof URL) return 'a URL: use fileURLToPath of node:url'
   return value === null ? 'null' : typeof value
 }

@@ -12,20 +12,20 @@ export interface Identity {
   readonly birth: string
 }
 
-export interface Standing {
+export interface RecordedPlace {
   /** The path in the file system: the same text on the host and in a container that mounts a part of it. */
   readonly within: string
   readonly parent: Identity
-  /** What holds the content: the directory, the generation of the symlink form, the file. */
+  /** What holds the content: the directory, the data directory of the symlink form, the file. */
   readonly target: Identity
   /** What held the content that is replaced; absent where nothing did. */
   readonly replaced?: Identity
 }
 
 /** Whether this can stand in a record: absent, or all of it. */
-export function isStanding(place: unknown): place is Standing | undefined {
+export function isRecordedPlace(place: unknown): place is RecordedPlace | undefined {
   if (place === undefined) return true
-  const { within, parent, target, replaced } = (place ?? {}) as Partial<Standing>
+  const { within, parent, target, replaced } = (place ?? {}) as Partial<RecordedPlace>
   const areIdentities = [parent, target].every(isIdentity) && (replaced === undefined || isIdentity(replaced))
   return typeof within === 'string' && areIdentities
 }
@@ -54,10 +54,10 @@ export function isSame(recorded: Identity, found: Identity | undefined): boolean
   return recorded.birth === found.birth || recorded.birth === '0' || found.birth === '0'
 }
 
-interface RecordedPlace {
+interface PlaceClaim {
   readonly trusted: boolean
   /** Absent in records of 0.1.0. */
-  readonly place?: Standing
+  readonly place?: RecordedPlace
   readonly otherBoot: boolean
 }
 
@@ -73,7 +73,7 @@ export interface FoundPlace {
  * number and birth, since a copy gets the number of a removed inode. A record in a copy, a restored backup or a cloned directory says the
  * same of files that no fsync has reached.
  */
-export function isTrustedHere(record: RecordedPlace, found: FoundPlace): boolean {
+export function isTrustedHere(record: PlaceClaim, found: FoundPlace): boolean {
   if (!record.trusted || !isOfThis(record, found)) return false
   const { place, otherBoot } = record
   if (otherBoot && !found.lasting) return true
@@ -84,7 +84,7 @@ export function isTrustedHere(record: RecordedPlace, found: FoundPlace): boolean
 }
 
 /** Whether a record speaks of the inodes that are there, be they durable or not. */
-export function isOfThis({ place, otherBoot }: Omit<RecordedPlace, 'trusted'>, found: FoundPlace): boolean {
+export function isOfThis({ place, otherBoot }: Omit<PlaceClaim, 'trusted'>, found: FoundPlace): boolean {
   if (place === undefined) return false
   if (otherBoot && !found.lasting) return true
   return isSame(place.parent, found.parent) && isSame(place.target, found.target)

@@ -9,11 +9,8 @@ import type { Attributes, EntryType, Entry } from '../file-system.js'
  * makes a thousand. A failure names the path that a person knows, not /proc/self/fd.
  */
 
-/** What node:fs calls at the end. */
-export type Done<T> = (error: Error | null, value?: T) => void
-
 /** Starts a call. A failed call alone asks `path` for its path. */
-export function call<T>(path: () => string, start: (done: Done<T>) => void): Promise<T> {
+export function call<T>(path: () => string, start: (done: native.Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     native.startInLane<T>(start, (error, value) => {
       if (error) reject(errorAt(path(), error))
@@ -224,7 +221,7 @@ function either<Of extends Name>(name: Of): (typeof fs)[Of] {
       later(...args)
       return
     }
-    const done = args.pop() as Done<unknown>
+    const done = args.pop() as native.Done<unknown>
     let value: unknown
     try {
       const now = fs[`${name}Sync`] as (...args: unknown[]) => unknown

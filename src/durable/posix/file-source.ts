@@ -6,21 +6,21 @@ import type { Descriptor } from '../file-system.js'
 import { errorAt } from './calls.js'
 
 /** How a file is opened: by its path, or from an open directory through no symbolic link. */
-interface Place {
+interface FileLocation {
   readonly from: string
   readonly follow?: boolean
   readonly root?: Descriptor
 }
 
 /** A regular file, which must not change until the publication has read it. */
-export class FileSource extends ContentSource {
+export class FileContentSource extends ContentSource {
   readonly canWait = true
   #found: { size: number; fingerprint: string } | undefined
   readonly #fs: ContentReader
 
   constructor(
     protected readonly origin: string,
-    private readonly place: Place,
+    private readonly place: FileLocation,
     target: string,
     options: FileReadingOptions,
   ) {

@@ -23,7 +23,6 @@ import {
   call,
   callNow,
   isNameless,
-  type Done,
   atPath,
   firstEntries,
   isLarge,
@@ -357,7 +356,7 @@ export class NodeFileSystem implements FileSystem {
   #named<T = void>(
     parent: Descriptor,
     name: string,
-    start: (path: string | Buffer, done: Done<T>) => void,
+    start: (path: string | Buffer, done: native.Done<T>) => void,
   ): Promise<T> {
     return call<T>(
       () => pathOf(parent, name),
@@ -366,7 +365,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   /** A call on something open. */
-  #held<T = void>(descriptor: Descriptor, start: (done: Done<T>) => void): Promise<T> {
+  #held<T = void>(descriptor: Descriptor, start: (done: native.Done<T>) => void): Promise<T> {
     return call<T>(() => pathOf(descriptor), start)
   }
 }

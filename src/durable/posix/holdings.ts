@@ -116,7 +116,7 @@ export async function holdingsOn(
   const hidden = !pids.has(1)
   for (let round = 1; others.length > 0 && round <= mostRounds; round++) {
     // A process with another root sees only the mounts below that: the others in its namespace show the rest.
-    const seen: Seen[] = []
+    const seen: SeenNamespace[] = []
     for (const pid of others) {
       const mounts = await scan.mountsOf(pid)
       if (mounts) seen.push(mounts)
@@ -147,7 +147,7 @@ function begun(known: Set<number>): number[] {
 /** The mounts of one mount namespace, by ID; their mount points as seen from its top. */
 type Table = Map<number, MountDetails>
 
-interface Seen {
+interface SeenNamespace {
   readonly pid: number
   readonly root: string
   readonly table: Table
@@ -181,7 +181,7 @@ class Scan {
   }
 
   /** Its mounts; none where the process has gone, or this one may not look at it. */
-  mountsOf(pid: number, counts = true): Promise<Seen | undefined> {
+  mountsOf(pid: number, counts = true): Promise<SeenNamespace | undefined> {
     return this.#unlessGone(pid, async () => {
       const root = readlinkSync(`/proc/${pid}/root`)
       const namespace = readlinkSync(`/proc/${pid}/ns/mnt`)
@@ -205,7 +205,7 @@ class Scan {
     })
   }
 
-  async lookAt({ pid, root, table }: Seen): Promise<void> {
+  async lookAt({ pid, root, table }: SeenNamespace): Promise<void> {
     if (!(await this.#goesOn(1 + table.size / mountsInStep))) return
     const mounts = [...table.values()].filter(({ device }) => this.devices.has(device))
     const looked = await this.#unlessGone(pid, async () => {

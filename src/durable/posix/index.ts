@@ -2,7 +2,7 @@
 
 export { AtOnceFileSystem } from './at-once.js'
 export { endTogether, showInPlace } from './show-in-place.js'
-export { FileSource } from './file-source.js'
+export { FileContentSource } from './file-source.js'
 export { flockHolders } from './tree-users.js'
 export { modeAt, NodeFileSystem } from './file-system.js'
 export {

@@ -12,7 +12,7 @@ import { mountDetails, type MountDetails } from '../../mountinfo.js'
 export function mountOf(descriptor: Descriptor): Mount {
   const told = native.mountStatus(descriptor)
   const id = told?.id ?? idFromProcess(descriptor)
-  const kind = kindOf(id)
+  const kind = mountKind(id)
   return { id, ...kind, proven: kind.proven && told?.hasBirth !== false }
 }
 
@@ -32,7 +32,7 @@ const freshness = 1000
 /** The time of the oldest entry. */
 let oldest = -Infinity
 
-function kindOf(id: number): Omit<Mount, 'id'> {
+function mountKind(id: number): Omit<Mount, 'id'> {
   if (clock.now() - oldest > freshness) {
     kinds.clear()
     oldest = clock.now()

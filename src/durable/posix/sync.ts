@@ -3,7 +3,7 @@ import { isMainThread } from 'node:worker_threads'
 import * as native from '../../../native/index.js'
 import { isSystemError, toError } from '../../errors.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
-import { pause } from '../../deadline.js'
+import { sleep } from '../../deadline.js'
 import { call } from './calls.js'
 
 /** fsync(2), on a thread of the lane that asks. @internal */
@@ -133,7 +133,7 @@ export async function behindLeadingCommit(
   const leader = descriptors[first]
   if (descriptors.length <= largeBarrier || leader === undefined || !(await isExt4(leader))) return barrier()
   const leading = fsync(leader).then(() => undefined, toError)
-  await pause(headStart)
+  await sleep(headStart)
   const staged = descriptors.filter((descriptor) => own.has(descriptor))
   await Promise.allSettled(staged.map(touch))
   const outcomes = await barrier()

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { workingDirectory } from '../../absolute-path.js'
 import { type ContentSource, type FileReadingOptions, isUnicode } from '../path/index.js'
-import { FileSource, StreamSource } from '../posix/index.js'
+import { FileContentSource, StreamSource } from '../posix/index.js'
 import type { Descriptor } from '../file-system.js'
 import type { FileContent, FilePath, PublicationOptions } from '../types.js'
 
@@ -48,7 +48,7 @@ export function plannedContent(
   if (isFilePath(content)) {
     const origin = fromHere(content.path)
     const place = 'below' in content ? content.below : { from: origin, follow: content.follow ?? true }
-    return new FileSource(origin, place, target, options)
+    return new FileContentSource(origin, place, target, options)
   }
   throw new TypeError(
     `the content of ${JSON.stringify(place)} must be a string, a Uint8Array, { path }, or a stream of strings or Uint8Arrays`,

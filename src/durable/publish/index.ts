@@ -23,6 +23,7 @@ export {
   requestAsRecorded,
   type Adoption,
   type DirectoryPublicationOptions,
+  type PublicationRequest,
   type AdoptionScene,
   type DirectoryPlan,
 } from './request.js'

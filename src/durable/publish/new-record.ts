@@ -12,7 +12,7 @@ import {
   type RetiredTree,
   type StagedInodes,
 } from '../record/index.js'
-import type { Standing, Tree } from '../path/index.js'
+import type { RecordedPlace, Tree } from '../path/index.js'
 import type { Cause, History, Pin, RecordedObject } from '../types.js'
 
 /** What a publication puts into its record. */
@@ -36,7 +36,7 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
     | 'release'
     | 'keepHold'
   >
-  readonly place: Standing
+  readonly place: RecordedPlace
   readonly staging: StagedInodes | undefined
   readonly attributes: string | null
   readonly retired: readonly RetiredTree[]

@@ -14,7 +14,7 @@ import type { Owner } from '../types.js'
 import { directoriesAbove } from '../../relative-path.js'
 import type { Attributes, FileSystem } from '../file-system.js'
 
-interface Item extends PlannedEntry {
+interface PlannedItem extends PlannedEntry {
   readonly owner: Owner
 }
 
@@ -27,12 +27,12 @@ type Staging = (file: PlannedFile, read: (write: Write) => Promise<void>) => Pro
 /** An entry without its content. */
 export type PlannedHead = EntryHead & { readonly type: 'file' | 'directory' }
 
-export interface PlannedFile extends Item {
+export interface PlannedFile extends PlannedItem {
   readonly content: PlannedContent
 }
 
 /** Mode and owner of an entry. */
-type EntryAttributes = Pick<Item, 'mode' | 'owner'>
+type EntryAttributes = Pick<PlannedItem, 'mode' | 'owner'>
 
 /** What a kept mode may hold: no new content runs as another user. */
 const mostKept = { file: 0o777, directory: 0o3777 } as const
@@ -40,18 +40,18 @@ const mostKept = { file: 0o777, directory: 0o3777 } as const
 /** What a target will be once its plan is published. */
 export class PlannedTree {
   #tree: Tree | undefined
-  #items: readonly Item[]
+  #items: readonly PlannedItem[]
   /** Bytes of each content: some can tell their size only once. */
   readonly #sizes = new Map<PlannedContent, number>()
 
   /** `items`: in byte order of their paths. */
-  private constructor(items: readonly Item[]) {
+  private constructor(items: readonly PlannedItem[]) {
     this.#items = items
   }
 
   static ofDirectory(plan: DirectoryPlan, user: Owner): PlannedTree {
     const owner = plan.owner ?? user
-    const items = plan.planned.map((entry): Item => {
+    const items = plan.planned.map((entry): PlannedItem => {
       const own = plan.entries?.get(entry.path)
       return own === undefined ? { ...entry, owner } : { ...entry, mode: own.mode, owner: own.owner }
     })
@@ -68,7 +68,7 @@ export class PlannedTree {
   }
 
   /** The target itself. */
-  get root(): Item {
+  get root(): PlannedItem {
     const [root] = this.#items
     if (root === undefined) throw new Error('a plan has no target')
     return root
@@ -79,7 +79,7 @@ export class PlannedTree {
   }
 
   /** Subdirectories, parents before children. */
-  get directories(): Item[] {
+  get directories(): PlannedItem[] {
     return this.#items.filter(({ path, content }) => path !== '' && content === undefined)
   }
 
@@ -98,7 +98,7 @@ export class PlannedTree {
     const old = new Map(found?.entries.map((entry) => [entry.path, entry]))
     const root = old.get('')
     if (root?.type !== typeOf(this.root)) return []
-    const kept = (item: Item, now: TreeEntry): Item => {
+    const kept = (item: PlannedItem, now: TreeEntry): PlannedItem => {
       const { owner } = attributesIn(now)
       if (only === 'owner') return { ...item, owner }
       const next = only === 'mode' ? item.owner : owner
@@ -106,7 +106,7 @@ export class PlannedTree {
       return { ...item, mode, owner: next }
     }
     const inherited = kept(this.root, root)
-    const items = this.#items.map((item): Item => {
+    const items = this.#items.map((item): PlannedItem => {
       const now = old.get(item.path)
       if (now?.type === typeOf(item)) return kept(item, now)
       return { ...item, owner: inherited.owner, mode: typeOf(item) === 'directory' ? inherited.mode : item.mode }
@@ -115,7 +115,7 @@ export class PlannedTree {
       this.#items = items
       await this.read()
     }
-    const isOther = (item: Item): boolean => {
+    const isOther = (item: PlannedItem): boolean => {
       const now = old.get(item.path)
       return only !== 'owner' && now?.type === typeOf(item) && now.mode !== item.mode
     }
@@ -139,7 +139,7 @@ export class PlannedTree {
 
   /** The files whose content is a stream that gave nothing, once read() has ended. */
   get emptyStreams(): string[] {
-    const isEmpty = ({ content }: Item): boolean =>
+    const isEmpty = ({ content }: PlannedItem): boolean =>
       content !== undefined && !(content instanceof Uint8Array) && !content.canWait && this.#sizes.get(content) === 0
     return this.#items.filter(isEmpty).map(({ path }) => path)
   }
@@ -225,12 +225,12 @@ async function hashInSlices(digest: Digest, content: Uint8Array): Promise<string
   return whole.digest('hex')
 }
 
-function headOf(item: Item): PlannedHead {
+function headOf(item: PlannedItem): PlannedHead {
   const { path, mode, owner } = item
   return { type: typeOf(item), path, mode, uid: owner.uid, gid: owner.gid }
 }
 
-function typeOf({ content }: Pick<Item, 'content'>): 'directory' | 'file' {
+function typeOf({ content }: Pick<PlannedItem, 'content'>): 'directory' | 'file' {
   return content === undefined ? 'directory' : 'file'
 }
 

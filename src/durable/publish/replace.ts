@@ -8,11 +8,10 @@ import { NodeFileSystem } from '../posix/index.js'
 import type { TargetPublication } from './publication.js'
 import { PlannedTree } from './planned-tree.js'
 import { publish, type Later } from './publish.js'
-import { checkMode, checkOwner, type DirectoryPublicationOptions, planFor } from './request.js'
+import { checkMode, checkOwner, type DirectoryPublicationOptions, planFor, type PublicationRequest } from './request.js'
 import { type CopyOptions, checkPublishedTarget, type Tree } from '../path/index.js'
 import { SymlinkPublication } from './symlink-publication.js'
 import type {
-  DirectoryRequest,
   FileContent,
   PublicationOptions,
   ReplaceDirectoryOptions,
@@ -34,7 +33,7 @@ export async function replaceDirectory(
 
 /** Replaces many directories with one barrier before the exchanges and one after. */
 export async function replaceDirectories(
-  requests: readonly (DirectoryRequest & DirectoryPublicationOptions)[],
+  requests: readonly PublicationRequest[],
   { signal, later }: Pick<PublicationOptions, 'signal'> & { readonly later?: Later } = {},
   fs = system,
 ): Promise<(ReplaceResult | { error: DurableWriteError })[]> {
@@ -46,10 +45,7 @@ export async function replaceDirectories(
 }
 
 /** The publication of one directory on the given file system, for publish(). */
-export function directoryPublication(
-  fs: FileSystem,
-  request: DirectoryRequest & DirectoryPublicationOptions & CopyOptions,
-): TargetPublication {
+export function directoryPublication(fs: FileSystem, request: PublicationRequest & CopyOptions): TargetPublication {
   const plan = planFor(request.target, { ...request, fs })
   return new forms[request.publish ?? 'exchange'](fs, plan, request)
 }
@@ -61,10 +57,7 @@ const forms = {
 } as const satisfies Record<NonNullable<PublicationOptions['publish']>, unknown>
 
 /** Plans replaceDirectory by paths and digest; writes nothing, and takes no lock. Throws the same errors. `asCaller`: see preview(). */
-export async function planDirectory(
-  request: DirectoryRequest & DirectoryPublicationOptions,
-  asCaller = false,
-): Promise<DirectoryPlanResult> {
+export async function planDirectory(request: PublicationRequest, asCaller = false): Promise<DirectoryPlanResult> {
   return planOf(directoryPublication(system, request), asCaller)
 }
 
@@ -84,10 +77,7 @@ export async function planFile(
 }
 
 /** What a directory would hold, which holds `found` now: that is not read, and nothing is refused but what can never be published. */
-export async function desiredEntries(
-  request: DirectoryRequest & DirectoryPublicationOptions,
-  found: Tree['entries'],
-): Promise<Tree['entries']> {
+export async function desiredEntries(request: PublicationRequest, found: Tree['entries']): Promise<Tree['entries']> {
   const planned = PlannedTree.ofDirectory(planFor(request.target, { ...request, fs: system }), system.user)
   await planned.read()
   if (request.attributes === 'keep') await planned.keep(request.target, { entries: found, digest: '' })

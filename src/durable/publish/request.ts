@@ -66,6 +66,9 @@ export interface DirectoryPublicationOptions extends PublicationOptions {
   adopt?: Adoption
 }
 
+/** The publication of a directory. */
+export type PublicationRequest = DirectoryRequest & DirectoryPublicationOptions
+
 /** The request for content as it was recorded: with the modes and for the owner of its entries, the target first, in the record's form. */
 export function requestAsRecorded(
   target: string,

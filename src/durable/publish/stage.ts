@@ -18,7 +18,7 @@ import type { PlannedFile, PlannedHead, PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 
 /** The labels that staged entries get: the same path's in the old target, else its directory's. */
-class Labels {
+class InheritedLabels {
   readonly #byPath = new Map<string, Uint8Array>()
 
   constructor(old: Tree | undefined) {
@@ -33,7 +33,7 @@ class Labels {
 
 /** What staged entries get of the old content's metadata. */
 export class OldMetadata {
-  readonly #labels: Labels
+  readonly #labels: InheritedLabels
   readonly #kept: KeptAttributes
 
   /** `inherited`: the default ACL of the directory in which the target is new. `own`: of entries that have ACLs of their own. */
@@ -42,7 +42,7 @@ export class OldMetadata {
     inherited: Uint8Array | undefined,
     private readonly own?: DirectoryPlan['entries'],
   ) {
-    this.#labels = new Labels(old)
+    this.#labels = new InheritedLabels(old)
     this.#kept = new KeptAttributes(old?.entries ?? [], inherited)
   }
 

@@ -6,15 +6,15 @@ import {
   sharedDirectory,
   type StagedEntries,
   fsyncAll,
-  currentGeneration,
+  currentDataDirectory,
   dataLink,
-  generationName,
-  isGeneration,
+  dataDirectoryName,
+  isDataDirectory,
   keyLinks,
   mostOthers,
   mostRemoved,
   nextDataLink,
-  readGeneration,
+  readDataDirectory,
   topNames,
   disinherit,
   metadataOf,
@@ -53,11 +53,11 @@ export class SymlinkPublication extends TargetPublication {
   #found: Attributes | undefined
   /** The staged target of a first publication. */
   #staged: Attributes | undefined
-  #generationIdentity: Identity | undefined
-  #generation: string | undefined
+  #dataIdentity: Identity | undefined
+  #dataDirectory: string | undefined
   /** The one that it replaces. */
   #before: string | undefined
-  /** The staged generation. */
+  /** The staged data directory. */
   protected stagedDirectory: StagedDirectory | undefined
   /** The copy of the old content that is staged for the history. */
   #past: Generation | undefined
@@ -96,10 +96,10 @@ export class SymlinkPublication extends TargetPublication {
     const { device } = this.site.parent.attributes
     this.#target ??= await this.scope.keep(openTarget(this.fs, this.path, directory, this.name, device))
     const entries = await this.fs.list(this.#target, mostOthers)
-    const generation = await currentGeneration(this.fs, this.#target)
-    this.#before = generation
-    const other = entries.some((name) => !isGeneration(name) && name !== nextDataLink)
-    if (generation === undefined && other && !(await this.#isRecorded())) {
+    const dataDirectory = await currentDataDirectory(this.fs, this.#target)
+    this.#before = dataDirectory
+    const other = entries.some((name) => !isDataDirectory(name) && name !== nextDataLink)
+    if (dataDirectory === undefined && other && !(await this.#isRecorded())) {
       throw unfit(`${this.path} exists, but not in the form that publish: symlink makes`, {
         code: 'EEXIST',
         syscall: 'lstat',
@@ -109,7 +109,7 @@ export class SymlinkPublication extends TargetPublication {
     }
     this.#found = found
     const labels = (await this.fs.label(this.#target)) !== undefined
-    return { attributes: found, tree: await readGeneration(this.fs, this.#target, labels, this.bound) }
+    return { attributes: found, tree: await readDataDirectory(this.fs, this.#target, labels, this.bound) }
   }
 
   /** `..data` is gone or leads nowhere, but this program has published here in this form: drift, to be repaired. */
@@ -119,8 +119,8 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   protected get stagedIdentity(): Identity {
-    if (!this.#generationIdentity) throw new Error('stageContent() comes first')
-    return this.#generationIdentity
+    if (!this.#dataIdentity) throw new Error('stageContent() comes first')
+    return this.#dataIdentity
   }
 
   protected async isComplete(): Promise<boolean> {
@@ -128,9 +128,9 @@ export class SymlinkPublication extends TargetPublication {
     if (target === undefined) return false
     const links = await keyLinks(this.fs, target, this.#names)
     const isLinked = links.size === this.#names.size && [...this.#names].every((name) => links.has(name))
-    const current = await currentGeneration(this.fs, target)
+    const current = await currentDataDirectory(this.fs, target)
     const hasStrays = (await this.fs.list(target, mostOthers)).some(
-      (name) => name === nextDataLink || (isGeneration(name) && name !== current),
+      (name) => name === nextDataLink || (isDataDirectory(name) && name !== current),
     )
     return isLinked && !hasStrays && this.#isAsAsked(await metadataOf(this.fs, target))
   }
@@ -153,31 +153,31 @@ export class SymlinkPublication extends TargetPublication {
 
   protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { directory } = this
-    const generation = generationName(this.found?.nextSequence ?? 1, this.random)
+    const dataDirectory = dataDirectoryName(this.found?.nextSequence ?? 1, this.random)
     const first = this.#target === undefined
     let target = this.#target
     let holder = this.name
     if (target === undefined) {
       holder = this.names.staging(this.random)
       await this.fs.createDirectory(directory, holder, stagingMode(this.planned.root.mode))
-      this.#generation = generation
+      this.#dataDirectory = dataDirectory
       target = await this.scope.keep(this.fs.openDirectory(directory, holder))
     } else {
       await this.#refuseTakenNames(target)
       // Our own name, under the lock: what a predecessor left.
       await remove(this.fs, target, nextDataLink)
     }
-    await this.fs.createDirectory(target, generation, stagingMode(this.planned.root.mode))
-    this.#generation = generation
-    const root = await this.scope.keep(this.fs.openDirectory(target, generation))
+    await this.fs.createDirectory(target, dataDirectory, stagingMode(this.planned.root.mode))
+    this.#dataDirectory = dataDirectory
+    const root = await this.scope.keep(this.fs.openDirectory(target, dataDirectory))
     // The default ACL of the target's parent has come down to here through a new target.
     const inherited = await disinherit(this.fs, root)
     const from = first ? this.site.parent.attributes : await this.fs.attributes(target)
     const metadata = this.oldMetadata(inherited, from.uid)
     this.stagedAttributes = metadata.digest(this.planned.heads)
-    this.stagedDirectory = { path: `${holder}/${generation}`, descriptor: root }
-    this.#generationIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
-    await this.#link(target, first ? dataLink : nextDataLink, generation)
+    this.stagedDirectory = { path: `${holder}/${dataDirectory}`, descriptor: root }
+    this.#dataIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
+    await this.#link(target, first ? dataLink : nextDataLink, dataDirectory)
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)
     }
@@ -198,7 +198,7 @@ export class SymlinkPublication extends TargetPublication {
     const past = this.#isOthers
       ? takenOverAs(nameOf, found.tree, fs.now())
       : generationFor(found, this.desired, limits, nameOf, fs.now())
-    const current = past && (await currentGeneration(fs, target))
+    const current = past && (await currentDataDirectory(fs, target))
     if (past === undefined || current === undefined) return []
     this.#past = past
     const root = await scope.keep(fs.openDirectory(target, current))
@@ -248,10 +248,10 @@ export class SymlinkPublication extends TargetPublication {
       return
     }
     const target = this.#target
-    if (target === undefined || this.#generation === undefined) throw new Error('stage() comes first')
+    if (target === undefined || this.#dataDirectory === undefined) throw new Error('stage() comes first')
     const failure = await failureOf(this.fs.rename(target, nextDataLink, target, dataLink, 'replace'))
     this.published = await isVisible(
-      async () => (await currentGeneration(this.fs, target)) === this.#generation,
+      async () => (await currentDataDirectory(this.fs, target)) === this.#dataDirectory,
       this.blind,
     )
     if (this.published) return
@@ -311,12 +311,12 @@ export class SymlinkPublication extends TargetPublication {
     // Old keys must not come back, whatever others put beside them.
     if (before !== undefined && this.found?.tree?.isCut) await this.#removeRecorded(target, before)
     else if (before !== undefined) await remove(fs, target, before, { most: mostRemoved })
-    this.hasRest = (await this.#removeGenerations(target, { most: atOnce })) || this.hasRest
+    this.hasRest = (await this.#removeDataDirectories(target, { most: atOnce })) || this.hasRest
   }
 
-  async #removeRecorded(target: Descriptor, generation: string): Promise<void> {
+  async #removeRecorded(target: Descriptor, dataDirectory: string): Promise<void> {
     const { fs } = this
-    await withOpen(fs, fs.openDirectory(target, generation), async (opened) => {
+    await withOpen(fs, fs.openDirectory(target, dataDirectory), async (opened) => {
       await refuseMounted(fs, opened)
       // A file that others changed, or a directory that they filled, goes with the rest.
       await failureOf(removeEntries(fs, opened, this.found?.record?.entries ?? []))
@@ -324,11 +324,11 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   /** Removes all but the current one, as far as the limits allow. Answers whether that was not all. */
-  async #removeGenerations(target: Descriptor, limits: RemovalLimits): Promise<boolean> {
+  async #removeDataDirectories(target: Descriptor, limits: RemovalLimits): Promise<boolean> {
     const { fs } = this
-    const names = new Set((await fs.list(target, mostOthers)).filter(isGeneration))
+    const names = new Set((await fs.list(target, mostOthers)).filter(isDataDirectory))
     if (this.#before !== undefined) names.add(this.#before)
-    names.delete(this.#generation ?? this.#before ?? '')
+    names.delete(this.#dataDirectory ?? this.#before ?? '')
     let hasRest = false
     for (const name of names) {
       const failure = await failureOf(remove(fs, target, name, limits))
@@ -341,19 +341,19 @@ export class SymlinkPublication extends TargetPublication {
   protected override async sweepInside(limits: RemovalLimits): Promise<void> {
     const target = this.#target
     if (target === undefined) return
-    await this.#removeGenerations(target, limits)
+    await this.#removeDataDirectories(target, limits)
     await fsyncAll(this.fs, [target])
   }
 
   protected async discardContent(): Promise<void> {
     if (this.#past) await remove(this.fs, this.directory, this.#past.name)
-    if (this.#generation === undefined) return
+    if (this.#dataDirectory === undefined) return
     if (this.#target === undefined) {
       await remove(this.fs, this.directory, this.names.staging(this.random))
       return
     }
     await remove(this.fs, this.#target, nextDataLink)
-    await remove(this.fs, this.#target, this.#generation)
+    await remove(this.fs, this.#target, this.#dataDirectory)
     // The next run finds nothing to do: a power cut after that must not bring them back.
     await fsyncAll(this.fs, [this.#target])
   }

@@ -1,4 +1,4 @@
-import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
+import { generationPattern, stagingPattern, isRecordedPlace } from '../path/index.js'
 import { publicationCauses, relocationStates, type AgentMark } from '../types.js'
 
 /* What each field of a record may hold: a right checksum alone does not make a record valid. */
@@ -23,7 +23,7 @@ export const knownFields = {
   hooks: (value) => isListOf(value, isText),
   entries: (value) => isListOf(value, isEntry),
   staging: (value) => value === undefined || isStaged(value),
-  place: isStanding,
+  place: isRecordedPlace,
   publisher: (value) => value === undefined || isText(value),
   attributes: (value) => value === undefined || value === null || isText(value),
   keepsAttributes: (value) => value === undefined || typeof value === 'boolean',

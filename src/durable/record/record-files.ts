@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DurableWriteError, unfit } from '../errors.js'
-import { pause } from '../../deadline.js'
+import { sleep } from '../../deadline.js'
 import { clock } from '../../clock.js'
 import { adviceFor, codeOf, isSystemError, type SystemError } from '../../errors.js'
 import {
@@ -462,7 +462,7 @@ async function openAlone(
     const file = await scope.keep(scope.fs.openAppend(parent, name))
     while (!scope.fs.tryLock(file)) {
       if (clock.now() >= deadline) throw busy(name)
-      await pause(lockPollInterval)
+      await sleep(lockPollInterval)
     }
     const attributes = await scope.fs.attributes(file)
     if (attributes.links > 0) return { file, attributes }

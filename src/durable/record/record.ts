@@ -1,5 +1,5 @@
 import { objectName } from '../../object-name.js'
-import type { Standing, Tree, TreeEntry } from '../path/index.js'
+import type { RecordedPlace, Tree, TreeEntry } from '../path/index.js'
 import { isAgentMark, isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from '../../checked-lines.js'
 import { isTakenOver } from './taken-over.js'
@@ -88,7 +88,7 @@ export interface RecordBody {
   /** Only where something is exchanged. */
   readonly staging?: StagedInodes
   /** Absent in records of version 0.1.0: they prove nothing about durability. */
-  readonly place?: Standing
+  readonly place?: RecordedPlace
   /** Which program publishes here; absent after a by-hand call, and in older records. */
   readonly publisher?: Publisher
   /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records. */

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { adviceFor, isSystemError, messageOf } from '../../errors.js'
 import { listed } from '../../listed.js'
 import { aborted, DurableWriteError, foreign, unfit } from '../errors.js'
-import { isGeneration, nextDataLink } from '../path/index.js'
+import { isDataDirectory, nextDataLink } from '../path/index.js'
 import type { StoredRecord } from '../record/index.js'
 import { refuseHeld, rolledBack } from '../target/index.js'
 import type { Publication } from '../types.js'
@@ -35,7 +35,7 @@ export function refuseChanged(
   isOwn: boolean,
 ): void {
   // What an interrupted publication has left in the symlink form.
-  const isLeftover = (name: string): boolean => kind === 'symlink' && (isGeneration(name) || name === nextDataLink)
+  const isLeftover = (name: string): boolean => kind === 'symlink' && (isDataDirectory(name) || name === nextDataLink)
   const others = differences.filter((found) => found.problem !== 'unexpected' || !isLeftover(found.path))
   const paths = others.map((difference) => `${difference.path} (${difference.problem})`)
   if (paths.length > 0) throw changed(path, listed(paths, 3))

@@ -15,7 +15,7 @@ import {
   clean,
   isAsRead,
   claimOf,
-  type Present,
+  type PresentEntry,
   quarantineForeign,
   type StagingArea,
   findRetired,
@@ -189,14 +189,14 @@ class Removal {
   }
 
   /** Decides whether a target that has left its place may go. */
-  async #confirm(staging: string, present: Present, isIt: boolean): Promise<void> {
+  async #confirm(staging: string, present: PresentEntry, isIt: boolean): Promise<void> {
     if (isIt) await this.#refuseUsed(staging)
     // A process that still had it open during the scan may have written to it.
     if (!isIt || !(await this.#isAsRead(staging, present))) throw changed(this.path, 'somebody changed it meanwhile')
   }
 
   /** All of it, in its form. */
-  async #read({ kind }: StoredRecord): Promise<Present> {
+  async #read({ kind }: StoredRecord): Promise<PresentEntry> {
     const { fs, path } = this
     const { name, parent } = this.#site
     if (kind === 'file') {
@@ -208,7 +208,7 @@ class Removal {
     return { attributes: await fs.attributes(opened), tree: await readTree(fs, opened, false), opened }
   }
 
-  async #isAsRead(staging: string, { tree, opened }: Present): Promise<boolean> {
+  async #isAsRead(staging: string, { tree, opened }: PresentEntry): Promise<boolean> {
     if (opened !== undefined) return isAsRead(this.fs, opened, tree)
     return (await readFileTree(this.fs, this.#parent, staging)).digest === tree.digest
   }
@@ -303,7 +303,7 @@ export class Departure {
   }
 
   /** `confirm`: looks at what left, and throws where it has to come back. */
-  async leave(staging: string, { attributes }: Present, confirm: (isIt: boolean) => Promise<void>): Promise<void> {
+  async leave(staging: string, { attributes }: PresentEntry, confirm: (isIt: boolean) => Promise<void>): Promise<void> {
     const { fs, site } = this
     this.gone = true
     const failure = await failureOf(fs.rename(this.#parent, site.name, this.#parent, staging, 'noreplace'))

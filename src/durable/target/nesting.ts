@@ -5,7 +5,7 @@ import { type DurableWriteError, unfit } from '../errors.js'
 import { writableByAll, writableByGroup } from '../../writers.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import {
-  currentGeneration,
+  currentDataDirectory,
   namesFor,
   recordPattern,
   identityOf,
@@ -106,10 +106,10 @@ export async function refuseTargetBelow({ fs, path, parent, name }: Beside, tree
   if (found.length === 0) return
   await inScope(fs, async (scope) => {
     const opened = await scope.keep(fs.openDirectory(parent, name))
-    const generation = await currentGeneration(fs, opened)
-    const isInGeneration =
-      generation !== undefined && tree?.entries.every((entry) => !entry.path.startsWith(generation))
-    const root = isInGeneration === true ? await scope.keep(fs.openDirectory(opened, generation)) : opened
+    const dataDirectory = await currentDataDirectory(fs, opened)
+    const isInDataDirectory =
+      dataDirectory !== undefined && tree?.entries.every((entry) => !entry.path.startsWith(dataDirectory))
+    const root = isInDataDirectory === true ? await scope.keep(fs.openDirectory(opened, dataDirectory)) : opened
     await refuseRecords(fs, path, root, found)
   })
 }

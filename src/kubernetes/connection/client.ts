@@ -1,5 +1,5 @@
 import type { Pausable } from '../../deadline.js'
-import type { Progress } from './progress.js'
+import type { ReadProgress } from './progress.js'
 
 /** The few things that holdfast asks of an API server. connection.ts is the real one. */
 export interface ApiClient {
@@ -94,7 +94,7 @@ export interface ApiStream {
    */
   readonly takeLines: (take: (line: StreamLine) => Promise<void>, patience?: LinePatience) => Promise<void>
   /** What tells a slow link from silence. */
-  readonly progress: Progress
+  readonly progress: ReadProgress
 }
 
 /** The API server gave no answer, or one that can only be another program's. `reason` says what kind of restart this is. */

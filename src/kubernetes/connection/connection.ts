@@ -15,9 +15,9 @@ import { CredentialWatch } from './credential-watch.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { LargeReads } from './large-reads.js'
 import { notAfter } from '../../x509/certificates.js'
-import { Progress } from './progress.js'
+import { ReadProgress } from './progress.js'
 import { dateOf, foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
-import { transportLimits, type Answer, type TransportLimits, type Request } from './transport.js'
+import { transportLimits, type HttpResponse, type TransportLimits, type HttpRequest } from './transport.js'
 import { TokenBucket, type RateLimit } from './token-bucket.js'
 import { TransportPool } from './transport-pool.js'
 import { takeLines } from './watch-lines.js'
@@ -50,9 +50,9 @@ const MAX_STATUS_BODY = 1024 * 1024
 const MAX_REFUSED = 3
 
 interface Called {
-  readonly answer: Answer
+  readonly answer: HttpResponse
   readonly deadline: Deadline
-  readonly progress: Progress
+  readonly progress: ReadProgress
 }
 
 type CallLimits = Pick<RequestOptions, 'timeout' | 'signal'> & Pick<StreamOptions, 'attempt'>
@@ -71,7 +71,7 @@ class Connection implements ApiClient {
   readonly #bucket: TokenBucket | undefined
   readonly #observer: ApiObserver
   #rejected: AccessSnapshot | undefined
-  #adopted: AccessSnapshot | undefined
+  #inUse: AccessSnapshot | undefined
   /** The server's address, for messages. */
   #origin = ''
   #notAfter: Date | undefined
@@ -201,16 +201,22 @@ class Connection implements ApiClient {
     }
   }
 
-  #readBody(answer: Answer, limit: number, what: string, deadline: Deadline, progress: Progress): Promise<Buffer> {
+  #readBody(
+    answer: HttpResponse,
+    limit: number,
+    what: string,
+    deadline: Deadline,
+    progress: ReadProgress,
+  ): Promise<Buffer> {
     const { signal } = deadline
     return readBody(answer, { limit, what, signal, place: this.#largeReads.place(signal, deadline), progress })
   }
 
-  #parties({ path }: Call, answer: Answer, bytes?: Buffer): Pick<ApiResponse, 'foreign' | 'anonymous'> {
+  #parties({ path }: Call, answer: HttpResponse, bytes?: Buffer): Pick<ApiResponse, 'foreign' | 'anonymous'> {
     const foreign = foreignAnswer(answer, bytes)
     return {
       ...(foreign !== undefined && { foreign: `${this.#origin}${path}: ${foreign}` }),
-      ...(this.#adopted && isAnonymous(this.#adopted) && { anonymous: true }),
+      ...(this.#inUse && isAnonymous(this.#inUse) && { anonymous: true }),
     }
   }
 
@@ -218,7 +224,7 @@ class Connection implements ApiClient {
   async #call(call: Call, { timeout, signal, attempt }: CallLimits): Promise<Called> {
     for (let refused = 0; ;) {
       this.#observer.throttled((await this.#bucket?.take(attempt?.signal ?? signal)) ?? 0)
-      const progress = new Progress(() => this.#pool.received)
+      const progress = new ReadProgress(() => this.#pool.received)
       const deadline = deadlineOf(describeCall(call), attempt ?? signal, timeout, progress)
       try {
         return { answer: await this.#authorized(call, deadline, progress), deadline, progress }
@@ -232,7 +238,7 @@ class Connection implements ApiClient {
   }
 
   /** Sends a request; once more with renewed credentials after a 401. */
-  async #authorized(call: Call, deadline: Deadline, progress: Progress): Promise<Answer> {
+  async #authorized(call: Call, deadline: Deadline, progress: ReadProgress): Promise<HttpResponse> {
     const { signal } = deadline
     const access = await this.#untimed(deadline, progress, this.#current(signal))
     const answer = await this.#attempt(access, call, signal)
@@ -253,8 +259,8 @@ class Connection implements ApiClient {
     return again
   }
 
-  async #attempt(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<Answer> {
-    let answer: Answer
+  async #attempt(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<HttpResponse> {
+    let answer: HttpResponse
     try {
       answer = await this.#transmit(access, call, signal)
     } catch (error) {
@@ -266,7 +272,7 @@ class Connection implements ApiClient {
     return refuseEncoding(answer, describeCall(call))
   }
 
-  async #transmit(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<Answer> {
+  async #transmit(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<HttpResponse> {
     const lease = await this.#pool.lease(access, signal)
     try {
       return await lease.transport.request(requestOf(access, call, this.#userAgent, signal), lease.release)
@@ -279,7 +285,7 @@ class Connection implements ApiClient {
   }
 
   /** The time of a credential plugin is no silence of the API server. */
-  async #untimed<Work>(deadline: Deadline, progress: Progress, work: Promise<Work>): Promise<Work> {
+  async #untimed<Work>(deadline: Deadline, progress: ReadProgress, work: Promise<Work>): Promise<Work> {
     deadline.pause()
     try {
       return await work
@@ -309,21 +315,21 @@ class Connection implements ApiClient {
     } finally {
       late.dispose()
     }
-    this.#adopt(access)
+    this.#switchTo(access)
     return access
   }
 
   /** A connection with outdated credentials ends in good order. */
-  #adopt(access: AccessSnapshot): void {
+  #switchTo(access: AccessSnapshot): void {
     // A client that was closed while the credentials were read must not open anything.
     if (this.#closed) throw this.#closed
-    const before = this.#adopted
-    this.#adopted = access
+    const before = this.#inUse
+    this.#inUse = access
     if (access !== before) this.#files.soon()
     if (access.connectionId === before?.connectionId) return
     this.#origin = `${access.server.origin}${basePath(access.server)}`
     this.#notAfter = access.certificate && notAfter(access.certificate.chain)
-    this.#pool.adopt(access)
+    this.#pool.switchTo(access)
   }
 
   async #differs(): Promise<boolean> {
@@ -332,18 +338,18 @@ class Connection implements ApiClient {
 
   /** Compares a stat of each file: the client soon follows a kubeconfig that leads elsewhere, and runs no plugin for it. */
   async #isCurrent(): Promise<boolean> {
-    const adopted = this.#adopted
-    if (adopted === undefined || !(await this.#access.differs(adopted).catch(() => false))) return true
+    const inUse = this.#inUse
+    if (inUse === undefined || !(await this.#access.differs(inUse).catch(() => false))) return true
     this.#check()
     return false
   }
 
   #check(): void {
     // Without a first request there is nothing to keep up; a failure shows itself to the next request.
-    if (this.#adopted === undefined) return
+    if (this.#inUse === undefined) return
     this.#access.current().then(
       (access) => {
-        if (!this.#closed) this.#adopt(access)
+        if (!this.#closed) this.#switchTo(access)
       },
       () => undefined,
     )
@@ -354,7 +360,7 @@ function deadlineOf(
   what: string,
   caller: AbortSignal | AbortController | undefined,
   timeout: number,
-  progress: Progress,
+  progress: ReadProgress,
 ): Deadline {
   const late = () => new ConnectionError(`${what}: ${progress.problem(timeout)}`, 'timeout')
   return new Deadline(timeout, caller, late, () => progress.moved())
@@ -380,7 +386,7 @@ function requestOf(
   { method, path, query, body, accept, type: given }: Call,
   userAgent: string,
   signal: AbortSignal,
-): Request {
+): HttpRequest {
   const search = new URLSearchParams(query).toString()
   const type = given ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
   return {

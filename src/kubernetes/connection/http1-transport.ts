@@ -4,7 +4,7 @@ import type { AccessSnapshot } from '../credentials/access.js'
 import type { ConnectionError } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { errorSince, KEEP_ALIVE } from './dial.js'
-import type { Answer, Request, Transport } from './transport.js'
+import type { HttpResponse, HttpRequest, Transport } from './transport.js'
 import { proxyAuthorization } from './tunnel.js'
 
 /** Idle sockets that stay open between requests. */
@@ -78,7 +78,7 @@ class Http1Transport implements Transport {
     return !this.#draining && this.#sockets.size > 0
   }
 
-  request(request: Request, done: () => void): Promise<Answer> {
+  request(request: HttpRequest, done: () => void): Promise<HttpResponse> {
     const { method, headers, body, signal } = request
     const { server, proxy } = this.access
     const throughProxy = server.protocol === 'http:' ? proxy : undefined
@@ -147,7 +147,7 @@ class Http1Transport implements Transport {
     })
   }
 
-  #explain(error: Error, sent: Http.ClientRequest, { method, signal }: Request): Error {
+  #explain(error: Error, sent: Http.ClientRequest, { method, signal }: HttpRequest): Error {
     if (signal.aborted) return signal.reason as Error
     if (this.#failure) return this.#failure
     const code = (error as NodeJS.ErrnoException).code

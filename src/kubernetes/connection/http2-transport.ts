@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import { ConnectionError } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { errorSince } from './dial.js'
-import type { Answer, Request, Transport, TransportLimits } from './transport.js'
+import type { HttpResponse, HttpRequest, Transport, TransportLimits } from './transport.js'
 
 /** A stream may send this much before we read it: a Secret of any size in one round trip. */
 const STREAM_WINDOW = 1024 * 1024
@@ -100,7 +100,7 @@ export class Http2Transport implements Transport {
     return !this.#draining && !this.session.closed && !this.session.destroyed
   }
 
-  async request(request: Request, done: () => void): Promise<Answer> {
+  async request(request: HttpRequest, done: () => void): Promise<HttpResponse> {
     const { signal } = request
     const stream = this.#start(request)
     if (request.body !== undefined) stream.end(request.body)
@@ -108,7 +108,7 @@ export class Http2Transport implements Transport {
   }
 
   /** These listeners live as long as a watch is open, so their closure holds nothing of the request. */
-  #answer(stream: Http2.ClientHttp2Stream, signal: AbortSignal, done: () => void): Promise<Answer> {
+  #answer(stream: Http2.ClientHttp2Stream, signal: AbortSignal, done: () => void): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const abort = (): void => {
         stream.close(this.http2.constants.NGHTTP2_CANCEL)
@@ -181,7 +181,7 @@ export class Http2Transport implements Transport {
     this.#failReady?.()
   }
 
-  #start({ method, path, headers, body }: Request): Http2.ClientHttp2Stream {
+  #start({ method, path, headers, body }: HttpRequest): Http2.ClientHttp2Stream {
     const { sensitiveHeaders } = this.http2
     try {
       return this.session.request(

@@ -1,5 +1,5 @@
 import type { Pausable } from '../../deadline.js'
-import { Places } from '../../places.js'
+import { AbortableSemaphore } from '../../abortable-semaphore.js'
 
 /**
  * How many reads may grow large at a time: lines of watches, and bodies of other answers. Watches that start together bring their objects
@@ -14,14 +14,14 @@ export interface ReadPlace {
 }
 
 export class LargeReads {
-  readonly #places: Places
+  readonly #places: AbortableSemaphore
 
   /** @param threshold bytes: a smaller read takes no place */
   constructor(
     places: number,
     private readonly threshold: number,
   ) {
-    this.#places = new Places(places)
+    this.#places = new AbortableSemaphore(places)
   }
 
   /**

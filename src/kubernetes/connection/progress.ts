@@ -9,7 +9,7 @@ const leastRate = 1024
 /** Milliseconds that a request waits for its own first or next byte, however much comes for others. */
 const longestWait = 300_000
 
-export class Progress {
+export class ReadProgress {
   #own = 0
   #ownAt = performance.now()
   #seen: number

@@ -2,8 +2,8 @@ import { parseBounded, TooManyValues } from './bounded-json.js'
 import { AnswerTooLarge, ConnectionError } from './client.js'
 import { wantsTls, wrapConnectionError } from './connection-error.js'
 import type { ReadPlace } from './large-reads.js'
-import type { Progress } from './progress.js'
-import type { Answer } from './transport.js'
+import type { ReadProgress } from './progress.js'
+import type { HttpResponse } from './transport.js'
 
 interface BodyOptions {
   /** Bytes of the body. */
@@ -12,11 +12,14 @@ interface BodyOptions {
   readonly what: string
   readonly signal: AbortSignal
   readonly place: ReadPlace
-  readonly progress: Progress
+  readonly progress: ReadProgress
 }
 
 /** Reads a body. Rejects with ConnectionError, or the signal's reason. */
-export async function readBody(answer: Answer, { limit, what, signal, place, progress }: BodyOptions): Promise<Buffer> {
+export async function readBody(
+  answer: HttpResponse,
+  { limit, what, signal, place, progress }: BodyOptions,
+): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   try {
@@ -51,7 +54,7 @@ export function parseJson(body: Buffer, what: string): unknown {
  * The program that seems to have answered in the API server's place, by the form of the answer; undefined where nothing says so. It quotes
  * nothing of the answer.
  */
-export function foreignAnswer({ headers }: Answer, body?: Buffer): string | undefined {
+export function foreignAnswer({ headers }: HttpResponse, body?: Buffer): string | undefined {
   const type = String(headers['content-type'] ?? '')
   if (type.startsWith('text/html') || body?.subarray(0, 15).toString().toLowerCase() === '<!doctype html>') {
     return 'the answer is HTML, not JSON: a proxy, or another program, has answered'
@@ -62,7 +65,7 @@ export function foreignAnswer({ headers }: Answer, body?: Buffer): string | unde
 }
 
 /** holdfast asks for no compression; a proxy that compresses all the same would leave us with bytes that are not JSON. */
-export function refuseEncoding(answer: Answer, what: string): Answer {
+export function refuseEncoding(answer: HttpResponse, what: string): HttpResponse {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding === 'identity') return answer
   answer.body.destroy()
@@ -70,7 +73,7 @@ export function refuseEncoding(answer: Answer, what: string): Answer {
 }
 
 /** Node 24 reports an HTTP/2 stream that was closed before its end was read as cut off, though nothing is missing. */
-async function* chunksOf(answer: Answer): AsyncGenerator<Buffer> {
+async function* chunksOf(answer: HttpResponse): AsyncGenerator<Buffer> {
   try {
     yield* answer.body as AsyncIterable<Buffer>
   } catch (error) {
@@ -81,7 +84,7 @@ async function* chunksOf(answer: Answer): AsyncGenerator<Buffer> {
 }
 
 /** Node ends an HTTP/2 stream in the same way whether the server ended it or the connection did. */
-export function refuseBroken(answer: Pick<Answer, 'broken'>): void {
+export function refuseBroken(answer: Pick<HttpResponse, 'broken'>): void {
   const error = answer.broken()
   if (error) throw error
 }
@@ -91,7 +94,12 @@ export function bodyError(what: string, problem: string): ConnectionError {
 }
 
 /** Why a body failed: the signal, the connection, or the stream's own error. */
-export function explain(answer: Pick<Answer, 'broken'>, what: string, signal: AbortSignal, error: unknown): Error {
+export function explain(
+  answer: Pick<HttpResponse, 'broken'>,
+  what: string,
+  signal: AbortSignal,
+  error: unknown,
+): Error {
   if (error instanceof ConnectionError) return error
   if (signal.aborted) return signal.reason as Error
   return answer.broken() ?? wrapConnectionError(what, error)

@@ -12,7 +12,7 @@ import type { Transport, TransportLimits } from './transport.js'
  * opened wait for it and share it, and share its failure.
  */
 export class TransportPool {
-  #lines: Line[] = []
+  #lines: PooledConnection[] = []
   #inForce: string | undefined
   /** The guessed number of streams of a connection that is still opening: the last one's. */
   #expected = Infinity
@@ -61,7 +61,7 @@ export class TransportPool {
    * From now on, this access is in force. Connections that were made with other credentials drain; what another server says counts no
    * more.
    */
-  adopt(access: AccessSnapshot): void {
+  switchTo(access: AccessSnapshot): void {
     this.#inForce = access.connectionId
     for (const line of this.#lines) {
       const { server, connectionId } = line.access
@@ -80,12 +80,12 @@ export class TransportPool {
     this.#lines = []
   }
 
-  #open(access: AccessSnapshot): Line {
+  #open(access: AccessSnapshot): PooledConnection {
     if (this.#lines.length >= this.limits.connections) {
       const problem = `${this.limits.connections} connections are open, and the server accepts no more requests on any of them`
       throw new ConnectionError(`${access.server.origin}: ${problem}`, 'connection')
     }
-    const line = new Line(access, this.limits)
+    const line = new PooledConnection(access, this.limits)
     this.#lines.push(line)
     line.ready.catch(() => (this.#lines = this.#lines.filter((other) => other !== line)))
     return line
@@ -109,7 +109,7 @@ export interface Lease {
   readonly release: () => void
 }
 
-function leaseOf(line: Line, transport: Transport): Lease {
+function leaseOf(line: PooledConnection, transport: Transport): Lease {
   let held = true
   const release = (): void => {
     if (held) line.release()
@@ -119,7 +119,7 @@ function leaseOf(line: Line, transport: Transport): Lease {
 }
 
 /** One connection, from the moment that it is opened. */
-class Line {
+class PooledConnection {
   taken = 0
   /** performance.now(). */
   idleSince = performance.now()

@@ -42,7 +42,7 @@ export const transportLimits: TransportLimits = {
   line: 16 * 1024 * 1024,
 }
 
-export interface Request {
+export interface HttpRequest {
   readonly method: string
   /** With the query, as it goes into the request line. */
   readonly path: string
@@ -52,7 +52,7 @@ export interface Request {
   readonly signal: AbortSignal
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | number | undefined>>
   /** Must be read to its end or destroyed. Its end alone does not mean that it is whole: ask `broken`. */
@@ -72,7 +72,7 @@ export interface Transport {
   /** Whether it takes new requests. */
   readonly open: boolean
   /** Rejects with ConnectionError, NotProcessed, or the signal's reason. `done` is called when the stream is over. */
-  request(request: Request, done: () => void): Promise<Answer>
+  request(request: HttpRequest, done: () => void): Promise<HttpResponse>
   /** Something timed out: find out now whether the other end is there. */
   probe(): void
   /** Takes no new requests, and ends when those under way have. */

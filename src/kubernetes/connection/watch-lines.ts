@@ -1,9 +1,9 @@
 /** The lines of a watch, as its stream brings them. */
 import type { LargeReads, ReadPlace } from './large-reads.js'
 import { StreamLine, type LinePatience } from './client.js'
-import type { Progress } from './progress.js'
+import type { ReadProgress } from './progress.js'
 import { bodyError, explain, refuseBroken } from './response-body.js'
-import type { Answer } from './transport.js'
+import type { HttpResponse } from './transport.js'
 
 type TakeLine = (line: StreamLine) => Promise<void>
 
@@ -16,7 +16,7 @@ interface LineOptions {
   readonly largeReads: LargeReads
   /** The reader's with the server: it does not run while a line waits for its place. */
   readonly patience?: LinePatience | undefined
-  readonly progress: Progress
+  readonly progress: ReadProgress
 }
 
 /**
@@ -27,7 +27,7 @@ interface LineOptions {
  * It listens to the stream: an iterator over one, with the generators on top of it, keeps 4 KiB for each watch that has nothing to say.
  */
 export async function takeLines(
-  { body, broken }: Pick<Answer, 'body' | 'broken'>,
+  { body, broken }: Pick<HttpResponse, 'body' | 'broken'>,
   { limit, what, signal, largeReads, patience, progress }: LineOptions,
   take: TakeLine,
 ): Promise<void> {
@@ -72,7 +72,7 @@ export async function takeLines(
   }
 }
 
-const read = (body: Answer['body']): Buffer | null => body.read() as Buffer | null
+const read = (body: HttpResponse['body']): Buffer | null => body.read() as Buffer | null
 
 const newline = 10
 

@@ -10,7 +10,7 @@ import { openAccess, type AccessTiming, type SettingsSource } from './live-acces
 import type { Environment } from '../connection/proxy.js'
 import type { Obeyed } from '../../trust.js'
 import { decodeYaml } from '../../yaml/decode.js'
-import { KubeconfigError, parseKubeconfig, Field } from './kubeconfig-file.js'
+import { KubeconfigError, parseKubeconfig, KubeconfigField } from './kubeconfig-file.js'
 
 /** Where kubelet mounts a pod's service account. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -149,7 +149,7 @@ function serviceAccountSource(environment: Environment, directory: string): Sett
   if (!URL.canParse(address)) {
     throw new KubeconfigError('', 'KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT', 'not a host and a port')
   }
-  const field = new Field('', 'service account', undefined)
+  const field = new KubeconfigField('', 'service account', undefined)
   const file = (name: string) => ({ type: 'file' as const, path: join(directory, name), field })
   const read = async (): Promise<ContextSettings> => ({
     context: '',

@@ -1,7 +1,7 @@
 /** Runs credential plugins, and reads their output. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { describeCode } from '../../errors.js'
-import { tokenProblem, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
+import { tokenProblem, type ClusterSettings, type ExecPluginSettings } from './kubeconfig.js'
 import { certificateProblem, keyMatches, privateKeyProblem } from '../../x509/certificates.js'
 import { absoluteDirectories, startErrorCode } from '../../program-path.js'
 import type { Environment } from '../connection/proxy.js'
@@ -19,7 +19,7 @@ export interface ExecOptions {
  * Runs a credential plugin once. It gets no terminal and no input; its output, on either stream, appears in no
  * error. Throws an Error that names the command (not its arguments) and what to do.
  */
-export async function runExecPlugin(settings: ExecSettings, options: ExecOptions): Promise<ExecCredential> {
+export async function runExecPlugin(settings: ExecPluginSettings, options: ExecOptions): Promise<ExecCredential> {
   const output = await run(settings, options)
   try {
     return readExecCredential(output, settings.apiVersion)
@@ -29,12 +29,15 @@ export async function runExecPlugin(settings: ExecSettings, options: ExecOptions
 }
 
 /** The variables of the kubeconfig win, and PATH has absolute directories alone. */
-export function pluginEnvironment(settings: ExecSettings, environment: Environment): Environment & { PATH: string } {
+export function pluginEnvironment(
+  settings: ExecPluginSettings,
+  environment: Environment,
+): Environment & { PATH: string } {
   const both = { ...environment, ...settings.env }
   return { ...both, PATH: absoluteDirectories(both['PATH']) }
 }
 
-function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
+function run(settings: ExecPluginSettings, options: ExecOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const environment = pluginEnvironment(settings, options.environment)
     const fail = (problem: string): void => reject(new Error(describe(settings, problem)))
@@ -88,18 +91,18 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-function describe(settings: ExecSettings, problem: string): string {
+function describe(settings: ExecPluginSettings, problem: string): string {
   return `${settings.field.file}: ${settings.field.place}: credential plugin ${settings.command}: ${problem}`
 }
 
-function startProblem(settings: ExecSettings, code: string | undefined): string {
+function startProblem(settings: ExecPluginSettings, code: string | undefined): string {
   if (code !== 'ENOENT') return `could not be started (${describeCode(code ?? 'unknown')})`
   const hint = settings.installHint
   return hint === undefined ? 'not found; install it, or correct command' : `not found. ${hint.trim()}`
 }
 
 /** KUBERNETES_EXEC_INFO (client-go/plugin/pkg/client/auth/exec/exec.go). */
-function execInfo(settings: ExecSettings, { cluster, authority }: ExecOptions): string {
+function execInfo(settings: ExecPluginSettings, { cluster, authority }: ExecOptions): string {
   const spec = {
     interactive: false,
     ...(settings.provideClusterInfo && {

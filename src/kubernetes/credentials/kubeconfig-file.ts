@@ -1,11 +1,11 @@
 /** Kubeconfig files as they are written: their fields, each with its place, and their lists of clusters, users and contexts. */
 import { dirname, resolve } from 'node:path'
-import type { InvalidInput } from '../../errors.js'
+import type { DeclaredInvalid } from '../../errors.js'
 import { YamlError } from '../../yaml/parse.js'
 import { readDocuments } from '../../yaml/go-documents.js'
 
 /** A kubeconfig that cannot be used: `FILE: PLACE: PROBLEM`. Retrying helps only once a file has changed. */
-export class KubeconfigError extends Error implements InvalidInput {
+export class KubeconfigError extends Error implements DeclaredInvalid {
   override readonly name = 'KubeconfigError'
   readonly invalid = 'configuration'
   constructor(
@@ -19,7 +19,7 @@ export class KubeconfigError extends Error implements InvalidInput {
 }
 
 /** One field of a kubeconfig, with its place. An error names the file and the field, and never the value: it may be a key or a token. */
-export class Field {
+export class KubeconfigField {
   constructor(
     readonly file: string,
     readonly place: string,
@@ -35,9 +35,9 @@ export class Field {
     return this.value !== undefined && this.value !== null && this.value !== ''
   }
 
-  get(key: string): Field {
+  get(key: string): KubeconfigField {
     const value = this.mapping()[key]
-    return new Field(this.file, this.place === '' ? key : `${this.place}.${key}`, value)
+    return new KubeconfigField(this.file, this.place === '' ? key : `${this.place}.${key}`, value)
   }
 
   /** Absent is an empty mapping, as in Kubernetes' own decoder. */
@@ -47,10 +47,10 @@ export class Field {
     return value as Record<string, unknown>
   }
 
-  list(): Field[] {
+  list(): KubeconfigField[] {
     const value = this.value ?? []
     if (!Array.isArray(value)) throw this.#wrongType('a list')
-    return value.map((item, index) => new Field(this.file, `${this.place}[${index}]`, item))
+    return value.map((item, index) => new KubeconfigField(this.file, `${this.place}[${index}]`, item))
   }
 
   /** undefined where the field is absent, null or empty: Kubernetes treats these alike. */
@@ -94,20 +94,20 @@ function typeName(value: unknown): string {
 
 /** A certificate, key or token that stands in the kubeconfig itself, or in a file that may be replaced at any time. */
 export type Material =
-  | { readonly type: 'inline'; readonly text: string; readonly field: Field }
-  | { readonly type: 'file'; readonly path: string; readonly field: Field }
+  | { readonly type: 'inline'; readonly text: string; readonly field: KubeconfigField }
+  | { readonly type: 'file'; readonly path: string; readonly field: KubeconfigField }
 
 /** A path counts from the directory of the kubeconfig that names it. */
-export function fileMaterial(field: Field): Material | undefined {
+export function fileMaterial(field: KubeconfigField): Material | undefined {
   const path = field.text()
   return path === undefined ? undefined : { type: 'file', path: resolve(dirname(field.file), path), field }
 }
 
 /** The pair `NAME` and `NAME-data` of a kubeconfig, of which one at most may be set. Throws KubeconfigError. */
 export function materialPair(
-  entry: Field,
+  entry: KubeconfigField,
   name: string,
-  check: (text: string, field: Field) => void,
+  check: (text: string, field: KubeconfigField) => void,
 ): Material | undefined {
   const field = entry.get(`${name}-data`)
   const text = field.base64()
@@ -127,17 +127,17 @@ export interface KubeconfigFile {
   readonly clusters: readonly NamedEntry[]
   readonly users: readonly NamedEntry[]
   readonly contexts: readonly NamedEntry[]
-  readonly currentContext: Field
+  readonly currentContext: KubeconfigField
 }
 
 export interface NamedEntry {
   readonly name: string
-  readonly entry: Field
+  readonly entry: KubeconfigField
 }
 
 /** Throws KubeconfigError; its text never quotes the file. */
 export async function parseKubeconfig(text: string, file: string): Promise<KubeconfigFile> {
-  const root = new Field(file, '', await parseText(text, file))
+  const root = new KubeconfigField(file, '', await parseText(text, file))
   if (!root.present) throw root.error('is empty; a kubeconfig is expected')
   root.mapping()
   const version = root.get('apiVersion')
@@ -153,7 +153,7 @@ export async function parseKubeconfig(text: string, file: string): Promise<Kubec
   }
 }
 
-function namedEntries(list: Field, key: string): NamedEntry[] {
+function namedEntries(list: KubeconfigField, key: string): NamedEntry[] {
   const seen = new Map<string, string>()
   return list.list().map((item) => {
     const name = item.get('name').requiredText()

@@ -4,7 +4,7 @@ import {
   fileMaterial,
   KubeconfigError,
   materialPair,
-  type Field,
+  type KubeconfigField,
   type KubeconfigFile,
   type Material,
   type NamedEntry,
@@ -76,7 +76,7 @@ export interface ClusterSettings {
 }
 
 /** Throws KubeconfigError with the field's place. `disable-compression` is accepted: none is ever asked for. */
-function readCluster(entry: Field): ClusterSettings {
+function readCluster(entry: KubeconfigField): ClusterSettings {
   const insecureField = entry.get('insecure-skip-tls-verify')
   const insecure = insecureField.flag()
   const authority = materialPair(entry, 'certificate-authority', (text, field) => {
@@ -101,7 +101,7 @@ function readCluster(entry: Field): ClusterSettings {
  * Without a scheme it is `http://HOST:PORT`, whatever authority stands beside it, and a query is dropped: so do DefaultServerURL
  * (client-go/rest/url_utils.go), and kubectl. A fragment, which kubectl makes a part of the path, is refused.
  */
-function serverUrl(field: Field): URL {
+function serverUrl(field: KubeconfigField): URL {
   const text = field.requiredText()
   const hasScheme = /^[a-z][-a-z0-9+.]*:\/\//i.test(text)
   const url = parseUrl(field, hasScheme ? text : `http://${text}`)
@@ -115,7 +115,7 @@ function serverUrl(field: Field): URL {
   return url
 }
 
-function proxyUrl(field: Field): URL | undefined {
+function proxyUrl(field: KubeconfigField): URL | undefined {
   const text = field.text()
   if (text === undefined) return undefined
   const url = parseUrl(field, text)
@@ -124,13 +124,13 @@ function proxyUrl(field: Field): URL | undefined {
   return url
 }
 
-function parseUrl(field: Field, text: string): URL {
+function parseUrl(field: KubeconfigField, text: string): URL {
   // The parser's message would quote the text, and a proxy's URL may hold a password.
   if (!URL.canParse(text)) throw field.error('not a URL')
   return new URL(text)
 }
 
-function execConfig(extensions: Field): unknown {
+function execConfig(extensions: KubeconfigField): unknown {
   const found = extensions.list().find((item) => item.get('name').value === 'client.authentication.k8s.io/exec')
   return found?.get('extension').value
 }
@@ -141,7 +141,7 @@ interface UserSettings {
   readonly token: Material | undefined
   /** The Authorization header's value. */
   readonly basic: string | undefined
-  readonly exec: ExecSettings | undefined
+  readonly exec: ExecPluginSettings | undefined
   /** Impersonate-… headers. */
   readonly impersonation: Readonly<Record<string, string | readonly string[]>>
 }
@@ -155,7 +155,7 @@ const anonymous: UserSettings = {
 }
 
 /** Throws KubeconfigError with the field's place (rules: client-go/tools/clientcmd/validation.go). */
-function readUser(entry: Field): UserSettings {
+function readUser(entry: KubeconfigField): UserSettings {
   const provider = entry.get('auth-provider')
   if (provider.present) {
     throw provider.error(
@@ -170,7 +170,7 @@ function readUser(entry: Field): UserSettings {
   return { certificate: readCertificate(entry), token, basic, exec, impersonation: readImpersonation(entry) }
 }
 
-function readCertificate(entry: Field): UserSettings['certificate'] {
+function readCertificate(entry: KubeconfigField): UserSettings['certificate'] {
   const chain = materialPair(entry, 'client-certificate', checked(certificateProblem))
   const key = materialPair(entry, 'client-key', checked(privateKeyProblem))
   if (!chain && !key) return undefined
@@ -179,7 +179,7 @@ function readCertificate(entry: Field): UserSettings['certificate'] {
   return { chain, key }
 }
 
-function checked(problemOf: (pem: string) => string | undefined): (text: string, field: Field) => void {
+function checked(problemOf: (pem: string) => string | undefined): (text: string, field: KubeconfigField) => void {
   return (text, field) => {
     const problem = problemOf(text)
     if (problem !== undefined) throw field.error(problem)
@@ -187,7 +187,7 @@ function checked(problemOf: (pem: string) => string | undefined): (text: string,
 }
 
 /** A token file goes before a token that stands beside it, as in kubectl. */
-function readToken(entry: Field): Material | undefined {
+function readToken(entry: KubeconfigField): Material | undefined {
   const field = entry.get('token')
   const text = field.text()
   const problem = text === undefined ? undefined : tokenProblem(text)
@@ -202,7 +202,7 @@ export function tokenProblem(token: string): string | undefined {
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds characters that no token has (spaces, line breaks, …)'
 }
 
-function readBasic(entry: Field): string | undefined {
+function readBasic(entry: KubeconfigField): string | undefined {
   const username = entry.get('username').text()
   const password = entry.get('password').text()
   if (username === undefined && password === undefined) return undefined
@@ -212,7 +212,7 @@ function readBasic(entry: Field): string | undefined {
 }
 
 /** Left out, the agent would act with more rights than the file grants it. */
-function readImpersonation(entry: Field): Record<string, string | readonly string[]> {
+function readImpersonation(entry: KubeconfigField): Record<string, string | readonly string[]> {
   const headers: Record<string, string | readonly string[]> = {}
   const user = headerText(entry.get('as'))
   const uid = headerText(entry.get('as-uid'))
@@ -231,13 +231,13 @@ function readImpersonation(entry: Field): Record<string, string | readonly strin
   return headers
 }
 
-function requiredHeaderText(field: Field): string {
+function requiredHeaderText(field: KubeconfigField): string {
   const text = headerText(field)
   if (text === undefined) throw field.error('is missing')
   return text
 }
 
-function headerText(field: Field): string | undefined {
+function headerText(field: KubeconfigField): string | undefined {
   const text = field.text()
   if (text !== undefined && !/^[\x20-\x7e]+$/.test(text)) {
     throw field.error('holds characters that an HTTP header cannot hold')
@@ -246,7 +246,7 @@ function headerText(field: Field): string | undefined {
 }
 
 /** A credential plugin, as a kubeconfig describes it. */
-export interface ExecSettings {
+export interface ExecPluginSettings {
   readonly apiVersion: string
   /** PATH leads to a bare name; a command with a slash counts from the kubeconfig's directory. */
   readonly command: string
@@ -254,13 +254,13 @@ export interface ExecSettings {
   readonly env: Readonly<Record<string, string>>
   readonly provideClusterInfo: boolean
   readonly installHint: string | undefined
-  readonly field: Field
+  readonly field: KubeconfigField
 }
 
 const versions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']
 
 /** Throws KubeconfigError with the field's place. */
-function readExec(field: Field): ExecSettings {
+function readExec(field: KubeconfigField): ExecPluginSettings {
   const version = field.get('apiVersion')
   const apiVersion = version.requiredText()
   if (!versions.includes(apiVersion)) throw version.error(`must be ${versions.join(' or ')}`)
@@ -284,7 +284,7 @@ function readExec(field: Field): ExecSettings {
   }
 }
 
-function checkInteractiveMode(field: Field, apiVersion: string): void {
+function checkInteractiveMode(field: KubeconfigField, apiVersion: string): void {
   const mode = field.text()
   if (mode === 'Never' || mode === 'IfAvailable') return
   // Only v1beta1 has a default, IfAvailable (client-go/tools/clientcmd/api/v1/defaults.go).

@@ -6,7 +6,7 @@ import { authorityProblem } from '../../x509/authorities.js'
 import { certificateProblem, keyMatches, privateKeyProblem } from '../../x509/certificates.js'
 import { proxyFromEnvironment, type Environment } from '../connection/proxy.js'
 import { pluginEnvironment, runExecPlugin, type ExecCredential } from './exec-plugin.js'
-import { tokenProblem, type ContextSettings, type ExecSettings } from './kubeconfig.js'
+import { tokenProblem, type ContextSettings, type ExecPluginSettings } from './kubeconfig.js'
 import type { Material } from './kubeconfig-file.js'
 import { shownTo } from './plain-http.js'
 import { programPath } from '../../program-path.js'
@@ -44,7 +44,7 @@ export interface LiveAccessOptions {
   readonly obey?: (obeyed: Obeyed) => Promise<void>
 }
 
-interface Loaded {
+interface LoadedCredentials {
   readonly settings: ContextSettings
   readonly authority: string | undefined
   readonly certificate: { readonly chain: string; readonly key: string } | undefined
@@ -64,10 +64,10 @@ export async function openAccess(source: SettingsSource, options: LiveAccessOpti
 class LiveAccess implements ClusterAccess {
   readonly #files: CredentialFiles
   readonly #timing: AccessTiming
-  #loaded: Loaded | undefined
+  #loaded: LoadedCredentials | undefined
   #snapshot: AccessSnapshot | undefined
   #credential: ExecCredential | undefined
-  #credentialOf: ExecSettings | undefined
+  #credentialOf: ExecPluginSettings | undefined
   /** When the plugin was run, and how long the credential was to last then: milliseconds. */
   #credentialObtained = 0
   #credentialLifetime = Infinity
@@ -141,14 +141,14 @@ class LiveAccess implements ClusterAccess {
     return this.#snapshot
   }
 
-  async #changed(loaded: Loaded): Promise<boolean> {
+  async #changed(loaded: LoadedCredentials): Promise<boolean> {
     const files = [...loaded.fingerprints]
     // Side by side: each answer by itself would wake the loop up.
     const now = await Promise.all(files.map(([path]) => fingerprint(path)))
     return files.some(([, before], index) => now[index] !== before)
   }
 
-  async #reload(): Promise<Loaded> {
+  async #reload(): Promise<LoadedCredentials> {
     try {
       return await this.#load()
     } catch (error) {
@@ -158,7 +158,7 @@ class LiveAccess implements ClusterAccess {
     }
   }
 
-  async #load(): Promise<Loaded> {
+  async #load(): Promise<LoadedCredentials> {
     const { paths } = this.source
     const now = await Promise.all(paths.map(fingerprint))
     const fingerprints = new Map(paths.map((path, index) => [path, now[index] ?? '']))
@@ -182,7 +182,7 @@ class LiveAccess implements ClusterAccess {
     await Promise.allSettled(reads)
     const [authority, chain, key, token] = await Promise.all(reads)
     const certificate = chain === undefined || key === undefined ? undefined : { chain, key }
-    const loaded: Loaded = {
+    const loaded: LoadedCredentials = {
       settings,
       authority,
       certificate: this.#matchingPair(settings, certificate),
@@ -203,7 +203,7 @@ class LiveAccess implements ClusterAccess {
   }
 
   /** A rotation replaces certificate and key one after the other: between the two, the old pair stays in force. */
-  #matchingPair(settings: ContextSettings, pair: Loaded['certificate']): Loaded['certificate'] {
+  #matchingPair(settings: ContextSettings, pair: LoadedCredentials['certificate']): LoadedCredentials['certificate'] {
     const key = settings.user.certificate?.key
     if (!pair || !key || keyMatches(pair.chain, pair.key)) return pair
     const error = key.field.error('does not match the client certificate')
@@ -228,7 +228,7 @@ class LiveAccess implements ClusterAccess {
     return Math.min(expires - Date.now(), this.#credentialLifetime - passed)
   }
 
-  async #runExec({ settings, authority }: Loaded, renew: boolean): Promise<void> {
+  async #runExec({ settings, authority }: LoadedCredentials, renew: boolean): Promise<void> {
     const { exec } = settings.user
     if (!exec) {
       this.#credential = undefined
@@ -259,7 +259,7 @@ class LiveAccess implements ClusterAccess {
     }
   }
 
-  #compose({ settings, authority, certificate, authorization, proxy }: Loaded): AccessSnapshot {
+  #compose({ settings, authority, certificate, authorization, proxy }: LoadedCredentials): AccessSnapshot {
     const { cluster, user } = settings
     const token = this.#credential?.token
     const header = token === undefined ? authorization : `Bearer ${token}`

@@ -3,7 +3,7 @@
  * server cannot hold the caller up. Events that cannot go now wait, up to a limit; one request runs at a time, over the connection that
  * the watches have.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
 import type { Log } from '../../log.js'
 import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
@@ -50,7 +50,7 @@ export interface EventClock {
 
 export const realClock: EventClock = {
   now: () => ({ monotonic: performance.now(), wall: new Date() }),
-  sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
+  sleep: (milliseconds, signal) => sleep(milliseconds, { signal, ref: false }).catch(() => undefined),
 }
 
 export interface EventRecorderOptions {

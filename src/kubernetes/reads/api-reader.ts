@@ -3,7 +3,7 @@
  * deadline. No read accepts a cache. (The agent's watches have a loop of their own, with the same errors and the same rule of
  * absence.)
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
 import type { Log } from '../../log.js'
 import type { KubernetesObject, ObjectReference } from '../../objects/types.js'
 import { isAbsent, ApiError, brokenRequest, refusedRequest } from './api-error.js'
@@ -99,7 +99,7 @@ export class ApiReader {
         const { message, details } = error
         this.options.log.warn({ error: message, tried }, 'The API server gave no answer; the read is retried')
         const delay = Math.max(Math.min(details.retryAfter ?? 0, longestRetryAfter), backoff.next('read'))
-        await sleep(delay, undefined, { signal }).catch(() => {
+        await sleep(delay, { signal }).catch(() => {
           throw error
         })
       }

@@ -65,7 +65,7 @@ export function record(value: unknown, field: string): Readonly<Record<string, u
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return value as Readonly<Record<string, unknown>>
   }
-  throw new InvalidObjectError(`${field} must be a map, not ${kindOf(value)}`)
+  throw new InvalidObjectError(`${field} must be a map, not ${describeJson(value)}`)
 }
 
 function addAll(data: Data, field: string, map: unknown, decode: (value: string) => Uint8Array | undefined) {
@@ -80,7 +80,7 @@ function addAll(data: Data, field: string, map: unknown, decode: (value: string)
     // The API server, too, reads null as empty.
     const text = value ?? ''
     if (typeof text !== 'string') {
-      throw new InvalidObjectError(`${field}[${quote(key)}] must be a string, not ${kindOf(value)}`)
+      throw new InvalidObjectError(`${field}[${quote(key)}] must be a string, not ${describeJson(value)}`)
     }
     const bytes = decode(text)
     if (bytes === undefined) throw new InvalidObjectError(`${field}[${quote(key)}] is not valid base64`)
@@ -141,7 +141,7 @@ function identifier(value: unknown, field: string, longest: number): string {
   )
 }
 
-function kindOf(value: unknown): string {
+function describeJson(value: unknown): string {
   if (value === undefined) return 'missing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'

@@ -14,7 +14,7 @@ export interface LoadedFile {
   readonly error: FileError | undefined
 }
 
-export interface Answer {
+export interface CatalogAnswer {
   readonly observation: ObservedState
   /** The files confirm it as they are now: nothing that concerns it is unread. */
   readonly confirmed: boolean
@@ -46,7 +46,7 @@ export class Catalog {
    * The files' answer about it, `latest` being their last one. An object that is in no file is absent only if every file
    * could be read: it may be in an unreadable one.
    */
-  answer(reference: ObjectReference, latest: ObservedState | undefined): Answer {
+  answer(reference: ObjectReference, latest: ObservedState | undefined): CatalogAnswer {
     const { selector } = reference
     if (selector !== undefined) return this.#select({ ...reference, selector }, latest)
     const key = objectName(reference)
@@ -71,7 +71,7 @@ export class Catalog {
    * The matching names. An object that is in no file any more may be in an unreadable one; and at the start, nothing tells what such a
    * file would add.
    */
-  #select(reference: Required<ObjectReference>, latest: ObservedState | undefined): Answer {
+  #select(reference: Required<ObjectReference>, latest: ObservedState | undefined): CatalogAnswer {
     const { kind, namespace } = reference
     const selector = parseSelector(reference.selector)
     const own = [...this.#files.values()]

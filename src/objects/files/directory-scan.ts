@@ -113,24 +113,24 @@ export class FileStability {
   readonly #missing = new Map<string, number>()
 
   constructor(
-    private readonly settle: number,
+    private readonly quiet: number,
     private readonly patience: number,
   ) {}
 
   /**
-   * `settled`: its inode has not changed for long enough. `changing`: not yet. `restless`: it has been changing for so long
+   * `stable`: its inode has not changed for long enough. `changing`: not yet. `restless`: it has been changing for so long
    * that the others should no longer wait for it. What counts is the time until the look started: on a machine that is slow to
    * finish it, the file may have been written to again.
    */
-  state(name: string, stamp: Stamp, startedAt: ScanTime, now = performance.now()): 'settled' | 'changing' | 'restless' {
+  state(name: string, stamp: Stamp, startedAt: ScanTime, now = performance.now()): 'stable' | 'changing' | 'restless' {
     this.#missing.delete(name)
     const before = this.#seen.get(name)
     const since = before?.stamp === stamp.id ? before.since : now
     const changingSince = before?.changingSince ?? now
     // The status-change time cannot be set by hand; but the clock can, so the time between two looks counts as well.
-    if (startedAt.wall - stamp.changedAt >= this.settle || startedAt.monotonic - since >= this.settle) {
+    if (startedAt.wall - stamp.changedAt >= this.quiet || startedAt.monotonic - since >= this.quiet) {
       this.#seen.delete(name)
-      return 'settled'
+      return 'stable'
     }
     this.#seen.set(name, { stamp: stamp.id, since, changingSince })
     return now - changingSince >= this.patience ? 'restless' : 'changing'
@@ -140,7 +140,7 @@ export class FileStability {
   isGone(name: string, startedAt: ScanTime, now = performance.now()): boolean {
     const since = this.#missing.get(name) ?? now
     this.#missing.set(name, since)
-    return startedAt.monotonic - since >= this.settle
+    return startedAt.monotonic - since >= this.quiet
   }
 
   /** Forgets about files other than these. */

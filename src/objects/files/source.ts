@@ -28,14 +28,14 @@ import { type FileObject, readObjectFile } from './objects.js'
 export interface FileSourceOptions {
   readonly log?: Log
   /** Milliseconds without a change, after which a file counts as written. */
-  readonly settle?: number
+  readonly quiet?: number
   /** Milliseconds after which a file that does not come to rest no longer holds up the others. */
   readonly patience?: number
   /** Milliseconds between looks that nothing has asked for. */
   readonly rescan?: number
 }
 
-const defaults = { settle: 50, patience: 2_000, rescan: 10_000 }
+const defaults = { quiet: 50, patience: 2_000, rescan: 10_000 }
 
 /** Of several objects in one file, those that were not changed with it stay the version that they were. */
 function unlessSame(entry: FileObject, before: readonly FileObject[]): FileObject {
@@ -55,7 +55,7 @@ export class FileSource implements ObservableSource {
   readonly #stability: FileStability
   readonly #watch: DirectoryWatch
   readonly #log: Log
-  readonly #settle: number
+  readonly #quiet: number
   readonly #rescan: NodeJS.Timeout
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
@@ -70,11 +70,11 @@ export class FileSource implements ObservableSource {
     listener: SourceListener,
     options: FileSourceOptions = {},
   ) {
-    const { settle, patience, rescan } = { ...defaults, ...options }
+    const { quiet, patience, rescan } = { ...defaults, ...options }
     this.#store = new ObjectStore(listener)
     this.#log = options.log ?? silent
-    this.#settle = settle
-    this.#stability = new FileStability(settle, patience)
+    this.#quiet = quiet
+    this.#stability = new FileStability(quiet, patience)
     this.#watch = new DirectoryWatch(directory, () => this.#schedule(), this.#log)
     this.#rescan = setInterval(() => this.#look(), rescan).unref()
     this.#look()
@@ -122,7 +122,7 @@ export class FileSource implements ObservableSource {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#look()
-    }, this.#settle)
+    }, this.#quiet)
   }
 
   /** Looks now, or once more if it is looking already. */

@@ -3,11 +3,11 @@
  * its version has changed. The subject keeps nothing of the others:
  * it matches their labels with the followed selectors as they come.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
 import { objectName } from '../../object-name.js'
 import { Backoff } from '../../backoff.js'
 import { inParallel } from '../../parallel.js'
-import { Places } from '../../places.js'
+import { AbortableSemaphore } from '../../abortable-semaphore.js'
 import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
 import { sizeOf, type ObservedVersion, type StoredObject } from '../stored-object.js'
@@ -57,7 +57,7 @@ export class CollectionSubject implements WatchSubject {
   readonly streams = false
   /** What a stream leaves unread is read by the next one. */
   readonly #unread = new Map<StoredObject, Unread>()
-  readonly #reads = new Places(readAtATime)
+  readonly #reads = new AbortableSemaphore(readAtATime)
   /** Reads one more object, beside the stream that is open. */
   #readOn: ((stored: StoredObject) => void) | undefined
   readonly #selections: Selections
@@ -85,7 +85,7 @@ export class CollectionSubject implements WatchSubject {
   }
 
   /** Takes the labels of an object that another reader has read by name; answers whether the matches changed, and reports them then. */
-  settles({ reference }: StoredObject, { labels }: ObservedVersion): boolean {
+  takeLabels({ reference }: StoredObject, { labels }: ObservedVersion): boolean {
     if (!this.#isListed || !this.#selections.set(reference.name, labels)) return false
     // The objects that this adds are not read here: the source lists again for them.
     this.#selections.report()
@@ -149,7 +149,7 @@ export class CollectionSubject implements WatchSubject {
         const stored = wanted.get(nameOf(object) ?? '')
         if (stored === undefined || !this.#unread.has(stored)) return Promise.resolve(0)
         const observed = observeObject(stored.reference, object)
-        this.#settle(stored, observed)
+        this.#accepts(stored, observed)
         if (stored.offer(observed) === 'accepted') this.#caughtUp(stored)
         const { observation } = observed
         return Promise.resolve(observation.state === 'present' ? sizeOf(observation.object.data) : 0)
@@ -293,14 +293,14 @@ export class CollectionSubject implements WatchSubject {
 
   /** One object that cannot be read holds up none of the others: answers whether this one could be. */
   async #read(stored: StoredObject, ask: Ask): Promise<boolean> {
-    const settle = (fresh: ObservedVersion) => this.#settle(stored, fresh)
+    const accepts = (fresh: ObservedVersion) => this.#accepts(stored, fresh)
     try {
       for (;;) {
         const told = this.#unread.get(stored)?.told
         const { resourceVersion } = await takeFresh(
           stored,
           () => readFresh(this.context.client, stored.reference, ask()),
-          settle,
+          accepts,
         )
         if (this.#unread.get(stored)?.told === told || !this.#isBelowTold(stored, resourceVersion)) break
       }
@@ -325,7 +325,7 @@ export class CollectionSubject implements WatchSubject {
     if (signal === undefined) return
     for (let unread = this.#unread.get(stored); unread !== undefined; unread = this.#unread.get(stored)) {
       try {
-        if (unread.delay > 0) await sleep(unread.delay, undefined, { signal })
+        if (unread.delay > 0) await sleep(unread.delay, { signal })
         await this.#reads.enter(signal)
         try {
           if (!this.#follows(stored)) this.#unread.delete(stored)
@@ -345,7 +345,7 @@ export class CollectionSubject implements WatchSubject {
    * more once that is reported. Until a list can be reported, content that no selector matches stays out; a content that names the
    * object has it read again. Answers whether the answer is taken.
    */
-  #settle(stored: StoredObject, { labels, resourceVersion }: ObservedVersion): boolean {
+  #accepts(stored: StoredObject, { labels, resourceVersion }: ObservedVersion): boolean {
     if (!this.#selections.any) return true
     const { name } = stored.reference
     // An event meanwhile has told of its newer labels.

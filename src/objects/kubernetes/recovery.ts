@@ -58,8 +58,8 @@ export class Recovery {
 
   /** Waits before the next try: less where the signal aborts, or soon after `cure` has resolved. */
   async wait(delay: number, signal: AbortSignal, cure?: Promise<void>): Promise<void> {
-    const cured = await sleep(delay, signal, cure)
-    if (cured) await sleep(this.random() * this.timing.wakeSpread, signal)
+    const cured = await sleepOrWake(delay, signal, cure)
+    if (cured) await sleepOrWake(this.random() * this.timing.wakeSpread, signal)
   }
 
   /**
@@ -81,8 +81,8 @@ export class Recovery {
     this.#waiting.set(wake, performance.now())
     try {
       const longest = this.timing.scoutDelay * (0.5 + 0.5 * this.random())
-      const early = await sleep(scout ? Math.min(delay, longest) : delay, signal, woken)
-      if (early) await sleep(this.random() * spread, signal)
+      const early = await sleepOrWake(scout ? Math.min(delay, longest) : delay, signal, woken)
+      if (early) await sleepOrWake(this.random() * spread, signal)
       return early
     } finally {
       if (scout) this.#scouting = false
@@ -92,7 +92,7 @@ export class Recovery {
 }
 
 /** Ends after the delay, when the signal aborts, or when `woken` resolves: then the result is true. */
-function sleep(milliseconds: number, signal: AbortSignal, woken?: Promise<void>): Promise<boolean> {
+function sleepOrWake(milliseconds: number, signal: AbortSignal, woken?: Promise<void>): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (early: boolean) => {
       clearTimeout(timer)

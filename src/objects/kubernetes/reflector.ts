@@ -13,7 +13,7 @@ import { wasCut } from '../../kubernetes/connection/connection-error.js'
 import { brokenRequest, refusedRequest, ApiError } from '../../kubernetes/reads/api-error.js'
 import type { Recovery } from './recovery.js'
 import { describeTarget } from '../../kubernetes/reads/requests.js'
-import type { Places } from '../../places.js'
+import type { AbortableSemaphore } from '../../abortable-semaphore.js'
 import type { StreamingLists } from './streaming-lists.js'
 import type { WatchTiming } from './timing.js'
 import { InitialEventsLate, readEvents, WatchSession } from './watch-session.js'
@@ -32,7 +32,7 @@ export interface WatchContext {
    * For watches that begin. A node's watches begin together, and so do those of all nodes when the API server is back: the server bounds its queue for one
    * service account, and answers further requests with 429.
    */
-  readonly openings: Places
+  readonly openings: AbortableSemaphore
 }
 
 interface FailureRule {

@@ -7,7 +7,7 @@
  * certain; known states stay while the server is away; a denied or broken object does not hold up others.
  */
 import { objectName } from '../../object-name.js'
-import { Places } from '../../places.js'
+import { AbortableSemaphore } from '../../abortable-semaphore.js'
 import type { SourceConfiguration } from '../../config/source.js'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
@@ -81,7 +81,7 @@ export class KubernetesSource implements ObservableSource {
       timing,
       recovery: new Recovery(timing, random),
       streamingLists: new StreamingLists(options.log ?? silent, timing.streamingRetry),
-      openings: new Places(openings),
+      openings: new AbortableSemaphore(openings),
     }
   }
 
@@ -152,7 +152,7 @@ export class KubernetesSource implements ObservableSource {
         // A watch's report meanwhile may be newer than the answer.
         if (latest === undefined || !isSameState(before, latest) || this.#store.find(reference) !== stored) continue
         // It may have lost its label since: then it is not to be published.
-        if (this.#collectionOf(reference)?.settles(stored, observed)) continue
+        if (this.#collectionOf(reference)?.takeLabels(stored, observed)) continue
         if (stored.offer(observed) === 'stale') stored.confirm(observed)
         return observed.observation
       } catch (error) {

@@ -102,7 +102,7 @@ export class ObjectEvents implements WatchEvents {
   /** A fresh read has covered all up to here: the stream's events of earlier versions are old. */
   #readUpTo: string | undefined
 
-  /** @param readFresh settles an observed version that is older than the known one */
+  /** @param readFresh asked where an observed version is older than the known one */
   constructor(
     private readonly stored: StoredObject,
     private readonly readFresh: () => Promise<ObservedVersion>,

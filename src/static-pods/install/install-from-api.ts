@@ -7,7 +7,7 @@ import { Deadline } from '../../deadline.js'
 import type { Log } from '../../log.js'
 import { ApiReader, type ReadTiming } from '../../kubernetes/reads/api-reader.js'
 import type { ApiClient } from '../../kubernetes/connection/client.js'
-import type { Disk } from '../../durable/index.js'
+import type { DurableCalls } from '../../durable/index.js'
 import { late, Superseded } from '../failure.js'
 import { dryRun, install } from './install.js'
 import type { InstallResult, InstallSettings } from './install-plan.js'
@@ -38,7 +38,7 @@ export interface ApiInstallRequest {
 
 export interface ApiInstallMeans {
   readonly api: ApiClient
-  readonly disk: Disk
+  readonly durable: DurableCalls
   readonly log: Log
   readonly signal: AbortSignal
   /** The host's or pod's name, for events. */
@@ -88,7 +88,7 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
 async function readAndWrite(
   reader: ApiReader,
   request: ApiInstallRequest,
-  { disk, log }: ApiInstallMeans,
+  { durable, log }: ApiInstallMeans,
   signal: AbortSignal,
   timeLeft: () => number,
 ): Promise<InstallResult> {
@@ -99,7 +99,7 @@ async function readAndWrite(
   const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet), node }
   const plan = await planFromApi(reader, objects, planning, signal)
   const settings: InstallSettings = {
-    disk,
+    durable,
     log,
     signal,
     manifestDirectory,

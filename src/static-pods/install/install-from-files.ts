@@ -10,12 +10,19 @@ import { parseManifest, refuseUnrunnable, withRevision, writeManifest } from '..
 import { isObjectName } from '../../kubernetes-names.js'
 import { readLocalTree, unreadable } from './local-tree.js'
 import { revisionName } from '../names.js'
-import { fileMode, substitute, type PlannedFile, type Substitutions } from './object-files.js'
+import { fileMode, substitute, type RevisionFile, type Substitutions } from './object-files.js'
 import { readSmallFile } from '../node-files.js'
 
 export interface FilesInstallRequest extends Pick<
   InstallSettings,
-  'disk' | 'log' | 'signal' | 'manifestDirectory' | 'manifestLock' | 'requireProven' | 'allowOlder' | 'checkHostPaths'
+  | 'durable'
+  | 'log'
+  | 'signal'
+  | 'manifestDirectory'
+  | 'manifestLock'
+  | 'requireProven'
+  | 'allowOlder'
+  | 'checkHostPaths'
 > {
   readonly files: LocalFiles
   /** Milliseconds for the whole run. */
@@ -133,9 +140,9 @@ export async function planFromFiles({
 async function readResources(
   root: string,
   words: Substitutions,
-): Promise<{ files: Map<string, PlannedFile>; directories: readonly string[] }> {
+): Promise<{ files: Map<string, RevisionFile>; directories: readonly string[] }> {
   const { files, directories } = await readMounted(root, (directory) => readLocalTree(directory), unreadable)
-  const planned = [...files].map(([path, { content }]): [string, PlannedFile] => {
+  const planned = [...files].map(([path, { content }]): [string, RevisionFile] => {
     const mode = fileMode(path.startsWith('secrets/'), basename(path))
     return [path, { content: substitute(content, words), mode }]
   })

@@ -1,15 +1,15 @@
 import { join } from 'node:path'
 import type { Log } from '../../log.js'
-import type { Disk } from '../../durable/index.js'
+import type { DurableCalls } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
-import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/single-calls/index.js'
 import type { RecordedObject } from '../../durable/types.js'
 import { revisionFamily, revisionName } from '../names.js'
 import {
   objectDirectory,
   objectFiles,
   type FetchedObject,
-  type PlannedFile,
+  type RevisionFile,
   type Substitutions,
 } from './object-files.js'
 import type { KnownNode, Manifest } from '../pod/manifest.js'
@@ -38,7 +38,7 @@ export interface InstallPlan {
 }
 
 export interface InstallSettings {
-  readonly disk: Disk
+  readonly durable: DurableCalls
   readonly log: Log
   /** Aborts at the deadline and on SIGTERM: before a manifest is renamed, never in the middle. */
   readonly signal: AbortSignal
@@ -77,7 +77,7 @@ export function revisionRequest(
   pod: string,
   revision: number,
   content: {
-    readonly files: ReadonlyMap<string, PlannedFile>
+    readonly files: ReadonlyMap<string, RevisionFile>
     readonly directories: readonly string[]
     readonly manifests: readonly PlannedManifest[]
     readonly objects: RecordedObject[]
@@ -99,11 +99,11 @@ export function revisionContent(
   objects: readonly FetchedObject[],
   words: Substitutions,
 ): {
-  files: Map<string, PlannedFile>
+  files: Map<string, RevisionFile>
   directories: string[]
   objects: RecordedObject[]
 } {
-  const files = new Map<string, PlannedFile>()
+  const files = new Map<string, RevisionFile>()
   const records: RecordedObject[] = []
   for (const fetched of objects) {
     const directory = objectDirectory(fetched)

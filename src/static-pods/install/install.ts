@@ -7,9 +7,9 @@
 import { messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
 import { listed } from '../../listed.js'
-import type { Disk } from '../../durable/index.js'
+import type { DurableCalls } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
-import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/single-calls/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
 import { StaticPodError, withState } from '../failure.js'
 import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedManifest } from './install-plan.js'
@@ -27,15 +27,15 @@ import type { RecordedObject } from '../../durable/types.js'
 /** @throws DurableWriteError, StaticPodError, InvalidInput */
 export async function install(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
   await preflight(plan, settings)
-  const { disk, signal, timeLeft, requireProven, log } = settings
+  const { durable, signal, timeLeft, requireProven, log } = settings
   signal.throwIfAborted()
   const held =
     plan.directory &&
-    (await disk.lock(join(dirname(plan.directory.target), operationLockName(plan.pod)), timeLeft(), signal))
+    (await durable.lock(join(dirname(plan.directory.target), operationLockName(plan.pod)), timeLeft(), signal))
   try {
     const { publish, kept } = await revisionStep(plan, settings)
     await removeLeftovers(plan, settings, publish.length > 0)
-    const lasting = await currentLasting(disk, plan, log)
+    const lasting = await currentLasting(durable, plan, log)
     const options = { requireProven, log, signal }
     const requests = [...publish, ...lasting].map((request) => ({
       ...request,
@@ -45,7 +45,7 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
       movedTo: null,
     }))
     signal.throwIfAborted()
-    const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]
+    const directories: InstallLine[] = [...kept, ...(await durable.publishDirectories(requests, signal))]
     try {
       signal.throwIfAborted()
       const manifests = await publishManifests(plan, settings)
@@ -59,15 +59,15 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
 }
 
 async function publishManifests(plan: InstallPlan, settings: InstallSettings): Promise<InstallLine[]> {
-  const { disk, signal, manifestLock, timeLeft } = settings
+  const { durable, signal, manifestLock, timeLeft } = settings
   const held =
     manifestLock === undefined
       ? undefined
-      : await disk.lock(manifestLock, timeLeft(), signal, 'the manifests are as they were')
+      : await durable.lock(manifestLock, timeLeft(), signal, 'the manifests are as they were')
   try {
     // Under the locks: another installer may have made a newer one live meanwhile.
     await refuseOlder(plan, settings)
-    return await disk.publishFiles(manifestRequests(plan, settings), signal)
+    return await durable.publishFiles(manifestRequests(plan, settings), signal)
   } finally {
     await held?.release()
   }
@@ -91,18 +91,18 @@ async function removeLeftovers(
   isPublished: boolean,
 ) {
   if (directory === undefined || revision === undefined) return
-  const { disk, log } = settings
+  const { durable, log } = settings
   const path = dirname(directory.target)
-  await disk.inDirectory(path, async (parent) => {
+  await durable.inDirectory(path, async (parent) => {
     const leftovers = isPublished
-      ? await orphanedRecords(disk, parent, pod, revision)
-      : await leftoversOf(disk, parent, pod, revision, path, log)
+      ? await orphanedRecords(durable, parent, pod, revision)
+      : await leftoversOf(durable, parent, pod, revision, path, log)
     if (leftovers.length === 0) return
     // A killed prune may have renamed a revision away without making the rename durable.
-    await disk.syncDirectory(parent)
+    await durable.syncDirectory(parent)
     for (const entry of leftovers) {
       try {
-        await disk.removeEntry(parent, entry)
+        await durable.removeEntry(parent, entry)
       } catch (error) {
         log.warn({ leftover: entry, error: messageOf(error) }, 'could not remove a leftover; the next run retries')
       }
@@ -113,18 +113,19 @@ async function removeLeftovers(
 /** Decides about the revision's directory, which may exist: publish it, keep it, or refuse. */
 async function revisionStep(
   { directory, revision, pod, manifests }: InstallPlan,
-  { disk, manifestDirectory, log }: InstallSettings,
+  { durable, manifestDirectory, log }: InstallSettings,
   lookOnly = false,
 ): Promise<{ publish: DirectoryPublicationRequest[]; kept: InstallLine[] }> {
   if (directory === undefined || revision === undefined) return { publish: [], kept: [] }
-  const { exists, changes: found } = await disk.difference(directory)
+  const { exists, changes: found } = await durable.difference(directory)
   if (!exists) return { publish: [directory], kept: [] }
   const path = directory.target
-  const changes = await realChanges(disk, found, path, manifests)
+  const changes = await realChanges(durable, found, path, manifests)
   const equal = changes.length === 0
-  if (equal && (await disk.isCommitted(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
+  if (equal && (await durable.isCommitted(path)) === true)
+    return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
   const places = { manifestDirectory, resourceDirectory: dirname(path), pod }
-  const live = await revisionsOfManifests(disk.fs, places, log)
+  const live = await revisionsOfManifests(durable.fs, places, log)
   const naming = live.naming(revision)
   const user = naming ?? live.unreadable
   // No pod runs from it: a torn leftover, or one without proof of durability, gets fresh inodes.
@@ -136,7 +137,7 @@ async function revisionStep(
     )
   }
   // Another program may have written it, and not synced all of it.
-  if (!lookOnly) await disk.syncTree(path)
+  if (!lookOnly) await durable.syncTree(path)
   return { publish: [], kept: [{ path, outcome: 'kept' }] }
 }
 
@@ -145,7 +146,7 @@ async function revisionStep(
  * of the manifests: the same pods are the same.
  */
 async function realChanges(
-  { fs }: Disk,
+  { fs }: DurableCalls,
   changes: readonly DirectoryChange[],
   directory: string,
   manifests: readonly PlannedManifest[],
@@ -180,10 +181,10 @@ function shown(changes: readonly DirectoryChange[]): string {
 export async function dryRun(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
   const manifests = await preflight(plan, settings, true)
   const { publish, kept } = await revisionStep(plan, settings, true)
-  const lasting = await currentLasting(settings.disk, plan, settings.log)
+  const lasting = await currentLasting(settings.durable, plan, settings.log)
   const directories: InstallLine[] = [...kept]
   for (const request of [...publish, ...lasting]) {
-    const { exists, changes, digest } = await settings.disk.difference(request)
+    const { exists, changes, digest } = await settings.durable.difference(request)
     const outcome = !exists ? 'created' : changes.length > 0 ? 'replaced' : 'unchanged'
     directories.push({ path: request.target, outcome, digest, changes })
   }
@@ -197,13 +198,13 @@ export async function dryRun(plan: InstallPlan, settings: InstallSettings): Prom
  * @internal
  */
 export async function currentLasting(
-  disk: Disk,
+  durable: DurableCalls,
   { lasting, reread }: InstallPlan,
   log: Log,
 ): Promise<DirectoryPublicationRequest[]> {
   const current: DirectoryPublicationRequest[] = []
   for (const request of lasting) {
-    const published = await disk.recordedObjects(request.target)
+    const published = await durable.recordedObjects(request.target)
     if (!isOlder(request, published)) {
       current.push(request)
       continue

@@ -15,7 +15,7 @@ export interface FetchedObject extends NeededObject {
   readonly object: KubernetesObject
 }
 
-export interface PlannedFile {
+export interface RevisionFile {
   readonly content: Uint8Array
   readonly mode: number
 }
@@ -26,8 +26,8 @@ export function objectDirectory({ kind, directoryName }: FetchedObject): string 
 }
 
 /** The object's keys as files, by name, with library-go's modes: 0600, but `*.sh` 0700 of a Secret, 0755 of a ConfigMap. */
-export function objectFiles(fetched: FetchedObject, words: Substitutions): Map<string, PlannedFile> {
-  const files = new Map<string, PlannedFile>()
+export function objectFiles(fetched: FetchedObject, words: Substitutions): Map<string, RevisionFile> {
+  const files = new Map<string, RevisionFile>()
   for (const [key, bytes] of fetched.object.data) {
     files.set(key, { content: substitute(bytes, words), mode: fileMode(fetched.kind === 'Secret', key) })
   }

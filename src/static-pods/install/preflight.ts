@@ -4,8 +4,8 @@
  */
 import { codeOf, messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
-import type { Disk } from '../../durable/index.js'
-import type { DirectoryPublicationRequest, FileRequest } from '../../durable/disk/index.js'
+import type { DurableCalls } from '../../durable/index.js'
+import type { DirectoryPublicationRequest, FileRequest } from '../../durable/single-calls/index.js'
 import { DurableWriteError } from '../../durable/errors.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { hostPathFaults } from '../host-paths.js'
@@ -26,11 +26,11 @@ export async function preflight(
   lookOnly = false,
 ): Promise<InstallLine[]> {
   await checkPlaces(plan, settings)
-  await checkLockFile(settings.manifestLock, settings.disk)
+  await checkLockFile(settings.manifestLock, settings.durable)
   await checkOwners(plan, settings)
   const paths = plan.manifests.map(({ name }) => join(settings.manifestDirectory, name))
   const pods = plan.manifests.map(({ manifest }) => manifest)
-  await refuseUnfinished(paths, pods, settings.disk, 'nothing was changed')
+  await refuseUnfinished(paths, pods, settings.durable, 'nothing was changed')
   await refuseOlder(plan, settings, !lookOnly)
   const lines: InstallLine[] = []
   for (const request of manifestRequests(plan, settings)) {
@@ -47,11 +47,11 @@ export async function preflight(
 /** Another program may be at work there, for there is no lock yet: publishing checks again all but a place that is unfit for good. */
 async function preview(
   request: FileRequest,
-  { disk }: InstallSettings,
+  { durable }: InstallSettings,
   lookOnly: boolean,
 ): Promise<Pick<InstallLine, 'outcome' | 'digest'>> {
   try {
-    return await disk.previewFile(request)
+    return await durable.previewFile(request)
   } catch (error) {
     if (lookOnly || isLasting(error)) throw error
     return { outcome: 'replaced' }
@@ -69,20 +69,20 @@ export function manifestRequests(
   }))
 }
 
-async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: InstallSettings): Promise<void> {
+async function checkPlaces(plan: InstallPlan, { durable, manifestDirectory }: InstallSettings): Promise<void> {
   const { directory, lasting, manifests } = plan
   if (directory === undefined) return
   const resources = dirname(directory.target)
   if (resources === '/') throw new InvalidInput('--resource-dir is /: revisions need a directory of their own')
-  const own = await disk.realPath(directory.target)
+  const own = await durable.realPath(directory.target)
   for (const { target } of lasting) {
-    if (`${await disk.realPath(target)}/`.startsWith(`${own}/`)) {
+    if (`${await durable.realPath(target)}/`.startsWith(`${own}/`)) {
       throw new InvalidInput(
         `${target} lies in ${directory.target}, which belongs to one revision: choose another --cert-dir`,
       )
     }
   }
-  const live = dirname(await disk.realPath(join(manifestDirectory, manifests[0]?.name ?? 'pod.yaml')))
+  const live = dirname(await durable.realPath(join(manifestDirectory, manifests[0]?.name ?? 'pod.yaml')))
   if (`${live}/`.startsWith(`${own}/`)) {
     throw new InvalidInput(`the manifest directory ${manifestDirectory} lies in ${directory.target}: choose another`)
   }
@@ -94,10 +94,10 @@ async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: Insta
 }
 
 /** A directory that another program keeps is refused before a revision is written that no manifest would name. */
-async function checkOwners({ lasting }: InstallPlan, { disk }: InstallSettings): Promise<void> {
+async function checkOwners({ lasting }: InstallPlan, { durable }: InstallSettings): Promise<void> {
   for (const request of lasting) {
     try {
-      await disk.difference(request)
+      await durable.difference(request)
     } catch (error) {
       if (isLasting(error)) throw error
     }
@@ -117,12 +117,12 @@ function isLasting(error: unknown): boolean {
  */
 export async function refuseOlder(plan: InstallPlan, settings: InstallSettings, isSilent = false): Promise<void> {
   const { pod, revision } = plan
-  const { disk, manifestDirectory, allowOlder, log } = settings
+  const { durable, manifestDirectory, allowOlder, log } = settings
   if (revision === undefined || allowOlder) return
   const path = join(manifestDirectory, `${pod}.yaml`)
   const older = `revision ${revision} is older: holdfast did not make it live; --allow-older does`
   // A manifest that is no file, or unreadable, cannot be replaced either: publishing it says so.
-  const bytes = await readNodeFile(disk.fs, path).catch(() => undefined)
+  const bytes = await readNodeFile(durable.fs, path).catch(() => undefined)
   if (bytes === undefined) return
   const manifest = await parseManifest(bytes, path).catch(messageOf)
   if (typeof manifest !== 'string') {
@@ -154,7 +154,7 @@ function warnOfLabels({ pod, revision, manifests }: InstallPlan, { log }: Instal
 
 async function checkWritable(
   { directory, lasting }: InstallPlan,
-  { disk, log }: InstallSettings,
+  { durable, log }: InstallSettings,
   manifests: readonly InstallLine[],
   lookOnly: boolean,
 ): Promise<void> {
@@ -162,7 +162,7 @@ async function checkWritable(
   const targets = [directory, ...lasting].flatMap((request) => (request ? [request.target] : []))
   const places = new Set([...changing, ...(changing.length > 0 ? targets : [])].map(dirname))
   for (const place of places) {
-    const code = await refusalToWrite(disk.fs, place)
+    const code = await refusalToWrite(durable.fs, place)
     if (code === undefined) continue
     const what = `could not write to ${place}: ${code}`
     if (lookOnly) {
@@ -181,7 +181,7 @@ async function checkWritable(
 }
 
 /** Why nothing can be made in a directory, or in the nearest one above it that exists; undefined where that is not known. */
-async function refusalToWrite(fs: Disk['fs'], directory: string): Promise<string | undefined> {
+async function refusalToWrite(fs: DurableCalls['fs'], directory: string): Promise<string | undefined> {
   for (let path = directory; ; path = dirname(path)) {
     const code = await fs.accessPath(path).then(
       () => undefined,
@@ -196,7 +196,7 @@ async function checkHostPaths(plan: InstallPlan, settings: InstallSettings): Pro
   const { checkHostPaths: refuse, warnOfHostPaths, log } = settings
   if (!refuse && !warnOfHostPaths) return
   const requests = [...(plan.directory ? [plan.directory] : []), ...plan.lasting]
-  const found = await Promise.all(requests.map((request) => pathsOf(request, settings.disk)))
+  const found = await Promise.all(requests.map((request) => pathsOf(request, settings.durable)))
   const planned = found.flat()
   for (const { name, manifest } of plan.manifests) {
     for (const { field, path, problem } of await hostPathFaults(manifest.pod, planned)) {
@@ -207,9 +207,9 @@ async function checkHostPaths(plan: InstallPlan, settings: InstallSettings): Pro
 }
 
 /** Without symbolic links. */
-async function pathsOf(request: DirectoryPublicationRequest, disk: Disk): Promise<string[]> {
+async function pathsOf(request: DirectoryPublicationRequest, durable: DurableCalls): Promise<string[]> {
   const { files, emptyDirectories = [] } = request
-  const target = await disk.realPath(request.target)
+  const target = await durable.realPath(request.target)
   return [target, ...[...Object.keys(files), ...emptyDirectories].map((path) => join(target, path))]
 }
 
@@ -219,12 +219,12 @@ async function pathsOf(request: DirectoryPublicationRequest, disk: Disk): Promis
  */
 async function warnOfTwins(
   { manifests }: InstallPlan,
-  { disk, manifestDirectory, log }: InstallSettings,
+  { durable, manifestDirectory, log }: InstallSettings,
 ): Promise<void> {
   const own = new Set(manifests.map(({ name }) => join(manifestDirectory, name)))
-  const others = (await listManifests(disk.fs, manifestDirectory)).filter((path) => !own.has(path))
+  const others = (await listManifests(durable.fs, manifestDirectory)).filter((path) => !own.has(path))
   for (const path of others) {
-    const other = await readListed(disk.fs, path)
+    const other = await readListed(durable.fs, path)
       .then((bytes) => bytes && parseManifest(bytes, path))
       .catch((error: unknown) => {
         log.debug({ path, error: messageOf(error) }, 'could not read another manifest')

@@ -11,19 +11,19 @@ export type Subject =
   | { readonly kind: 'ServiceAccount'; readonly namespace: string; readonly name: string }
   | { readonly kind: 'User' | 'Group'; readonly apiGroup: 'rbac.authorization.k8s.io'; readonly name: string }
 
-interface Bound {
+interface Binding {
   /** The subjects to bind; none: no bindings. */
   readonly subjects: readonly Subject[]
   readonly name: string
 }
 
-export interface RbacRequest extends Bound {
+export interface RbacRequest extends Binding {
   readonly objects: RevisionObjects
   /** undefined: any node. */
   readonly nodeName: string | undefined
 }
 
-interface Rule {
+interface PolicyRule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
   readonly resourceNames?: readonly string[]
@@ -36,14 +36,14 @@ export function rbacObjects(request: RbacRequest): object[] {
   const { namespace } = objects
   const all = [...revisionedObjects(objects), manifestObject(objects), ...certificateObjects(objects)]
   const namesOf = (kind: ObjectKind) => [...new Set(all.filter((one) => one.kind === kind).map((one) => one.name))]
-  const rules: Rule[] = [
+  const rules: PolicyRule[] = [
     ...named('secrets', namesOf('Secret').sort()),
     ...named('configmaps', namesOf('ConfigMap').sort()),
     // A list by label cannot be restricted by names.
     { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
   ]
-  const nodes: Rule = {
+  const nodes: PolicyRule = {
     apiGroups: [''],
     resources: ['nodes'],
     ...(nodeName !== undefined && { resourceNames: [nodeName] }),
@@ -52,7 +52,7 @@ export function rbacObjects(request: RbacRequest): object[] {
   return rolesAndBindings(request, namespace, rules, [nodes])
 }
 
-export interface MonitorRights extends Bound {
+export interface MonitorRights extends Binding {
   /** Namespace of the pod. */
   readonly namespace: string
   /** Name in the pod's manifest: the mirror pod is NAME-NODE. */
@@ -76,13 +76,13 @@ export type KubeletResource = 'nodes/pods' | 'nodes/proxy'
  */
 export function monitorRbacObjects(request: MonitorRights): object[] {
   const { namespace, podName, nodeName, operator, kubelet } = request
-  const pod: Rule = {
+  const pod: PolicyRule = {
     apiGroups: [''],
     resources: ['pods'],
     ...(nodeName !== undefined && { resourceNames: [`${podName}-${nodeName}`] }),
     verbs: ['get'],
   }
-  const node: Rule[] = kubelet
+  const node: PolicyRule[] = kubelet
     ? [
         {
           apiGroups: [''],
@@ -95,8 +95,8 @@ export function monitorRbacObjects(request: MonitorRights): object[] {
   return rolesAndBindings(request, namespace, [pod], [...(operator ? operatorRules(operator) : []), ...node])
 }
 
-function operatorRules({ resource, group, name }: OperatorResource): Rule[] {
-  const about = (what: string, verb: string): Rule => ({
+function operatorRules({ resource, group, name }: OperatorResource): PolicyRule[] {
+  const about = (what: string, verb: string): PolicyRule => ({
     apiGroups: [group],
     resources: [what],
     resourceNames: [name],
@@ -107,10 +107,10 @@ function operatorRules({ resource, group, name }: OperatorResource): Rule[] {
 
 /** `clusterRules`: for objects without a namespace; an empty list makes no ClusterRole. */
 function rolesAndBindings(
-  { name, subjects }: Bound,
+  { name, subjects }: Binding,
   namespace: string,
-  rules: readonly Rule[],
-  clusterRules: readonly Rule[],
+  rules: readonly PolicyRule[],
+  clusterRules: readonly PolicyRule[],
 ): object[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1'
   const clusterName = `${namespace}:${name}`
@@ -144,7 +144,7 @@ function rolesAndBindings(
   ]
 }
 
-function named(resource: string, resourceNames: readonly string[]): Rule[] {
+function named(resource: string, resourceNames: readonly string[]): PolicyRule[] {
   // A rule without names would allow all.
   return resourceNames.length === 0 ? [] : [{ apiGroups: [''], resources: [resource], resourceNames, verbs: ['get'] }]
 }

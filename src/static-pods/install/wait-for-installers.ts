@@ -2,7 +2,7 @@
  * Operators make one installer pod for each revision and node, and may make the next before the last has ended. An installer
  * waits for those of other revisions on its node to end, and gives way to one of a newer revision.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
 import type { Log } from '../../log.js'
 import type { ApiReader } from '../../kubernetes/reads/api-reader.js'
 import { podTarget } from '../../kubernetes/reads/requests.js'
@@ -60,9 +60,9 @@ export async function waitForInstallers(
       throw new StaticPodError(`other installers on this node did not end in time: ${names}`)
     }
     log.info({ waitingFor: others.map(({ name }) => name) }, 'waiting for other installers on this node to end')
-    await pauseFor(Math.min(timing.poll, Math.max(0, deadline - performance.now())), signal)
+    await sleep(Math.min(timing.poll, Math.max(0, deadline - performance.now())), { signal })
   }
-  await pauseFor(timing.pause, signal)
+  await sleep(timing.pause, { signal })
   const pods = await installers(reader, request, signal)
   refuseNewer(pods, request)
   return pods.find(({ name }) => name === podName)?.object
@@ -103,12 +103,4 @@ function refuseNewer(pods: readonly InstallerPod[], { revision }: WaitRequest): 
   throw new Superseded(
     `${newer.name} installs revision ${newer.revision}: revision ${revision} gives way to it; holdfast wrote nothing`,
   )
-}
-
-async function pauseFor(milliseconds: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(milliseconds, undefined, { signal })
-  } catch {
-    signal.throwIfAborted()
-  }
 }

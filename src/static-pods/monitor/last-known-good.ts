@@ -3,8 +3,8 @@
  * which leads to the copy of the manifest in that revision. Only a revision that is whole counts.
  */
 import { basename, dirname, join, resolve } from 'node:path'
-import { nodeFiles, type Disk } from '../../durable/index.js'
-import type { FileRequest } from '../../durable/disk/index.js'
+import { nodeFiles, type DurableCalls } from '../../durable/index.js'
+import type { FileRequest } from '../../durable/single-calls/index.js'
 import { DurableWriteError } from '../../durable/errors.js'
 import { codeOf, messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
@@ -51,7 +51,7 @@ export function manifestCopyPath(places: StaticPodPlaces, revision: number): str
 }
 
 /** The revision that the link leads to; undefined where there is no link, or it leads elsewhere. */
-export async function lastKnownGood(places: StaticPodPlaces, { fs }: Disk): Promise<number | undefined> {
+export async function lastKnownGood(places: StaticPodPlaces, { fs }: DurableCalls): Promise<number | undefined> {
   const path = lastKnownGoodPath(places)
   const text = await nodeFiles.readLink(fs, path)
   return text === undefined ? undefined : revisionOf(podOf(places), basename(dirname(resolve(dirname(path), text))))
@@ -62,31 +62,35 @@ export async function lastKnownGood(places: StaticPodPlaces, { fs }: Disk): Prom
  * leads there already: a predecessor may have died before its sync.
  * @throws DurableWriteError
  */
-export async function recordLastKnownGood(places: StaticPodPlaces, revision: number, disk: Disk): Promise<void> {
+export async function recordLastKnownGood(
+  places: StaticPodPlaces,
+  revision: number,
+  durable: DurableCalls,
+): Promise<void> {
   const directory = dirname(manifestCopyPath(places, revision))
   // Another program may have written it, and not synced all of it.
-  if ((await disk.isCommitted(directory)) !== true) await disk.syncTree(directory)
-  await disk.replaceLink(lastKnownGoodPath(places), resolve(manifestCopyPath(places, revision)))
+  if ((await durable.isCommitted(directory)) !== true) await durable.syncTree(directory)
+  await durable.replaceLink(lastKnownGoodPath(places), resolve(manifestCopyPath(places, revision)))
 }
 
 /** The manifest of a revision, if that is whole; else undefined, with the reason in the log. `runnable`: and kubelet would take it. */
 export async function intactRevision(
   places: StaticPodPlaces,
   revision: number,
-  disk: Disk,
+  durable: DurableCalls,
   log: Log,
   runnable = false,
 ): Promise<Manifest | undefined> {
   const path = manifestCopyPath(places, revision)
   try {
-    const manifest = await readManifest(disk.fs, path)
+    const manifest = await readManifest(durable.fs, path)
     if (manifest === undefined) throw new StaticPodError('its copy of the manifest is missing')
     if (manifest.revision !== undefined && manifest.revision !== String(revision)) {
       throw new StaticPodError(`its manifest is labelled as revision ${manifest.revision}`)
     }
     if (runnable) refuseUnrunnable(manifest, path)
     // Where holdfast published it, its record tells of every file; else the manifest has to do.
-    if ((await disk.isDrifted(dirname(path))) === true) {
+    if ((await durable.isDrifted(dirname(path))) === true) {
       throw new StaticPodError('its files differ from what was published')
     }
     return manifest
@@ -97,7 +101,7 @@ export async function intactRevision(
 }
 
 /** Revisions on the disk that are older than this one, the newest first. */
-async function olderRevisions(places: StaticPodPlaces, revision: number, { fs }: Disk): Promise<number[]> {
+async function olderRevisions(places: StaticPodPlaces, revision: number, { fs }: DurableCalls): Promise<number[]> {
   const pod = podOf(places)
   return (await nodeFiles.entriesOf(fs, places.resourceDirectory))
     .flatMap((entry) => (entry.type === 'directory' ? [revisionOf(pod, entry.name)] : []))
@@ -115,7 +119,7 @@ const fallbackMessage = `${prefix}fallback-message`
 /** Characters of a message: annotations have room, people do not. */
 const longestMessage = 1000
 
-export interface Cause {
+export interface FallbackCause {
   /** One word: `NotReady`. */
   readonly reason: string
   readonly message: string
@@ -131,31 +135,31 @@ export interface Cause {
 export async function fallBack(
   places: StaticPodPlaces,
   from: number,
-  cause: Cause,
-  disk: Disk,
+  cause: FallbackCause,
+  durable: DurableCalls,
   log: Log,
 ): Promise<number | undefined> {
   const path = join(places.resourceDirectory, operationLockName(podOf(places)))
-  const lock = disk.lock(path, 0, undefined).catch((error: unknown) => {
+  const lock = durable.lock(path, 0, undefined).catch((error: unknown) => {
     if (error instanceof DurableWriteError && error.reason === 'Busy') throw error
     warnUnwritten(path, error, `the monitor falls back without the lock ${path}`, log)
     return undefined
   })
   return holding(lock, async () => {
-    const known = await lastKnownGood(places, disk)
+    const known = await lastKnownGood(places, durable)
     const candidates = [
       ...(known === undefined || known === from ? [] : [known]),
-      ...(await olderRevisions(places, from, disk)).filter((revision) => revision !== known),
+      ...(await olderRevisions(places, from, durable)).filter((revision) => revision !== known),
     ]
     for (const revision of candidates) {
-      const manifest = await intactRevision(places, revision, disk, log, true)
+      const manifest = await intactRevision(places, revision, durable, log, true)
       if (manifest === undefined) continue
       const request = await liveRequest(places, manifest, from, cause, log)
       // Where an operator holds it, or it cannot be replaced, the link stays as well.
-      await disk.previewFile(request)
+      await durable.previewFile(request)
       // First the link: prune keeps the revision that it leads to, and after a kill in between, the next run finds the same revision.
-      await leadLink(places, revision, disk, log)
-      await disk.publishFiles([request], undefined)
+      await leadLink(places, revision, durable, log)
+      await durable.publishFiles([request], undefined)
       return revision
     }
     return undefined
@@ -163,9 +167,9 @@ export async function fallBack(
 }
 
 /** Records the revision as the last known good one, as far as the resource directory takes that. */
-async function leadLink(places: StaticPodPlaces, revision: number, disk: Disk, log: Log): Promise<void> {
+async function leadLink(places: StaticPodPlaces, revision: number, durable: DurableCalls, log: Log): Promise<void> {
   try {
-    await recordLastKnownGood(places, revision, disk)
+    await recordLastKnownGood(places, revision, durable)
   } catch (error) {
     const path = lastKnownGoodPath(places)
     warnUnwritten(path, error, `${path} does not lead to revision ${revision}, which becomes live`, log)
@@ -183,7 +187,7 @@ async function liveRequest(
   places: StaticPodPlaces,
   manifest: Manifest,
   from: number,
-  { reason, message }: Cause,
+  { reason, message }: FallbackCause,
   log: Log,
 ): Promise<FileRequest> {
   // A new uid: kubelets before 1.23 would take it for the pod that ran before.

@@ -74,8 +74,8 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   ) {
     this.proof = request
     this.fields = { revision: request.revision }
-    this.#startedAt = means.disk.fs.uptime()
-    this.#start = new WatchStart(request, request.revision, means.disk.fs, means.log)
+    this.#startedAt = means.durable.fs.uptime()
+    this.#start = new WatchStart(request, request.revision, means.durable.fs, means.log)
   }
 
   /** All that one look decides, it decides under the manifest lock. */
@@ -97,7 +97,7 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
       return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
     }
     // An earlier run was killed after it recorded this revision: this one has only to go.
-    const isRecorded = (await lastKnownGood(this.request, this.means.disk)) === revision
+    const isRecorded = (await lastKnownGood(this.request, this.means.durable)) === revision
     return isRecorded ? { outcome: await this.ready() } : { manifest: live }
   }
 
@@ -108,9 +108,9 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
 
   /** undefined where nobody can take the lock: no installer that wants it can, either. */
   async #lock(path: string): Promise<HeldLock | undefined> {
-    const { disk, log } = this.means
+    const { durable, log } = this.means
     try {
-      return await disk.lock(path, 0, undefined)
+      return await durable.lock(path, 0, undefined)
     } catch (error) {
       if (!(error instanceof DurableWriteError) || !unwritable.has(codeOf(error) ?? '')) throw error
       if (!this.#isLockMissing) warnUnwritten(path, error, `the monitor works without the lock ${path}`, log)
@@ -123,14 +123,14 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   async #notInstalled(message: string): ReturnType<Watched<MonitorOutcome>['find']> {
     const { revision, timeout } = this.request
     await this.#start.end()
-    const isLate = this.means.disk.fs.uptime() - this.#startedAt >= timeout
+    const isLate = this.means.durable.fs.uptime() - this.#startedAt >= timeout
     return isLate ? { outcome: { outcome: 'not-installed', revision, message } } : { waiting: message }
   }
 
   async #live(): Promise<Manifest | string> {
     const path = liveManifestPath(this.request)
     try {
-      return (await readManifest(this.means.disk.fs, path)) ?? `${path} does not exist`
+      return (await readManifest(this.means.durable.fs, path)) ?? `${path} does not exist`
     } catch (error) {
       return messageOf(error)
     }
@@ -138,15 +138,15 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
 
   async ready(): Promise<MonitorOutcome> {
     const { request } = this
-    const { disk, log } = this.means
+    const { durable, log } = this.means
     const { revision } = request
-    if ((await lastKnownGood(request, disk)) !== revision) {
-      if ((await intactRevision(request, revision, disk, log)) === undefined) {
+    if ((await lastKnownGood(request, durable)) !== revision) {
+      if ((await intactRevision(request, revision, durable, log)) === undefined) {
         const message = `the revision is ready, but ${manifestCopyPath(request, revision)} is not intact: the monitor does not record it as good`
         return { outcome: 'not-recorded', revision, message }
       }
     }
-    await recordLastKnownGood(request, revision, disk)
+    await recordLastKnownGood(request, revision, durable)
     await request.operator?.setCurrent(revision, this.means.signal)
     log.info({ revision }, 'the revision is ready: recorded it as the last known good one')
     await this.#leave()
@@ -155,14 +155,14 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
 
   async late({ state, message }: Parameters<Watched<MonitorOutcome>['late']>[0]): Promise<MonitorOutcome> {
     const { request } = this
-    const { disk, log } = this.means
+    const { durable, log } = this.means
     const { revision } = request
     if (state === 'unknown') {
       log.error({ revision, message }, 'could not find out in time whether the revision is ready: it stays')
       return { outcome: 'unknown', revision, message }
     }
     const cause = { reason: 'NotReady', message }
-    const to = await fallBack(request, revision, cause, disk, log)
+    const to = await fallBack(request, revision, cause, durable, log)
     if (to === undefined) {
       log.error({ revision, message }, 'the revision is not ready in time, and there is no older one to fall back to')
       // Its own manifest stays: started again, it may still find the revision ready.
@@ -174,15 +174,15 @@ class MonitoredRevision implements Watched<MonitorOutcome> {
   }
 
   async #leave(): Promise<void> {
-    const { disk, log } = this.means
+    const { durable, log } = this.means
     await this.#start.end()
     const link = lastKnownGoodPath(this.request)
-    await disk.tidy(link).catch((error: unknown) => {
+    await durable.tidy(link).catch((error: unknown) => {
       warnUnwritten(link, error, `what an interrupted run left beside ${link} stays`, log)
     })
-    await disk.tidy(liveManifestPath(this.request))
+    await durable.tidy(liveManifestPath(this.request))
     if (this.request.keepOwnManifest) return
     const path = monitorManifestPath(this.request)
-    if (await disk.removeFile(path)) log.info({ path }, "removed the monitor's own manifest")
+    if (await durable.removeFile(path)) log.info({ path }, "removed the monitor's own manifest")
   }
 }

@@ -1,6 +1,6 @@
 /** Checks of annotations that kubelet's validation reads, and of the profiles that they name. */
 import { asList, asMap, asText, type JsonMap } from '../json.js'
-import { textOf, type Check, type Place } from './place.js'
+import { textOf, type Check, type FieldPlace } from './place.js'
 import { isLocal } from './text-checks.js'
 
 const seccomp = 'seccomp.security.alpha.kubernetes.io/pod'
@@ -41,7 +41,12 @@ const areShort: Check = (value, { metadata }) => {
 }
 
 /** The profile of a field and that of an annotation must be the same (validateSeccompAnnotationsAndFieldsMatch). */
-function isSame(profile: JsonMap | undefined, { metadata }: Place, name: string, defaults: readonly string[]): boolean {
+function isSame(
+  profile: JsonMap | undefined,
+  { metadata }: FieldPlace,
+  name: string,
+  defaults: readonly string[],
+): boolean {
   const annotation = asText(asMap(metadata.annotations)?.[name])
   if (profile === undefined || annotation === undefined) return true
   if (profile.type === 'Unconfined') return annotation === 'unconfined'

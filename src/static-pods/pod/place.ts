@@ -3,7 +3,7 @@ import { digitsOf } from '../../yaml/exact-number.js'
 import type { Path } from '../../yaml/manifest-text.js'
 import { asMap, asText, type JsonMap } from '../json.js'
 
-export interface Place {
+export interface FieldPlace {
   /** What has the field. */
   readonly owner: JsonMap
   readonly path: Path
@@ -19,7 +19,7 @@ export interface Place {
 }
 
 /** Whether kubelet takes the value; it is undefined where the pod has none, or null. `key`: the field's name, or that of a map's entry. */
-export type Check = (value: unknown, place: Place, key: string) => boolean
+export type Check = (value: unknown, place: FieldPlace, key: string) => boolean
 
 /** null is as good as absent to Go's decoder. */
 export function isThere(value: unknown): boolean {
@@ -47,7 +47,7 @@ export function once<T>(about: object, what: string, find: () => T): T {
 }
 
 /** Where each key comes first in a list; an empty one is passed over. */
-export function isFirst({ list, index, owner }: Place, what: string, keyOf: (item: JsonMap) => string): boolean {
+export function isFirst({ list, index, owner }: FieldPlace, what: string, keyOf: (item: JsonMap) => string): boolean {
   const first = once(list, what, () => {
     const keys = list.map((item, at) => [keyOf(asMap(item) ?? {}), at] as const)
     return new Map(keys.reverse())

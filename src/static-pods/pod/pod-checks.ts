@@ -2,7 +2,7 @@
 import { isLabel, isLabelValue, isObjectName, isPortName, isQualifiedName } from '../../kubernetes-names.js'
 import { asList, asMap, asText, type JsonMap } from '../json.js'
 import { annotationChecks } from './annotation-checks.js'
-import { isFirst, isThere, once, textOf, wholeOf, type Check, type Place } from './place.js'
+import { isFirst, isThere, once, textOf, wholeOf, type Check, type FieldPlace } from './place.js'
 import { podTypes } from './pod-types.js'
 import { parseQuantity, wholeUp } from './quantity.js'
 import { resourceChecks } from './resource-checks.js'
@@ -15,14 +15,14 @@ const areDifferent = (texts: readonly unknown[]) => new Set(texts).size === text
 const isPort = (value: unknown) =>
   typeof value === 'string' ? isPortName(value) : wholeOf(value) >= 1 && wholeOf(value) <= 65_535
 
-const isInit = ({ path }: Place) => path[1] === 'initContainers'
+const isInit = ({ path }: FieldPlace) => path[1] === 'initContainers'
 /** An init container that ends before the others start. */
-const isOnce = (place: Place) => isInit(place) && place.container.restartPolicy !== 'Always'
-const ofVariable = ({ path }: Place) => path.includes('env')
-const isPrivileged = ({ container }: Place) => asMap(container.securityContext)?.privileged === true
-const system = ({ spec }: Place) => asText(asMap(spec.os)?.name)
+const isOnce = (place: FieldPlace) => isInit(place) && place.container.restartPolicy !== 'Always'
+const ofVariable = ({ path }: FieldPlace) => path.includes('env')
+const isPrivileged = ({ container }: FieldPlace) => asMap(container.securityContext)?.privileged === true
+const system = ({ spec }: FieldPlace) => asText(asMap(spec.os)?.name)
 /** kubelet takes less than nothing for a second. */
-const graceOf = ({ spec: { terminationGracePeriodSeconds: given } }: Place) =>
+const graceOf = ({ spec: { terminationGracePeriodSeconds: given } }: FieldPlace) =>
   isThere(given) ? (wholeOf(given) < 0 ? 1 : wholeOf(given)) : 30
 
 // ---- names and ports that are taken
@@ -37,7 +37,7 @@ const isOwnName: Check = (value, place) => {
   return first.get(textOf(value)) === place.index + (isInit(place) ? asList(spec.containers).length : 0)
 }
 
-const hostPortOf = (item: JsonMap, { spec }: Place) =>
+const hostPortOf = (item: JsonMap, { spec }: FieldPlace) =>
   wholeOf(item.hostPort) || (spec.hostNetwork === true ? wholeOf(item.containerPort) : 0)
 
 /** checkHostPortConflicts: of all containers, and of each init container, which run one by one. */
@@ -63,7 +63,7 @@ const sources = Object.entries(podTypes.Volume ?? {}).flatMap(([type, names]) =>
 )
 const sourcesOf = (volume: JsonMap) => sources.filter((name) => isThere(volume[name]))
 
-function volumeOf({ spec }: Place, name: unknown): JsonMap | undefined {
+function volumeOf({ spec }: FieldPlace, name: unknown): JsonMap | undefined {
   const all = once(
     spec,
     'volumes',
@@ -109,7 +109,7 @@ const isSound: Check = (values, { owner: { operator } }) => {
   if (operator === 'Gt' || operator === 'Lt') return count === 1
   return count === 0 || (operator !== 'Exists' && operator !== 'DoesNotExist')
 }
-const ofFields = ({ path }: Place) => path.includes('matchFields')
+const ofFields = ({ path }: FieldPlace) => path.includes('matchFields')
 
 /** ValidateMatchLabelKeysAndMismatchLabelKeys */
 const areOther: Check = (keys, { owner }) => {

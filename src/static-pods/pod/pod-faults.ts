@@ -4,7 +4,7 @@
  */
 import { asList, asMap, asText, type JsonMap } from '../json.js'
 import { oldTolerations, jsonOf } from './annotation-checks.js'
-import type { Place } from './place.js'
+import type { FieldPlace } from './place.js'
 import { podRules } from './pod-rules.js'
 import type { Kubelets, Rule } from './rule.js'
 import { fieldOf, isKnownType, parts, type PodPart } from './visit.js'
@@ -43,7 +43,7 @@ function isPassedOver({ path }: PodPart): boolean {
   return path[0] === 'status' || path[1] === 'ephemeralContainers' || path.includes('volumeClaimTemplate')
 }
 
-function placeOf({ value, path, holder }: PodPart, about: Pick<Place, 'metadata' | 'spec' | 'node'>): Place {
+function placeOf({ value, path, holder }: PodPart, about: Pick<FieldPlace, 'metadata' | 'spec' | 'node'>): FieldPlace {
   const [, list = '', index] = path
   const container = asMap(asList(about.spec[list])[Number(index)])
   return {
@@ -56,7 +56,7 @@ function placeOf({ value, path, holder }: PodPart, about: Pick<Place, 'metadata'
   }
 }
 
-function* faultsBy({ fields, check, problem, kubelets, never }: Rule, place: Place): Generator<PodFault> {
+function* faultsBy({ fields, check, problem, kubelets, never }: Rule, place: FieldPlace): Generator<PodFault> {
   for (const field of fields)
     for (const [steps, value] of valuesAt(field, place.owner)) {
       const fault = { field: fieldOf([...place.path, ...steps]), problem, kubelets }
@@ -67,9 +67,9 @@ function* faultsBy({ fields, check, problem, kubelets, never }: Rule, place: Pla
     }
 }
 
-type Found = readonly [steps: readonly (string | number)[], value: unknown]
+type FoundValue = readonly [steps: readonly (string | number)[], value: unknown]
 
-function valuesAt(field: string, owner: JsonMap): readonly Found[] {
+function valuesAt(field: string, owner: JsonMap): readonly FoundValue[] {
   if (field === '.') return [[[], owner]]
   const [, name = '', of] = /^(\w+)(\[\]|\{\}|\{key\})?$/.exec(field) ?? []
   const value = owner[name]
@@ -139,12 +139,12 @@ export function findTypeFault(pod: unknown): TypeFault | undefined {
 function problemOf(value: unknown, type: string): string | undefined {
   const scalar = scalarTypes.get(type)
   if (scalar !== undefined)
-    return scalar.is(value) ? undefined : `must be ${scalar.name}, but is ${kindOf(value)}${advice(value, type)}`
-  if (type.endsWith('[]')) return Array.isArray(value) ? undefined : `must be a list, but is ${kindOf(value)}`
-  return asMap(value) ? undefined : `must be a map, but is ${kindOf(value)}`
+    return scalar.is(value) ? undefined : `must be ${scalar.name}, but is ${describeValue(value)}${advice(value, type)}`
+  if (type.endsWith('[]')) return Array.isArray(value) ? undefined : `must be a list, but is ${describeValue(value)}`
+  return asMap(value) ? undefined : `must be a map, but is ${describeValue(value)}`
 }
 
-function kindOf(value: unknown): string {
+function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (digitsOf(value) !== undefined) return 'a number'
   if (typeof value === 'string') return 'other text'

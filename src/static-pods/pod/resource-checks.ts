@@ -2,7 +2,7 @@
 import { isQualifiedName } from '../../kubernetes-names.js'
 import { asList, asMap } from '../json.js'
 import { isLess, parseQuantity, sumOf, wholeUp, type Quantity } from './quantity.js'
-import { isThere, once, type Check, type Place } from './place.js'
+import { isThere, once, type Check, type FieldPlace } from './place.js'
 
 const hugePages = 'hugepages-'
 /** IsNativeResource */
@@ -12,7 +12,7 @@ const isComputed = (name: string) => ['cpu', 'memory'].includes(name) || isHuge(
 const isExtended = (name: string) =>
   !isNative(name) && !name.startsWith('requests.') && isQualifiedName(`requests.${name}`)
 /** `spec.resources`, not those of a container, or an overhead. */
-const ofPod = ({ path }: Place) => path.length === 2
+const ofPod = ({ path }: FieldPlace) => path.length === 2
 
 const isName: Check = (_, place, name) =>
   isQualifiedName(name) &&
@@ -32,7 +32,7 @@ const isOfPages: Check = (value, _, name) => {
   return page !== undefined && page.digits > 0n && page.power >= 0 && wholeUp(amount) % wholeUp(page) === 0n
 }
 
-const limitOf = ({ owner }: Place, name: string) => parseQuantity(asMap(owner.limits)?.[name])
+const limitOf = ({ owner }: FieldPlace, name: string) => parseQuantity(asMap(owner.limits)?.[name])
 
 const isWithin: Check = (value, place, name) => {
   const [amount, limit] = [parseQuantity(value), limitOf(place, name)]
@@ -78,7 +78,7 @@ function amountsOf(container: unknown, list: 'limits' | 'requests'): Amounts {
 }
 
 /** What the containers need summed: of init containers the largest counts, beside the sidecars that run by then (AggregateContainerRequests). */
-function summed({ spec }: Place, list: 'limits' | 'requests'): Amounts {
+function summed({ spec }: FieldPlace, list: 'limits' | 'requests'): Amounts {
   return once(spec, `summed: ${list}`, () => {
     let total: Amounts = new Map()
     let sides: Amounts = new Map()

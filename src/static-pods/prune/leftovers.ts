@@ -1,4 +1,4 @@
-import { type Disk, namesFor } from '../../durable/index.js'
+import { type DurableCalls, namesFor } from '../../durable/index.js'
 import type { Descriptor } from '../../durable/file-system.js'
 import type { Log } from '../../log.js'
 import { revisionFamily, revisionName, revisionOf } from '../names.js'
@@ -9,7 +9,7 @@ import { revisionFamily, revisionName, revisionOf } from '../names.js'
  * pod's operations.
  */
 export async function leftoversOf(
-  disk: Disk,
+  durable: DurableCalls,
   parent: Descriptor,
   pod: string,
   /** The newest revision that any installer could have begun. */
@@ -18,8 +18,8 @@ export async function leftoversOf(
   path: string,
   log: Log,
 ): Promise<string[]> {
-  const staged = await disk.stagedLeftovers(parent, path, namesFor('', revisionFamily(pod)), log)
-  return [...(await orphanedRecords(disk, parent, pod, newest)), ...staged]
+  const staged = await durable.stagedLeftovers(parent, path, namesFor('', revisionFamily(pod)), log)
+  return [...(await orphanedRecords(durable, parent, pod, newest)), ...staged]
 }
 
 /*
@@ -33,16 +33,16 @@ const window = 1000
 
 /** Names of such records in the directory. To be called under the lock of the pod's operations. */
 export async function orphanedRecords(
-  disk: Disk,
+  durable: DurableCalls,
   directory: Descriptor,
   pod: string,
   /** The newest revision that any installer could have begun. */
   newest: number,
 ): Promise<string[]> {
-  const present = new Set(await disk.fs.list(directory))
+  const present = new Set(await durable.fs.list(directory))
   const orphans: string[] = []
   let byId: Map<string, string> | undefined
-  for (const { entry, name: named } of await disk.recordsIn(directory)) {
+  for (const { entry, name: named } of await durable.recordsIn(directory)) {
     const id = entry.slice(0, entry.lastIndexOf('.'))
     const name = named ?? (byId ??= namesById(pod, newest)).get(id)
     if (name === undefined || revisionOf(pod, name) === undefined) continue

@@ -6,7 +6,7 @@
 import { isSystemError, messageOf } from '../../errors.js'
 import { basename, join } from 'node:path'
 import type { Log } from '../../log.js'
-import { namesFor, type Disk, nodeFiles } from '../../durable/index.js'
+import { namesFor, type DurableCalls, nodeFiles } from '../../durable/index.js'
 import { DurableWriteError, wrapError } from '../../durable/errors.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
@@ -48,25 +48,30 @@ export interface PruneLine {
  * @throws DurableWriteError (Busy), StaticPodError where there is no resource directory, Error where prune cannot tell which
  * revisions are in use: then it removes nothing
  */
-export async function prune(request: PruneRequest, disk: Disk, log: Log, signal: AbortSignal): Promise<PruneLine[]> {
+export async function prune(
+  request: PruneRequest,
+  durable: DurableCalls,
+  log: Log,
+  signal: AbortSignal,
+): Promise<PruneLine[]> {
   const { resourceDirectory, pod, dryRun, lockTimeout, requireProven = false } = request
   if (resourceDirectory === '/')
     throw new InvalidInput('--resource-dir is /: name the directory that holds the revisions')
   // In plain words where it is no directory, or cannot be read.
-  await nodeFiles.entriesOf(disk.fs, resourceDirectory).catch(nothingRemoved)
-  const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve('there'))
+  await nodeFiles.entriesOf(durable.fs, resourceDirectory).catch(nothingRemoved)
+  const present = await durable.inDirectory(resourceDirectory, () => Promise.resolve('there'))
   // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
   if (present === undefined) throw absent(resourceDirectory)
-  if (dryRun) return verdicts(request, disk.fs, log).catch(nothingRemoved)
+  if (dryRun) return verdicts(request, durable.fs, log).catch(nothingRemoved)
   // Before any removal: a failure here has changed nothing.
-  const unproven = await unprovenPlaces([{ path: resourceDirectory }], { disk, requireProven })
-  const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
+  const unproven = await unprovenPlaces([{ path: resourceDirectory }], { durable, requireProven })
+  const held = await durable.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {
-    const lines = await verdicts(request, disk.fs, log).catch(nothingRemoved)
-    if (lines.some(({ outcome }) => outcome === 'removed')) await syncVerdicts(request, disk).catch(nothingRemoved)
+    const lines = await verdicts(request, durable.fs, log).catch(nothingRemoved)
+    if (lines.some(({ outcome }) => outcome === 'removed')) await syncVerdicts(request, durable).catch(nothingRemoved)
     signal.throwIfAborted()
-    const removed = await disk.inDirectory(resourceDirectory, (directory) =>
-      removeAll(disk, directory, request, lines, log),
+    const removed = await durable.inDirectory(resourceDirectory, (directory) =>
+      removeAll(durable, directory, request, lines, log),
     )
     // Another program has moved it away meanwhile.
     if (removed === undefined) throw absent(resourceDirectory)
@@ -117,25 +122,28 @@ async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promis
 }
 
 /** A power cut may bring back a manifest that another program replaced without a sync, and that may name a revision to go: sync first. */
-async function syncVerdicts({ resourceDirectory, manifestDirectory }: PruneRequest, disk: Disk): Promise<void> {
-  const manifests = await listManifests(disk.fs, manifestDirectory)
-  await disk.syncNames(
+async function syncVerdicts(
+  { resourceDirectory, manifestDirectory }: PruneRequest,
+  durable: DurableCalls,
+): Promise<void> {
+  const manifests = await listManifests(durable.fs, manifestDirectory)
+  await durable.syncNames(
     manifestDirectory,
     manifests.map((path) => basename(path)),
   )
-  await disk.syncNames(resourceDirectory)
+  await durable.syncNames(resourceDirectory)
 }
 
 async function removeAll(
-  disk: Disk,
+  durable: DurableCalls,
   directory: Descriptor,
   { pod, resourceDirectory }: PruneRequest,
   lines: readonly PruneLine[],
   log: Log,
 ): Promise<PruneLine[]> {
-  const { fs } = disk
+  const { fs } = durable
   // Records tell what the leftovers are: one that is refused stops this before the first rename.
-  await disk.recordsIn(directory)
+  await durable.recordsIn(directory)
   const family = namesFor('', revisionFamily(pod))
   const failures = new Map<PruneLine, unknown>()
   const gone = new Map<string, PruneLine>()
@@ -150,14 +158,14 @@ async function removeAll(
   }
   const newest = Math.max(0, ...lines.map(({ revision }) => revision))
   // Every prune removes a killed predecessor's leftovers, even if no revision goes now.
-  const leftovers = await leftoversOf(disk, directory, pod, newest, resourceDirectory, log)
+  const leftovers = await leftoversOf(durable, directory, pod, newest, resourceDirectory, log)
   // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
   // that was killed may have removed all, and not made it durable.
-  await syncRemovals(disk, directory, resourceDirectory)
+  await syncRemovals(durable, directory, resourceDirectory)
   if (leftovers.length === 0) return lines.map((line) => lineOf(line, failures.get(line)))
   for (const name of leftovers) {
     try {
-      await disk.removeEntry(directory, name)
+      await durable.removeEntry(directory, name)
     } catch (error) {
       const line = gone.get(name)
       const what = `files are left in ${join(resourceDirectory, name)}: ${messageOf(error)}`
@@ -166,14 +174,14 @@ async function removeAll(
     }
   }
   // So that old private keys do not come back.
-  await syncRemovals(disk, directory, resourceDirectory)
+  await syncRemovals(durable, directory, resourceDirectory)
   return lines.map((line) => lineOf(line, failures.get(line)))
 }
 
 /** This prune, or a killed predecessor, has renamed entries by now: `published` is true, even if a power cut undoes the renames. */
-async function syncRemovals(disk: Disk, directory: Descriptor, path: string): Promise<void> {
+async function syncRemovals(durable: DurableCalls, directory: Descriptor, path: string): Promise<void> {
   try {
-    await disk.syncDirectory(directory)
+    await durable.syncDirectory(directory)
   } catch (error) {
     if (!isSystemError(error)) throw error
     const { code, syscall } = error

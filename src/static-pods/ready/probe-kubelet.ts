@@ -133,18 +133,23 @@ function refusal(status: number, body: string): ProbeResult {
   return { state: 'cannot-ask', message, advice: noKubelet }
 }
 
-interface Answer {
+interface KubeletAnswer {
   readonly status: number
   readonly body: string
 }
 
 /** Asks with the newest credentials, and with the ones beside them where the kubelet refuses these. */
-async function askFor(path: string, access: KubeletAccess, files: ProbeFiles, signal: AbortSignal): Promise<Answer> {
+async function askFor(
+  path: string,
+  access: KubeletAccess,
+  files: ProbeFiles,
+  signal: AbortSignal,
+): Promise<KubeletAnswer> {
   const trusted = await readAuthorities(files, access.authority)
   const read = async (file: string | null) => (file === null ? [] : files.read(file))
   const [cert, key, token] = await Promise.all([read(access.certificate), read(access.key), read(access.tokenFile)])
   const versions = Math.max(cert.length, key.length, token.length, 1)
-  let first: Answer | undefined
+  let first: KubeletAnswer | undefined
   for (let version = 0; ; version++) {
     const of = (all: readonly Buffer[]) => all[version] ?? all[0]
     const keys = {
@@ -166,7 +171,7 @@ async function askFor(path: string, access: KubeletAccess, files: ProbeFiles, si
   }
 }
 
-async function answerOf(response: IncomingMessage): Promise<Answer> {
+async function answerOf(response: IncomingMessage): Promise<KubeletAnswer> {
   const parts: Buffer[] = []
   let bytes = 0
   for await (const part of response as AsyncIterable<Buffer>) {

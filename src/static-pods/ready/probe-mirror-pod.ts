@@ -28,7 +28,7 @@ const noServer = {
 
 const noKubeconfig = 'name with --kubeconfig one of an API server, and mend what it names'
 
-interface Asked {
+interface ProbeAttempt {
   readonly result: ProbeResult
   /** Other credentials may fare better. */
   readonly isRefused: boolean
@@ -61,7 +61,7 @@ async function askBy(
   manifest: Manifest,
   place: { readonly nodeName: string; readonly namespace: string | undefined },
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<ProbeAttempt> {
   try {
     const namespace = place.namespace ?? (await way.namespace()) ?? 'default'
     const name = `${manifest.name}-${place.nodeName}`
@@ -85,7 +85,7 @@ async function askBy(
   }
 }
 
-function failed(error: unknown): Asked {
+function failed(error: unknown): ProbeAttempt {
   const cause = error instanceof ConnectionError ? error.cause : error
   const message = messageOf(error)
   const isLost = !(error instanceof ConnectionError) || error.reason === 'credentials'

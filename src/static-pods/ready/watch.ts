@@ -2,8 +2,8 @@
  * The one machine that watches a pod which has just changed: it looks again and again, asks every probe, and hands over to the front end,
  * `monitor` or `rollout`, once the pod is proven ready, or its time is over. The front end then keeps or takes back the revision.
  */
-import type { Disk } from '../../durable/index.js'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../deadline.js'
+import type { DurableCalls } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import { DurableWriteError } from '../../durable/errors.js'
 import type { Log } from '../../log.js'
@@ -16,11 +16,11 @@ import { noLimit, askEach, readinessOf, type ProbeAnswer, type Probe, type Readi
 const successes = 3
 
 /** Milliseconds; tests make them smaller, and let them pass by themselves. */
-interface WatchTiming {
+interface PodWatchTiming {
   /** Between two looks; library-go's. */
   readonly interval: number
   /** How long the old pod may go on answering while no probe tells it from the new one, and none has failed since. */
-  readonly settle: number
+  readonly handover: number
   /** How long a kubelet that has run the pod may say that it does not: it lists the manifests every 20 s (`fileCheckFrequency`). */
   readonly absence: number
   /** Between two reports of the same. */
@@ -28,12 +28,12 @@ interface WatchTiming {
   readonly rest: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
-const usualTiming: WatchTiming = {
+const usualTiming: PodWatchTiming = {
   interval: 1_000,
-  settle: 30_000,
+  handover: 30_000,
   absence: 40_000,
   report: 30_000,
-  rest: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }),
+  rest: (milliseconds, signal) => sleep(milliseconds, { signal }),
 }
 
 /** How long a pod may take, and how it proves itself. */
@@ -67,18 +67,18 @@ export interface Watched<Outcome> {
 
 /** What a watch works with, and the disk on which its front end decides. */
 export interface WatchMeans {
-  readonly disk: Disk
+  readonly durable: DurableCalls
   readonly log: Log
   readonly signal: AbortSignal
-  readonly timing?: Partial<WatchTiming> | undefined
+  readonly timing?: Partial<PodWatchTiming> | undefined
 }
 
 /** Looks until the pod is proven ready, or has not become so in time. @throws the signal's reason; what the front end throws */
 export async function watch<Outcome>(watched: Watched<Outcome>, means: WatchMeans): Promise<Outcome> {
-  const { disk, log, signal, timing } = means
+  const { durable, log, signal, timing } = means
   const times = { ...usualTiming, ...timing }
   const { interval, rest } = times
-  const now = () => disk.fs.uptime()
+  const now = () => durable.fs.uptime()
   const trial = new Trial(watched, times, now, log, signal)
   for (;;) {
     signal.throwIfAborted()
@@ -130,7 +130,7 @@ class Trial<Outcome> {
 
   constructor(
     private readonly watched: Watched<Outcome>,
-    private readonly times: WatchTiming,
+    private readonly times: PodWatchTiming,
     private readonly now: () => number,
     private readonly log: Log,
     private readonly signal: AbortSignal,
@@ -194,7 +194,8 @@ class Trial<Outcome> {
     if (this.#inARow === 0) this.#readySince = this.now()
     this.#inARow += 1
     const steady = this.now() - this.#readySince
-    const isNew = !maySeeOldPod || identified || this.#hasFailed || elapsed >= Math.min(this.times.settle, timeout / 2)
+    const isNew =
+      !maySeeOldPod || identified || this.#hasFailed || elapsed >= Math.min(this.times.handover, timeout / 2)
     // Who answers at the end may answer often enough; who starts again and again never would.
     if (steady >= readyFor && !(isLate && isAgain))
       return this.#inARow >= successes && isNew ? this.watched.ready() : undefined

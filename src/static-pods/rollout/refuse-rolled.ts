@@ -1,4 +1,4 @@
-import { Disk } from '../../durable/index.js'
+import { DurableCalls } from '../../durable/index.js'
 import { parseManifest } from '../pod/manifest.js'
 import { readSmallFile } from '../node-files.js'
 import { refuseUnfinished } from './rollout-status.js'
@@ -13,5 +13,5 @@ export async function refuseRolled(path: string, content: RolledContent): Promis
     return bytes ? [await parseManifest(bytes, path)] : []
   }
   // What is no pod is none of the rollout's.
-  await refuseUnfinished([path], await pod().catch(() => []), new Disk(), `${path} is as it was`)
+  await refuseUnfinished([path], await pod().catch(() => []), new DurableCalls(), `${path} is as it was`)
 }

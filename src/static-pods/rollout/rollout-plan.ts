@@ -1,8 +1,8 @@
 /* Plans a rollout, and checks the plan as far as it can be before the first write. */
 import { createHash, randomBytes } from 'node:crypto'
 import { basename, join } from 'node:path'
-import { type Disk } from '../../durable/index.js'
-import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
+import { type DurableCalls } from '../../durable/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/single-calls/index.js'
 import type { Log } from '../../log.js'
 import { InvalidInput, StaticPodError } from '../failure.js'
 import { hostPathUsers } from '../host-path-users.js'
@@ -80,15 +80,19 @@ function withoutAnnotation(manifest: Manifest): Manifest {
  * The plan, as the state file keeps it; undefined where the node has all of it already. Writes nothing.
  * @throws InvalidInput, StaticPodError, DurableWriteError: nothing was changed
  */
-export async function planRollout(request: RolloutRequest, disk: Disk, log: Log): Promise<RolloutState | undefined> {
+export async function planRollout(
+  request: RolloutRequest,
+  durable: DurableCalls,
+  log: Log,
+): Promise<RolloutState | undefined> {
   const { manifestDirectory, tree } = request
-  await checkLockFile(request.manifestLock, disk)
-  const id = await identify(request, disk)
+  await checkLockFile(request.manifestLock, durable)
+  const id = await identify(request, durable)
   // Read before the comparison: an entry that comes later belongs to another program.
-  const oldContent = tree ? await contentOf(tree.target, disk) : []
-  const difference = tree && (await disk.difference({ ...tree, publisher: 'rollout' }))
+  const oldContent = tree ? await contentOf(tree.target, durable) : []
+  const difference = tree && (await durable.difference({ ...tree, publisher: 'rollout' }))
   const isNewTree = difference !== undefined && (!difference.exists || difference.changes.length > 0)
-  const live = await liveManifests(manifestDirectory, disk, log)
+  const live = await liveManifests(manifestDirectory, durable, log)
   const named = new Set<string>()
   let isNewPod = false
   const manifests: RolledManifest[] = []
@@ -101,9 +105,9 @@ export async function planRollout(request: RolloutRequest, disk: Disk, log: Log)
   }
   if (manifests.length === 0) return undefined
   if (isNewPod || isNewTree) refuseUnreadable(live, named)
-  if (tree && isNewTree) await refuseOtherReaders(request, tree.target, named, disk)
+  if (tree && isNewTree) await refuseOtherReaders(request, tree.target, named, durable)
   for (const { name, next } of manifests) {
-    await disk.previewFile({
+    await durable.previewFile({
       path: join(manifestDirectory, name),
       content: bytesOf(next),
       options: { mode: 0o600, requireProven: request.requireProven, log },
@@ -139,9 +143,9 @@ async function refuseOtherReaders(
   { manifestDirectory }: RolloutRequest,
   target: string,
   named: ReadonlySet<string>,
-  disk: Disk,
+  durable: DurableCalls,
 ): Promise<void> {
-  const { users, unreadable } = await hostPathUsers(disk.fs, manifestDirectory, [target])
+  const { users, unreadable } = await hostPathUsers(durable.fs, manifestDirectory, [target])
   const others = new Set(users.flat().flatMap(({ manifest }) => (named.has(basename(manifest)) ? [] : [manifest])))
   const unknown = unreadable.find(({ manifest }) => !named.has(basename(manifest)))
   if (others.size === 0 && unknown) {
@@ -158,28 +162,31 @@ async function refuseOtherReaders(
 }
 
 /** The same manifests with the same tree, in this order: so that a rerun knows its own work. */
-export async function identify({ manifests, tree }: RolloutRequest, disk: Disk): Promise<string> {
+export async function identify({ manifests, tree }: RolloutRequest, durable: DurableCalls): Promise<string> {
   const hash = createHash('sha256')
   // Without the uid, which is another one with each rollout.
   for (const { manifest } of manifests) hash.update(encodeManifest(manifest, undefined))
   if (tree) {
-    const { digest, lists } = await disk.difference(tree)
+    const { digest, lists } = await durable.difference(tree)
     hash.update(`${tree.target}\0${digest}${lists ?? ''}`)
   }
   return hash.digest('hex').slice(0, 16)
 }
 
 /** @throws InvalidInput */
-export async function checkManifestDirectory(manifestDirectory: string, disk: Disk): Promise<void> {
-  const exists = await disk.inDirectory(manifestDirectory, () => Promise.resolve(true))
+export async function checkManifestDirectory(manifestDirectory: string, durable: DurableCalls): Promise<void> {
+  const exists = await durable.inDirectory(manifestDirectory, () => Promise.resolve(true))
   if (exists === undefined) throw new InvalidInput(`--pod-manifest-dir: ${manifestDirectory} does not exist`)
 }
 
 /** @throws InvalidInput */
-export async function checkPlaces({ manifestDirectory, tree }: RolloutRequest, disk: Disk): Promise<void> {
-  await checkManifestDirectory(manifestDirectory, disk)
+export async function checkPlaces({ manifestDirectory, tree }: RolloutRequest, durable: DurableCalls): Promise<void> {
+  await checkManifestDirectory(manifestDirectory, durable)
   if (tree === undefined) return
-  const [target, directory] = [await disk.realPath(tree.target), await disk.realPath(join(manifestDirectory, 'x'))]
+  const [target, directory] = [
+    await durable.realPath(tree.target),
+    await durable.realPath(join(manifestDirectory, 'x')),
+  ]
   if (directory.startsWith(`${target}/`)) {
     throw new InvalidInput(`--resource-dir: the manifest directory ${manifestDirectory} lies in ${tree.target}`)
   }
@@ -196,14 +203,14 @@ interface LiveManifest {
   readonly manifest: Manifest | undefined
 }
 
-async function liveManifests(directory: string, disk: Disk, log: Log): Promise<LiveManifest[]> {
+async function liveManifests(directory: string, durable: DurableCalls, log: Log): Promise<LiveManifest[]> {
   const live: LiveManifest[] = []
-  for (const path of await listManifests(disk.fs, directory)) {
-    const bytes = await readListed(disk.fs, path)
+  for (const path of await listManifests(durable.fs, directory)) {
+    const bytes = await readListed(durable.fs, path)
     if (bytes === undefined) continue
     const manifest = await parseManifest(bytes, path).catch(() => undefined)
     if (manifest === undefined) log.debug({ path }, 'not readable as a pod')
-    const { mode = 0o600, owner = null } = (await ownershipAt(path, disk)) ?? {}
+    const { mode = 0o600, owner = null } = (await ownershipAt(path, durable)) ?? {}
     live.push({ path, bytes, mode, owner, manifest })
   }
   return live

@@ -2,10 +2,10 @@
  * How a rollout asks for pods while it exchanges the directory that may hold the files of its own probes: a refused probe stops the
  * rollout before it begins, and both directories' authorities are trusted.
  */
-import { nodeFiles, type Disk } from '../../durable/index.js'
+import { nodeFiles, type DurableCalls } from '../../durable/index.js'
 import { readFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
-import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/single-calls/index.js'
 import type { Log } from '../../log.js'
 import { StaticPodError } from '../failure.js'
 import { parseManifest } from '../pod/manifest.js'
@@ -15,10 +15,10 @@ import { bytesOf, type RolloutState, type RolledTree } from './rollout-state.js'
 import { oldTreeAt } from './rollout-tree.js'
 
 /** Before the exchange: the files on the disk, then those that the new directory brings. */
-export function filesBefore(tree: DirectoryPublicationRequest | undefined, disk: Disk): ProbeFiles {
+export function filesBefore(tree: DirectoryPublicationRequest | undefined, durable: DurableCalls): ProbeFiles {
   if (tree === undefined) return presentFiles
   const brought = async (path: string): Promise<Buffer | undefined> => {
-    const below = await pathBelow(tree.target, path, disk)
+    const below = await pathBelow(tree.target, path, durable)
     const found = below === undefined ? undefined : tree.files[below]
     return found === undefined ? undefined : bytesIn(found)
   }
@@ -59,15 +59,15 @@ function bytesIn(brought: DirectoryPublicationRequest['files'][string]): Buffer 
 export async function filesAfter(
   tree: RolledTree | null,
   settings: ReadinessSettings,
-  disk: Disk,
+  durable: DurableCalls,
 ): Promise<ProbeFiles> {
   if (tree === null) return presentFiles
   const kept = new Map<string, Buffer | undefined>()
   // Found once: the search takes the directory's lock, which the exchange needs, and an abandoned try can go on beside it.
-  const old = await oldTreeAt(tree, disk.fs)
+  const old = await oldTreeAt(tree, durable.fs)
   const live = versionOf(async (path) => {
     if (kept.has(path)) return kept.get(path)
-    const below = await pathBelow(tree.target, path, disk)
+    const below = await pathBelow(tree.target, path, durable)
     const isKept = below !== undefined && old !== undefined
     const content = isKept ? await readFile(`${old}/${below}`).catch(() => undefined) : undefined
     kept.set(path, content)
@@ -83,14 +83,14 @@ export async function filesAfter(
 const mostLinks = 40
 
 /** The path of a file within a directory, however both are spelled, and through links that lead into it; undefined: it lies elsewhere. */
-async function pathBelow(directory: string, path: string, disk: Disk): Promise<string | undefined> {
-  const root = await disk.realPath(directory)
-  let file = await disk.realPath(path)
+async function pathBelow(directory: string, path: string, durable: DurableCalls): Promise<string | undefined> {
+  const root = await durable.realPath(directory)
+  let file = await durable.realPath(path)
   for (let links = 0; links <= mostLinks; links++) {
     if (file.startsWith(`${root}/`)) return relative(root, file)
-    const text = await nodeFiles.readLink(disk.fs, file)
+    const text = await nodeFiles.readLink(durable.fs, file)
     if (text === undefined) return undefined
-    file = await disk.realPath(resolve(dirname(file), text))
+    file = await durable.realPath(resolve(dirname(file), text))
   }
   return undefined
 }

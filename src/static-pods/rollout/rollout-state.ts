@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:buffer'
 import { basename, dirname, isAbsolute, join } from 'node:path'
-import { nodeFiles, type Disk } from '../../durable/index.js'
+import { nodeFiles, type DurableCalls } from '../../durable/index.js'
 import type { Identity } from '../../durable/path/index.js'
 import type { KnownEntry } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
@@ -107,11 +107,14 @@ export function rolloutLockPath(manifestDirectory: string): string {
 export async function writeState(
   manifestDirectory: string,
   state: RolloutState | EndedRollout,
-  disk: Disk,
+  durable: DurableCalls,
   log: Log,
 ): Promise<void> {
   const content = Buffer.from(`${JSON.stringify({ version: 1, ...state })}\n`)
-  await disk.publishFiles([{ path: statePath(manifestDirectory), content, options: { mode: 0o600, log } }], undefined)
+  await durable.publishFiles(
+    [{ path: statePath(manifestDirectory), content, options: { mode: 0o600, log } }],
+    undefined,
+  )
 }
 
 /**
@@ -120,7 +123,7 @@ export async function writeState(
  */
 export async function readState(
   manifestDirectory: string,
-  { fs }: Disk,
+  { fs }: DurableCalls,
 ): Promise<RolloutState | EndedRollout | undefined> {
   const path = statePath(manifestDirectory)
   // It holds each manifest twice, before and after; a longer text could not be written.
@@ -148,20 +151,20 @@ function parseState(text: string): RolloutState | EndedRollout | string {
 }
 
 /** What is wrong with a value of the file, which stands `at` this place. Shows no value: manifests may hold secrets. */
-type Check = (value: unknown, at: string) => string | undefined
+type ValueCheck = (value: unknown, at: string) => string | undefined
 
-function check(isFit: (value: unknown) => boolean, wrong: string): Check {
+function check(isFit: (value: unknown) => boolean, wrong: string): ValueCheck {
   return (value, at) => (isFit(value) ? undefined : `${at} ${wrong}`)
 }
 
-function listOf(each: Check): Check {
+function listOf(each: ValueCheck): ValueCheck {
   return (value, at) => {
     if (!Array.isArray(value)) return `${at} is no list`
     return value.map((item, index) => each(item, `${at}[${index}]`)).find((fault) => fault !== undefined)
   }
 }
 
-function mapOf(fields: Readonly<Record<string, Check>>): Check {
+function mapOf(fields: Readonly<Record<string, ValueCheck>>): ValueCheck {
   return (value, at) => {
     const map = asMap(value) ?? {}
     const faults = Object.entries(fields).map(([key, each]) => each(map[key], at === '' ? key : `${at}.${key}`))
@@ -170,11 +173,11 @@ function mapOf(fields: Readonly<Record<string, Check>>): Check {
 }
 
 const orNull =
-  (each: Check): Check =>
+  (each: ValueCheck): ValueCheck =>
   (value, at) =>
     value === null ? undefined : each(value, at)
 const orAbsent =
-  (each: Check): Check =>
+  (each: ValueCheck): ValueCheck =>
   (value, at) =>
     value === undefined ? undefined : each(value, at)
 
@@ -235,7 +238,7 @@ const fields = mapOf({
   kept,
 })
 
-const underWay: Check = (value, at) => {
+const underWay: ValueCheck = (value, at) => {
   const fault = fields(value, at)
   if (fault !== undefined) return fault
   const { reached, manifests } = value as RolloutState
@@ -243,8 +246,8 @@ const underWay: Check = (value, at) => {
 }
 
 /** Removes what a rollout that was killed has staged of the file. */
-export async function tidyState(manifestDirectory: string, disk: Disk): Promise<void> {
-  await disk.tidy(statePath(manifestDirectory))
+export async function tidyState(manifestDirectory: string, durable: DurableCalls): Promise<void> {
+  await durable.tidy(statePath(manifestDirectory))
 }
 
 export function bytesOf(base64: string): Buffer {

@@ -1,6 +1,6 @@
 /* What a rollout stands at, for those who come later: `rollout --status`, `status`, `check`, and commands that would write over it. */
 import { basename, dirname } from 'node:path'
-import { flockHolders, type Disk } from '../../durable/index.js'
+import { flockHolders, type DurableCalls } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import { StaticPodError } from '../failure.js'
 import { usualManifestDirectory } from '../host-path-users.js'
@@ -33,8 +33,8 @@ export interface RolloutStatus {
   readonly left?: number
 }
 
-export async function rolloutStatus(directory: string, disk: Disk): Promise<RolloutStatus> {
-  const found = await readState(directory, disk).catch((error: unknown) => messageOf(error))
+export async function rolloutStatus(directory: string, durable: DurableCalls): Promise<RolloutStatus> {
+  const found = await readState(directory, durable).catch((error: unknown) => messageOf(error))
   if (typeof found === 'string')
     return { directory, state: 'damaged', message: found, advice: 'docs/rollout.md, "At 3 a.m.", says how' }
   if (found === undefined) return { directory, state: 'none', message: `no rollout was ever begun in ${directory}` }
@@ -43,9 +43,9 @@ export async function rolloutStatus(directory: string, disk: Disk): Promise<Roll
     const why = message === undefined ? '' : `: ${message}`
     return { directory, state: 'ended', message: `the last rollout in ${directory} ended: ${outcome}${why}` }
   }
-  const worker = await workerIn(directory, disk)
+  const worker = await workerIn(directory, durable)
   const state = worker === undefined ? 'interrupted' : 'under-way'
-  const left = await timeLeft(found, disk)
+  const left = await timeLeft(found, durable)
   const manifests = found.manifests.map(({ name }) => name)
   const { reached, tree } = found
   const message = `a rollout of ${manifests.join(', ')} in ${directory} ${worker === undefined ? 'was interrupted, and ' : ''}${standing(found, left)}`
@@ -70,17 +70,17 @@ function remedy(directory: string, worker: number | undefined): string {
 }
 
 /** Seconds; undefined: there is no limit, or no watch in this boot. */
-async function timeLeft({ since, timeout }: RolloutState, { fs }: Disk): Promise<number | undefined> {
+async function timeLeft({ since, timeout }: RolloutState, { fs }: DurableCalls): Promise<number | undefined> {
   if (since === null || timeout === noLimit || since.boot !== (await fs.bootId())) return undefined
   return Math.max(0, Math.round(timeout / 1000 - (fs.uptime() / 1000 - since.uptime)))
 }
 
 /** Another process that holds the lock; undefined: none that this one sees. */
-async function workerIn(directory: string, disk: Disk): Promise<number | undefined> {
+async function workerIn(directory: string, durable: DurableCalls): Promise<number | undefined> {
   const path = rolloutLockPath(directory)
-  const holders = await disk.inDirectory(dirname(path), async (parent) => {
-    const lock = await disk.fs.look(parent, basename(path))
-    return lock && flockHolders((await disk.fs.mount(parent)).device, lock.inode)
+  const holders = await durable.inDirectory(dirname(path), async (parent) => {
+    const lock = await durable.fs.look(parent, basename(path))
+    return lock && flockHolders((await durable.fs.mount(parent)).device, lock.inode)
   })
   return holders?.find((holder) => holder !== process.pid)
 }
@@ -91,8 +91,11 @@ export function rolloutLine({ message, advice }: RolloutStatus): string {
 }
 
 /** Those of these directories that people have to know of. */
-export async function unfinishedRollouts(directories: readonly string[], disk: Disk): Promise<RolloutStatus[]> {
-  const all = await Promise.all([...new Set(directories)].map((directory) => rolloutStatus(directory, disk)))
+export async function unfinishedRollouts(
+  directories: readonly string[],
+  durable: DurableCalls,
+): Promise<RolloutStatus[]> {
+  const all = await Promise.all([...new Set(directories)].map((directory) => rolloutStatus(directory, durable)))
   return all.filter(({ state }) => state !== 'none' && state !== 'ended')
 }
 
@@ -104,22 +107,23 @@ export async function unfinishedRollouts(directories: readonly string[], disk: D
 export async function refuseUnfinished(
   paths: readonly string[],
   pods: readonly Manifest[],
-  disk: Disk,
+  durable: DurableCalls,
   state: string,
 ): Promise<void> {
   for (const path of paths) {
-    const found = await rolloutStatus(dirname(path), disk)
-    const isOf = found.manifests && (found.manifests.includes(basename(path)) || (await changesOneOf(pods, path, disk)))
+    const found = await rolloutStatus(dirname(path), durable)
+    const isOf =
+      found.manifests && (found.manifests.includes(basename(path)) || (await changesOneOf(pods, path, durable)))
     if (isOf) throw new StaticPodError(`${rolloutLine(found)}; ${state}`)
     const beside = besidePath(path)
     const end = 'holdfast rollout --resume, with the --pod-manifest-dir that it had, ends that, or removes it'
-    if (await disk.fs.lookPath(beside)) throw new StaticPodError(`${beside} is of a rollout: ${end}; ${state}`)
+    if (await durable.fs.lookPath(beside)) throw new StaticPodError(`${beside} is of a rollout: ${end}; ${state}`)
   }
 }
 
 /** kubelet takes two files for one pod by their names, or by their uids. */
-async function changesOneOf(pods: readonly Manifest[], path: string, disk: Disk): Promise<boolean> {
-  const found = await readState(dirname(path), disk)
+async function changesOneOf(pods: readonly Manifest[], path: string, durable: DurableCalls): Promise<boolean> {
+  const found = await readState(dirname(path), durable)
   const texts = found && 'manifests' in found ? found.manifests.flatMap(({ previous, next }) => [previous, next]) : []
   const rolled = await Promise.all(texts.map((text) => parseManifest(bytesOf(text ?? ''), '').catch(() => undefined)))
   return pods.some((pod) => rolled.some((one) => one && (isSamePodName(one, pod) || (pod.uid && one.uid === pod.uid))))

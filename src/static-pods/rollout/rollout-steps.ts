@@ -18,7 +18,7 @@ import {
   type RolloutState,
 } from './rollout-state.js'
 import { bringTree, findStaged, type KeptTree, removeAllKept, removeKept, returnTree } from './rollout-tree.js'
-import type { Disk } from '../../durable/index.js'
+import type { DurableCalls } from '../../durable/index.js'
 
 export interface RolloutMeans extends WatchMeans {
   /** Opens what the settings name; they may be those of a rollout that was interrupted. `isTrial`: before anything changes. */
@@ -30,12 +30,12 @@ export async function closeState(
   manifestDirectory: string,
   ended: Omit<EndedRollout, 'phase' | 'kept'>,
   kept: readonly KeptTree[],
-  { disk, log }: Pick<RolloutMeans, 'disk' | 'log'>,
+  { durable, log }: Pick<RolloutMeans, 'durable' | 'log'>,
 ): Promise<Pick<RolloutOutcome, 'kept'>> {
   const { outcome, request, message } = ended
   const trees = kept.length > 0 && { kept: kept.map(({ tree }) => tree) }
   const why = message !== undefined && { message }
-  await writeState(manifestDirectory, { phase: 'ended', outcome, request, ...why, ...trees }, disk, log)
+  await writeState(manifestDirectory, { phase: 'ended', outcome, request, ...why, ...trees }, durable, log)
   return kept.length > 0 ? { kept: kept.map(({ message }) => message) } : {}
 }
 
@@ -62,7 +62,7 @@ export class Rollout {
     switch (this.state.phase) {
       case 'staging':
         // The state file names the staged tree first: a killed removal leaves a part of it, which no record tells of.
-        await this.#write({ tree: this.state.tree && (await findStaged(this.state.tree, this.means.disk)) })
+        await this.#write({ tree: this.state.tree && (await findStaged(this.state.tree, this.means.durable)) })
         await this.end('abandoned', 'staged')
         return undefined
       case 'back':
@@ -79,11 +79,11 @@ export class Rollout {
    * the target live, or it was only staged, or people have to sort it out.
    */
   async end(outcome: string, beside: 'live' | 'staged' | 'unclear' = 'live'): Promise<Pick<RolloutOutcome, 'kept'>> {
-    const { disk, log } = this.means
+    const { durable, log } = this.means
     const { kept: earlier = [], request, message } = this.state
     const tree = beside === 'unclear' ? null : this.state.tree
-    const kept = await removeAllKept(earlier, disk, log)
-    const own = tree ? await removeKept(tree, disk, log, beside === 'live') : undefined
+    const kept = await removeAllKept(earlier, durable, log)
+    const own = tree ? await removeKept(tree, durable, log, beside === 'live') : undefined
     return closeState(
       this.directory,
       { outcome, request, ...(message !== '' && { message }) },
@@ -142,9 +142,9 @@ export class Rollout {
   async #forward(): Promise<RolloutOutcome> {
     const { means } = this
     const { tree, manifests, readiness } = this.state
-    const files = await filesAfter(tree, readiness, means.disk)
+    const files = await filesAfter(tree, readiness, means.durable)
     const probes = await means.openProbes(readiness, files, false)
-    if (tree) await this.#locked(() => bringTree(tree, means.disk))
+    if (tree) await this.#locked(() => bringTree(tree, means.durable))
     for (const [index, manifest] of manifests.entries()) {
       // Those before the newest were proven ready.
       if (index < this.state.reached - 1) continue
@@ -171,13 +171,13 @@ export class Rollout {
 
   /** The tree first: a pod that starts again reads the old one. */
   async #takeBack(isKnown: boolean): Promise<RolloutOutcome> {
-    const { disk, log } = this.means
+    const { durable, log } = this.means
     const { tree, manifests, reached, message } = this.state
     log.warn({ message }, 'holdfast takes the rollout back')
     const stays: string[] = []
     const restored: string[] = []
     const unreturned = await this.#locked(async () => {
-      const problem = tree === null ? undefined : await returnTree(tree, disk, log)
+      const problem = tree === null ? undefined : await returnTree(tree, durable, log)
       for (const manifest of manifests.slice(0, reached).toReversed()) {
         const problem = await restoreManifest(this.#path(manifest), manifest, this.means)
         if (problem === undefined) restored.unshift(manifest.name)
@@ -199,7 +199,7 @@ export class Rollout {
   async #awaitOld(manifests: readonly RolledManifest[]): Promise<Pick<RolloutOutcome, 'old'>> {
     if (manifests.length === 0) return {}
     const { means } = this
-    const { fs } = means.disk
+    const { fs } = means.durable
     const { readiness, timeout } = this.state
     try {
       const probes = await means.openProbes(readiness, presentFiles, false)
@@ -225,10 +225,10 @@ export class Rollout {
     elapsed: () => Promise<number>,
     late: (message: string, manifest: Manifest) => Promise<string> = (message) => Promise.resolve(message),
   ): Promise<WatchResult> {
-    const { disk } = this.means
+    const { durable } = this.means
     const [path, bytes] = [join(this.directory, name), bytesOf(content)]
     const find = async () => {
-      const live = await readNodeFile(disk.fs, path)
+      const live = await readNodeFile(durable.fs, path)
       if (live !== undefined && bytes.equals(live)) return { manifest: await parseManifest(bytes, path) }
       const message = `another program has ${live ? 'replaced' : 'removed'} ${path}`
       return { outcome: { state: 'replaced', message } as const }
@@ -253,7 +253,7 @@ export class Rollout {
   #watchNew({ name, next }: RolledManifest, probes: readonly Probe[]): Promise<WatchResult> {
     const { timeout, readiness, since } = this.state
     const proof = { probes, every: true, timeout, readyFor: readiness.readyFor } as const
-    const elapsed = () => Promise.resolve(this.means.disk.fs.uptime() - (since?.uptime ?? 0) * 1000)
+    const elapsed = () => Promise.resolve(this.means.durable.fs.uptime() - (since?.uptime ?? 0) * 1000)
     return this.#watch(name, next, proof, elapsed, async (message, manifest) => {
       const { signal } = this.means
       const faults = await hostPathFaults(manifest.pod, [])
@@ -269,7 +269,7 @@ export class Rollout {
     if (this.state.reached !== index + 1) await this.#write({ reached: index + 1, since: null })
     const outcome = await this.#locked(() => publishManifest(path, manifest, this.means))
     if (outcome === 'other') return { state: 'replaced', message: `another program has changed ${path}` }
-    const { fs } = this.means.disk
+    const { fs } = this.means.durable
     const boot = await fs.bootId()
     // The wait for the lock is no time that the pod had.
     if (outcome === 'published' || this.state.since?.boot !== boot) {
@@ -284,14 +284,14 @@ export class Rollout {
 
   async #write(change: Partial<RolloutState>): Promise<void> {
     this.state = { ...this.state, ...change }
-    await writeState(this.directory, this.state, this.means.disk, this.means.log)
+    await writeState(this.directory, this.state, this.means.durable, this.means.log)
   }
 
   /** Under the lock that installers hold while manifests change. */
   async #locked<T>(work: () => Promise<T>): Promise<T> {
     const { manifestLock, timeout } = this.state
     if (manifestLock === null) return work()
-    return holding(this.means.disk.lock(manifestLock, timeout, this.means.signal, interrupted), work)
+    return holding(this.means.durable.lock(manifestLock, timeout, this.means.signal, interrupted), work)
   }
 }
 
@@ -301,12 +301,12 @@ export class Rollout {
 async function publishManifest(
   path: string,
   manifest: RolledManifest,
-  { disk, log, signal }: WatchMeans,
+  { durable, log, signal }: WatchMeans,
 ): Promise<'published' | 'unchanged' | 'other'> {
   signal.throwIfAborted()
-  if (!(await isOurs(path, manifest, disk))) return 'other'
+  if (!(await isOurs(path, manifest, durable))) return 'other'
   const content = bytesOf(manifest.next)
-  const [result] = await disk.publishFiles([{ path, content, options: { mode: 0o600, log } }], signal)
+  const [result] = await durable.publishFiles([{ path, content, options: { mode: 0o600, log } }], signal)
   return result?.outcome === 'unchanged' ? 'unchanged' : 'published'
 }
 
@@ -314,23 +314,23 @@ async function publishManifest(
 async function restoreManifest(
   path: string,
   manifest: RolledManifest,
-  { disk, log }: WatchMeans,
+  { durable, log }: WatchMeans,
 ): Promise<string | undefined> {
-  if (!(await isOurs(path, manifest, disk))) {
+  if (!(await isOurs(path, manifest, durable))) {
     const problem = `another program has changed ${path} during the rollout: holdfast leaves it alone`
     log.error({ path }, problem)
     return problem
   }
   const { previous, mode, owner } = manifest
-  if (previous === null) await disk.removeFile(path)
+  if (previous === null) await durable.removeFile(path)
   else {
     const options = { mode, ...(owner && { owner }), log }
-    await disk.publishFiles([{ path, content: bytesOf(previous), options }], undefined)
+    await durable.publishFiles([{ path, content: bytesOf(previous), options }], undefined)
   }
   return undefined
 }
 
-async function isOurs(path: string, { previous, next }: RolledManifest, { fs }: Disk): Promise<boolean> {
+async function isOurs(path: string, { previous, next }: RolledManifest, { fs }: DurableCalls): Promise<boolean> {
   const live = await readNodeFile(fs, path)
   const text = live === undefined ? null : Buffer.from(live).toString('base64')
   return text === next || text === previous

@@ -3,8 +3,8 @@
  * keeps that name until every pod is proven ready: pods that still run mount it, and the way back exchanges the two again.
  */
 import { basename, dirname } from 'node:path'
-import { places, type Disk } from '../../durable/index.js'
-import type { DirectoryPublicationRequest } from '../../durable/disk/index.js'
+import { places, type DurableCalls } from '../../durable/index.js'
+import type { DirectoryPublicationRequest } from '../../durable/single-calls/index.js'
 import type { Identity } from '../../durable/path/index.js'
 import type { Log } from '../../log.js'
 import { type OpenedDirectory, readMounted } from '../../mounted-volume.js'
@@ -40,14 +40,14 @@ export interface KeptTree {
 }
 
 /** The entries of a directory: no others may go with it. Empty where there is none. */
-export async function contentOf(path: string, disk: Disk): Promise<RolledTree['oldContent']> {
-  return (await disk.inDirectory(path, (directory) => places.knownContent(disk.fs, directory))) ?? []
+export async function contentOf(path: string, durable: DurableCalls): Promise<RolledTree['oldContent']> {
+  return (await durable.inDirectory(path, (directory) => places.knownContent(durable.fs, directory))) ?? []
 }
 
 /** Writes nothing. @throws StaticPodError where something lies there that no rollout knows of */
-export async function refuseKept(target: string, disk: Disk, kept: readonly KeptTree[]): Promise<void> {
+export async function refuseKept(target: string, durable: DurableCalls, kept: readonly KeptTree[]): Promise<void> {
   const beside = besidePath(target)
-  const found = await disk.inDirectory(dirname(beside), (parent) => disk.fs.look(parent, basename(beside)))
+  const found = await durable.inDirectory(dirname(beside), (parent) => durable.fs.look(parent, basename(beside)))
   if (found === undefined) return
   const known = kept.find(({ tree }) => tree.target === target)
   if (known) throw new StaticPodError(`an earlier rollout is not over: ${known.message}; nothing was changed`)
@@ -60,7 +60,7 @@ export async function refuseKept(target: string, disk: Disk, kept: readonly Kept
 export async function stageRolledTree(
   request: DirectoryPublicationRequest,
   { target, oldContent }: RolledTree,
-  disk: Disk,
+  durable: DurableCalls,
   signal: AbortSignal,
 ): Promise<RolledTree> {
   const beside = besidePath(target)
@@ -71,23 +71,23 @@ export async function stageRolledTree(
     foreign: 'same-names',
     publisher: 'rollout',
   } as const
-  await disk.publishDirectories([staging], signal)
-  const [staged, old] = [await places.identityAt(disk.fs, beside), await places.identityAt(disk.fs, target)]
+  await durable.publishDirectories([staging], signal)
+  const [staged, old] = [await places.identityAt(durable.fs, beside), await places.identityAt(durable.fs, target)]
   if (staged === undefined) throw new StaticPodError(`another program removed ${beside}; nothing was changed`)
-  return { target, staged, stagedContent: await contentOf(beside, disk), old: old ?? null, oldContent }
+  return { target, staged, stagedContent: await contentOf(beside, durable), old: old ?? null, oldContent }
 }
 
 /** Finds the tree that was staged before the state file named it: by its record, since another program may have put another there. */
-export async function findStaged(tree: RolledTree, disk: Disk): Promise<RolledTree> {
+export async function findStaged(tree: RolledTree, durable: DurableCalls): Promise<RolledTree> {
   const beside = besidePath(tree.target)
-  const stagedContent = await contentOf(beside, disk)
+  const stagedContent = await contentOf(beside, durable)
   // The identity comes after the content: an entry that comes in between is no part of it.
-  if (tree.staged !== null || (await disk.isDrifted(beside)) !== false) return tree
-  return { ...tree, staged: (await places.identityAt(disk.fs, beside)) ?? null, stagedContent }
+  if (tree.staged !== null || (await durable.isDrifted(beside)) !== false) return tree
+  return { ...tree, staged: (await places.identityAt(durable.fs, beside)) ?? null, stagedContent }
 }
 
 /** Puts the new tree in the target's place; durable on return, also where a predecessor was killed before its sync. */
-export async function bringTree(tree: RolledTree, { fs }: Disk): Promise<void> {
+export async function bringTree(tree: RolledTree, { fs }: DurableCalls): Promise<void> {
   const { target } = tree
   const here = await whose(tree, fs)
   if (here === 'new') return places.syncPlaces(fs, target, besidePath(target))
@@ -100,7 +100,7 @@ export async function bringTree(tree: RolledTree, { fs }: Disk): Promise<void> {
 }
 
 /** The old tree again. Otherwise why not: another program has replaced one of the two; then both stay as they are. */
-export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Promise<string | undefined> {
+export async function returnTree(tree: RolledTree, { fs }: DurableCalls, log: Log): Promise<string | undefined> {
   const { target, old } = tree
   const beside = besidePath(target)
   const here = await whose(tree, fs)
@@ -128,7 +128,7 @@ export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Prom
  */
 export async function removeKept(
   tree: RolledTree,
-  { fs }: Disk,
+  { fs }: DurableCalls,
   log: Log,
   wasLive: boolean,
 ): Promise<KeptTree | undefined> {
@@ -155,24 +155,28 @@ export async function removeKept(
 }
 
 /** The same for all that earlier rollouts have kept; answers what still stays. */
-export async function removeAllKept(trees: readonly RolledTree[], disk: Disk, log: Log): Promise<KeptTree[]> {
+export async function removeAllKept(
+  trees: readonly RolledTree[],
+  durable: DurableCalls,
+  log: Log,
+): Promise<KeptTree[]> {
   const kept: KeptTree[] = []
   for (const tree of trees) {
-    const stays = await removeKept(tree, disk, log, true)
+    const stays = await removeKept(tree, durable, log, true)
     if (stays) kept.push(stays)
   }
   return kept
 }
 
 /** Where the old tree lies: still at its place, or, once exchanged, beside it. undefined: there is none, or another program moved it. */
-export async function oldTreeAt(tree: RolledTree, fs: Disk['fs']): Promise<string | undefined> {
+export async function oldTreeAt(tree: RolledTree, fs: DurableCalls['fs']): Promise<string | undefined> {
   for (const path of [tree.target, besidePath(tree.target)]) {
     if (isSame(tree.old, await places.identityAt(fs, path))) return path
   }
   return undefined
 }
 
-async function whose({ target, staged, old }: RolledTree, fs: Disk['fs']): Promise<'old' | 'new' | 'other'> {
+async function whose({ target, staged, old }: RolledTree, fs: DurableCalls['fs']): Promise<'old' | 'new' | 'other'> {
   const found = await places.identityAt(fs, target)
   if (isSame(staged, found)) return 'new'
   return isSame(old, found) || (old === null && found === undefined) ? 'old' : 'other'

@@ -4,7 +4,7 @@
  * whose power was cut, or takes it back.
  */
 import { dirname, join } from 'node:path'
-import type { Disk } from '../../durable/index.js'
+import type { DurableCalls } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import { checkManifestDirectory, checkPlaces, identify, planRollout, type RolloutRequest } from './rollout-plan.js'
 import {
@@ -33,23 +33,23 @@ export type { RolloutMeans, RolloutOutcome }
  *   or `resume`, goes on
  */
 export async function rollout(request: RolloutRequest, means: RolloutMeans): Promise<RolloutOutcome> {
-  const { disk, log } = means
+  const { durable, log } = means
   const { manifestDirectory } = request
   // A faulty request fails before anything exists, even a lock.
-  await checkPlaces(request, disk)
-  const before = await readState(manifestDirectory, disk)
-  const asked = before === undefined || before.phase === 'ended' ? await planRollout(request, disk, log) : undefined
+  await checkPlaces(request, durable)
+  const before = await readState(manifestDirectory, durable)
+  const asked = before === undefined || before.phase === 'ended' ? await planRollout(request, durable, log) : undefined
   for (const { place, manifest } of request.manifests) warnOfDoubts(manifest, place, log)
   // The kept directories of an earlier rollout may go now, under the lock.
-  if (asked?.tree && before?.kept === undefined) await refuseKept(asked.tree.target, disk, [])
+  if (asked?.tree && before?.kept === undefined) await refuseKept(asked.tree.target, durable, [])
   if (asked) await tryBefore(request, asked, means)
   const unproven = await lookForUnproven(manifestDirectory, request.tree?.target, means)
-  return underLock(manifestDirectory, disk, async () => {
+  return underLock(manifestDirectory, durable, async () => {
     let stays = await unfinished(manifestDirectory, means)
     const { found } = stays
     if (found) {
       log.warn({ path: manifestDirectory, phase: found.phase }, 'a rollout was interrupted: holdfast ends it first')
-      const isSame = found.request === (await identify(request, disk))
+      const isSame = found.request === (await identify(request, durable))
       const { readiness, timeout, fallback } = request
       // Another probe than before; the tree may have lost what the known ones need, and then goes back.
       const isOther = isSame && JSON.stringify(readiness) !== JSON.stringify(found.readiness)
@@ -65,15 +65,16 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
       stays = await unfinished(manifestDirectory, means)
     }
     const { kept, outcome: rest } = stays
-    const plan = await planRollout(request, disk, log)
+    const plan = await planRollout(request, durable, log)
     if (plan === undefined) return { outcome: 'unchanged', manifests: [], ...rest, ...unproven }
-    if (plan.tree) await refuseKept(plan.tree.target, disk, kept)
+    if (plan.tree) await refuseKept(plan.tree.target, durable, kept)
     if (asked === undefined) await tryBefore(request, plan, means)
     const begun: RolloutState = { ...plan, ...(kept.length > 0 && { kept: kept.map(({ tree }) => tree) }) }
-    await writeState(manifestDirectory, begun, disk, log)
-    const tree = plan.tree && request.tree ? await stageRolledTree(request.tree, plan.tree, disk, means.signal) : null
+    await writeState(manifestDirectory, begun, durable, log)
+    const tree =
+      plan.tree && request.tree ? await stageRolledTree(request.tree, plan.tree, durable, means.signal) : null
     const state: RolloutState = { ...begun, phase: 'going', tree }
-    await writeState(manifestDirectory, state, disk, log)
+    await writeState(manifestDirectory, state, durable, log)
     const outcome = await new Rollout(state, manifestDirectory, means).run()
     return { outcome: 'unchanged', manifests: [], ...outcome, ...unproven }
   })
@@ -81,7 +82,7 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
 
 /** @throws StaticPodError, InvalidInput where a probe cannot be run: nothing was changed */
 async function tryBefore(request: RolloutRequest, plan: RolloutState, means: RolloutMeans): Promise<void> {
-  const probes = await means.openProbes(request.readiness, filesBefore(request.tree, means.disk), true)
+  const probes = await means.openProbes(request.readiness, filesBefore(request.tree, means.durable), true)
   return tryProbes(probes, plan, means.signal, means.log)
 }
 
@@ -93,21 +94,21 @@ export interface PlannedRollout {
 
 /** What `rollout` would do. Writes nothing, and asks every probe. @throws as `rollout` does where it refuses, and where another one is not over */
 export async function rehearse(request: RolloutRequest, means: RolloutMeans): Promise<PlannedRollout> {
-  const { disk, log } = means
+  const { durable, log } = means
   const { manifestDirectory } = request
-  await checkPlaces(request, disk)
-  const [unfinished] = await unfinishedRollouts([manifestDirectory], disk)
+  await checkPlaces(request, durable)
+  const [unfinished] = await unfinishedRollouts([manifestDirectory], durable)
   if (unfinished) throw new StaticPodError(rolloutLine(unfinished))
-  const plan = await planRollout(request, disk, log)
+  const plan = await planRollout(request, durable, log)
   if (plan === undefined) return { manifests: [] }
-  const before = await readState(manifestDirectory, disk)
-  if (plan.tree && before?.kept === undefined) await refuseKept(plan.tree.target, disk, [])
+  const before = await readState(manifestDirectory, durable)
+  if (plan.tree && before?.kept === undefined) await refuseKept(plan.tree.target, durable, [])
   await tryBefore(request, plan, means)
   const manifests = plan.manifests.map(({ name, previous }) => {
     return { path: join(manifestDirectory, name), outcome: previous === null ? 'created' : 'replaced' } as const
   })
   if (!plan.tree || !request.tree) return { manifests }
-  const { changes } = await disk.difference({ ...request.tree, publisher: 'rollout' })
+  const { changes } = await durable.difference({ ...request.tree, publisher: 'rollout' })
   return { manifests, tree: { path: plan.tree.target, changes } }
 }
 
@@ -117,11 +118,11 @@ export async function resume(
   means: RolloutMeans,
   { takeBack = false } = {},
 ): Promise<RolloutOutcome> {
-  await checkManifestDirectory(manifestDirectory, means.disk)
-  return underLock(manifestDirectory, means.disk, async () => {
+  await checkManifestDirectory(manifestDirectory, means.durable)
+  return underLock(manifestDirectory, means.durable, async () => {
     const { found, isKnown, outcome } = await unfinished(manifestDirectory, means)
     if (found === undefined) {
-      const { message } = await rolloutStatus(manifestDirectory, means.disk)
+      const { message } = await rolloutStatus(manifestDirectory, means.durable)
       return { outcome: isKnown ? 'nothing-to-resume' : 'never-begun', manifests: [], message, ...outcome }
     }
     const unproven = await lookForUnproven(manifestDirectory, found.tree?.target, means)
@@ -139,10 +140,10 @@ export async function resume(
 async function lookForUnproven(
   manifestDirectory: string,
   tree: string | undefined,
-  { disk, log }: RolloutMeans,
+  { durable, log }: RolloutMeans,
 ): Promise<Pick<RolloutOutcome, 'unproven'>> {
   const trees = tree === undefined ? [] : [{ path: tree, directory: dirname(tree) }]
-  return warnOfUnproven(await unprovenPlaces([{ path: manifestDirectory }, ...trees], { disk }), log)
+  return warnOfUnproven(await unprovenPlaces([{ path: manifestDirectory }, ...trees], { durable }), log)
 }
 
 interface Unfinished {
@@ -155,22 +156,22 @@ interface Unfinished {
   readonly outcome: Pick<RolloutOutcome, 'kept'>
 }
 
-async function unfinished(manifestDirectory: string, { disk, log }: RolloutMeans): Promise<Unfinished> {
-  const found = await readState(manifestDirectory, disk)
+async function unfinished(manifestDirectory: string, { durable, log }: RolloutMeans): Promise<Unfinished> {
+  const found = await readState(manifestDirectory, durable)
   if (found === undefined) return { isKnown: false, kept: [], outcome: {} }
   if (found.phase !== 'ended') return { isKnown: true, found, kept: [], outcome: {} }
-  const kept = await removeAllKept(found.kept ?? [], disk, log)
+  const kept = await removeAllKept(found.kept ?? [], durable, log)
   // Written again: a predecessor may have been killed before its sync.
-  return { isKnown: true, kept, outcome: await closeState(manifestDirectory, found, kept, { disk, log }) }
+  return { isKnown: true, kept, outcome: await closeState(manifestDirectory, found, kept, { durable, log }) }
 }
 
-async function underLock<T>(manifestDirectory: string, disk: Disk, work: () => Promise<T>): Promise<T> {
-  const lock = disk.lock(rolloutLockPath(manifestDirectory), 0, undefined).catch(async (error: unknown) => {
+async function underLock<T>(manifestDirectory: string, durable: DurableCalls, work: () => Promise<T>): Promise<T> {
+  const lock = durable.lock(rolloutLockPath(manifestDirectory), 0, undefined).catch(async (error: unknown) => {
     if (!isPublicationError(error) || error.reason !== 'Busy') throw error
-    throw withState(error, [rolloutLine(await rolloutStatus(manifestDirectory, disk))])
+    throw withState(error, [rolloutLine(await rolloutStatus(manifestDirectory, durable))])
   })
   return holding(lock, async () => {
-    await tidyState(manifestDirectory, disk)
+    await tidyState(manifestDirectory, durable)
     return work()
   })
 }

@@ -109,5 +109,5 @@ await t.test('an old path that has followed, and cannot be compared, has followe
   t.match(errors, [/^could not compare .*is not a directory/])
   t.equal(errors.length, 1)
   t.equal(old.digest, digest)
-  t.equal(old.generation, 1)
+  t.equal(old.publications, 1)
 })

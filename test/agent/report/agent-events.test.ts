@@ -1,6 +1,6 @@
 /** Which outcome makes which event: on the Node, on the object, and none. */
 import t from 'tap'
-import { meaningOf, type Context, type Outcome } from '../../../src/agent/outcome.js'
+import { meaningOf, type Context, type PassOutcome } from '../../../src/agent/outcome.js'
 import { draftsOf, type Reporter } from '../../../src/agent/report/agent-events.js'
 import type { EventDraft } from '../../../src/kubernetes/events/event-body.js'
 import type { ObjectReference } from '../../../src/objects/types.js'
@@ -10,7 +10,7 @@ import { context, known, published, secret } from '../outcome-scene.js'
 const reporter: Reporter = { node: 'n1', place: 'node n1', uid: () => 'uid-a' }
 const nameless: Reporter = { ...reporter, node: '', place: 'host h' }
 
-const failed = (reason: (typeof reasons)[number], message: string): Outcome => ({
+const failed = (reason: (typeof reasons)[number], message: string): PassOutcome => ({
   kind: 'failed',
   reason,
   terminal: false,
@@ -18,7 +18,7 @@ const failed = (reason: (typeof reasons)[number], message: string): Outcome => (
   error: new Error(message),
 })
 
-const eventsOf = (outcome: Outcome, context: Context, reporter: Reporter) =>
+const eventsOf = (outcome: PassOutcome, context: Context, reporter: Reporter) =>
   draftsOf(meaningOf(outcome, context), reporter)
 
 /** `Warning NoSpace Node n1: note` */
@@ -48,7 +48,7 @@ await t.test('a failure is reported on the Node, in the same words at each try',
 
 await t.test('an object at fault is reported on itself, and on the Node once for the directory', async (t) => {
   const other: ObjectReference = { kind: 'ConfigMap', namespace: 'ns', name: 'b' }
-  const outcome: Outcome = {
+  const outcome: PassOutcome = {
     kind: 'incomplete',
     findings: [
       { reason: 'CertificateInvalid', message: 'Secret ns/a: tls.key is wrong', reference: secret },

@@ -1,5 +1,5 @@
 /** The calls of a life, on whichever file system: by hand as the commands make them, and a pass as the agent makes it. */
-import * as places from '../../../src/durable/disk/swap-places.js'
+import * as places from '../../../src/durable/single-calls/swap-places.js'
 import { join } from 'node:path'
 import { compareWithRecord } from '../../../src/agent/detect-drift.js'
 import { requestFor } from '../../../src/agent/desired-content.js'

@@ -7,7 +7,7 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { failure, intercepted, Killed } from '../../durable/intercepted.js'
 import { replay, seed } from '../../seed.js'
 import { CrashNode } from './node.js'
@@ -33,7 +33,7 @@ const situations = [
 for (const { name, before, then } of situations) {
   const fresh = async (): Promise<void> => {
     node.clear()
-    for (const revision of before) await node.install(revision, new Disk())
+    for (const revision of before) await node.install(revision, new DurableCalls())
   }
   const possible = [before[0], then]
 
@@ -45,7 +45,7 @@ for (const { name, before, then } of situations) {
       const faults = /^(rename|removeFile|createFile)$/.test(call) ? node.faults(possible) : []
       if (faults.length > 0) throw new Error(`before call ${calls}, ${call}: ${faults.join('; ')}`)
     })
-    const result = await node.install(then, new Disk(watched.fs))
+    const result = await node.install(then, new DurableCalls(watched.fs))
     t.match(result.manifests, [{ outcome: before.length ? 'replaced' : 'created' }, {}])
     t.same(node.faults([then]), [])
     t.equal(watched.open.size, 0, 'no descriptor stays open')
@@ -54,7 +54,7 @@ for (const { name, before, then } of situations) {
 
     const converges = async (revision: number, when: string): Promise<void> => {
       try {
-        await node.install(revision, new Disk())
+        await node.install(revision, new DurableCalls())
       } catch (error) {
         wrong.push(`${when}: the next run fails: ${String(error)}`)
         return
@@ -71,7 +71,7 @@ for (const { name, before, then } of situations) {
         if (index === n) at = call
         if (index >= n) throw new Killed()
       })
-      await node.install(then, new Disk(fs)).catch(() => undefined)
+      await node.install(then, new DurableCalls(fs)).catch(() => undefined)
       const when = `killed before call ${n}, ${at}`
       const faults = node.faults(possible)
       if (faults.length > 0) wrong.push(`${when}: ${faults.join('; ')}`)
@@ -87,7 +87,7 @@ for (const { name, before, then } of situations) {
           at = call
           throw failure(code, call)
         })
-        const error = await node.install(then, new Disk(fs)).then(
+        const error = await node.install(then, new DurableCalls(fs)).then(
           () => undefined,
           (thrown: unknown) => thrown,
         )
@@ -106,18 +106,18 @@ for (const { name, before, then } of situations) {
 
 await t.test('given up before the manifests change, and never in between', async (t) => {
   node.clear()
-  await node.install(1, new Disk())
+  await node.install(1, new DurableCalls())
   let calls = 0
-  await node.install(2, new Disk(intercepted(() => calls++).fs))
+  await node.install(2, new DurableCalls(intercepted(() => calls++).fs))
   const outcomes = new Set<string>()
   for (const n of sample(calls, 15)) {
     node.clear()
-    await node.install(1, new Disk())
+    await node.install(1, new DurableCalls())
     const stop = new AbortController()
     const { fs } = intercepted((_call, _args, index) => {
       if (index === n) stop.abort(new Error('stopped'))
     })
-    const done = await node.install(2, new Disk(fs), stop.signal).then(
+    const done = await node.install(2, new DurableCalls(fs), stop.signal).then(
       () => true,
       () => false,
     )
@@ -140,10 +140,10 @@ await t.test('a revision of 30 Secrets and 10 ConfigMaps costs four barriers: tw
     const { fs } = intercepted((call, args) => {
       if (call === 'sync') syncs.push((args[0] as unknown[]).length)
     })
-    return { disk: new Disk(fs), syncs }
+    return { durable: new DurableCalls(fs), syncs }
   }
   const one = counting()
-  await one.disk.publishDirectories([{ target: `${node.resources}/one`, files }], undefined)
+  await one.durable.publishDirectories([{ target: `${node.resources}/one`, files }], undefined)
   const both = counting()
   const { install } = await import('../../../src/static-pods/install/install.js')
   if (plan.directory === undefined) throw new Error('a plan without a directory')
@@ -151,7 +151,7 @@ await t.test('a revision of 30 Secrets and 10 ConfigMaps costs four barriers: tw
   await install(
     { ...plan, directory: { ...plan.directory, files: { ...plan.directory.files, ...files } } },
     {
-      disk: both.disk,
+      durable: both.durable,
       log: silent,
       signal: new AbortController().signal,
       manifestDirectory: node.manifests,

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { leftIn } from '../judge/leftovers.js'
 import { silent } from '../../../src/log.js'
-import type { Disk } from '../../../src/durable/index.js'
+import type { DurableCalls } from '../../../src/durable/index.js'
 import { install } from '../../../src/static-pods/install/install.js'
 import { planFromFiles } from '../../../src/static-pods/install/install-from-files.js'
 import type { InstallPlan, InstallResult } from '../../../src/static-pods/install/install-plan.js'
@@ -72,7 +72,7 @@ export class CrashNode {
 
   async install(
     revision: number,
-    disk: Disk,
+    durable: DurableCalls,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<InstallResult> {
     return install(await this.plan(revision), {
@@ -82,7 +82,7 @@ export class CrashNode {
       allowOlder: false,
       checkHostPaths: false,
       warnOfHostPaths: false,
-      disk,
+      durable,
       signal,
       log: silent,
       timeLeft: () => 0,

@@ -2,7 +2,7 @@
 import fsPromises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import t, { type Test } from 'tap'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { failure } from '../../durable/intercepted.js'
 import { ModelDisk } from './model-disk.js'
 import { ModelProcess } from './model-process.js'
@@ -32,7 +32,7 @@ for (const { name, prepare, command, after, meanwhile } of stories) {
     refuseOwnDisk(t)
     const disk = new ModelDisk()
     await prepare(disk)
-    await command(new Disk(new ModelProcess(disk)))
+    await command(new DurableCalls(new ModelProcess(disk)))
     t.same((await look(disk)).view, after)
   })
 }

@@ -15,9 +15,9 @@ export const ofPublishing = [
     `syncAll swapped if (_?.broken === false) contexts.push(_)`,
     `formDifferences swapped if (_ === undefined) _.push({ path: dataLink, problem: 'missing' })`,
     `currentLasting swapped if (isOlder(_, _)) _.warn(_, 'the API server now has an older version than holdfast publi…`,
-    `Disk.syncNames.sync swapped for (const _ of _.slice(1)) { _.push(_.anchor) if (_.missing.length === 0) _.push(...(awa…`,
-    `Disk.syncNames.sync swapped _.push(_.anchor)`,
-    `Disk.replaceLink swapped const _ = await _.above()`,
+    `DurableCalls.syncNames.sync swapped for (const _ of _.slice(1)) { _.push(_.anchor) if (_.missing.length === 0) _.push(...(awa…`,
+    `DurableCalls.syncNames.sync swapped _.push(_.anchor)`,
+    `DurableCalls.replaceLink swapped const _ = await _.above()`,
     `OwnFile.replace swapped if (!this.#tidied) await this.#tidy(_)`,
     `syncVerdicts swapped await _.syncNames(_, _.map((_) => basename(_)))`,
     `removeAll swapped const _ = await leftoversOf(_, _, _, _, _, _)`,
@@ -67,11 +67,14 @@ export const ofPublishing = [
   ]),
   same(
     'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
-    [`Disk.syncNames.sync shortened _.at(-1) ?? _`, `removeLeftovers shortened _ === undefined || _ === undefined`],
+    [
+      `DurableCalls.syncNames.sync shortened _.at(-1) ?? _`,
+      `removeLeftovers shortened _ === undefined || _ === undefined`,
+    ],
   ),
   same('no answer counts as no, as `false` does', [`holdsPod swallowed { return false }`]),
   same('a file whose content is in memory keeps nothing open for a look: it is closed as every publication is', [
-    `Disk.previewFile dropped await _.close()`,
+    `DurableCalls.previewFile dropped await _.close()`,
   ]),
   same('a mark of this very instant says what a new one would say', [`WatchStart.#begin compared _.since <= _`]),
   same('what stands for an errno that every failed call of the file system has', [
@@ -80,7 +83,7 @@ export const ofPublishing = [
   ]),
   same('states for the compiler what the steps before have made sure of', [
     `Site.identity swallowed throw new Error('open() comes first')`,
-    `SymlinkPublication.swap swapped if (_ === undefined || this.#generation === undefined) throw new Error('stage() comes fir…`,
+    `SymlinkPublication.swap swapped if (_ === undefined || this.#dataDirectory === undefined) throw new Error('stage() comes …`,
   ]),
   same('of what is staged only the inode is asked for, which does not change with its metadata', [
     `SymlinkPublication.stageContent swapped await setMetadata(this.fs, _, { ...this.plan, ..._ })`,

@@ -9,12 +9,12 @@ export const ofReading = [
     `NodeFileSystem.openContent unflagged O_RDONLY of O_RDONLY | O_NONBLOCK`,
   ]),
   same('what stands for what was found, which is always there: each opening finds it, or throws', [
-    `FileSource.size counted this.#found?.size ?? 0`,
-    `FileSource.size shortened this.#found?.size ?? 0`,
-    `FileSource.read counted this.#found?.size ?? 0`,
-    `FileSource.read counted this.#found?.size ?? 0 (2)`,
-    `FileSource.read shortened this.#found?.size ?? 0`,
-    `FileSource.read shortened this.#found?.size ?? 0 (2)`,
+    `FileContentSource.size counted this.#found?.size ?? 0`,
+    `FileContentSource.size shortened this.#found?.size ?? 0`,
+    `FileContentSource.read counted this.#found?.size ?? 0`,
+    `FileContentSource.read counted this.#found?.size ?? 0 (2)`,
+    `FileContentSource.read shortened this.#found?.size ?? 0`,
+    `FileContentSource.read shortened this.#found?.size ?? 0 (2)`,
   ]),
   same(
     'two statements, neither of which reads or writes what the other one writes, or that is dropped where the other one throws',
@@ -64,7 +64,7 @@ export const ofReading = [
     'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     [
       `entriesOf counted size: _ = 0`,
-      `FileSource.#readable shortened _ instanceof DurableWriteError || !isSystemError(_)`,
+      `FileContentSource.#readable shortened _ instanceof DurableWriteError || !isSystemError(_)`,
       `isFilePath shortened typeof _ === 'object' && _ !== null && 'path' in _`,
     ],
   ),

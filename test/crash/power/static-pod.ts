@@ -39,7 +39,7 @@ function prunesLast(generation: number): boolean {
 }
 
 export async function publishPod(mountPoint: string, target: Target, generation: number): Promise<Result> {
-  const { Disk } = await module<typeof durableModule>('durable/index')
+  const { DurableCalls } = await module<typeof durableModule>('durable/index')
   const { silent } = await module<typeof logModule>('log')
   const { install } = await module<typeof installerModule>('static-pods/install/install')
   const { revisionRequest } = await module<typeof plansModule>('static-pods/install/install-plan')
@@ -48,7 +48,7 @@ export async function publishPod(mountPoint: string, target: Target, generation:
   const { prune } = await module<typeof prunerModule>('static-pods/prune/prune')
   const places = placesOf(mountPoint, target)
   const { signal } = new AbortController()
-  const disk = new Disk()
+  const durable = new DurableCalls()
   const content = filesOf(target, generation).get(wholeFile)?.content ?? Buffer.alloc(0)
   const manifests = [{ name: `${pod}.yaml`, content, manifest: await parseManifest(content, pod) }]
   const files = objectsOf(target, generation)
@@ -63,7 +63,7 @@ export async function publishPod(mountPoint: string, target: Target, generation:
     { pod, revision: generation, directory, lasting: [], manifests },
     {
       ...places,
-      disk,
+      durable,
       log: silent,
       signal,
       manifestLock: undefined,
@@ -84,12 +84,12 @@ export async function publishPod(mountPoint: string, target: Target, generation:
     lockTimeout: 0,
   }
   const prunes = async (): Promise<void> => {
-    const failed = (await prune(request, disk, silent, signal)).find((line) => line.outcome === 'failed')
+    const failed = (await prune(request, durable, silent, signal)).find((line) => line.outcome === 'failed')
     if (failed) throw new Error(failed.why)
   }
   // Either is the last one in turns: what comes after it could make it durable.
   if (!prunesLast(generation)) await prunes()
-  await recordLastKnownGood(places, generation, disk)
+  await recordLastKnownGood(places, generation, durable)
   if (prunesLast(generation)) await prunes()
   const outcome = installed.manifests[0]?.outcome
   if (outcome === undefined || outcome === 'kept') throw new Error('no manifest was installed')

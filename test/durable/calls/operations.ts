@@ -1,7 +1,7 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { setHold } from '../../../src/durable/operator/hold.js'
 import { readPublication, readPublishedFiles } from '../../../src/durable/look/inspect.js'
-import { Disk } from '../../../src/durable/disk/operations.js'
+import { DurableCalls } from '../../../src/durable/single-calls/durable-calls.js'
 import { completeHook, recordObjects } from '../../../src/durable/record/record-files.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
@@ -22,7 +22,7 @@ import {
   type Scene,
 } from './scene.js'
 
-const disk = (fs: FileSystem): Disk => new Disk(fs)
+const durable = (fs: FileSystem): DurableCalls => new DurableCalls(fs)
 const held = { reason: 'repair', since: 1, until: null }
 
 const seenOn = (model: ModelDisk): ReturnType<typeof readPublication> =>
@@ -122,21 +122,21 @@ export const operations: readonly Scene[] = [
     name: 'difference',
     fails: true,
     before: published({ files: first }),
-    run: (fs) => disk(fs).difference({ target, files: second }),
+    run: (fs) => durable(fs).difference({ target, files: second }),
   },
-  { name: 'difference of what is not there', run: (fs) => disk(fs).difference({ target, files: second }) },
+  { name: 'difference of what is not there', run: (fs) => durable(fs).difference({ target, files: second }) },
   {
     name: 'preview of a file',
     before: (_, fs) => file('old')(fs),
-    run: (fs) => disk(fs).previewFile({ path: '/etc/pki/pod.yaml', content: Buffer.from('new'), options: {} }),
+    run: (fs) => durable(fs).previewFile({ path: '/etc/pki/pod.yaml', content: Buffer.from('new'), options: {} }),
   },
   {
     name: 'committed, drifted, objects',
     before: published({ files: first, objects: [object] }),
     run: async (fs) => [
-      await disk(fs).isCommitted(target),
-      await disk(fs).isDrifted(target),
-      await disk(fs).recordedObjects(target),
+      await durable(fs).isCommitted(target),
+      await durable(fs).isDrifted(target),
+      await durable(fs).recordedObjects(target),
     ],
   },
   {
@@ -144,7 +144,7 @@ export const operations: readonly Scene[] = [
     exempt: {
       'the lock is held at each change': 'an installer holds the lock of all that it writes',
     },
-    run: (fs) => disk(fs).replaceLink('/etc/pki/current', 'certs'),
+    run: (fs) => durable(fs).replaceLink('/etc/pki/current', 'certs'),
   },
   {
     name: 'link, replaced',
@@ -155,7 +155,7 @@ export const operations: readonly Scene[] = [
     before: (model) => {
       link(model, '/etc/pki/current', 'old')
     },
-    run: (fs) => disk(fs).replaceLink('/etc/pki/current', 'certs'),
+    run: (fs) => durable(fs).replaceLink('/etc/pki/current', 'certs'),
   },
   {
     name: 'link, the same',
@@ -165,13 +165,13 @@ export const operations: readonly Scene[] = [
     before: (model) => {
       link(model, '/etc/pki/current', 'certs')
     },
-    run: (fs) => disk(fs).replaceLink('/etc/pki/current', 'certs'),
+    run: (fs) => durable(fs).replaceLink('/etc/pki/current', 'certs'),
   },
   {
     name: 'link over a directory',
     ends: 'TargetForeign',
     before: (model) => makeDirectory(model, '/etc/pki/current', 0o755),
-    run: (fs) => disk(fs).replaceLink('/etc/pki/current', 'certs'),
+    run: (fs) => durable(fs).replaceLink('/etc/pki/current', 'certs'),
   },
   {
     name: 'link over a file',
@@ -179,10 +179,15 @@ export const operations: readonly Scene[] = [
       'the lock is held at each change': 'an installer holds the lock of all that it writes',
     },
     before: (model) => makeEntry(model, '/etc/pki/current', 'file', 0o644, 'x'),
-    run: (fs) => disk(fs).replaceLink('/etc/pki/current', 'certs'),
+    run: (fs) => durable(fs).replaceLink('/etc/pki/current', 'certs'),
   },
-  { name: 'tidy', fails: true, before: killedIn({ files: second }, /^exchange/), run: (fs) => disk(fs).tidy(target) },
-  { name: 'tidy of nothing', before: published({ files: first }), run: (fs) => disk(fs).tidy(target) },
+  {
+    name: 'tidy',
+    fails: true,
+    before: killedIn({ files: second }, /^exchange/),
+    run: (fs) => durable(fs).tidy(target),
+  },
+  { name: 'tidy of nothing', before: published({ files: first }), run: (fs) => durable(fs).tidy(target) },
   {
     name: 'removal of a file',
     exempt: {
@@ -191,17 +196,17 @@ export const operations: readonly Scene[] = [
     },
     fails: true,
     before: (model) => makeEntry(model, '/etc/pki/x', 'file', 0o644, 'x'),
-    run: (fs) => disk(fs).removeFile('/etc/pki/x'),
+    run: (fs) => durable(fs).removeFile('/etc/pki/x'),
   },
-  { name: 'removal of a file that is gone', run: (fs) => disk(fs).removeFile('/etc/pki/x') },
-  { name: 'sync of a tree', fails: true, before: foreignDirectory, run: (fs) => disk(fs).syncTree(target) },
+  { name: 'removal of a file that is gone', run: (fs) => durable(fs).removeFile('/etc/pki/x') },
+  { name: 'sync of a tree', fails: true, before: foreignDirectory, run: (fs) => durable(fs).syncTree(target) },
   {
     name: 'work in a directory',
     fails: true,
     run: async (fs) => [
-      await disk(fs).inDirectory('/etc/pki', (opened) => fs.list(opened)),
-      await disk(fs).inDirectory('/none', (opened) => fs.list(opened)),
-      await disk(fs).realPath(target),
+      await durable(fs).inDirectory('/etc/pki', (opened) => fs.list(opened)),
+      await durable(fs).inDirectory('/none', (opened) => fs.list(opened)),
+      await durable(fs).realPath(target),
     ],
   },
   {
@@ -211,8 +216,8 @@ export const operations: readonly Scene[] = [
       'the answer is true of the disk': 'the file that is locked stays',
     },
     run: async (fs) => {
-      const held = await disk(fs).lock('/etc/pki/lock', 0, undefined)
-      const other = await disk(fs)
+      const held = await durable(fs).lock('/etc/pki/lock', 0, undefined)
+      const other = await durable(fs)
         .lock('/etc/pki/lock', 1, undefined)
         .catch((error: unknown) => error)
       await held.release()

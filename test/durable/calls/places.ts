@@ -5,7 +5,7 @@ import {
   removeTarget,
   swapPlaces,
   syncPlaces,
-} from '../../../src/durable/disk/swap-places.js'
+} from '../../../src/durable/single-calls/swap-places.js'
 import type { KnownEntry } from '../../../src/durable/record/record.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'

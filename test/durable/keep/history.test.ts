@@ -7,7 +7,7 @@ import { pruneHistory, readHistory } from '../../../src/durable/look/read-histor
 import { publish } from '../../../src/durable/publish/publish.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { rollBack } from '../../../src/durable/operator/rollback.js'
-import { knownContent, removeTarget } from '../../../src/durable/disk/swap-places.js'
+import { knownContent, removeTarget } from '../../../src/durable/single-calls/swap-places.js'
 import type { HistoryLimits } from '../../../src/durable/types.js'
 import { forever, objectOf, scene, secret, textAt } from '../history-scene.js'
 import { beside, failure, intercepted } from '../intercepted.js'

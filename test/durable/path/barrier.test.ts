@@ -1,7 +1,7 @@
 import { closeSync, constants, mkdirSync, openSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { barrier, merged, type Pending, shared, sharedDirectory } from '../../../src/durable/path/barrier.js'
+import { barrier, merged, type PendingSync, shared, sharedDirectory } from '../../../src/durable/path/barrier.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { behindLeadingCommit, startWriteOutAll, syncAll, syncOnThreads } from '../../../src/durable/posix/sync.js'
 import { syncBelow } from '../../../src/durable/path/open-directories.js'
@@ -88,7 +88,7 @@ class Watched extends NodeFileSystem {
   }
 }
 
-const pending = (descriptor: number, type: 'file' | 'directory', ...owners: string[]): Pending<string> => ({
+const pending = (descriptor: number, type: 'file' | 'directory', ...owners: string[]): PendingSync<string> => ({
   descriptor,
   type,
   owners,

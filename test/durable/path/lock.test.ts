@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Disk, replaceDirectory as publishDirectory } from '../../../src/durable/index.js'
+import { DurableCalls, replaceDirectory as publishDirectory } from '../../../src/durable/index.js'
 import { lockFile as takeLock } from '../../../src/durable/path/lock.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish/publish.js'
@@ -155,33 +155,33 @@ await t.test('lockTimeout and signal bound the wait for a call of the same proce
 
 await t.test('a lock that this process holds already is refused after the time to wait, with its path', async (t) => {
   const path = join(scratch(t), 'lock')
-  const disk = new Disk()
-  const held = await disk.lock(path, 0, undefined)
-  await t.rejects(disk.lock(path, 50, undefined, 'the manifests are as they were'), {
+  const durable = new DurableCalls()
+  const held = await durable.lock(path, 0, undefined)
+  await t.rejects(durable.lock(path, 50, undefined, 'the manifests are as they were'), {
     reason: 'Busy',
     path,
     message: /another call of this process holds the lock .*the manifests are as they were/,
   })
-  const next = disk.lock(path, 60_000, undefined)
+  const next = durable.lock(path, 60_000, undefined)
   await held.release()
   await (await next).release()
 })
 
 await t.test('a new caller waits for an earlier waiter that holds the lock now', async (t) => {
   const path = join(scratch(t), 'lock')
-  const disk = new Disk()
-  const first = await disk.lock(path, 0, undefined)
-  const second = disk.lock(path, 60_000, undefined)
+  const durable = new DurableCalls()
+  const first = await durable.lock(path, 0, undefined)
+  const second = durable.lock(path, 60_000, undefined)
   await first.release()
   const held = await second
-  await t.rejects(disk.lock(path, 0, undefined), { message: /another call of this process/ })
+  await t.rejects(durable.lock(path, 0, undefined), { message: /another call of this process/ })
   await held.release()
 })
 
 await t.test("lock reports another entry in the place of its file, and the system's errors", async (t) => {
   const parent = scratch(t)
   mkdirSync(join(parent, 'directory'))
-  const held = new Disk().lock(join(parent, 'directory'), 0, undefined, 'nothing was begun')
+  const held = new DurableCalls().lock(join(parent, 'directory'), 0, undefined, 'nothing was begun')
   await t.rejects(held, {
     code: 'EISDIR',
     message: `the lock ${parent}/directory is a directory; nothing was begun; name a regular file, or a path that does not exist yet`,
@@ -194,19 +194,19 @@ await t.test("lock reports another entry in the place of its file, and the syste
       published: false,
       problem: new RegExp(`^could not lock ${parent}`),
     }
-    await t.rejects(new Disk(fs).lock(join(parent, 'lock'), 0, undefined), refused)
+    await t.rejects(new DurableCalls(fs).lock(join(parent, 'lock'), 0, undefined), refused)
   }
   const defect = new TypeError('a defect')
   const { fs } = intercepted((call) => {
     if (call === 'openLock') throw defect
   })
-  await t.rejects(new Disk(fs).lock(join(parent, 'lock'), 0, undefined), defect)
+  await t.rejects(new DurableCalls(fs).lock(join(parent, 'lock'), 0, undefined), defect)
 })
 
 await t.test('lock gives a free lock even to a caller whose signal has aborted', async (t) => {
   const path = join(scratch(t), 'lock')
   for (const what of ['a new one', 'one that this process held before']) {
-    const held = await new Disk().lock(path, 0, AbortSignal.abort()).catch(codeOf)
+    const held = await new DurableCalls().lock(path, 0, AbortSignal.abort()).catch(codeOf)
     t.equal(typeof held, 'object', what)
     if (typeof held === 'object') await held.release()
   }

@@ -3,7 +3,7 @@ import { chmodSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { Disk, readPublication, replaceDirectory, setHold } from '../../../src/durable/index.js'
+import { DurableCalls, readPublication, replaceDirectory, setHold } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { openOwn, Scope } from '../../../src/durable/path/scope.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
@@ -39,7 +39,7 @@ for (const kind of strangersKinds) {
       advice: /^remove it: .*; other users may make it again there: use a directory where only root may make files$/,
     })
     await strangerMakes(t, parent, 'web.lock', kind)
-    const lock = new Disk().lock(join(parent, 'web.lock'), 0, undefined, 'nothing was begun')
+    const lock = new DurableCalls().lock(join(parent, 'web.lock'), 0, undefined, 'nothing was begun')
     await t.rejects(lock, { ...refused, state: 'nothing was begun', advice: /, such as \/run\/holdfast\/locks$/ })
   })
 }

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { FileSource } from '../../../src/durable/posix/file-source.js'
+import { FileContentSource } from '../../../src/durable/posix/file-source.js'
 import { scratch } from '../scratch.js'
 
 const fs = new NodeFileSystem()
 
-async function read(source: FileSource): Promise<string> {
+async function read(source: FileContentSource): Promise<string> {
   const pieces: Buffer[] = []
   for await (const piece of source.pieces()) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces).toString()
@@ -29,7 +29,7 @@ await t.test('a file whose size says nothing is refused as what it is: no other 
     ['/sys/class/net/lo/mtu', statSync('/sys/class/net/lo/mtu').size],
     ['/proc/version', 0],
   ] as const) {
-    const source = new FileSource(path, { from: path, follow: true }, '/target', { fs })
+    const source = new FileContentSource(path, { from: path, follow: true }, '/target', { fs })
     t.equal(await outcome(source.size()), size)
     await t.rejects(read(source), {
       code: 'EINVAL',
@@ -42,7 +42,7 @@ await t.test('a file whose size says nothing is refused as what it is: no other 
 
 await t.test('an irregular file is no content at the first look; later it counts as changed', async (t) => {
   const path = join(scratch(t), 'source')
-  const source = new FileSource(path, { from: path, follow: true }, '/target', { fs })
+  const source = new FileContentSource(path, { from: path, follow: true }, '/target', { fs })
   t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it is not there yet')
   mkdirSync(path)
   t.equal(await outcome(source.size()), 'EINVAL of holdfast')
@@ -60,7 +60,7 @@ await t.test('an irregular file is no content at the first look; later it counts
 
 await t.test('a failure has the path that a person knows, also where it is the cause', async (t) => {
   const path = join(scratch(t), 'source')
-  const source = new FileSource(path, { from: path, follow: true }, '/target', { fs })
+  const source = new FileContentSource(path, { from: path, follow: true }, '/target', { fs })
   const failed = await source.size().catch((error: unknown) => error)
   const said = { code: 'ENOENT', syscall: 'open', path, message: `open ${path}: ENOENT` }
   t.match(failed, { code: 'ENOENT', syscall: 'open', path, cause: said })

@@ -4,7 +4,7 @@ import { JsonRefused, parseBounded } from '../../../src/kubernetes/connection/bo
 import { ConnectionError, StreamLine } from '../../../src/kubernetes/connection/client.js'
 import { mostMembers } from '../../../src/kubernetes-names.js'
 import { LargeReads } from '../../../src/kubernetes/connection/large-reads.js'
-import { Progress } from '../../../src/kubernetes/connection/progress.js'
+import { ReadProgress } from '../../../src/kubernetes/connection/progress.js'
 import { takeLines } from '../../../src/kubernetes/connection/watch-lines.js'
 import { ApiError } from '../../../src/kubernetes/reads/api-error.js'
 import { InvalidObjectError } from '../../../src/kubernetes/reads/decode.js'
@@ -73,7 +73,7 @@ export const watch: Target<string> = {
       what: 'GET /x',
       signal: new AbortController().signal,
       largeReads: new LargeReads(1, 4096),
-      progress: new Progress(() => 0),
+      progress: new ReadProgress(() => 0),
     }
     try {
       await takeLines({ body, broken: () => undefined }, options, async (line) => {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Deadline } from '../../../src/deadline.js'
 import { LargeReads } from '../../../src/kubernetes/connection/large-reads.js'
 import { objectTarget } from '../../../src/kubernetes/reads/requests.js'
-import { Progress } from '../../../src/kubernetes/connection/progress.js'
+import { ReadProgress } from '../../../src/kubernetes/connection/progress.js'
 import { readBody } from '../../../src/kubernetes/connection/response-body.js'
 import { takeLines } from '../../../src/kubernetes/connection/watch-lines.js'
 import { readEvents, WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
@@ -61,12 +61,16 @@ void t.test('a body waits for its place as a line does, and its time stands stil
   const body = Readable.from([Buffer.alloc(9, 'a'), Buffer.alloc(9, 'b')])
   const answer = { status: 200, headers: {}, body, broken: () => undefined }
   let read = false
-  const reading = readBody(answer, { limit: 100, what: 'GET /x', signal, place, progress: new Progress(() => 0) }).then(
-    (bytes) => {
-      read = true
-      return bytes
-    },
-  )
+  const reading = readBody(answer, {
+    limit: 100,
+    what: 'GET /x',
+    signal,
+    place,
+    progress: new ReadProgress(() => 0),
+  }).then((bytes) => {
+    read = true
+    return bytes
+  })
   await time.advance(200)
   t.notOk(read, 'what waits is not read on')
   first.leave()
@@ -91,7 +95,7 @@ void t.test('the end of a line that waits for its place is not late', async (t) 
   const subject = { target, objects: () => [stored] }
   const session = new WatchSession(subject, undefined, events)
   const timing = { initialEventsTimeout: 50, requestTimeout: 60_000, overrun: 60_000, silence: 60_000 }
-  const progress = new Progress(() => 0)
+  const progress = new ReadProgress(() => 0)
   const lines = { limit: 1000, what: 'GET /x', signal, largeReads: reads, progress }
   const ended = readEvents(
     {

@@ -1,7 +1,7 @@
 /** Limits are of silence: a client waits for a slow answer, not for a trickle, and small frames hold up no other stream. */
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { pause } from '../../../src/deadline.js'
+import { sleep } from '../../../src/deadline.js'
 import { SimulatedTime } from '../../simulated-time.js'
 import { beginWatch, type Reply } from './api-server.js'
 import { collect, connectTo, failure, once, start } from './connected.js'
@@ -48,7 +48,7 @@ async function writeSlowly(reply: Reply, text: string, pieces: number, interval:
   const size = Math.ceil(text.length / pieces)
   for (let at = 0; at < text.length && !response.destroyed; at += size) {
     response.write(text.slice(at, at + size))
-    await pause(interval)
+    await sleep(interval)
   }
   response.end()
 }
@@ -115,7 +115,7 @@ await t.test('an answer whose turn comes late on a busy connection is waited for
       const body = path === '/long' ? JSON.stringify('x'.repeat(200_000)) : '"small"'
       ;(reply as ServerResponse).writeHead(200, { 'content-type': 'application/json' })
       if (path === '/long') void writeSlowly(reply, body, 40, 100)
-      else void pause(2_500).then(() => (reply as ServerResponse).end(body))
+      else void sleep(2_500).then(() => (reply as ServerResponse).end(body))
     },
   })
   const both = Promise.all([api.get('/long', {}, { timeout: 500 }), api.get('/small', {}, { timeout: 500 })])

@@ -6,7 +6,7 @@ import t from 'tap'
 import { ConnectionError, StreamLine } from '../../../src/kubernetes/connection/client.js'
 import { ApiError } from '../../../src/kubernetes/reads/api-error.js'
 import { LargeReads } from '../../../src/kubernetes/connection/large-reads.js'
-import { Progress } from '../../../src/kubernetes/connection/progress.js'
+import { ReadProgress } from '../../../src/kubernetes/connection/progress.js'
 import { takeLines } from '../../../src/kubernetes/connection/watch-lines.js'
 import { WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
 import { objectTarget } from '../../../src/kubernetes/reads/requests.js'
@@ -20,7 +20,7 @@ import { Recorder, reference } from '../../objects/recorder.js'
 const limit = 40
 
 const options = () => {
-  const progress = new Progress(() => 0)
+  const progress = new ReadProgress(() => 0)
   return { limit, what: 'GET /x', signal: new AbortController().signal, largeReads: new LargeReads(1, 10), progress }
 }
 

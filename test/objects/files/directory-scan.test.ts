@@ -7,9 +7,9 @@ const at = (monotonic: number, wall = 1_000_000 + monotonic) => ({ wall, monoton
 
 void t.test('a file that was changed long ago has come to rest', async (t) => {
   const stability = new FileStability(50, 2_000)
-  t.equal(stability.state('a', stamp('1', 0), at(0), 0), 'settled')
+  t.equal(stability.state('a', stamp('1', 0), at(0), 0), 'stable')
   t.equal(stability.state('a', stamp('2', 1_000_000), at(49), 49), 'changing')
-  t.equal(stability.state('a', stamp('2', 1_000_000), at(50), 50), 'settled')
+  t.equal(stability.state('a', stamp('2', 1_000_000), at(50), 50), 'stable')
 })
 
 void t.test('a look that took long proves nothing about the time after it began', async (t) => {
@@ -18,7 +18,7 @@ void t.test('a look that took long proves nothing about the time after it began'
   t.equal(stability.state('a', stamp('1', 999_990), at(0), 1_000), 'changing')
   // The next one begins 20 ms after that, and is as slow.
   t.equal(stability.state('a', stamp('1', 5_000_000), at(1_020), 2_000), 'changing')
-  t.equal(stability.state('a', stamp('1', 5_000_000), at(1_051), 2_100), 'settled', 'since the end of the first')
+  t.equal(stability.state('a', stamp('1', 5_000_000), at(1_051), 2_100), 'stable', 'since the end of the first')
 })
 
 void t.test('where the clock was set, the time between two looks counts', async (t) => {
@@ -26,7 +26,7 @@ void t.test('where the clock was set, the time between two looks counts', async 
   const future = stamp('1', 9_000_000)
   t.equal(stability.state('a', future, at(0), 1), 'changing')
   t.equal(stability.state('a', future, at(50), 50), 'changing')
-  t.equal(stability.state('a', future, at(51), 51), 'settled')
+  t.equal(stability.state('a', future, at(51), 51), 'stable')
 })
 
 void t.test('a file that never comes to rest stays marked as such until it is gone', async (t) => {

@@ -47,7 +47,7 @@ void t.test('the source follows a directory that is exchanged as a whole', async
 
 void t.test('the source never mixes files of two versions of an exchanged directory', async (t) => {
   const directory = new Directory(t)
-  const source = directory.source({ settle: 0 })
+  const source = directory.source({ quiet: 0 })
   const many = Array.from({ length: 8 }, (_, index) => reference(`object-${index}`))
   let mixed: string | undefined
   source.subscribe(() =>

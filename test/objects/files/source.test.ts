@@ -122,7 +122,7 @@ function atEachLook(t: Test, { path }: Directory, act: () => void): void {
 
 void t.test('the source reads a file written in pieces once it is complete', async (t) => {
   const directory = new Directory(t)
-  const source = directory.source({ settle: 30 })
+  const source = directory.source({ quiet: 30 })
   source.follow([{ reference: cert }])
   await directory.recorder.untilState(cert, 'absent')
   const text = `${secret('serving-cert', 'one')}  b: YjEyMzQ1\n`
@@ -250,7 +250,7 @@ void t.test('the source looks from time to time, and finds what no event reports
 
 void t.test('a file that never comes to rest holds up the others only for a while', async (t) => {
   const directory = new Directory(t)
-  const source = directory.source({ settle: 100, patience: 300 })
+  const source = directory.source({ quiet: 100, patience: 300 })
   const restless = setInterval(() => directory.write('b.yaml', secret('other', String(Math.random()))), 20)
   t.teardown(() => clearInterval(restless))
   directory.write('b.yaml', secret('other', 'x'))

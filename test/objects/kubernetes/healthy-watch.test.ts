@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
 import { Reflector } from '../../../src/objects/kubernetes/reflector.js'
-import { Places } from '../../../src/places.js'
+import { AbortableSemaphore } from '../../../src/abortable-semaphore.js'
 import { StreamingLists } from '../../../src/objects/kubernetes/streaming-lists.js'
 import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
 import { ObjectSubject } from '../../../src/objects/kubernetes/watch-subject.js'
@@ -51,7 +51,7 @@ async function delaysOf(t: Test, healthyAfter: number, before: number): Promise<
     timing,
     recovery,
     streamingLists: new StreamingLists(silent, 0),
-    openings: new Places(1),
+    openings: new AbortableSemaphore(1),
   }
   const watch = new Reflector(new ObjectSubject(new StoredObject(cert, recorder), context.client), context)
   const running = watch.run()

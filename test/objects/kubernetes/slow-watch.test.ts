@@ -6,7 +6,7 @@ import t from 'tap'
 import { Agent } from '../../../src/agent/agent.js'
 import { noMetrics } from '../../../src/agent/report/report-metrics.js'
 import { loadConfiguration } from '../../../src/config/parse.js'
-import { pause } from '../../../src/deadline.js'
+import { sleep } from '../../../src/deadline.js'
 import { silent } from '../../../src/log.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { scratch } from '../../cli/holdfast.js'
@@ -34,7 +34,7 @@ async function writeIn(reply: Reply, text: string, pieces: number, interval: num
   const size = Math.ceil(text.length / pieces)
   for (let at = 0; at < text.length; at += size) {
     ;(reply as ServerResponse).write(text.slice(at, at + size))
-    await pause(interval)
+    await sleep(interval)
   }
 }
 

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { silent, type Log } from '../../../src/log.js'
-import { Disk, namesFor } from '../../../src/durable/index.js'
-import type { DirectoryPublicationRequest } from '../../../src/durable/disk/index.js'
+import { DurableCalls, namesFor } from '../../../src/durable/index.js'
+import type { DirectoryPublicationRequest } from '../../../src/durable/single-calls/index.js'
 import { dryRun, install } from '../../../src/static-pods/install/install.js'
 import type { InstallPlan, InstallSettings } from '../../../src/static-pods/install/install-plan.js'
 import { parseManifest } from '../../../src/static-pods/pod/manifest.js'
@@ -30,7 +30,7 @@ async function scene(t: Test, files: Record<string, string> = { a: 'a' }) {
   const manifest = { name: `${pod}.yaml`, content, manifest: await parseManifest(content, 'web-pod.yaml') }
   const plan: InstallPlan = { pod, revision: 7, directory: request(7), lasting: [], manifests: [manifest] }
   const settings: InstallSettings = {
-    disk: new Disk(),
+    durable: new DurableCalls(),
     log,
     signal: new AbortController().signal,
     manifestDirectory: node.manifests,
@@ -54,7 +54,7 @@ const lasting = (node: NodeDisk, name: string, text: string, resourceVersion = '
 await t.test('a dry run tells the outcome for each directory, and syncs nothing', async (t) => {
   const { node, plan, settings } = await scene(t)
   const lastings = [lasting(node, 'same', '1'), lasting(node, 'other', '1'), lasting(node, 'new', '1')]
-  await settings.disk.publishDirectories(lastings.slice(0, 2), undefined)
+  await settings.durable.publishDirectories(lastings.slice(0, 2), undefined)
   const changed = [lasting(node, 'same', '1'), lasting(node, 'other', '2'), lasting(node, 'new', '1')]
   // Another program wrote the revision, and a live manifest names it.
   mkdirSync(node.revision(7))
@@ -64,7 +64,7 @@ await t.test('a dry run tells the outcome for each directory, and syncs nothing'
   const { fs } = intercepted((call) => {
     if (/sync/i.test(call)) syncs.push(call)
   })
-  const { directories } = await dryRun({ ...plan, lasting: changed }, { ...settings, disk: new Disk(fs) })
+  const { directories } = await dryRun({ ...plan, lasting: changed }, { ...settings, durable: new DurableCalls(fs) })
   t.match(
     directories.map(({ path, outcome }) => [path, outcome]),
     [
@@ -76,7 +76,7 @@ await t.test('a dry run tells the outcome for each directory, and syncs nothing'
   )
   t.same(syncs, [])
   const watched = watchedSyncs()
-  await install({ ...plan, lasting: changed }, { ...settings, disk: new Disk(watched.fs) })
+  await install({ ...plan, lasting: changed }, { ...settings, durable: new DurableCalls(watched.fs) })
   t.ok(watched.synced.has(join(node.revision(7), 'a')), 'an installation syncs what it keeps')
 })
 
@@ -95,7 +95,7 @@ await t.test('install refuses a differing revision that may be in use, and names
     const { fs } = intercepted((call) => {
       if (/^sync/.test(call)) syncs.push(call)
     })
-    const looking = { ...settings, disk: new Disk(fs) }
+    const looking = { ...settings, durable: new DurableCalls(fs) }
     await t.rejects(install(plan, looking), { name: 'StaticPodError' }, names)
     t.same(syncs, [], 'what is left alone costs no sync')
     const { message } = (await install(plan, settings).catch((error: unknown) => error)) as Error
@@ -110,7 +110,7 @@ await t.test('a failed publication of manifests names at most three of the writt
   ] as const) {
     const { node, plan, settings } = await scene(t)
     const several = Array.from({ length: count }, (_, index) => lasting(node, `c${index}`, '1'))
-    const held = await settings.disk.lock(node.lock, 0, undefined)
+    const held = await settings.durable.lock(node.lock, 0, undefined)
     const alone = { ...plan, directory: undefined, revision: undefined, lasting: several }
     const { message } = (await install(alone, settings).catch((error: unknown) => error)) as Error
     t.match(message, named)
@@ -153,7 +153,7 @@ await t.test('install reports a leftover that it cannot remove, removes the rest
   const { fs } = intercepted((call, args) => {
     if (call === 'removeFile' && args.includes(record)) throw failure('EPERM', call)
   })
-  await install(plan, { ...settings, disk: new Disk(fs) })
+  await install(plan, { ...settings, durable: new DurableCalls(fs) })
   t.match(warnings, [{ leftover: record, error: /EPERM/ }])
   t.equal(warnings.length, 1)
   t.ok(own().includes(record))
@@ -179,7 +179,7 @@ await t.test('a passed deadline lets install write nothing; after the directorie
     if (existsSync(node.revision(7)) && call === 'close') return
     if (existsSync(node.revision(7))) controller.abort()
   })
-  const late = install(plan, { ...settings, disk: new Disk(fs), signal: controller.signal })
+  const late = install(plan, { ...settings, durable: new DurableCalls(fs), signal: controller.signal })
   await t.rejects(late, { message: /already written: \S+web-pod-7; the same command goes on from there/ })
   t.equal(readFileSync(join(node.revision(7), 'a'), 'utf8'), 'a')
   t.same(readdirSync(node.manifests), [])
@@ -198,7 +198,7 @@ await t.test('a deadline that passes under the lock lets install stage nothing',
   const { fs } = intercepted((call) => {
     if (controller.signal.aborted) calls.push(call)
   })
-  const late = install(plan, { ...settings, timeLeft, disk: new Disk(fs), signal: controller.signal })
+  const late = install(plan, { ...settings, timeLeft, durable: new DurableCalls(fs), signal: controller.signal })
   await t.rejects(late, { name: 'AbortError' })
   t.same(calls, [])
   t.equal(own().length, 1, 'the lock')
@@ -213,7 +213,7 @@ await t.test("install syncs a killed prune's renames before it removes the renam
     const step = /^(sync|remove)/.exec(call)?.[0] ?? ''
     if (step !== '' && did.at(-1) !== step) did.push(step)
   })
-  await install(plan, { ...settings, disk: new Disk(fs) })
+  await install(plan, { ...settings, durable: new DurableCalls(fs) })
   t.same(did, ['sync', 'remove'])
 })
 
@@ -227,7 +227,7 @@ await t.test('install removes staging with its own publication, at no further sy
     const { fs } = intercepted((call) => {
       if (call === 'sync') count += 1
     })
-    await install(plan, { ...settings, disk: new Disk(fs) })
+    await install(plan, { ...settings, durable: new DurableCalls(fs) })
     t.notOk(own().includes(staged))
     syncs.push(count)
   }

@@ -1,7 +1,7 @@
 /** The next revision's installation removes the staging of a killed one: no later command names the killed revision again. */
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { revisionRequest } from '../../../src/static-pods/install/install-plan.js'
 import { intercepted, Killed } from '../../durable/intercepted.js'
 import { kept } from '../../durable/scratch.js'
@@ -9,19 +9,19 @@ import { NodeDisk } from '../pods.js'
 
 await t.test('no private key of a killed installation stays', async (t) => {
   const node = new NodeDisk(t)
-  const install = async (revision: number, disk: Disk): Promise<unknown> => {
+  const install = async (revision: number, durable: DurableCalls): Promise<unknown> => {
     const files = new Map([['secrets/tls/tls.key', { content: Buffer.from(`key ${revision}`), mode: 0o600 }]])
     const content = { files, directories: [], manifests: [], objects: [] }
-    return disk.publishDirectories([revisionRequest(node.resources, 'web-pod', revision, content)], undefined)
+    return durable.publishDirectories([revisionRequest(node.resources, 'web-pod', revision, content)], undefined)
   }
   let isDead = false
   const { fs } = intercepted((call) => {
     isDead ||= call === 'rename'
     if (isDead) throw new Killed()
   })
-  await install(6, new Disk(fs)).catch(() => undefined)
+  await install(6, new DurableCalls(fs)).catch(() => undefined)
   t.ok(kept(node.resources).includes('staging'), 'the killed one left what it had staged')
-  await install(7, new Disk())
+  await install(7, new DurableCalls())
   t.notOk(kept(node.resources).includes('staging'))
   t.same(
     readdirSync(node.resources).filter((name) => !name.startsWith('.')),

@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
-import { Disk } from '../../../src/durable/index.js'
-import type { DirectoryPublicationRequest } from '../../../src/durable/disk/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
+import type { DirectoryPublicationRequest } from '../../../src/durable/single-calls/index.js'
 import { currentLasting } from '../../../src/static-pods/install/install.js'
 import { scratch } from '../pods.js'
 
 const object = { kind: 'Secret', namespace: 'n', name: 'serving', uid: 'u', paths: ['tls.crt'] } as const
 
 await t.test('currentLasting reads an object once more where a newer version of it is published', async (t) => {
-  const disk = new Disk()
+  const durable = new DurableCalls()
   const warnings: object[] = []
   const log: Log = { ...silent, warn: (fields) => void warnings.push(fields) }
   const target = join(scratch(t), 'secrets', 'serving')
@@ -34,13 +34,13 @@ await t.test('currentLasting reads an object once more where a newer version of 
   let rereads = 0
   const chosen = async (read: DirectoryPublicationRequest, again?: DirectoryPublicationRequest) => {
     rereads = 0
-    const [request] = await currentLasting(disk, plan(read, again), log)
+    const [request] = await currentLasting(durable, plan(read, again), log)
     return request?.objects?.[0]?.resourceVersion
   }
 
   t.equal(await chosen(version('9')), '9', 'nothing is published yet')
   t.equal(rereads, 0)
-  await disk.publishDirectories([version('20')], undefined)
+  await durable.publishDirectories([version('20')], undefined)
   t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), '20')
   for (const same of ['20', '21', '100']) t.equal(await chosen(version(same)), same)
   t.equal(await chosen(version('sha256:1')), 'sha256:1')

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Disk, namesFor } from '../../../src/durable/index.js'
+import { DurableCalls, namesFor } from '../../../src/durable/index.js'
 import { orphanedRecords } from '../../../src/static-pods/prune/leftovers.js'
 import { revisionName } from '../../../src/static-pods/names.js'
 import { scratch } from '../pods.js'
@@ -19,13 +19,13 @@ interface Place {
 /** The record that a publication of this name writes. */
 async function published({ t }: Place, name: string): Promise<Buffer> {
   const elsewhere = scratch(t)
-  await new Disk().publishDirectories([{ target: join(elsewhere, name), files: { a: 'a' } }], undefined)
+  await new DurableCalls().publishDirectories([{ target: join(elsewhere, name), files: { a: 'a' } }], undefined)
   return readFileSync(join(elsewhere, recordOf(name)))
 }
 
 async function found({ directory }: Place, newest: number): Promise<readonly string[] | undefined> {
-  const disk = new Disk()
-  return disk.inDirectory(directory, async (parent) => orphanedRecords(disk, parent, 'web-pod', newest))
+  const durable = new DurableCalls()
+  return durable.inDirectory(directory, async (parent) => orphanedRecords(durable, parent, 'web-pod', newest))
 }
 
 await t.test('orphanedRecords finds records whose revision is missing, whole or torn', async (t) => {

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { resultsOf } from '../../../src/durable/publish/publish.js'
 import { begin, ended, run, type Ended } from '../command.js'
 import { NodeDisk, podText } from '../pods.js'
@@ -171,7 +171,7 @@ await t.test('install reports another manifest of the same pod', async (t) => {
 await t.test('install reports the written revision where a lock holds it up afterwards', async (t) => {
   const place = new Place(t)
   const lock = ['--pod-manifests-lock-file', place.lock, '--timeout-duration', '8s']
-  const held = await new Disk().lock(place.lock, 0, undefined)
+  const held = await new DurableCalls().lock(place.lock, 0, undefined)
   const busy = await run(place.args(...lock))
   t.equal(busy.code, 75, busy.stderr)
   t.match(

@@ -3,7 +3,7 @@ import { mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { fallBack, intactRevision, recordLastKnownGood } from '../../../src/static-pods/monitor/last-known-good.js'
 import { revisionFamily } from '../../../src/static-pods/names.js'
 import { intercepted, watchedSyncs } from '../../durable/intercepted.js'
@@ -15,12 +15,12 @@ await t.test("recordLastKnownGood syncs the link's revision first, unless a reco
   const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
   const files = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`file-${index}`, `${index}`]))
   const target = node.revision(7)
-  await new Disk().publishDirectories([{ target, files, family: revisionFamily('web-pod') }], undefined)
+  await new DurableCalls().publishDirectories([{ target, files, family: revisionFamily('web-pod') }], undefined)
   node.makeRevision(6)
   const { fs, synced } = watchedSyncs()
   const record = async (revision: number): Promise<string[]> => {
     synced.clear()
-    await recordLastKnownGood(places, revision, new Disk(fs))
+    await recordLastKnownGood(places, revision, new DurableCalls(fs))
     t.equal(readlinkSync(link(node)), join(node.revision(revision), 'web-pod.yaml'))
     return [...synced].sort()
   }
@@ -48,7 +48,7 @@ await t.test(
     const { fs } = intercepted((call) => {
       if ((call === 'sync' || call === 'createLink') && did.at(-1) !== call) did.push(call)
     })
-    await recordLastKnownGood(places, 6, new Disk(fs))
+    await recordLastKnownGood(places, 6, new DurableCalls(fs))
     t.same(did, ['sync', 'createLink', 'sync'])
   },
 )
@@ -57,7 +57,7 @@ await t.test('fallBack makes its revision the last known good one, and cuts the 
   const node = installed(t)
   const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
   const fall = (message: string): Promise<number | undefined> =>
-    fallBack(places, 7, { reason: 'NotReady', message }, new Disk(), silent)
+    fallBack(places, 7, { reason: 'NotReady', message }, new DurableCalls(), silent)
   t.equal(await fall('m'.repeat(1001)), 6, 'the newest older one')
   t.equal(readlinkSync(link(node)), join(node.revision(6), 'web-pod.yaml'))
   const { annotations = {} } = live(node).metadata
@@ -72,7 +72,7 @@ await t.test("fallBack prefers the link's revision to older ones, and never take
     const node = installed(t)
     const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
     symlinkSync(join(node.revision(leadsTo), 'web-pod.yaml'), link(node))
-    t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new Disk(), silent), expected)
+    t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new DurableCalls(), silent), expected)
     t.equal(readlinkSync(link(node)), join(node.revision(expected), 'web-pod.yaml'))
   }
 })
@@ -80,9 +80,9 @@ await t.test("fallBack prefers the link's revision to older ones, and never take
 await t.test('intactRevision tells the first fault of a revision, and does not look for others', async (t) => {
   const node = new NodeDisk(t)
   const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
-  const disk = new Disk()
+  const durable = new DurableCalls()
   const publish = (revision: number, label: string) =>
-    disk.publishDirectories(
+    durable.publishDirectories(
       [
         {
           target: node.revision(revision),
@@ -115,7 +115,7 @@ await t.test('intactRevision tells the first fault of a revision, and does not l
     const told: unknown[][] = []
     const log: Log = { ...silent, warn: (...said) => void told.push(said) }
     const path = join(node.revision(revision), 'web-pod.yaml')
-    const manifest = await intactRevision(places, revision, disk, log)
+    const manifest = await intactRevision(places, revision, durable, log)
     t.equal(manifest !== undefined, expected === undefined, `${revision}`)
     t.same(told, expected === undefined ? [] : [[{ revision, path, why: expected }, 'this revision is not intact']])
   }

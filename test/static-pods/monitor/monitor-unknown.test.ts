@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { silent, type Log } from '../../../src/log.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { monitor } from '../../../src/static-pods/monitor/monitor.js'
 import { json } from '../../kubernetes/connection/api-server.js'
 import { run, type Ended } from '../command.js'
@@ -42,7 +42,7 @@ await t.test('monitor falls back in time where it cannot record its start, and s
     keepOwnManifest: true,
   }
   const signal = AbortSignal.timeout(5_000)
-  const outcome = await monitor(request, { disk: new Disk(), log, signal, timing: { interval: 5 } })
+  const outcome = await monitor(request, { durable: new DurableCalls(), log, signal, timing: { interval: 5 } })
   t.match(outcome, { outcome: 'fell-back', to: 6 })
   t.equal(live(node).metadata.labels.revision, '6')
   const reported = warnings.filter((line) => 'path' in line && String(line.path).endsWith('.watch'))

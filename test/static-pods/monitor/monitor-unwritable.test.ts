@@ -17,7 +17,7 @@ import t, { type Test } from 'tap'
 import { codeOf } from '../../../src/errors.js'
 import { silent, type Log } from '../../../src/log.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { monitor, type MonitorRequest } from '../../../src/static-pods/monitor/monitor.js'
 import type { Probe } from '../../../src/static-pods/ready/readiness.js'
 import { until } from '../../until.js'
@@ -107,7 +107,7 @@ interface Life {
   readonly signal?: AbortSignal
   /** Called when the monitor asks for the pod. */
   readonly asked?: () => void
-  readonly disk?: Disk
+  readonly durable?: DurableCalls
 }
 
 /** A monitor that is killed once it has asked for the first time: its mark is there by then. */
@@ -125,7 +125,7 @@ async function fallsBack(
   {
     signal = new AbortController().signal,
     asked = () => {},
-    disk = new Disk(),
+    durable = new DurableCalls(),
     ...more
   }: Partial<MonitorRequest> & Life = {},
 ) {
@@ -150,7 +150,7 @@ async function fallsBack(
     keepOwnManifest: false,
     ...more,
   }
-  const outcome = await monitor(request, { disk, log, signal, timing: { interval: 5 } })
+  const outcome = await monitor(request, { durable, log, signal, timing: { interval: 5 } })
   return { outcome, warnings }
 }
 
@@ -209,7 +209,7 @@ await t.test("monitor falls back where the installers' lock is unwritable, too, 
 })
 
 /** The file system of one lock answers with an error. */
-class LocklessDisk extends Disk {
+class LocklessDisk extends DurableCalls {
   constructor(
     readonly locked: string,
     readonly code: string,
@@ -217,7 +217,7 @@ class LocklessDisk extends Disk {
     super()
   }
 
-  override async lock(...asked: Parameters<Disk['lock']>): ReturnType<Disk['lock']> {
+  override async lock(...asked: Parameters<DurableCalls['lock']>): ReturnType<DurableCalls['lock']> {
     const [path] = asked
     if (path === this.locked) throw new DurableWriteError('no lock', { code: this.code, syscall: 'openat', path })
     return super.lock(...asked)
@@ -228,7 +228,7 @@ for (const code of ['EACCES', 'ENOSPC', 'EDQUOT', 'EIO', 'EUCLEAN']) {
   await t.test(`monitor falls back where ${code} keeps it from the installers' lock`, async (t) => {
     const node = installed(t)
     const manifestLock = join(node.root, 'installer.lock')
-    const { outcome } = await fallsBack(node, { manifestLock, disk: new LocklessDisk(manifestLock, code) })
+    const { outcome } = await fallsBack(node, { manifestLock, durable: new LocklessDisk(manifestLock, code) })
     t.match(outcome, { outcome: 'fell-back', to: 6 })
   })
 }

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync
 import { join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { fallbackForRevision } from '../../../src/static-pods/monitor/last-known-good.js'
 import { monitor, type MonitorRequest } from '../../../src/static-pods/monitor/monitor.js'
 import type { Probe, ProbeResult } from '../../../src/static-pods/ready/readiness.js'
@@ -44,7 +44,7 @@ await t.test(
     let asked = 0
     const outcome = await monitor(
       requestOf(node, () => answers[asked++] ?? true, { timeout: 60_000 }),
-      { disk: new Disk(), log: silent, signal, timing },
+      { durable: new DurableCalls(), log: silent, signal, timing },
     )
     t.same(outcome, { outcome: 'ready', revision: 7 })
     t.equal(asked, 7)
@@ -77,7 +77,7 @@ await t.test('monitor falls back to a manifest whose comments, order and digits 
   writeFileSync(join(node.revision(6), 'web-pod.yaml'), written.join('\n'))
   await monitor(
     requestOf(node, () => false),
-    { disk: new Disk(), log: silent, signal, timing },
+    { durable: new DurableCalls(), log: silent, signal, timing },
   )
   const lines = readFileSync(node.manifest(), 'utf8').split('\n')
   t.strictSame(
@@ -94,7 +94,7 @@ await t.test(
     symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
     const outcome = await monitor(
       requestOf(node, () => false),
-      { disk: new Disk(), log: silent, signal, timing },
+      { durable: new DurableCalls(), log: silent, signal, timing },
     )
     t.match(outcome, { outcome: 'fell-back', revision: 7, to: 5, message: 'probe: not yet' })
     const { metadata } = live(node)
@@ -113,7 +113,7 @@ await t.test(
     // kubelet may start it once more before it sees that its manifest is gone.
     const again = await monitor(
       requestOf(node, () => false),
-      { disk: new Disk(), log: silent, signal, timing },
+      { durable: new DurableCalls(), log: silent, signal, timing },
     )
     t.match(again, { outcome: 'fell-back', to: 5 })
   },
@@ -126,7 +126,7 @@ await t.test('monitor takes the newest older intact revision without an intact l
   symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
   const outcome = await monitor(
     requestOf(node, () => false),
-    { disk: new Disk(), log: silent, signal, timing },
+    { durable: new DurableCalls(), log: silent, signal, timing },
   )
   t.match(outcome, { outcome: 'fell-back', to: 4 })
   t.equal(readlinkSync(link(node)), join(node.revision(4), 'web-pod.yaml'), 'it is the last known good one now')
@@ -141,7 +141,7 @@ await t.test('monitor falls back to no copy that kubelet would refuse', async (t
   )
   const outcome = await monitor(
     requestOf(node, () => false),
-    { disk: new Disk(), log: silent, signal, timing },
+    { durable: new DurableCalls(), log: silent, signal, timing },
   )
   t.match(outcome, { outcome: 'fell-back', to: 5 })
 })
@@ -153,7 +153,7 @@ await t.test('monitor leaves the pod, and its own manifest, where it can fall ba
   const before = readFileSync(node.manifest())
   const outcome = await monitor(
     requestOf(node, () => false),
-    { disk: new Disk(), log: silent, signal, timing },
+    { durable: new DurableCalls(), log: silent, signal, timing },
   )
   t.match(outcome, { outcome: 'nothing-to-fall-back-to', revision: 7 })
   t.same(readFileSync(node.manifest()), before)
@@ -166,19 +166,19 @@ await t.test('monitor never undoes a manifest of another revision', async (t) =>
   node.makeManifest(podText({ labels: { revision: '8' } }))
   const outcome = await monitor(
     requestOf(node, () => false),
-    { disk: new Disk(), log: silent, signal, timing },
+    { durable: new DurableCalls(), log: silent, signal, timing },
   )
   t.match(outcome, { outcome: 'not-installed', message: 'the manifest is of revision 8, not 7' })
   t.equal(live(node).metadata.labels.revision, '8')
 })
 
 /** A disk that says when the monitor has come back to the lock for the fifth time: four looks are over by then. */
-class Looks extends Disk {
+class Looks extends DurableCalls {
   #tries = 0
   #reached: () => void = () => undefined
   readonly fifth = new Promise<void>((resolve) => (this.#reached = resolve))
 
-  override lock(...args: Parameters<Disk['lock']>): ReturnType<Disk['lock']> {
+  override lock(...args: Parameters<DurableCalls['lock']>): ReturnType<DurableCalls['lock']> {
     if (++this.#tries === 5) this.#reached()
     return super.lock(...args)
   }
@@ -198,7 +198,7 @@ await t.test('monitor decides nothing while an installer holds the lock', async 
   const log: Log = { ...silent, info: (fields) => void states.push((fields as { state?: unknown }).state) }
   const watching = monitor(
     requestOf(node, () => ++asked > 0, { timeout: 1 }),
-    { disk: looks, log, signal, timing },
+    { durable: looks, log, signal, timing },
   )
   await looks.fifth
   t.equal(asked, 0)
@@ -213,7 +213,7 @@ await t.test('monitor falls back from a revision that answers for a while, and t
   let asked = 0
   const outcome = await monitor(
     requestOf(node, () => ++asked <= 5, { timeout: 200, readyFor: 60_000 }),
-    { disk: new Disk(), log: silent, signal, timing },
+    { durable: new DurableCalls(), log: silent, signal, timing },
   )
   t.match(outcome, { outcome: 'fell-back', to: 6, message: /^(probe: not yet|it has answered for )/ })
 })
@@ -225,7 +225,7 @@ await t.test("monitor's time runs on when it is killed and started again", async
   // Each life is shorter than the time; on a slow machine one of 100 ms comes to nothing.
   for (let life = 100; ; life = Math.min(life + 100, 1_800)) {
     const stop = AbortSignal.timeout(life)
-    const outcome = await monitor(request, { disk: new Disk(), log: silent, signal: stop, timing }).catch(
+    const outcome = await monitor(request, { durable: new DurableCalls(), log: silent, signal: stop, timing }).catch(
       () => undefined,
     )
     if (outcome) {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { publish } from '../../../src/durable/publish/publish.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { silent } from '../../../src/log.js'
 import { revisionFamily } from '../../../src/static-pods/names.js'
 import { prune } from '../../../src/static-pods/prune/prune.js'
@@ -57,7 +57,7 @@ await t.test(
         if (call !== 'sync' || goes) return
         for (const descriptor of args[0] as number[]) synced.push(readlinkSync(`/proc/self/fd/${descriptor}`))
       })
-      await prune(requestOf(node, { keep }), new Disk(fs), silent, new AbortController().signal)
+      await prune(requestOf(node, { keep }), new DurableCalls(fs), silent, new AbortController().signal)
       return synced.filter((path) => path.startsWith(node.manifests))
     }
     t.same(await syncedFor(1), [], 'nothing goes')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { silent } from '../../../src/log.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { operationLockName, revisionFamily } from '../../../src/static-pods/names.js'
 import { prune } from '../../../src/static-pods/prune/prune.js'
 import { failure, intercepted } from '../../durable/intercepted.js'
@@ -17,8 +17,8 @@ const { signal } = new AbortController()
 await t.test('prune waits for a running installation', async (t) => {
   const node = new NodeDisk(t)
   node.makeRevision(1)
-  const disk = new Disk()
-  const held = await disk.lock(join(node.resources, operationLockName('web-pod')), 0, undefined)
+  const durable = new DurableCalls()
+  const held = await durable.lock(join(node.resources, operationLockName('web-pod')), 0, undefined)
   const busy = await runProcess([
     'prune',
     '--keep=0',
@@ -29,7 +29,7 @@ await t.test('prune waits for a running installation', async (t) => {
   t.equal(busy.code, 75, busy.stderr)
   t.ok(existsSync(node.revision(1)))
   await held.release()
-  await prune(requestOf(node), disk, silent, signal)
+  await prune(requestOf(node), durable, silent, signal)
   t.notOk(existsSync(node.revision(1)))
 })
 
@@ -47,13 +47,13 @@ await t.test(
         const files = { 'secrets/tls/tls.key': `key ${revision}`, 'web-pod.yaml': podText() }
         // As install publishes it: with a record beside it.
         const request = { target: node.revision(revision), files, family: revisionFamily('web-pod') }
-        await new Disk().publishDirectories([request], undefined)
+        await new DurableCalls().publishDirectories([request], undefined)
       }
       return node
     }
     let calls = 0
     const counted = intercepted(() => calls++)
-    await prune(requestOf(await make()), new Disk(counted.fs), silent, signal)
+    await prune(requestOf(await make()), new DurableCalls(counted.fs), silent, signal)
     t.ok(calls > 15, `${calls} calls`)
     t.equal(counted.open.size, 0)
     const wrong: string[] = []
@@ -66,10 +66,10 @@ await t.test(
         throw failure('EIO', call)
       })
       const request = requestOf(node)
-      const lines = await prune(request, new Disk(fs), silent, signal).catch((error: unknown) => error)
+      const lines = await prune(request, new DurableCalls(fs), silent, signal).catch((error: unknown) => error)
       if (!whole(node)) wrong.push(`${when}: revision 1 is torn`)
       if (!Array.isArray(lines) && !(lines instanceof DurableWriteError)) wrong.push(`${when}: ${String(lines)}`)
-      await prune(request, new Disk(), silent, signal)
+      await prune(request, new DurableCalls(), silent, signal)
       const left = readdirSync(node.resources).filter((entry) => !entry.endsWith('.lock'))
       if (left.length > 0) wrong.push(`${when}: the next run leaves ${left.join()}`)
     }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readlinkSync, renameSync, symlinkSync, writeFile
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { silent, type Log } from '../../../src/log.js'
-import { Disk, namesFor } from '../../../src/durable/index.js'
+import { DurableCalls, namesFor } from '../../../src/durable/index.js'
 import { revisionFamily } from '../../../src/static-pods/names.js'
 import { prune } from '../../../src/static-pods/prune/prune.js'
 import { failure, intercepted, type Interceptor } from '../../durable/intercepted.js'
@@ -21,19 +21,19 @@ function withRevisions(t: Test, ...revisions: number[]): NodeDisk {
   return node
 }
 
-const on = (watch: Interceptor): Disk => new Disk(intercepted(watch).fs)
+const on = (watch: Interceptor): DurableCalls => new DurableCalls(intercepted(watch).fs)
 
 /** The changes that a prune makes on the disk, in order, once it has its verdicts; removals in a row are one. */
 async function steps(node: NodeDisk, keep: number): Promise<string[]> {
   const did: string[] = []
-  const disk = on((call, args) => {
+  const durable = on((call, args) => {
     if (call === 'sync') {
       const [first = 0] = args[0] as number[]
       did.push(`sync ${readlinkSync(`/proc/self/fd/${first}`).slice(node.root.length + 1)}`)
     } else if (call === 'rename') did.push(call)
     else if (call.startsWith('remove') && did.at(-1) !== 'remove') did.push('remove')
   })
-  await prune(requestOf(node, { keep }), disk, silent, signal)
+  await prune(requestOf(node, { keep }), durable, silent, signal)
   return did
 }
 
@@ -51,7 +51,7 @@ await t.test('prune syncs the manifests that it judges by, then renames, then sy
 })
 
 /** A disk whose sync fails at this turn. */
-function failingSync(turn: number, error: Error = failure('EIO', 'fsync')): Disk {
+function failingSync(turn: number, error: Error = failure('EIO', 'fsync')): DurableCalls {
   let syncs = 0
   return on((call) => {
     if (call === 'sync' && ++syncs === turn) throw error
@@ -96,12 +96,14 @@ await t.test(
 await t.test('a prune aborted before the first rename removes nothing, and frees the lock', async (t) => {
   const node = withRevisions(t, 1)
   const controller = new AbortController()
-  const disk = on((call) => {
+  const durable = on((call) => {
     if (call === 'sync') controller.abort()
   })
-  await t.rejects(prune(requestOf(node), disk, silent, controller.signal), { name: 'AbortError' })
+  await t.rejects(prune(requestOf(node), durable, silent, controller.signal), { name: 'AbortError' })
   t.same(visible(node.resources), ['web-pod-1'])
-  const again = prune(requestOf(node), new Disk(), silent, signal).then((lines) => lines.map(({ outcome }) => outcome))
+  const again = prune(requestOf(node), new DurableCalls(), silent, signal).then((lines) =>
+    lines.map(({ outcome }) => outcome),
+  )
   t.same(await again.catch(String), ['removed'])
 })
 
@@ -110,10 +112,10 @@ await t.test(
   async (t) => {
     const node = withRevisions(t, 1)
     const away = join(node.root, 'away')
-    const disk = on((call) => {
+    const durable = on((call) => {
       if (call === 'sync' && existsSync(node.resources)) renameSync(node.resources, away)
     })
-    const said = await prune(requestOf(node), disk, silent, signal).then(String, String)
+    const said = await prune(requestOf(node), durable, silent, signal).then(String, String)
     const absent = `StaticPodError: the resource directory ${node.resources} does not exist; nothing was removed; check `
     t.ok(said.startsWith(absent), 'it is told')
     t.same(visible(away), ['web-pod-1'])
@@ -122,12 +124,12 @@ await t.test(
 
 await t.test('prune refuses `/` before any look at the disk', async (t) => {
   const calls: string[] = []
-  const disk = on((call) => {
+  const durable = on((call) => {
     calls.push(call)
     throw failure('EIO', call)
   })
   const request = { ...requestOf(new NodeDisk(t)), resourceDirectory: '/' }
-  await t.rejects(prune(request, disk, silent, signal), { name: 'InvalidInput', message: /^--resource-dir is \/: / })
+  await t.rejects(prune(request, durable, silent, signal), { name: 'InvalidInput', message: /^--resource-dir is \/: / })
   t.same(calls, [])
 })
 
@@ -143,12 +145,12 @@ await t.test(
       if ('leftover' in said[0]) warnings.push(said)
     }
     const log: Log = { ...silent, warn }
-    const disk = on((call, args) => {
+    const durable = on((call, args) => {
       if ((call === 'rename' && args.includes('web-pod-2')) || (call === 'removeDirectory' && args[1] === left))
         throw failure('EPERM', call)
     })
     const path = node.revision(2)
-    const [line, other] = await prune(requestOf(node), disk, log, signal)
+    const [line, other] = await prune(requestOf(node), durable, log, signal)
     t.match(other, { revision: 1, outcome: 'removed' })
     t.same(visible(node.resources), ['web-pod-2'])
     t.match(line, { revision: 2, path, outcome: 'failed' })
@@ -170,7 +172,7 @@ await t.test('prune counts a torn record for a revision no newer than the presen
   const node = withRevisions(t)
   const [first, second] = [0, 1].map((revision) => join(node.resources, namesFor(`web-pod-${revision}`).record(1)))
   for (const path of [first, second]) writeFileSync(path ?? '', 'torn')
-  await prune(requestOf(node), new Disk(), silent, signal)
+  await prune(requestOf(node), new DurableCalls(), silent, signal)
   t.same(
     [first, second].map((path) => existsSync(path ?? '')),
     [false, true],

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSy
 import { join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../../src/log.js'
-import { Disk } from '../../../src/durable/index.js'
+import { DurableCalls } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { manifestDirectoryOf } from '../../../src/static-pods/prune/revisions-in-use.js'
 import { prune } from '../../../src/static-pods/prune/prune.js'
@@ -81,7 +81,7 @@ await t.test('prune removes nothing beside a record to which others may write', 
   writeFileSync(record, '')
   chmodSync(record, 0o606)
   const before = readdirSync(node.resources, { recursive: true }).sort()
-  const refused = prune(requestOf(node, { keep: 1 }), new Disk(), silent, signal)
+  const refused = prune(requestOf(node, { keep: 1 }), new DurableCalls(), silent, signal)
   await t.rejects(refused, { reason: 'TargetUnfit', path: record, message: /nothing was changed/ })
   t.same(
     readdirSync(node.resources, { recursive: true })
@@ -94,7 +94,7 @@ await t.test('prune removes nothing beside a record to which others may write', 
 await t.test('prune --keep keeps the newest revisions, without another flag', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [3, 11, 9, 10]) node.makeRevision(revision)
-  const lines = await prune(requestOf(node, { keep: 2 }), new Disk(), silent, signal)
+  const lines = await prune(requestOf(node, { keep: 2 }), new DurableCalls(), silent, signal)
   t.same(
     lines.map(({ revision, outcome }) => [revision, outcome]),
     [
@@ -113,7 +113,7 @@ await t.test('prune marks a removal without proven durability, or refuses it', a
   const warnings: string[] = []
   const log: Log = { ...silent, warn: (_, message) => warnings.push(message) }
   const pruned = (more: Parameters<typeof requestOf>[1]) =>
-    prune(requestOf(node, more), new Disk(new Unproven()), log, signal)
+    prune(requestOf(node, more), new DurableCalls(new Unproven()), log, signal)
   t.same(
     (await pruned({ keep: 2 })).map(({ outcome, unproven }) => [outcome, unproven]),
     [
@@ -216,12 +216,12 @@ await t.test('prune reports a revision as failed that is out of sight, but not o
     stuck = name
     throw failure('EPERM', call)
   })
-  const lines = await prune(requestOf(node), new Disk(fs), silent, signal)
+  const lines = await prune(requestOf(node), new DurableCalls(fs), silent, signal)
   t.same(visible(node.resources), [])
   t.same(lines.map(({ outcome }) => outcome).sort(), ['failed', 'removed'])
   const why = lines.find(({ outcome }) => outcome === 'failed')?.why ?? ''
   t.match(why, /no longer visible as a revision, but files are left in .*\.holdfast-.*EPERM.*; the next run retries/)
-  await prune(requestOf(node), new Disk(), silent, signal)
+  await prune(requestOf(node), new DurableCalls(), silent, signal)
   t.same(
     readdirSync(node.resources).filter((name) => !name.endsWith('.lock')),
     [],
@@ -233,7 +233,7 @@ await t.test('a manifest with escapes protects the revisions that it names', asy
   for (const revision of [1, 2, 3]) node.makeRevision(revision)
   node.makeManifest(podText({ labels: { revision: '2' } }))
   node.makeManifest(podText({ annotations: { at: 'PATH' } }).replace('PATH', '\\u002fweb-pod\\u002d3/x'), 'b.yaml')
-  await prune(requestOf(node), new Disk(), silent, signal)
+  await prune(requestOf(node), new DurableCalls(), silent, signal)
   t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
 })
 
@@ -248,7 +248,7 @@ for (const [name, form] of Object.entries({
     const node = new NodeDisk(t)
     for (const revision of [1, 2, 3]) node.makeRevision(revision)
     node.makeManifest(form(podText({ labels: { revision: '2' } })))
-    await prune(requestOf(node), new Disk(), silent, signal)
+    await prune(requestOf(node), new DurableCalls(), silent, signal)
     t.same(visible(node.resources), ['web-pod-2'])
   })
 }

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { Disk, NodeFileSystem } from '../../../src/durable/index.js'
+import { DurableCalls, NodeFileSystem } from '../../../src/durable/index.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { silent } from '../../../src/log.js'
 import type { Probe, ProbeResult } from '../../../src/static-pods/ready/readiness.js'
@@ -162,11 +162,11 @@ function meansOf(answer: Answer, { fs, timing, ...more }: Partial<RolloutMeans> 
     },
   }
   return {
-    disk: new Disk(Object.assign(seeing(fs ?? new NodeFileSystem()), { uptime })),
+    durable: new DurableCalls(Object.assign(seeing(fs ?? new NodeFileSystem()), { uptime })),
     log: silent,
     signal: new AbortController().signal,
     openProbes: (_settings, _files, isTrial) => Promise.resolve(isTrial ? [] : [probe]),
-    timing: { interval: 20, settle: 0, rest, ...timing },
+    timing: { interval: 20, handover: 0, rest, ...timing },
     ...more,
   }
 }

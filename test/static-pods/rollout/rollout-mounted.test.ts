@@ -15,7 +15,7 @@ import {
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
-import { Disk, NodeFileSystem } from '../../../src/durable/index.js'
+import { DurableCalls, NodeFileSystem } from '../../../src/durable/index.js'
 import { failing } from '../../durable/intercepted.js'
 import { executableForOthers } from '../../project.js'
 import { RolledNode, type Answer } from './rolled-node.js'
@@ -150,16 +150,16 @@ await t.test('resume removes a tree that was only staged, whether or not it sees
       return Promise.resolve('only the processes of this PID namespace are seen')
     }
   }
-  class KilledOnceStaged extends Disk {
-    override async publishDirectories(...args: Parameters<Disk['publishDirectories']>): Promise<never> {
+  class KilledOnceStaged extends DurableCalls {
+    override async publishDirectories(...args: Parameters<DurableCalls['publishDirectories']>): Promise<never> {
       await super.publishDirectories(...args)
       throw new Error('killed')
     }
   }
   const request = await node.request({ tree: true })
-  await t.rejects(node.rollout(request, ready, { disk: new KilledOnceStaged() }), /^killed$/)
+  await t.rejects(node.rollout(request, ready, { durable: new KilledOnceStaged() }), /^killed$/)
   t.ok(existsSync(besideOf(node)))
-  const resumed = await node.resume(never, { disk: new Disk(new Unseeing()) })
+  const resumed = await node.resume(never, { durable: new DurableCalls(new Unseeing()) })
   t.match(resumed, { outcome: 'taken-back', message: /before it changed anything/ })
   t.strictSame([resumed.kept, node.left()], [undefined, []])
 })

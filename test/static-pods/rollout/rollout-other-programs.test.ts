@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Disk, NodeFileSystem } from '../../../src/durable/index.js'
+import { DurableCalls, NodeFileSystem } from '../../../src/durable/index.js'
 import { silent } from '../../../src/log.js'
 import { resume } from '../../../src/static-pods/rollout/rollout.js'
 import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
@@ -135,7 +135,7 @@ await t.test('no other rollout begins while pods may read the old directory; --t
   t.equal(contents(besideOf(node))['ca.crt'], 'old', 'what they mount stays')
   const openProbes = () => Promise.reject(new Error('its authority is gone'))
   const means = {
-    disk: new Disk(seeing(new NodeFileSystem())),
+    durable: new DurableCalls(seeing(new NodeFileSystem())),
     log: silent,
     signal: new AbortController().signal,
     openProbes,
@@ -178,8 +178,8 @@ await t.test('a rollout goes back on a full disk that does not take its state', 
 })
 
 /** Stops, as a kill does, once the new directory is staged, and before that is written down. */
-class KilledOnceStaged extends Disk {
-  override async publishDirectories(...args: Parameters<Disk['publishDirectories']>): Promise<never> {
+class KilledOnceStaged extends DurableCalls {
+  override async publishDirectories(...args: Parameters<DurableCalls['publishDirectories']>): Promise<never> {
     await super.publishDirectories(...args)
     throw new Error('killed')
   }
@@ -187,13 +187,16 @@ class KilledOnceStaged extends Disk {
 
 await t.test('resume removes the rest of a staged tree that no state names, after a killed removal', async (t) => {
   const node = new RolledNode(t)
-  await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new KilledOnceStaged() }), /^killed$/)
+  await t.rejects(
+    node.rollout(await node.request({ tree: true }), ready, { durable: new KilledOnceStaged() }),
+    /^killed$/,
+  )
   let removed = 0
   const { fs } = intercepted((call, [, name]) => {
     if (call === 'removeFile' && /^(ca\.crt|sa\.key)$/.test(String(name)) && removed++ > 0)
       throw new Error('killed again')
   })
-  await t.rejects(node.resume(never, { disk: new Disk(fs) }), /killed again/)
+  await t.rejects(node.resume(never, { durable: new DurableCalls(fs) }), /killed again/)
   t.equal(Object.keys(contents(besideOf(node))).length, 1)
   t.match(await node.resume(never), { outcome: 'taken-back' })
   t.same([foreign(node), node.left()], [[], []])
@@ -201,7 +204,10 @@ await t.test('resume removes the rest of a staged tree that no state names, afte
 
 await t.test('resume keeps such a tree under another name once another program has put more there', async (t) => {
   const node = new RolledNode(t)
-  await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new KilledOnceStaged() }), /^killed$/)
+  await t.rejects(
+    node.rollout(await node.request({ tree: true }), ready, { durable: new KilledOnceStaged() }),
+    /^killed$/,
+  )
   writeFileSync(join(besideOf(node), 'late'), 'theirs')
   await node.resume(never)
   t.same(foreign(node), [{ 'ca.crt': 'new', late: 'theirs', 'sa.key': 'new' }])
@@ -211,12 +217,12 @@ await t.test(
   "resume keeps another program's directory where the rollout was killed before it staged anything",
   async (t) => {
     const node = new RolledNode(t)
-    class Killed extends Disk {
+    class Killed extends DurableCalls {
       override publishDirectories(): Promise<never> {
         return Promise.reject(new Error('killed'))
       }
     }
-    await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new Killed() }), /^killed$/)
+    await t.rejects(node.rollout(await node.request({ tree: true }), ready, { durable: new Killed() }), /^killed$/)
     mkdirSync(besideOf(node))
     writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
     await node.resume(never)
@@ -226,14 +232,14 @@ await t.test(
 
 await t.test("a rollout does not replace another program's directory that comes while it stages", async (t) => {
   const node = new RolledNode(t)
-  class Raced extends Disk {
-    override publishDirectories(...args: Parameters<Disk['publishDirectories']>) {
+  class Raced extends DurableCalls {
+    override publishDirectories(...args: Parameters<DurableCalls['publishDirectories']>) {
       mkdirSync(besideOf(node))
       writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
       return super.publishDirectories(...args)
     }
   }
-  const raced = node.rollout(await node.request({ tree: true }), ready, { disk: new Raced() })
+  const raced = node.rollout(await node.request({ tree: true }), ready, { durable: new Raced() })
   await t.rejects(raced, /was not published by holdfast/)
   t.same(contents(besideOf(node)), { theirs: 'theirs' })
   t.same([node.versions(), node.tree()], [{ web: '1' }, 'old'])
@@ -245,7 +251,7 @@ await t.test(
   async (t) => {
     const node = new RolledNode(t)
     const request = await node.request({ tree: true })
-    await t.rejects(node.rollout(request, ready, { disk: new KilledOnceStaged() }), /^killed$/)
+    await t.rejects(node.rollout(request, ready, { durable: new KilledOnceStaged() }), /^killed$/)
     const mounted = join(besideOf(node), 'ca.crt')
     execFileSync('mount', ['--bind', join(node.pki, 'ca.crt'), mounted])
     t.teardown(() => execFileSync('umount', [mounted]))

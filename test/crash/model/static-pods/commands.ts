@@ -1,5 +1,5 @@
 /* Commands on a node with a static pod, and the node before each. */
-import { Disk } from '../../../../src/durable/index.js'
+import { DurableCalls } from '../../../../src/durable/index.js'
 import { silent } from '../../../../src/log.js'
 import { install } from '../../../../src/static-pods/install/install.js'
 import { recordLastKnownGood } from '../../../../src/static-pods/monitor/last-known-good.js'
@@ -10,7 +10,7 @@ import { ModelProcess } from '../model-process.js'
 import { makeDirectory } from '../scenario.js'
 import { directories, manifestLock, places, planOf, pod, type View, writeOwnManifest } from './node.js'
 
-export type Command = (disk: Disk) => Promise<unknown>
+export type Command = (durable: DurableCalls) => Promise<unknown>
 
 export interface Story {
   readonly name: string
@@ -32,9 +32,9 @@ export interface Story {
 const { signal } = new AbortController()
 
 export function installs(revision: number, hasCertificates = true): Command {
-  return async (disk) =>
+  return async (durable) =>
     install(await planOf(revision, hasCertificates), {
-      disk,
+      durable,
       log: silent,
       signal,
       manifestDirectory: places.manifestDirectory,
@@ -47,10 +47,10 @@ export function installs(revision: number, hasCertificates = true): Command {
     })
 }
 
-export const prunes: Command = async (disk) => {
+export const prunes: Command = async (durable) => {
   const lines = await prune(
     { pod, ...places, maxEligible: undefined, protectedRevisions: [], keep: 0, dryRun: false, lockTimeout: 0 },
-    disk,
+    durable,
     silent,
     signal,
   )
@@ -60,10 +60,10 @@ export const prunes: Command = async (disk) => {
 
 export function monitors(state: 'ready' | 'not-ready'): Command {
   const probe = { name: 'the pod', ask: () => Promise.resolve({ state, message: state }) }
-  return (disk) =>
+  return (durable) =>
     monitor(
       { ...places, revision: 7, timeout: 0, manifestLock, probes: [probe], keepOwnManifest: false },
-      { disk, log: silent, signal, timing: { interval: 0 } },
+      { durable, log: silent, signal, timing: { interval: 0 } },
     )
 }
 
@@ -79,7 +79,7 @@ export interface Start {
 export function nodeWith({ revisions = [], live, link, own }: Start): (disk: ModelDisk) => Promise<void> {
   return async (disk) => {
     for (const path of ['/node', ...directories]) makeDirectory(disk, path, 0o755)
-    const through = new Disk(new ModelProcess(disk))
+    const through = new DurableCalls(new ModelProcess(disk))
     for (const revision of revisions) {
       const { directory } = await planOf(revision)
       if (directory) await through.publishDirectories([directory], undefined)

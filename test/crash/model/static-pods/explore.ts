@@ -1,4 +1,4 @@
-import { Disk } from '../../../../src/durable/index.js'
+import { DurableCalls } from '../../../../src/durable/index.js'
 import type { Effort } from '../explore.js'
 import type { Explorer, Position } from '../explorer.js'
 import { ModelDisk } from '../model-disk.js'
@@ -30,7 +30,7 @@ export async function run(
   }
   let failure: Error | undefined
   try {
-    await command(new Disk(process))
+    await command(new DurableCalls(process))
   } catch (error) {
     failure = error instanceof Error ? error : new Error(String(error))
   }

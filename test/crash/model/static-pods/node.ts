@@ -1,6 +1,6 @@
 /* A node with one static pod on the model disk: its content, and its faults. */
-import { Disk } from '../../../../src/durable/index.js'
-import type { DirectoryPublicationRequest } from '../../../../src/durable/disk/index.js'
+import { DurableCalls } from '../../../../src/durable/index.js'
+import type { DirectoryPublicationRequest } from '../../../../src/durable/single-calls/index.js'
 import { revisionRequest, type InstallPlan } from '../../../../src/static-pods/install/install-plan.js'
 import { encodeManifest, parseManifest } from '../../../../src/static-pods/pod/manifest.js'
 import { isKind } from '../../judge/names.js'
@@ -81,7 +81,7 @@ async function publishedAlone(revision: number): Promise<{ disk: ModelDisk; root
   const disk = new ModelDisk()
   makeDirectory(disk, '/node', 0o755)
   const { directory } = await planOf(revision)
-  if (directory) await new Disk(new ModelProcess(disk)).publishDirectories([directory], undefined)
+  if (directory) await new DurableCalls(new ModelProcess(disk)).publishDirectories([directory], undefined)
   const root = find(disk, revisionPath(revision))
   if (root === undefined) throw new Error(`revision ${revision} cannot be made`)
   return { disk, root }

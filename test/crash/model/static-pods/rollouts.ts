@@ -2,7 +2,7 @@
  * Rollouts on the model disk: two pods and the directory that they read. A power cut or a kill at any instant leaves each part all old or
  * all new, and the old one until every pod was ready; the same command, or a resume, ends the rollout.
  */
-import { Disk } from '../../../../src/durable/index.js'
+import { DurableCalls } from '../../../../src/durable/index.js'
 import { silent } from '../../../../src/log.js'
 import { parseManifest } from '../../../../src/static-pods/pod/manifest.js'
 import { resume, rollout, type RolloutMeans, type RolloutOutcome } from '../../../../src/static-pods/rollout/rollout.js'
@@ -106,7 +106,7 @@ function treeName(text: string): string {
   return text === oldTree ? 'old' : text === newTree ? 'new' : text
 }
 
-function means(disk: Disk, { fails }: RolloutStory): RolloutMeans {
+function means(durable: DurableCalls, { fails }: RolloutStory): RolloutMeans {
   const probe = {
     name: 'the pod',
     identifiesPod: true,
@@ -117,22 +117,22 @@ function means(disk: Disk, { fails }: RolloutStory): RolloutMeans {
   } as const
   const { signal } = new AbortController()
   const openProbes = () => Promise.resolve([probe])
-  return { disk, log: silent, signal, openProbes, timing: { interval: 0, settle: 0 } }
+  return { durable, log: silent, signal, openProbes, timing: { interval: 0, handover: 0 } }
 }
 
-type Command = (disk: Disk) => Promise<RolloutOutcome>
+type Command = (durable: DurableCalls) => Promise<RolloutOutcome>
 
 /** The node before a rollout of this story, and the rollout. */
 export async function beginning(story: RolloutStory): Promise<{ disk: ModelDisk; command: Command }> {
   const asked = await request()
-  return { disk: prepared(story), command: (disk) => rollout(asked, means(disk, story)) }
+  return { disk: prepared(story), command: (durable) => rollout(asked, means(durable, story)) }
 }
 
 export async function exploreRollouts(explorer: Explorer, story: RolloutStory, effort: Effort): Promise<void> {
   const asked = await request()
-  const again: Command = (disk) => rollout(asked, means(disk, story))
-  const resumed: Command = (disk) => resume(manifests, means(disk, story))
-  const unwell: Command = (disk) => resume(manifests, means(disk, { ...story, fails: 'api' }))
+  const again: Command = (durable) => rollout(asked, means(durable, story))
+  const resumed: Command = (durable) => resume(manifests, means(durable, story))
+  const unwell: Command = (durable) => resume(manifests, means(durable, { ...story, fails: 'api' }))
   const was = (pod: string): string => (story.before.includes(pod) ? 'old' : 'none')
   const end = story.fails ? [...pods.map(was), 'old'].join() : 'new,new,new'
   const start = [...pods.map(was), 'old'].join()
@@ -155,7 +155,7 @@ export async function exploreRollouts(explorer: Explorer, story: RolloutStory, e
     const left = view.left.filter((name) => !isCut || name.startsWith('.holdfast-rollout-'))
     if (left.length > 0) explorer.report(`after success: ${left.join()} is left`, trail)
     // It has ended: no resume goes back behind it.
-    const outcome = await resume(manifests, means(new Disk(new ModelProcess(disk.fork())), unready))
+    const outcome = await resume(manifests, means(new DurableCalls(new ModelProcess(disk.fork())), unready))
     // A power cut may take the very state of a rollout that had changed nothing.
     const isForgotten = outcome.outcome === 'never-begun' && trail.includes('power cut') && shown(view) === start
     if (outcome.outcome !== 'nothing-to-resume' && !isForgotten)

@@ -1,5 +1,5 @@
 /* Commands on a node with a static pod: each on the model disk, from the node in its name. */
-import type { Disk } from '../../../../src/durable/index.js'
+import type { DurableCalls } from '../../../../src/durable/index.js'
 import { recordLastKnownGood } from '../../../../src/static-pods/monitor/last-known-good.js'
 import { elsewhere, moveAway, putBack } from '../foreigners.js'
 import type { ModelDisk } from '../model-disk.js'
@@ -183,13 +183,13 @@ export const stories: readonly Story[] = [
       [
         'link',
         { ...toWatch, link: 6 },
-        (disk: Disk) => recordLastKnownGood(places, 7, disk),
+        (durable: DurableCalls) => recordLastKnownGood(places, 7, durable),
         { ...toWatch, link: 7, revisions: [5, 6, 7] },
       ],
       [
         'removal of a manifest',
         toWatch,
-        (disk: Disk) => disk.removeFile(ownManifest),
+        (durable: DurableCalls) => durable.removeFile(ownManifest),
         { live: 7, link: undefined, own: false, revisions: [5, 6, 7] },
       ],
     ] as const

@@ -4,21 +4,21 @@ import type { Bound } from './open-directories.js'
 import { ifThere } from './scope.js'
 
 /*
- * The form that kubelet's volumes have (pkg/volume/util/atomic_writer.go): the target is a directory that stays, which holds generations
+ * The form that kubelet's volumes have (pkg/volume/util/atomic_writer.go): the target is a directory that stays, which holds data directories
  * `..SEQUENCE-RANDOM`, a link `..data` to the current one, and for each first path element NAME a link `NAME → ..data/NAME`.
  */
 
 export const dataLink = '..data'
 export const nextDataLink = '..data_tmp'
 
-const generationPattern = /^\.\.[1-9][0-9]{0,14}-[0-9a-f]{16}$/
+const dataDirectoryPattern = /^\.\.[1-9][0-9]{0,14}-[0-9a-f]{16}$/
 
-export function generationName(sequence: number, random: string): string {
+export function dataDirectoryName(sequence: number, random: string): string {
   return `..${sequence}-${random}`
 }
 
-export function isGeneration(name: string): boolean {
-  return generationPattern.test(name)
+export function isDataDirectory(name: string): boolean {
+  return dataDirectoryPattern.test(name)
 }
 
 /** The top-level names of a set of relative paths. */
@@ -28,22 +28,22 @@ export function topNames(paths: Iterable<string>): Set<string> {
   return names
 }
 
-/** Which generation `..data` names; undefined where it is missing or leads elsewhere. */
-export async function currentGeneration(fs: FileSystem, target: Descriptor): Promise<string | undefined> {
+/** Which data directory `..data` names; undefined where it is missing or leads elsewhere. */
+export async function currentDataDirectory(fs: FileSystem, target: Descriptor): Promise<string | undefined> {
   const data = await fs.look(target, dataLink)
   if (data?.type !== 'symlink') return undefined
   const text = await fs.readLink(target, dataLink)
-  return isGeneration(text) ? text : undefined
+  return isDataDirectory(text) ? text : undefined
 }
 
-/** What the current generation holds; undefined where there is none. */
-export async function readGeneration(
+/** What the current data directory holds; undefined where there is none. */
+export async function readDataDirectory(
   fs: FileSystem,
   target: Descriptor,
   labels: boolean,
   bound?: Bound,
 ): Promise<Tree | undefined> {
-  const name = await currentGeneration(fs, target)
+  const name = await currentDataDirectory(fs, target)
   if (name === undefined) return undefined
   return ifThere(fs, fs.openDirectory(target, name), (opened) => readTree(fs, opened, labels, bound))
 }

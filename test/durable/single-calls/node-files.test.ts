@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { read } from '../../../src/durable/disk/node-files.js'
+import { read } from '../../../src/durable/single-calls/node-files.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { messageOf } from '../../../src/errors.js'
 import { failing } from '../intercepted.js'

@@ -13,7 +13,7 @@ import {
   removeTarget,
   swapPlaces,
   syncPlaces,
-} from '../../../src/durable/disk/swap-places.js'
+} from '../../../src/durable/single-calls/swap-places.js'
 import { failure, intercepted, type Interceptor } from '../intercepted.js'
 import { contents, scratch, scratchWith } from '../scratch.js'
 

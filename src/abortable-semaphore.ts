@@ -1,7 +1,7 @@
 import type { Pausable } from './deadline.js'
 
 /** So many at a time; each further one waits for its place, in the order of coming. */
-export class Places {
+export class AbortableSemaphore {
   #free: number
   readonly #waiting = new Set<() => void>()
 

@@ -17,7 +17,7 @@ import { publicationIn } from './inspect.js'
 
 /* What a publication would meet at a directory's path, for a command that looks before the first publication. */
 
-export interface Standing {
+export interface FoundTarget {
   readonly records: Records
   /** Of the entry at the path; undefined: there is none. */
   readonly attributes?: Attributes
@@ -49,7 +49,7 @@ export async function lockAt(
 }
 
 /** What stands at a place whose parent exists. Writes nothing. @throws what the file system throws */
-export async function read(scope: Scope, place: Place, parent: Attributes): Promise<Standing> {
+export async function findTarget(scope: Scope, place: Place, parent: Attributes): Promise<FoundTarget> {
   const { fs } = scope
   const { anchor, name, target } = place
   const records = await readRecords(fs, anchor, name, namesFor(name))

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Disk } from '../../../src/durable/disk/operations.js'
+import { DurableCalls } from '../../../src/durable/single-calls/durable-calls.js'
 import { namesFor } from '../../../src/durable/path/names.js'
 import { failure, intercepted } from '../intercepted.js'
 import { contents, kept, scratch, scratchWith } from '../scratch.js'
@@ -18,13 +18,13 @@ import { contents, kept, scratch, scratchWith } from '../scratch.js'
 const never = undefined
 
 /** A disk that notes its calls; the `nth` call of this name fails. */
-function watched(failing = '', nth = 1): { disk: Disk; calls: string[]; open: Set<number> } {
+function watched(failing = '', nth = 1): { durable: DurableCalls; calls: string[]; open: Set<number> } {
   const calls: string[] = []
   const { fs, open } = intercepted((call) => {
     calls.push(call)
     if (call === failing && calls.filter((other) => other === call).length === nth) throw failure('EIO', call)
   })
-  return { disk: new Disk(fs), calls, open }
+  return { durable: new DurableCalls(fs), calls, open }
 }
 
 const inOrder = (calls: readonly string[], ...wanted: string[]): string =>
@@ -46,24 +46,24 @@ await t.test(
   'replaceLink makes or replaces a link in one rename, durably, and leaves other entries alone',
   async (t) => {
     const [parent, path] = scratchWith(t, 'link')
-    const { disk, calls, open } = watched()
+    const { durable, calls, open } = watched()
     const left = leave(path)
     const bystander = join(parent, 'bystander')
     writeFileSync(bystander, 'kept')
-    await disk.replaceLink(path, 'one')
+    await durable.replaceLink(path, 'one')
     t.equal(readlinkSync(path), 'one')
     t.equal(inOrder(calls, 'createLink', 'rename', 'sync', 'createFile'), 'createLink,rename,sync,createFile')
     t.notOk(existsSync(left), 'what a predecessor left has gone')
     t.same(readdirSync(parent).sort(), ['bystander', 'link'])
     const before = calls.length
-    await disk.replaceLink(path, 'one')
+    await durable.replaceLink(path, 'one')
     t.equal(inOrder(calls.slice(before), 'createLink', 'rename', 'sync'), 'sync', 'the same is only made durable')
-    await disk.replaceLink(path, 'two')
+    await durable.replaceLink(path, 'two')
     t.equal(readlinkSync(path), 'two')
-    await disk.replaceLink(bystander, 'three')
+    await durable.replaceLink(bystander, 'three')
     t.equal(readlinkSync(bystander), 'three', 'a file is replaced')
     mkdirSync(join(parent, 'directory'))
-    await t.rejects(disk.replaceLink(join(parent, 'directory'), 'x'), {
+    await t.rejects(durable.replaceLink(join(parent, 'directory'), 'x'), {
       code: 'EEXIST',
       reason: 'TargetForeign',
       published: false,
@@ -82,7 +82,7 @@ await t.test('replaceLink says whether the new link is visible when a call fails
     ['createFile', true],
   ] as const) {
     const path = join(parent, call)
-    await rejected(t, watched(call).disk.replaceLink(path, 'x'), published, path)
+    await rejected(t, watched(call).durable.replaceLink(path, 'x'), published, path)
     t.equal(existsSync(dirname(path)) && readdirSync(parent).includes(call), published, call)
   }
 })
@@ -91,17 +91,17 @@ await t.test('removeFile: durable whether it was there or not', async (t) => {
   const parent = scratch(t)
   const path = join(parent, 'pod.yaml')
   writeFileSync(path, '')
-  const { disk, calls, open } = watched()
-  t.equal(await disk.removeFile(path), true)
+  const { durable, calls, open } = watched()
+  t.equal(await durable.removeFile(path), true)
   t.notOk(existsSync(path))
   t.equal(inOrder(calls, 'removeFile', 'sync'), 'removeFile,sync')
-  t.equal(await disk.removeFile(path), false)
+  t.equal(await durable.removeFile(path), false)
   t.equal(inOrder(calls, 'removeFile', 'sync'), 'removeFile,sync,sync', 'a predecessor may not have come to its sync')
   t.equal(open.size, 0)
   writeFileSync(path, '')
-  await rejected(t, watched('removeFile').disk.removeFile(path), false, path)
+  await rejected(t, watched('removeFile').durable.removeFile(path), false, path)
   t.ok(existsSync(path))
-  await rejected(t, watched('sync').disk.removeFile(path), true, path)
+  await rejected(t, watched('sync').durable.removeFile(path), true, path)
   t.notOk(existsSync(path))
 })
 
@@ -109,19 +109,19 @@ await t.test(
   'tidy removes the leftovers of a killed publication under the lock, and does not wait for it',
   async (t) => {
     const [parent, path] = scratchWith(t, 'link')
-    const { disk, open } = watched()
-    await disk.tidy(path)
+    const { durable, open } = watched()
+    await durable.tidy(path)
     t.same(kept(parent), [], 'where nothing is left, not even a lock is made')
     const left = leave(path)
     const other = leave(join(parent, 'other'))
-    const held = await disk.lock(join(parent, namesFor('link').lock), 0, never)
-    await disk.tidy(path)
+    const held = await durable.lock(join(parent, namesFor('link').lock), 0, never)
+    await durable.tidy(path)
     t.ok(existsSync(left), 'a publication is under way')
     await held.release()
-    await disk.tidy(path)
+    await durable.tidy(path)
     t.notOk(existsSync(left))
     t.ok(existsSync(other), 'of another name')
-    await disk.tidy(join(parent, 'none', 'link'))
+    await durable.tidy(join(parent, 'none', 'link'))
     t.equal(open.size, 0)
   },
 )
@@ -129,44 +129,44 @@ await t.test(
 await t.test('what cannot be looked at was not changed, and the error says so; nothing stays open', async (t) => {
   const [parent, path] = scratchWith(t, 'file')
   const request = { path, content: Buffer.from('1'), options: {} }
-  const { disk, open } = watched()
-  t.match(await disk.previewFile(request), { outcome: 'created' })
+  const { durable, open } = watched()
+  t.match(await durable.previewFile(request), { outcome: 'created' })
   t.equal(open.size, 0)
-  const asked: [string, (disk: Disk) => Promise<unknown>, string][] = [
-    ['list', (disk) => disk.previewFile(request), 'read'],
-    ['openPath', (disk) => disk.realPath(path), 'read'],
-    ['list', (disk) => disk.isCommitted(path), 'read'],
-    ['list', (disk) => disk.inDirectory(parent, (directory) => disk.fs.list(directory)), 'work in'],
+  const asked: [string, (durable: DurableCalls) => Promise<unknown>, string][] = [
+    ['list', (durable) => durable.previewFile(request), 'read'],
+    ['openPath', (durable) => durable.realPath(path), 'read'],
+    ['list', (durable) => durable.isCommitted(path), 'read'],
+    ['list', (durable) => durable.inDirectory(parent, (directory) => durable.fs.list(directory)), 'work in'],
   ]
   for (const [call, ask, doing] of asked) {
-    const { disk, open } = watched(call)
+    const { durable, open } = watched(call)
     const message = new RegExp(`^could not ${doing} `)
-    await t.rejects(ask(disk), { name: 'DurableWriteError', code: 'EIO', published: false, message })
+    await t.rejects(ask(durable), { name: 'DurableWriteError', code: 'EIO', published: false, message })
     t.equal(open.size, 0)
   }
   const left = leave(path)
-  t.match(await disk.previewFile(request), { outcome: 'created' })
+  t.match(await durable.previewFile(request), { outcome: 'created' })
   t.ok(existsSync(left), 'whoever only looks removes nothing')
-  await t.rejects(watched('openLock').disk.tidy(path), { code: 'EIO', message: /could not lock/ })
+  await t.rejects(watched('openLock').durable.tidy(path), { code: 'EIO', message: /could not lock/ })
 })
 
 await t.test('difference and realPath look, and make nothing', async (t) => {
   const [parent, target] = scratchWith(t, 'certs')
-  const { disk, open } = watched()
+  const { durable, open } = watched()
   const request = { target, files: { a: '1', b: '2', c: '3' } }
   t.ok(
-    await disk
+    await durable
       .difference(request)
       .then(({ exists }) => !exists)
       .catch(() => false),
     'it is answered',
   )
   t.same(readdirSync(parent), [])
-  const published = disk.publishDirectories([request], never)
+  const published = durable.publishDirectories([request], never)
   t.ok(await published.then(([result]) => result?.outcome === 'created').catch(() => false), 'it is published')
-  const same = await disk.difference(request)
+  const same = await durable.difference(request)
   t.same({ exists: same.exists, changes: same.changes }, { exists: true, changes: [] })
-  const { changes } = await disk.difference({ target, files: { a: '1', b: 'other', d: '4' } })
+  const { changes } = await durable.difference({ target, files: { a: '1', b: 'other', d: '4' } })
   t.same(changes, [
     { path: 'b', change: 'change' },
     { path: 'd', change: 'add' },
@@ -174,27 +174,30 @@ await t.test('difference and realPath look, and make nothing', async (t) => {
   ])
   t.same(contents(target), request.files)
   writeFileSync(join(parent, 'file'), '')
-  await t.rejects(disk.difference({ target: join(parent, 'file'), files: {} }), { code: 'ENOTDIR', published: false })
+  await t.rejects(durable.difference({ target: join(parent, 'file'), files: {} }), {
+    code: 'ENOTDIR',
+    published: false,
+  })
   symlinkSync('certs', join(parent, 'alias'))
-  t.equal(await disk.realPath(join(parent, 'alias', 'new', 'x')), join(realpathSync(parent), 'certs', 'new', 'x'))
+  t.equal(await durable.realPath(join(parent, 'alias', 'new', 'x')), join(realpathSync(parent), 'certs', 'new', 'x'))
   t.equal(open.size, 0, 'nothing stays open')
 })
 
 await t.test('isCommitted and isDrifted say what the record proves', async (t) => {
   const target = join(scratch(t), 'certs')
-  const { disk } = watched()
-  t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [undefined, undefined])
+  const { durable } = watched()
+  t.same([await durable.isCommitted(target), await durable.isDrifted(target)], [undefined, undefined])
   const object = { kind: 'Secret', namespace: 'n', name: 's', uid: 'u', resourceVersion: '7', paths: ['a'] }
-  t.same(await disk.recordedObjects(target), [])
-  await disk.publishDirectories([{ target, files: { a: '1' }, objects: [object] }], never)
-  t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [true, false])
-  t.same(await disk.recordedObjects(target), [object])
+  t.same(await durable.recordedObjects(target), [])
+  await durable.publishDirectories([{ target, files: { a: '1' }, objects: [object] }], never)
+  t.same([await durable.isCommitted(target), await durable.isDrifted(target)], [true, false])
+  t.same(await durable.recordedObjects(target), [object])
   // It becomes visible, perhaps not durably.
-  await rejected(t, watched('sync', 2).disk.publishDirectories([{ target, files: { a: '2' } }], never), true, target)
+  await rejected(t, watched('sync', 2).durable.publishDirectories([{ target, files: { a: '2' } }], never), true, target)
   t.same(contents(target), { a: '2' })
-  t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [false, false])
+  t.same([await durable.isCommitted(target), await durable.isDrifted(target)], [false, false])
   writeFileSync(join(target, 'a'), 'edited')
-  t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [false, true])
+  t.same([await durable.isCommitted(target), await durable.isDrifted(target)], [false, true])
 })
 
 await t.test('syncTree: every file and directory below, the directory’s own name, and its ancestors', async (t) => {
@@ -206,12 +209,12 @@ await t.test('syncTree: every file and directory below, the directory’s own na
     if (call !== 'sync') return
     for (const fd of args[0] as number[]) synced.push(readlinkSync(`/proc/self/fd/${fd}`))
   })
-  await new Disk(fs).syncTree(join(parent, 'tree'))
+  await new DurableCalls(fs).syncTree(join(parent, 'tree'))
   t.same(
     synced.filter((path) => path.startsWith(parent)).sort(),
     ['', '/tree', '/tree/a', '/tree/deep', '/tree/deep/b'].map((path) => `${parent}${path}`),
   )
   t.ok(synced.includes(dirname(parent)))
   t.equal(open.size, 0)
-  await rejected(t, watched('sync').disk.syncTree(join(parent, 'tree')), true, parent)
+  await rejected(t, watched('sync').durable.syncTree(join(parent, 'tree')), true, parent)
 })

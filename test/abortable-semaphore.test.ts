@@ -1,10 +1,10 @@
 import t from 'tap'
-import { Places } from '../src/places.js'
+import { AbortableSemaphore } from '../src/abortable-semaphore.js'
 
 const { signal } = new AbortController()
 
 await t.test('a place that is free is given at once, and each further caller has its turn in order', async (t) => {
-  const places = new Places(2)
+  const places = new AbortableSemaphore(2)
   const entered: number[] = []
   const enter = (caller: number) => places.enter(signal).then(() => void entered.push(caller))
   const all = [0, 1, 2, 3].map(enter)
@@ -22,7 +22,7 @@ await t.test('a place that is free is given at once, and each further caller has
 })
 
 await t.test('a caller that gives up takes no place, and its patience runs only where it does not wait', async (t) => {
-  const places = new Places(1)
+  const places = new AbortableSemaphore(1)
   const changes: string[] = []
   const patience = { pause: () => void changes.push('pause'), resume: () => void changes.push('resume') }
   await places.enter(signal, patience)

@@ -7,7 +7,7 @@ import { checkTarget, inScope, readWhole, resolve, resolveLinks, type Scope } fr
 
 export { attributesAt, followTrusted, namesOf } from '../path/index.js'
 
-export interface ReadingOptions {
+export interface SmallFileOptions {
   /** Bytes above which a file is refused. */
   readonly largest: number
   /** Also through symbolic links in its last part; then passes over what is no such file, too. */
@@ -21,7 +21,7 @@ export interface ReadingOptions {
 export async function read(
   fs: FileSystem,
   path: string,
-  { largest, follow = false }: ReadingOptions,
+  { largest, follow = false }: SmallFileOptions,
 ): Promise<Uint8Array | undefined> {
   return reading(fs, path, async (scope) => {
     const { places, found } = await resolveLinks(scope, checkTarget(path), follow)

@@ -34,23 +34,16 @@ import {
   type DirectoryChange,
   directoryPublication,
   filePublication,
-  type DirectoryPublicationOptions,
+  type PublicationRequest,
 } from '../publish/index.js'
-import type {
-  DirectoryRequest,
-  Outcome,
-  PublicationOptions,
-  RecordedObject,
-  ReplaceFileOptions,
-  ReplaceResult,
-} from '../types.js'
+import type { Outcome, PublicationOptions, RecordedObject, ReplaceFileOptions, ReplaceResult } from '../types.js'
 
 /*
  * Durable single calls beside publications: batches that fail as one, links, removals, locks, trees. All of it goes through the FileSystem
  * interface, so that a test can stop it at each call. Errors are DurableWriteErrors.
  */
 
-export type DirectoryPublicationRequest = DirectoryRequest & DirectoryPublicationOptions & CopyOptions
+export type DirectoryPublicationRequest = PublicationRequest & CopyOptions
 
 export interface FileRequest {
   readonly path: string
@@ -68,7 +61,7 @@ export interface Difference {
   readonly lists: string | null
 }
 
-export class Disk {
+export class DurableCalls {
   constructor(readonly fs: FileSystem = new NodeFileSystem()) {}
 
   /**
