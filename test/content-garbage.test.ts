@@ -1,3 +1,4 @@
+// Own process: it measures memory.
 import t from 'tap'
 import type * as garbage from '../src/content-garbage.js'
 import { contentPassed } from '../src/content-garbage.js'

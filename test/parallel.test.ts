@@ -1,3 +1,4 @@
+// Own process: it hears each rejection of its process.
 import t from 'tap'
 import { inOrder, inParallel } from '../src/parallel.js'
 

@@ -1,6 +1,7 @@
 /**
  * The library in worker threads, as pools of test runners use them, and in two copies: their leftovers, and their waits for one another.
  */
+// Own process: it counts the threads of its process.
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'

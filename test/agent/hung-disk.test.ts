@@ -1,4 +1,5 @@
 /** The agent beside disks that hang: real file systems, frozen under its targets. */
+// Own process: calls of its hung disks hold the threads of the process.
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// Own process: calls of its hung disks hold the threads of the process.
 import { execFileSync, spawn } from 'node:child_process'
 import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'

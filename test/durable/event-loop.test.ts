@@ -1,4 +1,5 @@
 /** How long a publication holds the event loop of the program that embeds the library. */
+// Own process: it measures what its thread computes.
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { readFileSync } from 'node:fs'

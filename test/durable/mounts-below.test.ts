@@ -1,3 +1,4 @@
+// Own process: it counts the descriptors of its process.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

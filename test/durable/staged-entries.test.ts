@@ -1,4 +1,5 @@
 /** What a batch has staged stays open until it is synced, and no more of it than the bound says. */
+// Own process: it counts the descriptors of its process.
 import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { fsyncAll, StagedEntries } from '../../src/durable/path/barrier.js'

@@ -1,4 +1,5 @@
 /** The kernel's possible answers to a barrier by AIO, and the outcome of each: first of a scripted kernel, then of the real one. */
+// Own process: koffi is changed before native/ is loaded.
 import { closeSync, constants as modes, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** The arguments that native/ hands to libc and the kernel, and its reading of each answer: also of those that no disk here would give. */
+// Own process: koffi is changed before native/ is loaded.
 import { constants, openSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { setImmediate } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// Own process: it counts the descriptors of its process.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readdirSync } from 'node:fs'
 import t from 'tap'

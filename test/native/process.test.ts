@@ -1,3 +1,4 @@
+// Own process: it counts the descriptors of its process.
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'

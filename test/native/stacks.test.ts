@@ -1,4 +1,5 @@
 /** How many calls of libc are under way at a time, by how many stacks koffi keeps for them. */
+// Own process: koffi is changed before native/ is loaded.
 import koffi from 'koffi'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'

@@ -1,3 +1,4 @@
+// Own process: koffi is changed before native/ is loaded.
 import { closeSync, mkdtempSync, openSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { release, tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /** Which test files there are, and which of them share a process. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, relative, resolve } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import { project } from '../project.js'
 
 /** Every test file, from the project's root, in order. */
@@ -32,32 +32,13 @@ export function namedFiles(words: readonly string[], all: readonly string[], dir
 }
 
 /**
- * What a test does to its whole process, or learns from it: signals, the environment, descriptors, clocks, replaced modules; the hooks that
- * it sets on the root of its tests, which several files would share; and slow disks, for which others would wait. Tests that start and kill
- * other processes, or ask for one of their descriptors by its number, do no harm; nor do masks of modes, which
- * each test puts back.
+ * The line by which a file has a process to itself, with the reason: it measures its process, counts what that has open, changes modules
+ * for good, or keeps threads waiting for a disk. What a test changes and puts back at its end is no reason, for the files of a process run
+ * one after the other: signals, masks, users, the environment, the directory, and replaced calls.
  */
-const processWide =
-  /node:(worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill\(process|chdir|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)(?!\/(fd|fdinfo)\/\$|\/mountinfo)|syncBuiltinESMExports|Object\.assign\(koffi|\/disk\.js'|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
+const alone = /^\/\/ Own process: \S/m
 
-/** Helpers that look like it and do no harm, each with the reason. Half of all files import the first. */
-const harmless: Readonly<Record<string, string>> = {
-  'test/durable/scratch.ts': 'of the descriptors of the process, it looks at those below a directory of one test',
-  'test/simulated-time.ts': 'each test that takes this time gives the real one back at its end',
-  'test/directories/make-certificates.ts': 'at the exit of the process, it removes a directory of its own',
-}
-
-/** Whether this test file, and all that it imports from the tests, leaves its process as it found it. */
-export function sharesItsProcess(path: string, seen = new Set<string>()): boolean {
-  if (seen.has(path) || path in harmless) return true
-  seen.add(path)
-  const text = readFileSync(join(project, path), 'utf8')
-  if (processWide.test(text)) return false
-  return importsOfTests(path, text).every((other) => sharesItsProcess(other, seen))
-}
-
-function importsOfTests(path: string, text: string): string[] {
-  return [...text.matchAll(/\bfrom '(\.[^']*)\.js'/g)]
-    .map(([, name = '']) => normalize(join(dirname(path), `${name}.ts`)))
-    .filter((other) => other.startsWith('test/') && existsSync(join(project, other)))
+/** Whether this test file leaves its process as it found it. */
+export function sharesItsProcess(path: string): boolean {
+  return !alone.test(readFileSync(join(project, path), 'utf8'))
 }

@@ -216,6 +216,6 @@ await t.test('the runner refuses a suite of which a test file is missing', async
 
 await t.test('few files get a process each', async (t) => {
   const alone = testFiles().filter((file) => suites.unit.holds(file) && !sharesItsProcess(file))
-  // Each takes 0.3 s of CPU until its first test. One line in a helper that many import once doubled `npm test`'s processes.
-  t.ok(alone.length <= 75, `${alone.length}: ${alone.join(' ')}`)
+  // Each takes 0.3 s of CPU until its first test.
+  t.ok(alone.length <= 25, `${alone.length}: ${alone.join(' ')}`)
 })

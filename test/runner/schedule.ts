@@ -84,13 +84,13 @@ export function keepTimes(times: Times): void {
 }
 
 /** Seconds of work that one process of several files is given. */
-const secondsTogether = 8
+const secondsTogether = 15
 
 /**
  * Files that go into one process, at most: a crash takes the time of those behind it twice, and a process more takes 0.3 s of
  * CPU until its first test.
  */
-const filesTogether = 16
+const filesTogether = 32
 
 /** Seconds that a file counts before it ever ran: most files that share a process, and most that have one to themselves. */
 const secondsUnknown = 0.5

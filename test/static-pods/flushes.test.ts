@@ -3,6 +3,7 @@
  * the same files as one directory, counted by turns in the same run, and twice the benchmark's limit for one directory of 50
  * files. Beside it, for scale: a directory of two files, and the revision in library-go's order of calls.
  */
+// Own process: it takes longer than most files together.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,3 +1,4 @@
+// Own process: it sets by which calls a process syncs, which is decided once.
 import { closeSync, constants, mkdirSync, openSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,6 +1,7 @@
 /**
  * Which calls run at once and which on a thread, and that each ends: by calls of node:fs that the test answers, and a clock of the test.
  */
+// Own process: koffi is changed before native/ is loaded.
 import { openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'

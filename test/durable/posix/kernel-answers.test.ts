@@ -1,4 +1,5 @@
 /** What the calls of the file system make of answers that this machine does not give: of other kernels, limits, mounts and disks. */
+// Own process: it counts the descriptors of its process.
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** What a barrier makes of each answer of the kernel: to AIO, to the threads that stand in for it, and to the hint before it. */
+// Own process: it sets by which calls a process syncs, which is decided once.
 import { closeSync, constants, openSync } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
 /** Who uses a tree, and who can write to it, by the texts of procfs: real files, other processes as they would be told. */
+// Own process: it counts the descriptors of its process.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {

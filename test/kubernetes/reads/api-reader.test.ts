@@ -1,3 +1,4 @@
+// Own process: it hears each warning of its process.
 import t from 'tap'
 import { ApiError } from '../../../src/kubernetes/reads/api-error.js'
 import { ApiReader } from '../../../src/kubernetes/reads/api-reader.js'
