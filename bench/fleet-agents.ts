@@ -87,10 +87,20 @@ class Agent implements SourceListener {
     const { uid, resourceVersion } = observed.object
     for (const state of this.#states) {
       if (!state.path.endsWith(`/${name}`)) continue
-      Object.assign(state, { compared: true, intact: true, unproven: false, sequence: state.sequence + 1 })
-      state.publishedAt = new Date()
-      state.objects = [{ kind, namespace, name, uid, resourceVersion }]
-      state.setPublished({ status: 'True', reason: 'Published', message: '' }, new Date())
+      const sequence = (state.facts.record?.sequence ?? 0) + 1
+      const objects = [{ kind, namespace, name, uid, resourceVersion, paths: [] }]
+      const found = { warnings: [], certificates: [], hooks: [], unproven: false }
+      const outcome = {
+        kind: 'published',
+        change: 'replaced',
+        digest: 'sha256:bench',
+        sequence,
+        objects,
+        ...found,
+      } as const
+      state.happened({ kind: 'passed', outcome })
+      const condition = { status: 'True', reason: 'Published', message: '' } as const
+      state.happened({ kind: 'judged', type: 'Published', condition })
     }
     this.#reporter.changed()
   }

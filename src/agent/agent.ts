@@ -11,7 +11,8 @@ import type {
 } from '../objects/types.js'
 import type { AgentOptions } from './agent-options.js'
 import { desiredObjects } from './desired-content.js'
-import { DirectoryStates, type DirectoryState } from './directory-state.js'
+import { DirectoryStates } from './directory-states.js'
+import type { DirectoryState } from './directory-state.js'
 import { FreshnessTracker } from './report/freshness-tracker.js'
 import { Operations } from './operations.js'
 import { causes } from './reconcile.js'
@@ -169,7 +170,7 @@ export class Agent {
     const compare = (): void => {
       for (const state of this.states) {
         this.#operations.publish(state, causes.driftCheck)
-        if (state.intact) this.#operations.runHooksInTime(state)
+        if (state.facts.intact) this.#operations.runHooksInTime(state)
       }
     }
     this.#driftTimer = setInterval(compare, this.#configuration.driftInterval)
@@ -181,10 +182,10 @@ export class Agent {
    */
   compareAll(): void {
     for (const state of this.states) {
-      state.keeps = false
+      state.happened({ kind: 'claimed' })
       this.#operations.publish(state, causes.driftCheck)
       this.#operations.hurry(state)
-      if (state.intact) this.#operations.runHooks(state)
+      if (state.facts.intact) this.#operations.runHooks(state)
     }
   }
 
@@ -252,14 +253,14 @@ export class Agent {
         added.push(directory)
         continue
       }
-      state.configuration = directory
+      state.happened({ kind: 'configured', configuration: directory })
       this.#options.metrics.moving(directory.path, directory.follows !== undefined)
       this.#options.metrics.follow(
         directory.path,
         directory.afterPublish.map(({ name }) => name),
       )
       this.#operations.publish(state, causes.configuration)
-      if (state.intact) this.#operations.runHooks(state)
+      if (state.facts.intact) this.#operations.runHooks(state)
     }
     // The disk is unchanged, but its file system may not be good enough any more, or may be now.
     if (configuration.requireProven !== requireProven) {
@@ -310,7 +311,7 @@ export class Agent {
 
   async #startDirectories(states: readonly DirectoryState[]): Promise<void> {
     await this.#operations.start(states, (state) => {
-      if (state.intact) this.#operations.runHooks(state)
+      if (state.facts.intact) this.#operations.runHooks(state)
       if (this.#source === undefined) return
       // The source learns the versions that are published before anything of it is.
       this.#follow()

@@ -4,7 +4,7 @@ import { HookError } from '../directories/hook-error.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { ContentCheck, StagedContent } from '../durable/types.js'
 import type { Log } from '../log.js'
-import type { Rejection } from './directory-state.js'
+import type { Rejection } from './conditions.js'
 
 interface ConfiguredCheckOptions {
   readonly log: Log

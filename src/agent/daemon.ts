@@ -9,7 +9,7 @@ import { fingerprint } from '../regular-file.js'
 import { Agent, StillMovingError } from './agent.js'
 import type { OpenSource } from './agent-options.js'
 import { ConfigurationWatch } from './configuration-watch.js'
-import { hasRequired } from './directory-state.js'
+import { hasRequired } from './directory-states.js'
 import { beside } from './file-systems.js'
 import { HealthEndpoint } from './health-endpoint.js'
 import { readiness, type HealthServer, type ReadyzAnswer } from './report/http-server.js'
@@ -192,8 +192,8 @@ export class Daemon {
 
   get readiness(): ReadyzAnswer {
     return readiness(
-      [...this.#agent.states].map(({ path, configuration, intact, published, compared }) => ({
-        path,
+      [...this.#agent.states].map(({ facts: { configuration, intact, published, compared } }) => ({
+        path: configuration.path,
         required: hasRequired(configuration),
         intact,
         reason: published && published.status !== 'True' ? published.reason : 'PublishFailed',
@@ -366,7 +366,8 @@ export class Daemon {
       (before) => {
         // What this run says of them is newer than what comes late.
         if (late) return
-        for (const status of before?.directories ?? []) this.#agent.states.byPath(status.path)?.restore(status)
+        for (const status of before?.directories ?? [])
+          this.#agent.states.byPath(status.path)?.happened({ kind: 'restored', status })
       },
       (error: unknown) => unreadable(messageOf(error)),
     )

@@ -19,7 +19,8 @@ import type {
   DesiredObject,
   ObjectKind,
 } from '../objects/types.js'
-import type { DirectoryState, PublishedObject } from './directory-state.js'
+import type { DirectoryState } from './directory-state.js'
+import type { PublishedObject } from './conditions.js'
 import { hasObject } from '../objects/same-state.js'
 import { sizeOf } from '../objects/stored-object.js'
 
@@ -276,7 +277,8 @@ export function historyFor(configuration: DirectoryConfiguration, latest: Source
  */
 export function desiredObjects(states: Iterable<DirectoryState>, latest: Source['latest']): DesiredObject[] {
   const desired = new Map<string, DesiredObject>()
-  for (const { configuration, objects } of states) {
+  for (const { facts } of states) {
+    const { configuration, objects } = facts
     const published = new Map(objects.map((object) => [objectName(object), object]))
     const unknown = selectionsOf(configuration).filter(({ reference }) => latest(reference)?.state !== 'selected')
     const selected = objects.flatMap((object) => unknown.flatMap(({ reference }) => matching(reference, object)))

@@ -1,17 +1,10 @@
-import { objectName } from '../object-name.js'
-import { describeDifferences } from '../directories/verify.js'
 import { keeper, readPublication } from '../durable/index.js'
-import type { Publication } from '../durable/types.js'
 import { messageOf } from '../errors.js'
-import { listed } from '../listed.js'
 import type { Log } from '../log.js'
-import { compareResourceVersions } from '../objects/resource-version.js'
-import type { DirectoryState } from './directory-state.js'
+import type { Condition, ConditionState } from './conditions.js'
+import type { DirectoryFacts, DirectoryState } from './directory-state.js'
 import type { PassOutcome } from './outcome.js'
 import { reportHooksDue, reportStanding, type Metrics } from './report/report-metrics.js'
-
-/** More differences than a line can show are only counted. */
-const shown = 5
 
 interface DriftReports {
   readonly log: Log
@@ -20,56 +13,60 @@ interface DriftReports {
 
 /**
  * Takes a directory into the agent's care: compares it with its record, and sets the conditions that hold until the source reports.
- * What an earlier run knew (`state.restore`) stays where it still holds.
+ * What an earlier run knew (the event `restored`) stays where it still holds.
  */
 export async function startDirectory(state: DirectoryState, reports: DriftReports): Promise<void> {
   const { path, configuration } = state
   const { metrics } = reports
   const now = new Date()
+  const judge = (type: Condition['type'], condition: ConditionState) =>
+    state.happened({ kind: 'judged', type, condition }, now)
   metrics.follow(
     path,
     configuration.afterPublish.map(({ name }) => name),
   )
   await detectDrift(state, reports)
-  if (state.publishedAt) metrics.publishedAt(path, state.publishedAt)
-  if (state.confirmedAt) metrics.confirmed(path, state.confirmedAt)
-  if (!state.intact) {
+  const { record, confirmedAt, intact, drift, uncompared, published, fresh } = state.facts
+  if (record) metrics.publishedAt(path, record.publishedAt)
+  if (confirmedAt) metrics.confirmed(path, confirmedAt)
+  if (!intact) {
     const message =
-      state.letGo !== undefined
-        ? `${keeper.letGoText(path, state.letGo)}, and has changed since: it comes back by an adoption`
-        : state.drift === undefined
+      record?.letGo !== undefined
+        ? `${keeper.letGoText(path, record.letGo)}, and has changed since: it comes back by an adoption`
+        : drift === undefined
           ? 'nothing is published yet'
-          : `the disk differs from what was published: ${state.drift}`
-    state.setPublished(state.uncompared ?? { status: 'False', reason: 'SourceUnavailable', message }, now)
-  } else if (state.published?.status !== 'True') {
+          : `the disk differs from what was published: ${drift}`
+    judge('Published', uncompared ?? { status: 'False', reason: 'SourceUnavailable', message })
+  } else if (published?.status !== 'True') {
     const message = 'the disk holds the content that was published before the agent started'
-    state.setPublished({ status: 'True', reason: 'Published', message }, now)
+    judge('Published', { status: 'True', reason: 'Published', message })
   }
-  reportStanding(metrics, state)
-  if (!state.fresh) {
+  reportStanding(metrics, state.facts)
+  if (!fresh) {
     const message = 'the source has not reported yet'
-    state.setFresh({ status: 'False', reason: 'NotConfirmed', message }, now)
+    judge('Fresh', { status: 'False', reason: 'NotConfirmed', message })
   }
 }
 
 /** Compares a directory with its record, and reports the difference; drift is counted once, however long it takes to repair. */
 export async function detectDrift(state: DirectoryState, { log, metrics }: DriftReports): Promise<void> {
-  const known = state.drift
+  const known = state.facts.drift
   const { path } = state
   const fields = { operation: state.publishOperation, directory: path }
   try {
-    state.drift = await compareWithRecord(state)
+    await compareWithRecord(state)
   } catch (error) {
     log.error({ reason: 'PublishFailed', ...fields }, `could not compare ${path} with its record: ${messageOf(error)}`)
   }
-  if (state.drift !== undefined && known === undefined) {
+  const { drift, intact, record } = state.facts
+  if (drift !== undefined && known === undefined) {
     metrics.drift(path)
-    log.warn(fields, `${path} differs from what was published: ${state.drift}`)
+    log.warn(fields, `${path} differs from what was published: ${drift}`)
   }
-  metrics.ready(path, state.intact)
-  metrics.held(path, state.hold !== undefined)
+  metrics.ready(path, intact)
+  metrics.held(path, record?.hold !== undefined)
   metrics.moving(path, state.configuration.follows !== undefined)
-  reportHooksDue(metrics, state)
+  reportHooksDue(metrics, state.facts)
 }
 
 /**
@@ -77,7 +74,7 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
  * of another publication, while it is compared. The state must not hold the outcome yet.
  */
 export function repairedDrift(
-  { drift, desired, path }: DirectoryState,
+  { drift, desired, configuration: { path } }: DirectoryFacts,
   outcome: PassOutcome,
   metrics: Pick<Metrics, 'drift'>,
 ): string | undefined {
@@ -97,60 +94,10 @@ export async function compareWithRecord(
   state: DirectoryState,
   read: typeof readPublication = readPublication,
 ): Promise<string | undefined> {
-  const hadRecord = state.digest !== undefined
   const publication = await read(state.path).catch((error: unknown) => {
-    state.doubt(error)
+    state.happened({ kind: 'unreadable', error })
     throw error
   })
-  state.observe(publication)
-  state.isAhead = false
-  if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined
-  // What others have made of it meanwhile is theirs.
-  if (publication.letGo !== undefined) return undefined
-  // A pin is an operator's word: the end of its time makes no drift of the pinned content.
-  if (publication.pin !== undefined) state.desired = { digest: publication.digest, objects: state.objects }
-  const other = otherContent(state, publication)
-  const differences = publication.differences.length === 0 ? [] : [summary(publication)]
-  if (other === undefined) return differences[0]
-  state.isAhead = other === 'newer'
-  if (state.isAhead) return differences[0]
-  state.intact = false
-  return [other, ...differences].join('; ')
-}
-
-/**
- * Why the record is not of the desired content: its disk was mounted over for a time, a backup was restored, another program has published
- * there. An old path gets its content from the new one. `newer`: nothing older may take its place, so the source has to report the newest
- * first.
- */
-function otherContent(
-  { desired, configuration }: DirectoryState,
-  { digest, publishedAt, objects }: Publication,
-): string | undefined {
-  if (desired === undefined || desired.digest === digest || configuration.follows !== undefined) return undefined
-  const wanted = new Map(desired.objects.map((object) => [objectName(object), object]))
-  const others = objects.flatMap((object) => {
-    const { uid, resourceVersion } = object
-    const known = wanted.get(objectName(object))
-    return known?.uid === uid && known.resourceVersion === resourceVersion ? [] : [{ object, known }]
-  })
-  const isNewer = ({ object, known }: (typeof others)[number]): boolean =>
-    known?.uid === object.uid && (compareResourceVersions(object.resourceVersion, known.resourceVersion) ?? 0) > 0
-  if (others.some(isNewer)) return 'newer'
-  const versions = others.map(({ object, known }) => {
-    if (known === undefined) return `${objectName(object)} ${object.resourceVersion}`
-    // Two clusters may have the same names and versions.
-    const [is, wants] = [object, known].map(({ uid, resourceVersion }) =>
-      object.uid === known.uid ? resourceVersion : `${resourceVersion} (uid ${uid})`,
-    )
-    return `${objectName(object)} ${is} instead of ${wants}`
-  })
-  const from = objects.length === 0 ? 'no object' : versions.length === 0 ? 'the same objects' : listed(versions, shown)
-  return `its content was published at ${publishedAt.toISOString()}, from ${from}`
-}
-
-function summary(publication: Publication): string {
-  const sentences = describeDifferences(publication)
-  const more = sentences.length - shown
-  return sentences.slice(0, shown).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  state.happened({ kind: 'compared', publication })
+  return state.facts.drift
 }

@@ -5,7 +5,7 @@ import { runHook } from '../directories/hooks.js'
 import { completeHook } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import type { DirectoryState } from './directory-state.js'
+import type { DirectoryFacts, DirectoryState } from './directory-state.js'
 import { beside } from './file-systems.js'
 import type { AgentEvents } from './report/agent-events.js'
 import type { Metrics } from './report/report-metrics.js'
@@ -47,16 +47,17 @@ class DirectoryRun {
 
   /** From the beginning, for the present publication. */
   start(): void {
-    const { digest, sequence, publications } = this.state
-    this.#digest = digest
-    this.#sequence = sequence
+    const { record, publications } = this.state.facts
+    this.#digest = record?.digest
+    this.#sequence = record?.sequence ?? 0
     this.#publications = publications
-    this.left = digest === undefined ? [] : inOrder(this.state)
+    this.left = inOrder(this.state.facts)
   }
 
   /** Something else has been published since. */
   get outdated(): boolean {
-    return this.state.digest !== this.#digest || this.state.publications !== this.#publications
+    const { record, publications } = this.state.facts
+    return record?.digest !== this.#digest || publications !== this.#publications
   }
 
   get digest(): string {
@@ -112,11 +113,11 @@ export async function runPendingHooks(
   }
   return new Map(
     runs.map((run) => {
-      const { pendingHooks, digest, hooksOperation } = run.state
-      if (options.signal.aborted && digest !== undefined) return [hooksOperation, 'wait']
+      const { hooksOperation, facts } = run.state
+      if (options.signal.aborted && facts.record !== undefined) return [hooksOperation, 'wait']
       // The newer publication has made its hooks due.
       if (run.outdated) return [hooksOperation, 'wait']
-      return [hooksOperation, digest !== undefined && pendingHooks.length > 0 ? 'retry' : run.result]
+      return [hooksOperation, (facts.record?.pendingHooks ?? []).length > 0 ? 'retry' : run.result]
     }),
   )
 }
@@ -131,7 +132,7 @@ async function runOne(key: string, having: readonly DirectoryRun[], options: Hoo
   const { log, metrics, signal, events } = options
   for (const run of having) run.passed(key)
   // Another process that publishes here may have run it.
-  const pending = having.filter(({ state }) => state.pendingHooks.includes(key))
+  const pending = having.filter(({ state }) => state.facts.record?.pendingHooks.includes(key))
   const hooks = pending.map((run) => run.hook(key)).filter((hook) => hook !== undefined)
   const startedAt = performance.now()
   const hook = mostPatient(hooks)
@@ -202,14 +203,14 @@ async function complete({ state, digest, fields }: DirectoryRun, key: string, lo
     const message = `${path}: could not record that a hook has run, so it runs again after a restart: ${messageOf(error)}`
     log.warn(fields, message)
   }
-  state.pendingHooks = state.pendingHooks.filter((pending) => pending !== key)
+  state.happened({ kind: 'hook ran', key })
 }
 
 /** Pending hooks as the configuration orders them; those that it does not know come last. */
-function inOrder({ pendingHooks, configuration }: DirectoryState): string[] {
+function inOrder({ record, configuration }: DirectoryFacts): string[] {
   const order = configuration.afterPublish.map(({ key }) => key)
   const place = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length)
-  return [...pendingHooks].sort((a, b) => place(a) - place(b))
+  return [...(record?.pendingHooks ?? [])].sort((a, b) => place(a) - place(b))
 }
 
 /**

@@ -8,7 +8,8 @@ import type { Source } from '../objects/types.js'
 import type { AgentOptions } from './agent-options.js'
 import type { AgentEvents } from './report/agent-events.js'
 import { startDirectory } from './detect-drift.js'
-import type { DirectoryState, DirectoryStates } from './directory-state.js'
+import { nextEnd, type DirectoryFacts, type DirectoryState } from './directory-state.js'
+import type { DirectoryStates } from './directory-states.js'
 import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
 import { hookGroups, runHooksTogether } from './hook-runner.js'
 import { stalledMeaning, type PassOutcome } from './outcome.js'
@@ -149,11 +150,11 @@ export class Operations {
     const { states, events, node } = this.#options
     const groupOf = hookGroups(states, fileSystemsNow())
     const together = [...states].filter((state) => {
-      const { hooksOperation: operation, pendingHooks } = state
+      const { hooksOperation: operation, facts } = state
       if (batch.has(operation)) return true
       // A hook that failed is retried for all of its directories by the first of them.
       const isDue = this.#hooks.retries(operation) || this.#pacing.hooksFrom(state) <= performance.now()
-      return isDue && pendingHooks.length > 0 && groupOf(operation) === group
+      return isDue && hasHooks(facts) && groupOf(operation) === group
     })
     this.#pacing.hooksBegan(together)
     const options = { ...this.#options, node: node || hostname(), events: events(), signal: this.#abort.signal }
@@ -209,12 +210,12 @@ export class Operations {
 
   /** Runs the pending hooks of the published content at once: an operator asks for it. */
   runHooks(state: DirectoryState): void {
-    if (state.pendingHooks.length > 0) this.#hooks.add(state.hooksOperation, state.digest ?? '')
+    if (hasHooks(state.facts)) this.#hooks.add(state.hooksOperation, state.facts.record?.digest ?? '')
   }
 
   /** Runs the pending hooks of the published content as soon as `hookInterval` allows. */
   runHooksInTime(state: DirectoryState): void {
-    if (state.pendingHooks.length > 0) this.#hooks.addNews(state.hooksOperation, state.digest ?? '')
+    if (hasHooks(state.facts)) this.#hooks.addNews(state.hooksOperation, state.facts.record?.digest ?? '')
   }
 
   /** The agent keeps the directory no longer. */
@@ -307,12 +308,14 @@ export class Operations {
     const state = this.#options.states.byPath(path)
     if (state === undefined) return
     // The comparison reports an unreadable target.
-    const known = state.hold ?? state.pin
+    const { record, published, intact } = state.facts
+    const known = record?.hold ?? record?.pin
     const said = await beside(path, () => readRecord(path)).catch(() => ({ hold: known, keeper: undefined }))
     const hold = said?.hold
-    const isTaken = state.published?.status === 'True' && isOther(state, said?.keeper, this.#options.identity())
-    const hasGone = state.intact && (await beside(path, () => isGone(path)).catch(() => true))
-    if (hold?.since !== known?.since || (hasGone && state.intact) || isTaken) this.publish(state, causes.driftCheck)
+    const isTaken = published?.status === 'True' && isOther(state.facts, said?.keeper, this.#options.identity())
+    const hasGone = intact && (await beside(path, () => isGone(path)).catch(() => true))
+    if (hold?.since !== known?.since || (hasGone && state.facts.intact) || isTaken)
+      this.publish(state, causes.driftCheck)
   }
 
   /** Runs work on a directory's file system as an operation of it. */
@@ -372,7 +375,7 @@ export class Operations {
       for (const state of this.#statesOf(batch)) {
         const published = this.#published.delete(state)
         // A comparison may have found another process's publication, whose hooks have yet to run.
-        const found = state.intact && !this.#hooks.expects(state.hooksOperation)
+        const found = state.facts.intact && !this.#hooks.expects(state.hooksOperation)
         if (published || found) this.runHooksInTime(state)
         this.#awaitEnd(state)
       }
@@ -396,7 +399,7 @@ export class Operations {
   #awaitEnd(state: DirectoryState): void {
     clearTimeout(this.#ends.get(state))
     this.#ends.delete(state)
-    const end = state.nextEnd
+    const end = nextEnd(state.facts)
     if (end === undefined || this.#abort.signal.aborted) return
     const compare = (): void => this.publish(state, causes.driftCheck)
     const wait = end - Date.now()
@@ -433,11 +436,15 @@ export class Operations {
       log[level]({ reason, directory, ...fields }, message)
     }
     events().pass(meaning)
-    if (meaning.condition) state.setPublished(meaning.condition, new Date())
-    reportStanding(metrics, state)
+    if (meaning.condition) state.happened({ kind: 'judged', type: 'Published', condition: meaning.condition })
+    reportStanding(metrics, state.facts)
     refresh(state)
     changed()
   }
+}
+
+function hasHooks({ record }: DirectoryFacts): boolean {
+  return (record?.pendingHooks ?? []).length > 0
 }
 
 /** One batch publishes the directories of a file system, and one each those with `beforePublish`: none waits for another's commands. */

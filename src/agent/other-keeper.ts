@@ -6,7 +6,7 @@ import { flockHolders, readRecord } from '../durable/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import { codeOf } from '../errors.js'
 import type { Log } from '../log.js'
-import type { DirectoryState } from './directory-state.js'
+import type { DirectoryFacts, DirectoryState } from './directory-state.js'
 import { readIdentity } from './identity.js'
 import { lockName } from './state-lock.js'
 
@@ -75,7 +75,7 @@ function stateDirectoriesOf(pid: number): string[] {
 
 /** Whether another agent than this one has taken the directory over, by what its record says now. */
 export function isOther(
-  { keeps }: Pick<DirectoryState, 'keeps'>,
+  { keeps }: Pick<DirectoryFacts, 'keeps'>,
   keeper: string | undefined,
   agent: string | undefined,
 ): boolean {
@@ -84,24 +84,24 @@ export function isOther(
 
 /** Why this agent, which has published to the directory, does so no more; undefined: no other agent has taken it over since, or it has ended. */
 export async function otherKeeper(
-  state: Pick<DirectoryState, 'path' | 'keeps'>,
+  state: DirectoryState,
   agent: string | undefined,
   { others, log }: { readonly others?: OtherAgents | undefined; readonly log: Log },
 ): Promise<DurableWriteError | undefined> {
-  const { path, keeps } = state
-  if (!keeps) return undefined
+  const { path, facts } = state
+  if (!facts.keeps) return undefined
   // The publication itself reports a record that cannot be read.
   const keeper = await readRecord(path).then(
     (said) => said?.keeper,
     () => undefined,
   )
-  if (keeper === undefined || !isOther(state, keeper, agent)) return undefined
+  if (keeper === undefined || !isOther(facts, keeper, agent)) return undefined
   if (await others?.hasEnded(keeper)) {
     log.info(
       { directory: path },
       `another agent (${keeper}), which published ${path}, has ended: this one publishes it again`,
     )
-    state.keeps = false
+    state.happened({ kind: 'claimed' })
     return undefined
   }
   return new DurableWriteError(`another agent (${keeper}) publishes ${path} now`, {

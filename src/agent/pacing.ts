@@ -38,20 +38,21 @@ export class Pacing {
   }
 
   /** From when on such news count as whole. */
-  quietFrom({ digest, configuration: { debounce } }: DirectoryState, { first, last }: NewsTimes): number {
+  quietFrom({ facts, configuration: { debounce } }: DirectoryState, { first, last }: NewsTimes): number {
     // Consumers wait for the first publication.
-    return digest === undefined ? first : Math.min(last + debounce.quiet, first + debounce.atMost)
+    return facts.record === undefined ? first : Math.min(last + debounce.quiet, first + debounce.atMost)
   }
 
   /** The pending hooks of these directories begin together: then they may run together again. */
   hooksBegan(states: readonly DirectoryState[]): void {
     const now = this.now()
-    for (const { pendingHooks } of states) for (const key of pendingHooks) this.#began.set(key, now)
+    for (const { facts } of states) for (const key of facts.record?.pendingHooks ?? []) this.#began.set(key, now)
   }
 
   /** From when on the pending hooks of the directory may run for a new publication. */
-  hooksFrom({ pendingHooks, configuration }: DirectoryState): number {
-    const began = Math.max(-Infinity, ...pendingHooks.map((key) => this.#began.get(key) ?? -Infinity))
+  hooksFrom({ facts, configuration }: DirectoryState): number {
+    const pending = facts.record?.pendingHooks ?? []
+    const began = Math.max(-Infinity, ...pending.map((key) => this.#began.get(key) ?? -Infinity))
     return began + configuration.hookInterval
   }
 

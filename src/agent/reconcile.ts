@@ -8,7 +8,8 @@ import { applyOutcome } from './apply-outcome.js'
 import type { Examining } from './content-check.js'
 import { owed } from './leaving/departures.js'
 import { detectDrift, repairedDrift } from './detect-drift.js'
-import type { ConditionState, DirectoryState } from './directory-state.js'
+import type { ConditionState } from './conditions.js'
+import { isPastOver, type DirectoryFacts, type DirectoryState } from './directory-state.js'
 import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
 import { meaningOf, type Context, type PassOutcome, type Meaning } from './outcome.js'
 import { failedOutcome, publish } from './publish.js'
@@ -54,7 +55,7 @@ interface Work extends Due {
   readonly operation: string
   readonly state: DirectoryState
   /** What the source had reported when the pass started. */
-  readonly reports: number
+  readonly news: object | undefined
 }
 
 /**
@@ -72,10 +73,10 @@ export async function reconcile(
   for (const [operation, { causes, since }] of batch) {
     const state = options.state(operation)
     if (state === undefined) continue
-    const work = { operation, state, causes, since, reports: state.reports }
+    const work = { operation, state, causes, since, news: state.facts.news }
     if (await isDue(work, options)) due.push(work)
   }
-  const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.rejection]))
+  const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.facts.rejection]))
   const kept = await keptFrom(due, options)
   const own = due.filter(({ state }) => state.configuration.follows === undefined && !kept.has(state.path))
   const outcomes = await publish(
@@ -84,7 +85,7 @@ export async function reconcile(
       ...options,
       requireProven: options.requireProven(),
       rejection: (path) => rejections.get(path),
-      emptied: (path) => due.find(({ state }) => state.path === path)?.state.emptied ?? [],
+      emptied: (path) => due.find(({ state }) => state.path === path)?.state.facts.passed.emptied ?? [],
       barrier: (seconds) => options.metrics.barrier(seconds),
       later: (path, removal) => void removals.set(path, removal),
     },
@@ -124,9 +125,8 @@ async function keptFrom(due: readonly Work[], options: ReconcileOptions): Promis
 async function followFor({ operation, state }: Work, options: ReconcileOptions): Promise<PassOutcome | undefined> {
   const { configuration } = state
   if (options.state(operation) !== state || configuration.follows === undefined) return undefined
-  const outcome = await state.whileMoving((takenBack) =>
-    follow(configuration, { ...options, signal: AbortSignal.any([options.signal, takenBack]) }),
-  )
+  // What was not moved yet is not, once the directory is dropped, or configured in another way.
+  const outcome = await follow(configuration, { ...options, signal: AbortSignal.any([options.signal, state.ended]) })
   return state.configuration === configuration ? outcome : undefined
 }
 
@@ -142,44 +142,50 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   const onlyCompare = why.every((cause) => cause === causes.driftCheck)
   await detectDrift(state, { log, metrics })
   if (onlyCompare && options.compareAgain?.(operation) === true) return false
-  if (state.isAhead) setFloor(state, source)
-  const found = foundCondition(state)
-  if (found !== undefined && state.published?.status === 'True') {
+  if (state.facts.isAhead) setFloor(state.facts, source)
+  const found = foundCondition(state.facts)
+  if (found !== undefined && state.facts.published?.status === 'True') {
     // Its repair may take its time, or be refused.
-    state.setPublished(found, new Date())
-    reportStanding(metrics, state)
+    judge(state, found, metrics)
     options.drifted?.(state)
   }
+  const { facts } = state
   const due = !(
     onlyCompare &&
-    state.intact &&
-    state.published?.status === 'True' &&
+    facts.intact &&
+    facts.published?.status === 'True' &&
     // A pass looks whether old content is still in use.
-    !state.retired &&
-    !state.isPastOver &&
-    state.configuration.follows === undefined &&
-    !hasOtherMove(state) &&
-    !hasExpiryChanged(state) &&
-    !hasHoldChanged(state)
+    facts.record?.retired !== true &&
+    !isPastOver(facts) &&
+    facts.configuration.follows === undefined &&
+    !hasOtherMove(facts) &&
+    !hasExpiryChanged(facts) &&
+    !hasHoldChanged(facts)
   )
   if (!due) await recordHeldBack(state, log)
   return due
 }
 
+function judge(state: DirectoryState, condition: ConditionState, metrics: Metrics): void {
+  state.happened({ kind: 'judged', type: 'Published', condition })
+  reportStanding(metrics, state.facts)
+}
+
 /** The condition of a comparison that found the disk unlike the published content, or unreadable; undefined: neither. */
-function foundCondition({ uncompared, drift }: DirectoryState): ConditionState | undefined {
+function foundCondition({ uncompared, drift }: DirectoryFacts): ConditionState | undefined {
   if (uncompared !== undefined || drift === undefined) return uncompared
   return { status: 'False', reason: 'PublishFailed', message: `the disk differs from what was published: ${drift}` }
 }
 
 /** A certificate has ended since the last pass, or the clock was set. */
-function hasExpiryChanged({ certificates, published }: DirectoryState): boolean {
-  const expired = dateFindings(certificates, new Date()).length > 0
+function hasExpiryChanged({ passed, published }: DirectoryFacts): boolean {
+  const expired = dateFindings(passed.certificates, new Date()).length > 0
   return expired !== (published?.reason === 'CertificateExpired')
 }
 
 /** An operator has held the directory, or released it, or the hold's time is over. */
-function hasHoldChanged({ hold, pin, published }: DirectoryState): boolean {
+function hasHoldChanged({ record, published }: DirectoryFacts): boolean {
+  const { hold, pin } = record ?? {}
   if (hold === undefined && (pin !== undefined) !== (published?.reason === 'RolledBack')) return true
   return (hold !== undefined) !== (published?.reason === 'Held')
 }
@@ -202,45 +208,44 @@ async function applyAndReport(work: Work, outcome: PassOutcome, options: Reconci
   const { operation, state, causes, since } = work
   const { log, metrics, events, source } = options
   const { path: directory } = state
-  const drift = repairedDrift(state, outcome, metrics)
+  const drift = repairedDrift(state.facts, outcome, metrics)
   const changes = await applyOutcome(state, outcome, log).catch((error: unknown) => {
-    if (state.uncompared !== undefined) {
-      state.setPublished(state.uncompared, new Date())
-      reportStanding(metrics, state)
-    }
+    const { uncompared } = state.facts
+    if (uncompared !== undefined) judge(state, uncompared, metrics)
     // Nor is it left without any outcome.
     options.applied(state, failedOutcome(error))
     throw error
   })
   const milliseconds = performance.now() - since
-  const { intact, hold } = state
-  const context: Context = { operation, directory, causes, milliseconds, drift, intact, hold, ...changes }
+  const { intact, record } = state.facts
+  const context: Context = { operation, directory, causes, milliseconds, drift, intact, hold: record?.hold, ...changes }
   const meaning = meaningOf(outcome, context)
-  reportMetrics(metrics, meaning, context, state)
+  reportMetrics(metrics, meaning, context, state.facts)
   reportLog(log, meaning, context)
   events.pass(meaning)
   if (meaning.condition !== undefined) {
     // The error of a failed pass names the unreadable path itself.
-    const found = outcome.kind === 'failed' && state.uncompared !== undefined ? undefined : foundCondition(state)
+    const found =
+      outcome.kind === 'failed' && state.facts.uncompared !== undefined ? undefined : foundCondition(state.facts)
     const message = [meaning.condition, found].flatMap((each) => each?.message ?? []).join('; ')
-    state.setPublished({ ...meaning.condition, message }, new Date())
+    state.happened({ kind: 'judged', type: 'Published', condition: { ...meaning.condition, message } })
   }
-  reportStanding(metrics, state)
+  reportStanding(metrics, state.facts)
   if (outcome.kind === 'published') {
     await endOtherMove(state, options)
-    state.publishedReports = work.reports
+    state.happened({ kind: 'taken', news: work.news })
     if (outcome.unproven) warnUnproven(log, directory)
-    setFloor(state, source)
+    setFloor(state.facts, source)
   }
   options.applied(state, outcome)
   return meaning.queue
 }
 
 /** Reports the published versions to the source, so that a lagging list can never undo them. */
-function setFloor(state: DirectoryState, source: Pick<Source, 'latest' | 'published'>): void {
-  const configuration = expand(state.configuration, (reference) => source.latest(reference))
+function setFloor(facts: DirectoryFacts, source: Pick<Source, 'latest' | 'published'>): void {
+  const configuration = expand(facts.configuration, (reference) => source.latest(reference))
   const references = new Map(referencesOf(configuration).map((one) => [objectName(one), one]))
-  for (const object of state.objects) {
+  for (const object of facts.objects) {
     const { uid, resourceVersion } = object
     const reference = references.get(objectName(object))
     if (reference) source.published(reference, { uid, resourceVersion })

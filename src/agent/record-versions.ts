@@ -3,7 +3,8 @@ import { readPublication, recordObjects } from '../durable/index.js'
 import type { RecordedObject } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { withoutPaths, type PublishedObject } from './conditions.js'
+import type { DirectoryState } from './directory-state.js'
 
 /**
  * Milliseconds between two times that versions are recorded without a publication. Some objects get another version every two
@@ -22,25 +23,26 @@ export async function recordVersions(
   log: Log,
   { urgent = false } = {},
 ): Promise<void> {
-  const { path, digest } = state
-  const known = new Map(state.recordedObjects.map((object) => [objectName(object), object]))
+  const { path } = state
+  const { record, versions } = state.facts
+  const known = new Map(record?.objects.map((object) => [objectName(object), object]))
   const newer = objects.filter((object) => !isSameVersion(object, known.get(objectName(object))))
-  state.recordDue = undefined
-  if (digest === undefined || newer.length === 0) return
+  const holdBack = (until: number | undefined) => state.happened({ kind: 'held back', until })
+  holdBack(undefined)
+  if (record === undefined || newer.length === 0) return
   const now = performance.now()
   // The content is another object's from now on, and no earlier content of the deleted one.
   const isOther = newer.some((object) => known.get(objectName(object))?.uid !== object.uid)
-  const wait = state.recordedAt + shortestInterval - now
+  const wait = versions.recordedAt + shortestInterval - now
   if (!urgent && !isOther && wait > 0) {
-    state.recordDue = Date.now() + wait
+    holdBack(Date.now() + wait)
     return
   }
   try {
-    if (!(await recordObjects(path, digest, newer))) return
+    if (!(await recordObjects(path, record.digest, newer))) return
     const names = new Set(newer.map(objectName))
-    const others = state.recordedObjects.filter((object) => !names.has(objectName(object)))
-    state.recordedObjects = [...others, ...newer.map(withoutPaths)]
-    state.recordedAt = now
+    const others = record.objects.filter((object) => !names.has(objectName(object)))
+    state.happened({ kind: 'recorded', objects: [...others, ...newer.map(withoutPaths)], at: now })
   } catch (error) {
     const message = `${path}: could not record the newest versions of its objects: ${messageOf(error)}`
     log.warn({ directory: path }, message)
@@ -53,15 +55,16 @@ export async function recordHeldBack(
   log: Log,
   options: { readonly urgent?: boolean } = {},
 ): Promise<void> {
-  const latest = new Map(state.objects.map((object) => [objectName(object), object]))
+  const { record, objects: newest } = state.facts
+  const latest = new Map(newest.map((object) => [objectName(object), object]))
   const isKnown = (one: PublishedObject, now: PublishedObject | undefined) =>
     now === undefined || isSameVersion(one, now)
-  if (state.recordedObjects.every((one) => isKnown(one, latest.get(objectName(one))))) {
-    state.recordDue = undefined
+  if (record === undefined || record.objects.every((one) => isKnown(one, latest.get(objectName(one))))) {
+    state.happened({ kind: 'held back', until: undefined })
     return
   }
   const publication = await readPublication(state.path).catch(() => undefined)
-  if (publication === undefined || publication.digest !== state.digest) return
+  if (publication === undefined || publication.digest !== record.digest) return
   const objects = publication.objects.map((object) => {
     const { uid, resourceVersion } = latest.get(objectName(object)) ?? object
     return { ...object, uid, resourceVersion }

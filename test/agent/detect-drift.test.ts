@@ -9,6 +9,7 @@ import { replaceDirectory } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { directoryOf } from '../directories/objects.js'
 import { scratch } from '../durable/scratch.js'
+import { published } from './outcome-scene.js'
 
 const earlier = '2026-01-01T00:00:00.000Z'
 
@@ -29,8 +30,8 @@ function scene(t: Test) {
 await t.test('nothing is published yet', async (t) => {
   const { state, counted, lines, reports } = scene(t)
   await startDirectory(state, reports)
-  t.match(state.published, { status: 'False', reason: 'SourceUnavailable', message: 'nothing is published yet' })
-  t.match(state.fresh, { status: 'False', reason: 'NotConfirmed' })
+  t.match(state.facts.published, { status: 'False', reason: 'SourceUnavailable', message: 'nothing is published yet' })
+  t.match(state.facts.fresh, { status: 'False', reason: 'NotConfirmed' })
   t.strictSame(counted, [['ready', state.path, false]])
   t.strictSame(lines, [])
 })
@@ -42,10 +43,10 @@ await t.test('an unchanged publication is intact, and keeps its transition time'
     { type: 'Published', status: 'True', reason: 'Published', message: 'before', lastTransitionTime: earlier },
     { type: 'Fresh', status: 'True', reason: 'Published', message: 'before', lastTransitionTime: earlier },
   ] as const
-  state.restore({ conditions, confirmedAt: earlier })
+  state.happened({ kind: 'restored', status: { conditions, confirmedAt: earlier } })
   await startDirectory(state, reports)
-  t.strictSame([state.published, state.fresh], conditions)
-  t.equal(state.intact, true)
+  t.strictSame([state.facts.published, state.facts.fresh], conditions)
+  t.equal(state.facts.intact, true)
   t.match(counted, [
     ['ready', state.path, true],
     ['publishedAt', state.path, Date],
@@ -57,10 +58,13 @@ await t.test('a drifted directory is False with the difference, after any earlie
   await replaceDirectory(state.path, { files: { a: '1' } })
   appendFileSync(join(state.path, 'a'), '2')
   const published = { type: 'Published', status: 'True', reason: 'Published', message: '' } as const
-  state.restore({ conditions: [{ ...published, lastTransitionTime: earlier }], confirmedAt: null })
+  state.happened({
+    kind: 'restored',
+    status: { conditions: [{ ...published, lastTransitionTime: earlier }], confirmedAt: null },
+  })
   await startDirectory(state, reports)
-  t.match(state.published, { status: 'False', message: /^the disk differs from what was published: a / })
-  t.not(state.published?.lastTransitionTime, earlier)
+  t.match(state.facts.published, { status: 'False', message: /^the disk differs from what was published: a / })
+  t.not(state.facts.published?.lastTransitionTime, earlier)
 })
 
 await t.test('drift is counted and logged once, until it is repaired', async (t) => {
@@ -74,10 +78,10 @@ await t.test('drift is counted and logged once, until it is repaired', async (t)
   await detectDrift(state, reports)
   t.equal(drifts(), 1)
   t.match(lines, [/target differs from what was published: foreign was not published/])
-  t.equal(state.intact, false)
+  t.equal(state.facts.intact, false)
   rmSync(join(state.path, 'foreign'))
   await detectDrift(state, reports)
-  t.equal(state.intact, true)
+  t.equal(state.facts.intact, true)
   writeFileSync(join(state.path, 'foreign'), '')
   await detectDrift(state, reports)
   t.equal(drifts(), 2)
@@ -98,38 +102,41 @@ await t.test(
 
 await t.test('the record of other content is drift as soon as the source reports the desired content', async (t) => {
   const object = { kind: 'Secret', namespace: 'n', name: 'a', uid: 'u', resourceVersion: '7', paths: ['a'] }
-  const published = async (version: string, more = {}) => {
+  const recorded = async (version: string, more = {}) => {
     const found = scene(t)
     const objects = [{ ...object, resourceVersion: version, ...more }]
     const { digest } = await replaceDirectory(found.state.path, { files: { a: version }, objects })
     return { ...found, digest }
   }
-  const older = await published('7')
+  const older = await recorded('7')
   t.equal(await compareWithRecord(older.state), undefined, 'no source has said anything')
-  t.equal(older.state.intact, true)
-  const wanted = { digest: 'sha256:0', objects: [{ ...object, resourceVersion: '10' }] }
-  older.state.desired = wanted
+  t.equal(older.state.facts.intact, true)
+  const passed = (state: DirectoryState, digest = 'sha256:0') => {
+    const outcome = { ...published, digest, objects: [{ ...object, resourceVersion: '10' }] }
+    state.happened({ kind: 'passed', outcome })
+  }
+  passed(older.state)
   t.match(await compareWithRecord(older.state), /^its content was published at \S+Z, from Secret n\/a 7 instead of 10$/)
-  t.match(older.state, { intact: false, isAhead: false })
-  older.state.desired = { ...wanted, digest: older.digest }
+  t.match(older.state.facts, { intact: false, isAhead: false })
+  passed(older.state, older.digest)
   t.equal(await compareWithRecord(older.state), undefined, 'the same content of older versions')
-  t.equal(older.state.intact, true)
+  t.equal(older.state.facts.intact, true)
 
-  const newer = await published('11')
-  newer.state.desired = wanted
+  const newer = await recorded('11')
+  passed(newer.state)
   t.equal(await compareWithRecord(newer.state), undefined, 'nothing older takes its place')
-  t.match(newer.state, { intact: true, isAhead: true })
+  t.match(newer.state.facts, { intact: true, isAhead: true })
 
-  const another = await published('11', { uid: 'another' })
-  another.state.desired = wanted
+  const another = await recorded('11', { uid: 'another' })
+  passed(another.state)
   t.match(await compareWithRecord(another.state), /from Secret n\/a 11 \(uid another\) instead of 10 \(uid u\)$/)
   appendFileSync(join(another.state.path, 'a'), 'x')
   t.match(await compareWithRecord(another.state), /instead of 10 \(uid u\); a /, 'and what else differs')
 
-  const same = await published('10')
-  same.state.desired = wanted
+  const same = await recorded('10')
+  passed(same.state)
   t.match(await compareWithRecord(same.state), /, from the same objects$/)
-  same.state.configuration = { ...same.state.configuration, follows: '/srv/new' }
+  same.state.happened({ kind: 'configured', configuration: { ...same.state.configuration, follows: '/srv/new' } })
   t.equal(await compareWithRecord(same.state), undefined, 'an old path gets its content from the new one')
 })
 
@@ -147,17 +154,25 @@ await t.test('an unreadable record makes the state neither intact nor published,
   unreadable()
   await detectDrift(state, reports)
   t.match(lines, [/could not compare .*target with its record/])
-  t.match(state, { intact: false, digest, uncompared: { message: /not a directory/ }, drift: undefined })
+  t.match(state.facts, {
+    intact: false,
+    record: { digest },
+    uncompared: { message: /not a directory/ },
+    drift: undefined,
+  })
   rmSync(parent)
   renameSync(away, parent)
   await detectDrift(state, reports)
-  t.match(state, { intact: true, uncompared: undefined })
+  t.match(state.facts, { intact: true, uncompared: undefined })
   unreadable()
   const published = { type: 'Published', status: 'True', reason: 'Published', message: '' } as const
   const started = new DirectoryState(state.configuration)
-  started.restore({ conditions: [{ ...published, lastTransitionTime: earlier }], confirmedAt: null })
+  started.happened({
+    kind: 'restored',
+    status: { conditions: [{ ...published, lastTransitionTime: earlier }], confirmedAt: null },
+  })
   await startDirectory(started, reports)
-  t.match(started, {
+  t.match(started.facts, {
     compared: false,
     published: { status: 'Unknown', reason: 'TargetUnfit', message: /could not be compared .*not a directory/ },
   })

@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { applyOutcome } from '../../src/agent/apply-outcome.js'
-import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
+import type { ConditionState } from '../../src/agent/conditions.js'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { DirectoryStates } from '../../src/agent/directory-states.js'
 import type { Content } from '../../src/config/types.js'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
@@ -15,35 +17,46 @@ const late = new Date('2026-01-02T00:00:00Z')
 
 await t.test('the transition time changes with the status alone', async (t) => {
   const state = new DirectoryState(directoryOf([]))
-  t.equal(state.setPublished({ status: 'False', reason: 'NoSpace', message: 'a' }, early), true)
-  const first = state.published
+  const judge = (condition: ConditionState, now: Date) => {
+    state.happened({ kind: 'judged', type: 'Published', condition }, now)
+    return state.facts.published
+  }
+  const first = judge({ status: 'False', reason: 'NoSpace', message: 'a' }, early)
   t.match(first, { type: 'Published', lastTransitionTime: early.toISOString() })
-  t.equal(state.setPublished({ status: 'False', reason: 'NoSpace', message: 'a' }, late), false)
-  t.equal(state.published, first, 'nothing to write')
-  t.equal(state.setPublished({ status: 'False', reason: 'Busy', message: 'b' }, late), true)
-  t.match(state.published, { reason: 'Busy', message: 'b', lastTransitionTime: early.toISOString() })
-  t.equal(state.setPublished({ status: 'True', reason: 'Published', message: '' }, late), true)
-  t.equal(state.published?.lastTransitionTime, late.toISOString())
+  t.equal(judge({ status: 'False', reason: 'NoSpace', message: 'a' }, late), first, 'nothing to write')
+  const other = judge({ status: 'False', reason: 'Busy', message: 'b' }, late)
+  t.match(other, { reason: 'Busy', message: 'b', lastTransitionTime: early.toISOString() })
+  const now = judge({ status: 'True', reason: 'Published', message: '' }, late)
+  t.equal(now?.lastTransitionTime, late.toISOString())
 })
 
 await t.test('a clock that goes back breaks nothing', async (t) => {
   const state = new DirectoryState(directoryOf([]))
-  state.setFresh({ status: 'True', reason: 'Published', message: '' }, late)
-  state.setFresh({ status: 'False', reason: 'AccessDenied', message: '' }, new Date(0))
-  t.equal(state.fresh?.lastTransitionTime, '1970-01-01T00:00:00.000Z')
+  state.happened(
+    { kind: 'judged', type: 'Fresh', condition: { status: 'True', reason: 'Published', message: '' } },
+    late,
+  )
+  state.happened(
+    { kind: 'judged', type: 'Fresh', condition: { status: 'False', reason: 'AccessDenied', message: '' } },
+    new Date(0),
+  )
+  t.equal(state.facts.fresh?.lastTransitionTime, '1970-01-01T00:00:00.000Z')
 })
 
 await t.test('what an earlier run has left goes on: its transition times, and when it was confirmed', async (t) => {
   const state = new DirectoryState(directoryOf([]))
   const published = { type: 'Published', status: 'True', reason: 'Published', message: '' } as const
   const conditions = [{ ...published, lastTransitionTime: early.toISOString() }]
-  state.restore({ conditions, confirmedAt: early.toISOString() })
-  state.setPublished({ status: 'True', reason: 'Published', message: 'again' }, late)
-  t.equal(state.published?.lastTransitionTime, early.toISOString())
-  t.equal(state.fresh, undefined)
-  t.strictSame(state.confirmedAt, early)
-  state.restore({ conditions: [], confirmedAt: 'no date' })
-  t.equal(state.confirmedAt, undefined)
+  state.happened({ kind: 'restored', status: { conditions, confirmedAt: early.toISOString() } })
+  state.happened(
+    { kind: 'judged', type: 'Published', condition: { status: 'True', reason: 'Published', message: 'again' } },
+    late,
+  )
+  t.equal(state.facts.published?.lastTransitionTime, early.toISOString())
+  t.equal(state.facts.fresh, undefined)
+  t.strictSame(state.facts.confirmedAt, early)
+  state.happened({ kind: 'restored', status: { conditions: [], confirmedAt: 'no date' } })
+  t.equal(state.facts.confirmedAt, undefined)
 })
 
 await t.test(
@@ -53,15 +66,17 @@ await t.test(
     const state = new DirectoryState(directoryOf([], { path }))
     const { digest, sequence } = await replaceDirectory(path, { files: { a: '1' } })
     await applyOutcome(state, { ...published, change: 'created', digest, sequence, objects: [] }, silent)
-    state.publishedAt = late
-    state.observe(await readPublication(path))
-    t.equal(state.publishedAt, late)
+    const dated = state.facts.record?.publishedAt
+    const first = await readPublication(path)
+    t.notSame(first?.publishedAt, dated)
+    state.happened({ kind: 'compared', publication: first })
+    t.equal(state.facts.record?.publishedAt, dated)
     await replaceDirectory(path, { files: { a: '2' } })
     const other = await readPublication(path)
-    state.observe(other)
-    t.strictSame(state.publishedAt, other?.publishedAt)
-    state.observe(undefined)
-    t.equal(state.publishedAt, undefined)
+    state.happened({ kind: 'compared', publication: other })
+    t.strictSame(state.facts.record?.publishedAt, other?.publishedAt)
+    state.happened({ kind: 'compared', publication: undefined })
+    t.equal(state.facts.record, undefined)
   },
 )
 
@@ -91,9 +106,12 @@ await t.test('who needs an object is found by its name, without a look at each d
   t.strictSame(needing('c'), ['/srv/c'])
   t.strictSame(needing('none'), [])
   t.equal(looks, 0)
-  state.configuration = counted(['d'], '/srv/c')
+  state.happened({ kind: 'configured', configuration: counted(['d'], '/srv/c') })
   t.strictSame([needing('c'), needing('d'), needing('both')], [[], ['/srv/c'], ['/srv/b']])
-  state.configuration = { ...directoryOf([whole(secret('d'))], { path: '/srv/c' }), follows: '/srv/d' }
+  state.happened({
+    kind: 'configured',
+    configuration: { ...directoryOf([whole(secret('d'))], { path: '/srv/c' }), follows: '/srv/d' },
+  })
   t.strictSame(needing('d'), [], 'what follows another path gets its content from there')
   states.remove('/srv/b')
   t.strictSame(needing('both'), [])

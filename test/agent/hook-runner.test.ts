@@ -86,7 +86,7 @@ await t.test('a comparison that falls into a run loses no hook', async (t) => {
   scene.release('two')
   t.equal(await running, 'done')
   t.equal(scene.read('ran'), 'one\ntwo\n')
-  t.strictSame(scene.state.pendingHooks, [])
+  t.strictSame(scene.state.facts.record?.pendingHooks, [])
   t.strictSame((await readPublication(scene.target))?.pendingHooks, [])
 })
 
@@ -116,7 +116,10 @@ await t.test('directories that share a hook wait for it as long as the most pati
     [first, 60_000],
     [second, 1],
   ] as const)
-    state.configuration = { ...state.configuration, afterPublish: [{ ...shared, timeout }] }
+    state.happened({
+      kind: 'configured',
+      configuration: { ...state.configuration, afterPublish: [{ ...shared, timeout }] },
+    })
   for (const scene of scenes) await scene.publish('1')
   const running = run([second, first])
   await scenes[0]?.began('one')
@@ -127,13 +130,16 @@ await t.test('directories that share a hook wait for it as long as the most pati
 await t.test("a hook with jitter runs at the node's own time, once for all publications until then", async (t) => {
   const scene = new Scene(t)
   const jitter = 1_000
-  scene.state.configuration = { ...scene.state.configuration, afterPublish: scene.hooks(jitter) }
+  scene.state.happened({
+    kind: 'configured',
+    configuration: { ...scene.state.configuration, afterPublish: scene.hooks(jitter) },
+  })
   await scene.publish('1')
   for (const name of ['one', 'two']) scene.release(name)
   const started = performance.now()
   const running = scene.run('node-7')
   await until('the hook without jitter has run', () => scene.read('ran') === 'one\n')
-  await until('it is recorded', () => scene.state.pendingHooks.length === 1)
+  await until('it is recorded', () => scene.state.facts.record?.pendingHooks.length === 1)
   await scene.publish('2')
   t.equal(await running, 'done')
   t.equal(scene.read('ran'), 'one\none\ntwo\n', 'in their order, for the newest')

@@ -8,6 +8,7 @@ import { Random } from '../random.js'
 import { replay, seed } from '../seed.js'
 import { SimulatedTime } from '../simulated-time.js'
 import { directoryOf, secret, whole } from '../directories/objects.js'
+import { published } from './outcome-scene.js'
 
 const news = (first: number, last = first) => ({ first, last })
 
@@ -15,7 +16,7 @@ function scene(more: Parameters<typeof directoryOf>[1] = {}) {
   const clock = { now: 1_000_000 }
   const pacing = new Pacing(() => clock.now)
   const state = new DirectoryState(directoryOf([whole(secret('a'))], more))
-  state.digest = 'sha256:1'
+  state.happened({ kind: 'passed', outcome: published })
   return { clock, pacing, state }
 }
 
@@ -34,7 +35,7 @@ await t.test('debounce waits for silence, and no longer than atMost', async (t) 
   t.equal(pacing.publishFrom(state, news(now)), now + 100)
   t.equal(pacing.publishFrom(state, news(now, now + 90)), now + 190, 'each change begins the silence anew')
   t.equal(pacing.publishFrom(state, news(now, now + 4_990)), now + 5_000)
-  state.digest = undefined
+  state.happened({ kind: 'compared', publication: undefined })
   t.equal(pacing.publishFrom(state, news(now, now + 90)), now, 'the first publication waits for nothing')
 })
 
@@ -64,7 +65,7 @@ await t.test('publications that wait for nothing leave no debt, and minInterval 
   const { clock, pacing, state } = scene({ minInterval: 1_000 })
   for (let repair = 0; repair < 100; repair++) pacing.published(state)
   t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000)
-  state.configuration = { ...state.configuration, minInterval: 0 }
+  state.happened({ kind: 'configured', configuration: { ...state.configuration, minInterval: 0 } })
   for (let change = 0; change < 100; change++) pacing.published(state)
   t.ok(pacing.publishFrom(state, news(clock.now)) <= clock.now)
 })
@@ -73,7 +74,7 @@ await t.test('another minInterval counts from the last publication', async (t) =
   const { clock, pacing, state } = scene({ minInterval: 3_600_000 })
   for (let change = 0; change < 5; change++) pacing.published(state)
   t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 3_600_000)
-  state.configuration = { ...state.configuration, minInterval: 1_000 }
+  state.happened({ kind: 'configured', configuration: { ...state.configuration, minInterval: 1_000 } })
   t.equal(pacing.publishFrom(state, news(clock.now)), clock.now + 1_000)
 })
 
@@ -87,16 +88,16 @@ await t.test('the budget of one directory is not that of another', async (t) => 
 await t.test('a hook waits for hookInterval from its last beginning, for whichever directory that was', async (t) => {
   const { clock, pacing, state } = scene({ hookInterval: 10_000 })
   const other = new DirectoryState(directoryOf([whole(secret('b'))], { hookInterval: 3_000 }))
-  state.pendingHooks = ['reload', 'own']
+  state.happened({ kind: 'passed', outcome: { ...published, hooks: ['reload', 'own'] } })
   t.ok(pacing.hooksFrom(state) <= clock.now, 'the first run waits for nothing')
   pacing.hooksBegan([state])
   clock.now += 1_000
-  other.pendingHooks = ['reload']
+  other.happened({ kind: 'passed', outcome: { ...published, hooks: ['reload'] } })
   t.equal(pacing.hooksFrom(state), clock.now + 9_000)
   t.equal(pacing.hooksFrom(other), clock.now + 2_000, 'each directory has its own interval')
   pacing.hooksBegan([other])
   t.equal(pacing.hooksFrom(state), clock.now + 10_000)
-  other.pendingHooks = ['another']
+  other.happened({ kind: 'passed', outcome: { ...published, hooks: ['another'] } })
   t.ok(pacing.hooksFrom(other) <= clock.now)
 })
 
@@ -104,7 +105,7 @@ await t.test('a hook waits for hookInterval from its last beginning, for whichev
 function paced(time: SimulatedTime, names: readonly string[]) {
   const contents = names.map((name) => whole(secret(name)))
   const state = new DirectoryState(directoryOf(contents, { debounce: debounceFor(contents), minInterval: 0 }))
-  state.digest = 'sha256:1'
+  state.happened({ kind: 'passed', outcome: published })
   const pacing = new Pacing()
   const runs: { at: number; causes: readonly string[] }[] = []
   const queue = new Workqueue({

@@ -2,7 +2,8 @@
 import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { DirectoryStates } from '../../src/agent/directory-states.js'
 import { causes, reconcile, reportLog } from '../../src/agent/reconcile.js'
 import { noEvents, openEvents } from '../../src/agent/report/agent-events.js'
 import { noMetrics, type Metrics } from '../../src/agent/report/report-metrics.js'
@@ -218,19 +219,19 @@ await t.test('a disk that a comparison cannot read ends Published=True, until a 
   const scene = new Scene(t, ['one'])
   const [one] = scene.states
   await scene.pass(causes.start)
-  t.match(one, { intact: true, published: { status: 'True' } })
+  t.match(one?.facts, { intact: true, published: { status: 'True' } })
   const away = `${scene.root}.away`
   t.teardown(() => rmSync(away, { recursive: true, force: true }))
   renameSync(scene.root, away)
   writeFileSync(scene.root, '')
   scene.news()
   t.strictSame(await scene.pass(causes.driftCheck), ['wait'], 'a pass tries what the comparison could not')
-  t.match(one, { intact: false, published: { status: 'False', message: /not a directory/ } })
+  t.match(one?.facts, { intact: false, published: { status: 'False', message: /not a directory/ } })
   t.match(scene.news().lines, [{ level: 'error', message: /could not compare .*one with its record/ }, {}])
   rmSync(scene.root)
   renameSync(away, scene.root)
   t.strictSame(await scene.pass(causes.driftCheck), ['done'])
-  t.match(one, { intact: true, uncompared: undefined, published: { status: 'True' } })
+  t.match(one?.facts, { intact: true, uncompared: undefined, published: { status: 'True' } })
   t.strictSame(scene.news().outcomes, ['unchanged'], 'nothing was repaired')
 })
 
@@ -241,7 +242,7 @@ await t.test('a pass that is aborted shows nothing, and waits', async (t) => {
   t.strictSame(scene.outcomes, ['aborted'])
   t.match(scene.lines, [{ level: 'info', message: /aborted it before anything was visible/ }])
   t.equal(existsSync(scene.file('one')), false)
-  t.equal([...scene.states][0]?.published, undefined, 'the condition stays what it was')
+  t.equal([...scene.states][0]?.facts.published, undefined, 'the condition stays what it was')
 })
 
 await t.test('a pass publishes no directory that the configuration drops meanwhile', async (t) => {
@@ -252,7 +253,7 @@ await t.test('a pass publishes no directory that the configuration drops meanwhi
   }
   t.strictSame(await scene.pass(causes.start), ['done'])
   t.strictSame(scene.outcomes, ['created'])
-  t.equal(two?.intact, false, 'its state is nobody’s any more')
+  t.equal(two?.facts.intact, false, 'its state is nobody’s any more')
   t.strictSame(scene.floors, ['one'])
 })
 
@@ -266,7 +267,7 @@ await t.test('an error of one directory does not keep the others of the batch fr
   }
   t.strictSame(await scene.pass(causes.start), ['retry', 'done'])
   t.strictSame(reported, [join(scene.root, 'two')])
-  t.equal(two?.intact, true)
+  t.equal(two?.facts.intact, true)
 })
 
 await t.test('a pass after which the disk cannot be compared has an outcome, which says why', async (t) => {
@@ -274,7 +275,7 @@ await t.test('a pass after which the disk cannot be compared has an outcome, whi
   const [one] = scene.states
   await scene.pass(causes.start)
   // As if another process had published the same.
-  if (one) one.digest = undefined
+  one?.happened({ kind: 'compared', publication: undefined })
   scene.afterBarrier = () => {
     rmSync(scene.root, { recursive: true })
     writeFileSync(scene.root, '')
@@ -282,7 +283,7 @@ await t.test('a pass after which the disk cannot be compared has an outcome, whi
   t.strictSame(await scene.pass('news'), ['retry'])
   t.match(scene.outcomes, ['created', /is not a directory; .* as it was/])
   t.equal(scene.outcomes.length, 2)
-  t.match(one, {
+  t.match(one?.facts, {
     intact: false,
     published: { status: 'Unknown', message: /could not be compared .* is not a/ },
   })
@@ -351,26 +352,27 @@ await t.test('a CA that held certificates and is empty now is a warning until it
   const scene = new Scene(t, ['bundle', 'issuer'])
   const [bundle, issuer] = [...scene.states]
   if (bundle === undefined || issuer === undefined) throw new Error('two directories')
-  for (const state of scene.states) state.configuration = { ...state.configuration, validate: ['certificates'] }
+  for (const state of scene.states)
+    state.happened({ kind: 'configured', configuration: { ...state.configuration, validate: ['certificates'] } })
   const certificate = makeCertificate(makeKey())
   let authority = certificate
   scene.data = (name) => ({ 'ca.crt': name === 'bundle' ? authority : '' })
   await scene.pass('start')
-  t.match([bundle.published, issuer.published], [{ reason: 'Published' }, { reason: 'Published' }])
+  t.match([bundle.facts.published, issuer.facts.published], [{ reason: 'Published' }, { reason: 'Published' }])
   authority = '\n'
   const message = /ca\.crt held certificates, and is empty now/
   const warned = () =>
     scene.lines.filter(({ level, reason }) => level === 'warn' && reason === 'CertificateInvalid').length
   for (const changes of [1, 2]) {
     await scene.pass('news')
-    t.match(bundle.published, { status: 'True', reason: 'CertificateInvalid', message })
+    t.match(bundle.facts.published, { status: 'True', reason: 'CertificateInvalid', message })
     t.equal(warned(), changes)
   }
-  t.match(issuer.published, { reason: 'Published' }, 'an issuer that is rightly empty from the start')
+  t.match(issuer.facts.published, { reason: 'Published' }, 'an issuer that is rightly empty from the start')
   t.equal(readFileSync(join(bundle.path, 'ca.crt'), 'utf8'), '\n', 'it is published')
   authority = certificate
   await scene.pass('news')
-  t.match(bundle.published, { status: 'True', reason: 'Published' })
+  t.match(bundle.facts.published, { status: 'True', reason: 'Published' })
   t.equal(warned(), 2)
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { applyOutcome } from '../../src/agent/apply-outcome.js'
 import { compareWithRecord } from '../../src/agent/detect-drift.js'
-import { DirectoryState } from '../../src/agent/directory-state.js'
+import { DirectoryState, nextEnd } from '../../src/agent/directory-state.js'
 import type { PassOutcome } from '../../src/agent/outcome.js'
 import { recordHeldBack } from '../../src/agent/record-versions.js'
 import { directoryStatus } from '../../src/agent/report/status-file.js'
@@ -62,7 +62,7 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   t.equal(recordIn(root).length, size, 'nothing is appended so soon')
   t.strictSame(await versionsOf(path), [1, 2, 1])
   await compareWithRecord(state)
-  const known = () => state.objects.map(({ resourceVersion }) => Number(resourceVersion))
+  const known = () => state.facts.objects.map(({ resourceVersion }) => Number(resourceVersion))
   t.strictSame(known(), [99, 99, 1], 'a comparison does not forget what is known')
   await recordHeldBack(state, silent)
   t.equal(recordIn(root).length, size)
@@ -80,16 +80,17 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
 await t.test('the agent records held-back versions as soon as ten minutes are over', async (t) => {
   const { state, publish } = published(join(scratch(t), 'target'))
   await publish(objects(1))
-  t.equal(state.nextEnd, undefined)
+  t.equal(nextEnd(state.facts), undefined)
   await publish(objects(2))
-  t.equal(state.nextEnd, undefined, 'it is recorded at once')
+  t.equal(nextEnd(state.facts), undefined, 'it is recorded at once')
   await publish(objects(3))
-  const wait = (state.nextEnd ?? NaN) - Date.now()
+  const wait = (nextEnd(state.facts) ?? NaN) - Date.now()
   t.ok(wait > 590_000 && wait <= 600_000, String(wait))
-  state.recordedAt -= 600_000
+  const { record, versions: waiting } = state.facts
+  state.happened({ kind: 'recorded', objects: record?.objects ?? [], at: waiting.recordedAt - 600_000 })
   await recordHeldBack(state, silent)
   t.strictSame(await versionsOf(state.path), [3])
-  t.equal(state.nextEnd, undefined)
+  t.equal(nextEnd(state.facts), undefined)
 })
 
 await t.test('a restart reports no older versions than before, also after SIGKILL', async (t) => {
@@ -98,11 +99,11 @@ await t.test('a restart reports no older versions than before, also after SIGKIL
   for (const version of [7, 8, 10]) await publish(objects(version, 1))
   const restarted = async (more: object = {}) => {
     const next = new DirectoryState(directoryOf([], { path }))
-    next.restore({ ...directoryStatus(state), ...more })
+    next.happened({ kind: 'restored', status: { ...directoryStatus(state), ...more } })
     await compareWithRecord(next)
     return next
   }
-  const versions = ({ objects: found }: DirectoryState) => found.map(({ resourceVersion }) => Number(resourceVersion))
+  const versions = ({ facts }: DirectoryState) => facts.objects.map(({ resourceVersion }) => Number(resourceVersion))
   t.strictSame(await versionsOf(path), [8, 1], 'the last one is held back')
   const next = await restarted()
   t.strictSame(versions(next), [10, 1])
@@ -141,5 +142,5 @@ await t.test('a record that cannot be appended to is reported, and no more', asy
   await applyOutcome(state, { ...outcome, warnings: [], certificates: [], hooks: [], unproven: false }, log)
   t.match(warnings, [/target: could not record the newest versions of its objects: .*is not a directory/])
   t.equal(warnings.length, 1)
-  t.equal(state.intact, true)
+  t.equal(state.facts.intact, true)
 })

@@ -3,7 +3,7 @@ import { relocation } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import { describeHostPathUser } from '../../static-pods/host-path-users.js'
-import type { DirectoryState } from '../directory-state.js'
+import type { DirectoryFacts, DirectoryState } from '../directory-state.js'
 import { beside } from '../file-systems.js'
 import type { PassOutcome } from '../outcome.js'
 import { failedOutcome } from '../publish.js'
@@ -61,8 +61,9 @@ export async function follow(
 }
 
 /** Whether the record of a directory speaks of a move that its configuration does not ask for: it was taken back, or is over. */
-export function hasOtherMove({ relocation, movedTo, configuration }: DirectoryState): boolean {
+export function hasOtherMove({ record, configuration }: DirectoryFacts): boolean {
   if (configuration.follows !== undefined) return false
+  const { movedTo, relocation } = record ?? {}
   return movedTo !== undefined || (relocation !== undefined && relocation.from !== configuration.movedFrom?.path)
 }
 
@@ -71,11 +72,10 @@ export async function endOtherMove(
   state: DirectoryState,
   { lockTimeout, signal, log }: Pick<MoveOptions, 'lockTimeout' | 'signal' | 'log'>,
 ): Promise<void> {
-  if (!hasOtherMove(state)) return
+  if (!hasOtherMove(state.facts)) return
   try {
     await relocation.end(state.path, { lockTimeout, signal, log })
-    state.relocation = undefined
-    state.movedTo = undefined
+    state.happened({ kind: 'move ended' })
   } catch (error) {
     log.warn({ directory: state.path }, `${messageOf(error)}; the next comparison retries`)
   }

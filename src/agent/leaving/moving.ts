@@ -2,7 +2,7 @@ import type { RelocationProgress } from '../../durable/move/index.js'
 import type { RelocationState, ReplaceResult } from '../../durable/types.js'
 import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'
-import type { ConditionState } from '../directory-state.js'
+import type { ConditionState } from '../conditions.js'
 
 /* What the agent says of the old path of a directory that has moved. */
 

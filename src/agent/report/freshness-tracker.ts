@@ -1,7 +1,9 @@
 import { expand, referencesOf } from '../../config/references.js'
 import { objectName } from '../../object-name.js'
 import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
-import type { DirectoryState, DirectoryStates, ConditionState } from '../directory-state.js'
+import type { DirectoryFacts, DirectoryState } from '../directory-state.js'
+import type { DirectoryStates } from '../directory-states.js'
+import type { ConditionState } from '../conditions.js'
 import { reportStanding, type Metrics } from './report-metrics.js'
 import type { Reason } from '../../reasons.js'
 
@@ -60,7 +62,7 @@ export class FreshnessTracker {
 
   /** The source has reported something about this directory, which is to be published. */
   reported(state: DirectoryState): void {
-    state.reports += 1
+    state.happened({ kind: 'reported' })
     this.told(state)
   }
 
@@ -86,14 +88,16 @@ export class FreshnessTracker {
     if (source === undefined) return
     const latest = (reference: ObjectReference) => source.latest(reference)
     const behind = referencesOf(expand(state.configuration, latest)).find((one) => source.isBehind?.(one))
-    state.setBehind(behind && objectName(behind), new Date())
-    reportStanding(metrics, state)
-    const { condition, confirmedAt } = freshness(state, latest, now(), this.#heartbeats)
+    state.happened({ kind: 'told', behind: behind && objectName(behind) })
+    reportStanding(metrics, state.facts)
+    const { condition, confirmedAt } = freshness(state.facts, latest, now(), this.#heartbeats)
     if (confirmedAt) {
-      state.confirmedAt = confirmedAt
+      state.happened({ kind: 'confirmed', at: confirmedAt })
       metrics.confirmed(state.path, confirmedAt)
     }
-    if (state.setFresh(condition, new Date())) this.options.changed()
+    const before = state.facts.fresh
+    state.happened({ kind: 'judged', type: 'Fresh', condition })
+    if (state.facts.fresh !== before) this.options.changed()
   }
 
   /** Only these are followed from now on. */
@@ -124,7 +128,7 @@ interface Freshness {
  * @internal
  */
 export function freshness(
-  state: DirectoryState,
+  facts: DirectoryFacts,
   latest: Source['latest'],
   moment: Moment,
   heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
@@ -134,7 +138,7 @@ export function freshness(
     confirmedAt: undefined,
   })
   let oldest: Moment | undefined
-  for (const reference of referencesOf(expand(state.configuration, latest))) {
+  for (const reference of referencesOf(expand(facts.configuration, latest))) {
     const name = objectName(reference)
     const observation = latest(reference)
     const confirmation = heartbeats.lastConfirmed(reference)
@@ -155,16 +159,16 @@ export function freshness(
     }
     if (oldest === undefined || confirmation.monotonic < oldest.monotonic) oldest = confirmation
   }
-  if (state.published?.status !== 'True') {
-    return unconfirmed(state.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
+  if (facts.published?.status !== 'True') {
+    return unconfirmed(facts.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
   }
-  if (state.isAhead) {
+  if (facts.isAhead) {
     return unconfirmed('NotConfirmed', 'what is published is newer than what the source has reported')
   }
-  if (state.behind !== undefined) {
-    return unconfirmed('NotConfirmed', `the source has a newer version of ${state.behind}, which is not read yet`)
+  if (facts.behind !== undefined) {
+    return unconfirmed('NotConfirmed', `the source has a newer version of ${facts.behind}, which is not read yet`)
   }
-  if (state.reports !== state.publishedReports) {
+  if (facts.news !== undefined) {
     return unconfirmed('NotConfirmed', 'the source has something newer, which is not published yet')
   }
   if (oldest === undefined) return unconfirmed('NotConfirmed', 'the source has not confirmed anything yet')

@@ -9,7 +9,8 @@ import type { ReportedState } from '../../fleet/types.js'
 import type { Log } from '../../log.js'
 import { hasObject } from '../../objects/same-state.js'
 import type { Source } from '../../objects/types.js'
-import { withoutPaths, type DirectoryState, type PublishedObject } from '../directory-state.js'
+import { withoutPaths, type PublishedObject } from '../conditions.js'
+import type { DirectoryFacts, DirectoryState } from '../directory-state.js'
 import { pendingHookNames } from './status-file.js'
 
 /** Reports to the cluster. Calls return at once, and never throw. */
@@ -70,42 +71,44 @@ export function snapshotOf(
   for (const state of states) {
     // An old path goes, and gets its content from the new one.
     if (state.configuration.follows !== undefined) continue
-    if (!isLate && (!state.compared || state.published === undefined)) return undefined
-    directories.push(directoryOf(state, (reference) => source.latest(reference)))
+    const { compared, published } = state.facts
+    if (!isLate && (!compared || published === undefined)) return undefined
+    directories.push(directoryOf(state.facts, (reference) => source.latest(reference)))
   }
   return { agentVersion: version, configuration: configuration(), directories }
 }
 
-function directoryOf(state: DirectoryState, latest: Source['latest']): SnapshotDirectory {
-  const { path, published, sequence, publishedAt, certificates, unproven } = state
-  const pending = pendingOf(state, latest)
-  const hooksPending = pendingHookNames(state)
+function directoryOf(facts: DirectoryFacts, latest: Source['latest']): SnapshotDirectory {
+  const { configuration, published, record, passed } = facts
+  const { certificates, unproven } = passed
+  const pending = pendingOf(facts, latest)
+  const hooksPending = pendingHookNames(facts)
   const ends = certificates.map(({ notAfter }) => notAfter.getTime())
-  const reported = stateOf(state, pending.length + hooksPending.length > 0)
+  const reported = stateOf(facts, pending.length + hooksPending.length > 0)
   return {
-    path,
+    path: configuration.path,
     state: reported,
     reason: published?.reason ?? 'NotConfirmed',
     ...(reported !== 'Current' && { message: published?.message ?? '' }),
-    sequence,
-    ...(publishedAt && { publishedAt: publishedAt.toISOString() }),
+    sequence: record?.sequence ?? 0,
+    ...(record && { publishedAt: record.publishedAt.toISOString() }),
     ...(ends.length > 0 && { notAfter: new Date(Math.min(...ends)).toISOString() }),
     ...(unproven !== false && { unproven: true }),
     ...(hooksPending.length > 0 && { hooksPending }),
-    objects: state.objects.map(withoutPaths),
+    objects: facts.objects.map(withoutPaths),
     ...(pending.length > 0 && { pending }),
-    confirmed: reported === 'Held' || isConfirmed(state, latest),
+    confirmed: reported === 'Held' || isConfirmed(facts, latest),
   }
 }
 
-function stateOf({ published, intact }: DirectoryState, isBehind: boolean): ReportedState {
+function stateOf({ published, intact }: DirectoryFacts, isBehind: boolean): ReportedState {
   if (published?.reason === 'Held' || published?.reason === 'RolledBack') return 'Held'
   if (published?.status !== 'True' || !intact) return 'Failed'
   return isBehind ? 'Waiting' : 'Current'
 }
 
 /** The source has reported each object since the start: an older version than before is then the newest one. */
-function isConfirmed({ configuration }: DirectoryState, latest: Source['latest']): boolean {
+function isConfirmed({ configuration }: DirectoryFacts, latest: Source['latest']): boolean {
   return referencesOf(expand(configuration, latest)).every((reference) => {
     const observed = latest(reference)
     return observed !== undefined && observed.state !== 'unknown'
@@ -113,9 +116,9 @@ function isConfirmed({ configuration }: DirectoryState, latest: Source['latest']
 }
 
 /** Versions of the source that the disk does not have. An object that is neither published nor readable now has an empty version. */
-function pendingOf(state: DirectoryState, latest: Source['latest']): PublishedObject[] {
-  const known = new Map(state.objects.map((object) => [objectName(object), object]))
-  return referencesOf(expand(state.configuration, latest)).flatMap((reference) => {
+function pendingOf(facts: DirectoryFacts, latest: Source['latest']): PublishedObject[] {
+  const known = new Map(facts.objects.map((object) => [objectName(object), object]))
+  return referencesOf(expand(facts.configuration, latest)).flatMap((reference) => {
     const observed = latest(reference)
     const { kind, namespace, name } = reference
     const published = known.get(objectName(reference))

@@ -1,7 +1,8 @@
 import type { CertificateDate } from '../../directories/types.js'
 import type { ApiObserver } from '../../kubernetes/connection/client.js'
 import type { WatchRestartReason } from '../../objects/types.js'
-import type { DirectoryState } from '../directory-state.js'
+import { failingSince, isCurrent, type DirectoryFacts } from '../directory-state.js'
+import { pendingHookNames } from './status-file.js'
 import type { Context, Meaning, PublishResult } from '../outcome.js'
 
 export const hookResults = ['success', 'failure'] as const
@@ -68,23 +69,13 @@ export const noMetrics: Metrics = {
 }
 
 /** Sets the gauges of a standing failure, after each change of a directory's condition. */
-export function reportStanding(
-  metrics: Metrics,
-  { path, isCurrent, failingSince }: Pick<DirectoryState, 'path' | 'isCurrent' | 'failingSince'>,
-): void {
-  metrics.current(path, isCurrent, failingSince)
+export function reportStanding(metrics: Metrics, facts: DirectoryFacts): void {
+  metrics.current(facts.configuration.path, isCurrent(facts), failingSince(facts))
 }
 
 /** A hook that another process has run, or that a rollback made needless, is not due any more. */
-export function reportHooksDue(
-  metrics: Metrics,
-  { path, configuration, pendingHooks }: Pick<DirectoryState, 'path' | 'configuration' | 'pendingHooks'>,
-): void {
-  const due = configuration.afterPublish.filter(({ key }) => pendingHooks.includes(key))
-  metrics.hooksDue(
-    path,
-    due.map(({ name }) => name),
-  )
+export function reportHooksDue(metrics: Metrics, facts: DirectoryFacts): void {
+  metrics.hooksDue(facts.configuration.path, pendingHookNames(facts))
 }
 
 /** Counts one pass over a directory, and shows how the directory stands after it. */
@@ -92,11 +83,11 @@ export function reportMetrics(
   metrics: Metrics,
   { result }: Pick<Meaning, 'result'>,
   { directory, milliseconds, intact }: Pick<Context, 'directory' | 'milliseconds' | 'intact'>,
-  { publishedAt, certificates, hold }: Pick<DirectoryState, 'publishedAt' | 'certificates' | 'hold'>,
+  { record, passed }: Pick<DirectoryFacts, 'record' | 'passed'>,
 ): void {
   metrics.ready(directory, intact)
-  metrics.held(directory, hold !== undefined)
-  if (publishedAt) metrics.publishedAt(directory, publishedAt)
-  metrics.certificates(directory, certificates)
+  metrics.held(directory, record?.hold !== undefined)
+  if (record) metrics.publishedAt(directory, record.publishedAt)
+  metrics.certificates(directory, passed.certificates)
   if (result !== undefined) metrics.publish(directory, result, result === 'refused' ? undefined : milliseconds / 1000)
 }

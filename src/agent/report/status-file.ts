@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { ProcessIdentity } from '../process-identity.js'
 import type { Pending } from '../workqueue.js'
-import type { Condition, DirectoryState, PublishedObject } from '../directory-state.js'
+import type { Condition, PublishedObject } from '../conditions.js'
+import type { DirectoryFacts, DirectoryState } from '../directory-state.js'
 
 /** What `holdfast status -o json` prints, and what the agent keeps in STATE/status.json. Times are RFC 3339. */
 export interface StatusDocument {
@@ -60,23 +61,21 @@ export interface DirectoryStatus {
   readonly pendingHooks: readonly string[]
 }
 
-/** As people know them. A hook that the configuration has dropped has no name, and leaves the list at its turn. */
-export function pendingHookNames({
-  pendingHooks,
-  configuration,
-}: Pick<DirectoryState, 'pendingHooks' | 'configuration'>): string[] {
-  return configuration.afterPublish.filter(({ key }) => pendingHooks.includes(key)).map(({ name }) => name)
+/** Hooks that have yet to run, as people know them. One that the configuration has dropped has no name, and leaves the list at its turn. */
+export function pendingHookNames({ record, configuration }: DirectoryFacts): string[] {
+  return configuration.afterPublish.filter(({ key }) => record?.pendingHooks.includes(key)).map(({ name }) => name)
 }
 
-export function directoryStatus(state: DirectoryState): DirectoryStatus {
+export function directoryStatus({ facts }: DirectoryState): DirectoryStatus {
+  const { configuration, published, fresh, objects, record, confirmedAt } = facts
   return {
-    path: state.path,
-    conditions: [state.published, state.fresh].filter((condition) => condition !== undefined),
-    objects: state.objects,
-    digest: state.digest ?? null,
-    publishedAt: state.publishedAt?.toISOString() ?? null,
-    confirmedAt: state.confirmedAt?.toISOString() ?? null,
-    pendingHooks: pendingHookNames(state),
+    path: configuration.path,
+    conditions: [published, fresh].filter((condition) => condition !== undefined),
+    objects,
+    digest: record?.digest ?? null,
+    publishedAt: record?.publishedAt.toISOString() ?? null,
+    confirmedAt: confirmedAt?.toISOString() ?? null,
+    pendingHooks: pendingHookNames(facts),
   }
 }
 

@@ -4,7 +4,8 @@ import { readPublication, describeOrders } from '../../durable/index.js'
 import type { Relocation } from '../../durable/types.js'
 import { silent } from '../../log.js'
 import { startDirectory } from '../detect-drift.js'
-import { DirectoryState, type ConditionState } from '../directory-state.js'
+import { DirectoryState, type DirectoryFacts } from '../directory-state.js'
+import type { Condition, ConditionState } from '../conditions.js'
 import { withOldPaths } from '../leaving/moves.js'
 import { movingCondition } from '../leaving/moving.js'
 import { noMetrics } from './report-metrics.js'
@@ -26,17 +27,20 @@ export async function statusFromDisk(
     const state = new DirectoryState(directory)
     const isOfIt = ({ path }: DirectoryStatus): boolean => path === directory.path
     const before = pass?.directories.find(isOfIt) ?? last?.directories.find(isOfIt)
-    if (before) state.restore(before)
+    if (before) state.happened({ kind: 'restored', status: before })
     await startDirectory(state, { log: silent, metrics: noMetrics })
     const now = new Date()
-    const refused = refusedAtTheEnd(state, before)
-    if (refused) state.setPublished(refused, now)
-    else if (state.published) state.setPublished(await recordedCondition(state, state.published, now), now)
-    if (directory.follows !== undefined && state.published?.status === 'True') {
+    const judge = (type: Condition['type'], condition: ConditionState) =>
+      state.happened({ kind: 'judged', type, condition }, now)
+    const { intact, published } = state.facts
+    const condition =
+      refusedAtTheEnd(state.facts, before) ?? (published && (await recordedCondition(state.facts, published, now)))
+    if (condition) judge('Published', condition)
+    if (directory.follows !== undefined && condition?.status === 'True') {
       const moving = { kind: 'moving', to: directory.follows, ...(relocation && { state: relocation.state }) } as const
-      state.setPublished(movingCondition(moving, { directory: state.path, intact: state.intact }), now)
+      judge('Published', movingCondition(moving, { directory: state.path, intact }))
     }
-    state.setFresh({ status: 'Unknown', reason: 'NotConfirmed', message: notConfirmed(pass?.at, endedAt) }, now)
+    judge('Fresh', { status: 'Unknown', reason: 'NotConfirmed', message: notConfirmed(pass?.at, endedAt) })
     directories.push(directoryStatus(state))
   }
   return { agent: last?.agent ?? null, directories }
@@ -74,10 +78,11 @@ async function unmoved(directories: readonly DirectoryConfiguration[]): Promise<
  * over. `compared`: what the comparison with the disk came to.
  */
 async function recordedCondition(
-  { path, hold, pin }: DirectoryState,
+  { configuration: { path }, record }: DirectoryFacts,
   compared: ConditionState,
   now: Date,
 ): Promise<ConditionState> {
+  const { hold, pin } = record ?? {}
   const orders = describeOrders(path, { hold, pin })
   if (compared.status !== 'True') return { ...compared, message: [compared.message, ...orders].join('; ') }
   if (orders.length > 0) return { status: 'True', reason: hold ? 'Held' : 'RolledBack', message: orders.join('; ') }
@@ -88,12 +93,8 @@ async function recordedCondition(
 }
 
 /** Why the last pass could not publish something newer, where the disk still holds what that pass left, or nothing was published yet. */
-function refusedAtTheEnd(
-  { intact, digest, drift, uncompared, letGo }: DirectoryState,
-  before: DirectoryStatus | undefined,
-) {
-  if (uncompared !== undefined || drift !== undefined || letGo !== undefined || (digest !== undefined && !intact))
-    return undefined
-  if ((before?.digest ?? null) !== (digest ?? null)) return undefined
+function refusedAtTheEnd({ intact, record, drift, uncompared }: DirectoryFacts, before: DirectoryStatus | undefined) {
+  if (uncompared !== undefined || drift !== undefined || (record !== undefined && !intact)) return undefined
+  if ((before?.digest ?? null) !== (record?.digest ?? null)) return undefined
   return before?.conditions.find(({ type, status }) => type === 'Published' && status !== 'True')
 }

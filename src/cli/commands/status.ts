@@ -1,4 +1,4 @@
-import type { Condition } from '../../agent/directory-state.js'
+import type { Condition } from '../../agent/conditions.js'
 import type { DirectoryStatus, StatusDocument } from '../../agent/report/status-file.js'
 import type { Consumer } from '../../check/consumers.js'
 import type { RolloutStatus } from '../../static-pods/rollout/rollout-status.js'

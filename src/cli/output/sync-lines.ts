@@ -40,15 +40,16 @@ export function lineOf(
   allowStale: boolean,
   hooks = false,
 ): SyncLine {
-  const { path, published } = state
+  const { path, facts } = state
+  const { published } = facts
   if (outcome?.kind === 'published') {
     const { change, digest } = outcome
     const line = { path, outcome: change, digest, ...(outcome.unproven ? { unproven: true as const } : {}) }
-    const pendingHooks = hooks ? pendingHookNames(state) : []
+    const pendingHooks = hooks ? pendingHookNames(facts) : []
     if (pendingHooks.length === 0) return { ...line, error: undefined }
     return { ...line, pendingHooks, error: new Error(`${path}: at least one hook failed`) }
   }
-  const digest = state.digest ?? null
+  const digest = facts.record?.digest ?? null
   if (outcome?.kind === 'moving') {
     const about = published && { reason: published.reason, message: published.message }
     return { path, digest, ...about, outcome: outcome.state === 'done' ? 'moved' : 'moving', error: undefined }
@@ -61,7 +62,7 @@ export function lineOf(
         ? outcome.reason
         : 'SourceUnavailable'
   const details = { path, digest, message, ...(reason ? { reason } : {}) }
-  if (outcome && isSourceAway(outcome) && state.intact && allowStale) {
+  if (outcome && isSourceAway(outcome) && facts.intact && allowStale) {
     return { ...details, outcome: 'stale', error: undefined }
   }
   return {

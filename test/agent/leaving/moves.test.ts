@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { noEvents } from '../../../src/agent/report/agent-events.js'
 import { applyOutcome } from '../../../src/agent/apply-outcome.js'
-import { DirectoryStates } from '../../../src/agent/directory-state.js'
+import { DirectoryStates } from '../../../src/agent/directory-states.js'
 import { withOldPaths } from '../../../src/agent/leaving/moves.js'
 import { reconcile } from '../../../src/agent/reconcile.js'
 import { noMetrics } from '../../../src/agent/report/report-metrics.js'
@@ -64,7 +64,7 @@ type Scene = Awaited<ReturnType<typeof moving>>
 const changes: Record<string, (scene: Scene) => void> = {
   'is dropped': ({ states, from }) => states.remove(from),
   'is a directory of its own again': ({ old, plain }) => {
-    old.configuration = plain
+    old.happened({ kind: 'configured', configuration: plain })
   },
 }
 
@@ -108,6 +108,5 @@ await t.test('an old path that has followed, and cannot be compared, has followe
   await applyOutcome(old, outcome, { ...silent, error: (_: object, message: string) => void errors.push(message) })
   t.match(errors, [/^could not compare .*is not a directory/])
   t.equal(errors.length, 1)
-  t.equal(old.digest, digest)
-  t.equal(old.publications, 1)
+  t.match(old.facts, { record: { digest }, publications: 1 })
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { DirectoryStates, DirectoryState } from '../../../src/agent/directory-state.js'
+import { DirectoryStates } from '../../../src/agent/directory-states.js'
+import { DirectoryState } from '../../../src/agent/directory-state.js'
 import {
   FreshnessTracker,
   freshness,
@@ -17,7 +18,10 @@ const reference = secret('web')
 function scene() {
   const states = new DirectoryStates()
   const state = states.add(directoryOf([whole(reference)], { path: '/srv/a' }))
-  state.setPublished({ status: 'True', reason: 'Published', message: '' }, new Date())
+  state.happened(
+    { kind: 'judged', type: 'Published', condition: { status: 'True', reason: 'Published', message: '' } },
+    new Date(),
+  )
   const seen = { changes: 0, confirmed: [] as string[], open: true }
   const absent: ObservedState = { state: 'absent' }
   const tracker = new FreshnessTracker({
@@ -32,13 +36,13 @@ function scene() {
 await t.test('a confirmation makes a directory fresh, shows when, and is reported as a change once', async (t) => {
   const { state, tracker, seen } = scene()
   tracker.refresh(state)
-  t.match(state.fresh, { status: 'False', reason: 'NotConfirmed' })
+  t.match(state.facts.fresh, { status: 'False', reason: 'NotConfirmed' })
   t.strictSame(seen, { changes: 1, confirmed: [], open: true })
   tracker.confirmed(reference)
   tracker.refresh(state)
   tracker.refresh(state)
-  t.match(state.fresh, { status: 'True' })
-  t.type(state.confirmedAt, Date)
+  t.match(state.facts.fresh, { status: 'True' })
+  t.type(state.facts.confirmedAt, Date)
   t.strictSame(seen, { changes: 2, confirmed: ['/srv/a', '/srv/a'], open: true })
 })
 
@@ -46,39 +50,38 @@ await t.test('another source starts from nothing; without one, the condition sta
   const { state, tracker, seen } = scene()
   tracker.confirmed(reference)
   tracker.refresh(state)
-  const fresh = state.fresh
+  const fresh = state.facts.fresh
   tracker.forgetSource()
   seen.open = false
   tracker.refresh(state)
-  t.equal(state.fresh, fresh)
+  t.equal(state.facts.fresh, fresh)
   seen.open = true
   tracker.refresh(state)
-  t.match(state.fresh, { status: 'False' })
+  t.match(state.facts.fresh, { status: 'False' })
   tracker.confirmed(reference)
   tracker.keepOnly([reference])
   tracker.refresh(state)
-  t.match(state.fresh, { status: 'True' })
+  t.match(state.facts.fresh, { status: 'True' })
   tracker.keepOnly([])
   tracker.refresh(state)
-  t.match(state.fresh, { status: 'False' }, 'an object that nobody follows any more is forgotten, too')
+  t.match(state.facts.fresh, { status: 'False' }, 'an object that nobody follows any more is forgotten, too')
 })
 
 await t.test('a watch that does not come back is reported by itself', async (t) => {
   const { state, tracker } = scene()
   tracker.confirmed(reference)
   tracker.refresh(state)
-  t.match(state.fresh, { status: 'True' })
+  t.match(state.facts.fresh, { status: 'True' })
   const lost = new Promise<void>((resolve) => {
-    const setFresh = state.setFresh.bind(state)
-    state.setFresh = (condition, date) => {
-      const changed = setFresh(condition, date)
-      if (condition.status === 'False') resolve()
-      return changed
+    const happened = state.happened.bind(state)
+    state.happened = (event) => {
+      happened(event)
+      if (event.kind === 'judged' && event.condition.status === 'False') resolve()
     }
   })
   tracker.restarted(reference, 'connection')
   await lost
-  t.match(state.fresh, { status: 'False', reason: 'SourceUnavailable', message: /has not recovered/ })
+  t.match(state.facts.fresh, { status: 'False', reason: 'SourceUnavailable', message: /has not recovered/ })
   tracker.close()
 })
 
@@ -89,11 +92,12 @@ await t.test("a source's report of one directory refreshes that directory, and n
   const looks: string[] = []
   const looked = new Promise<void>((resolve) => {
     for (const one of [state, other, dropped]) {
-      const setFresh = one.setFresh.bind(one)
-      one.setFresh = (condition, date) => {
+      const happened = one.happened.bind(one)
+      one.happened = (event) => {
+        happened(event)
+        if (event.kind !== 'judged') return
         looks.push(one.path)
         if (one === state) resolve()
-        return setFresh(condition, date)
       }
     }
   })
@@ -103,7 +107,7 @@ await t.test("a source's report of one directory refreshes that directory, and n
   states.remove(dropped.path)
   await looked
   t.strictSame(looks, ['/srv/a'])
-  t.equal(state.reports, 2)
+  t.ok(state.facts.news)
   t.equal(seen.changes, 1)
   tracker.close()
 })
@@ -126,7 +130,10 @@ async function stateOf(published: 'True' | 'False') {
   const [configuration] = directories
   if (!configuration) throw new Error('no directory')
   const state = new DirectoryState(configuration)
-  state.setPublished({ status: published, reason: 'Published', message: '' }, new Date())
+  state.happened(
+    { kind: 'judged', type: 'Published', condition: { status: published, reason: 'Published', message: '' } },
+    new Date(),
+  )
   return state
 }
 
@@ -134,15 +141,15 @@ await t.test('a directory is fresh if all of its versions are confirmed; the old
   const heartbeats = new Heartbeats()
   heartbeats.confirmed(secretA, at(5000))
   heartbeats.confirmed(configMap, at(2000))
-  const found = freshness(await stateOf('True'), () => absent, at(6000), heartbeats)
+  const found = freshness((await stateOf('True')).facts, () => absent, at(6000), heartbeats)
   t.match(found.condition, { status: 'True', reason: 'Published' })
   t.strictSame(found.confirmedAt, at(2000).wall)
   const reversed = new Heartbeats()
   reversed.confirmed(secretA, at(2000))
   reversed.confirmed(configMap, at(5000))
-  const early = freshness(await stateOf('True'), () => absent, at(6000), reversed)
+  const early = freshness((await stateOf('True')).facts, () => absent, at(6000), reversed)
   t.strictSame(early.confirmedAt, at(2000).wall, 'wherever the oldest stands in the configuration')
-  const unpublished = freshness(await stateOf('False'), () => absent, at(6000), heartbeats)
+  const unpublished = freshness((await stateOf('False')).facts, () => absent, at(6000), heartbeats)
   t.match(unpublished, { condition: { status: 'False' }, confirmedAt: undefined })
 })
 
@@ -150,21 +157,26 @@ await t.test('one object that the source has not reported, or that cannot be rea
   const heartbeats = new Heartbeats()
   heartbeats.confirmed(secretA, at(1000))
   const state = await stateOf('True')
-  const unconfirmed = freshness(state, () => absent, at(1000), heartbeats)
+  const unconfirmed = freshness(state.facts, () => absent, at(1000), heartbeats)
   t.match(unconfirmed.condition, { status: 'False', reason: 'NotConfirmed', message: /ConfigMap n\/b/ })
   const away: ObservedState = { state: 'unknown', reason: 'SourceUnavailable', message: 'connection refused' }
   const unread = (reference: ObjectReference) => (reference.kind === 'ConfigMap' ? away : absent)
-  const boot = freshness(state, unread, at(1000), heartbeats)
+  const boot = freshness(state.facts, unread, at(1000), heartbeats)
   t.match(
     boot.condition,
     { reason: 'NotConfirmed', message: 'connection refused' },
     'it has said nothing since the start',
   )
   heartbeats.confirmed(configMap, at(1000))
-  const lost = freshness(state, unread, at(1000), heartbeats)
+  const lost = freshness(state.facts, unread, at(1000), heartbeats)
   t.match(lost.condition, { reason: 'SourceUnavailable', message: 'connection refused' })
   const denied: ObservedState = { state: 'unknown', reason: 'AccessDenied', message: '403' }
-  const found = freshness(state, (reference) => (reference.kind === 'Secret' ? denied : absent), at(1), heartbeats)
+  const found = freshness(
+    state.facts,
+    (reference) => (reference.kind === 'Secret' ? denied : absent),
+    at(1),
+    heartbeats,
+  )
   t.match(found.condition, { status: 'False', reason: 'AccessDenied', message: '403' })
 })
 
@@ -172,8 +184,7 @@ await t.test("a published version newer than the source's report is not confirme
   const heartbeats = new Heartbeats()
   for (const reference of [secretA, configMap]) heartbeats.confirmed(reference, at(0))
   const state = await stateOf('True')
-  state.isAhead = true
-  const { condition } = freshness(state, () => absent, at(1), heartbeats)
+  const { condition } = freshness({ ...state.facts, isAhead: true }, () => absent, at(1), heartbeats)
   t.match(condition, { status: 'False', reason: 'NotConfirmed', message: /newer than what the source has reported/ })
 })
 
@@ -181,7 +192,7 @@ await t.test('a lost watch is reported after a while, unless it comes back', asy
   const state = await stateOf('True')
   const heartbeats = new Heartbeats()
   for (const reference of [secretA, configMap]) heartbeats.confirmed(reference, at(0))
-  const conditionAt = (monotonic: number) => freshness(state, () => absent, at(monotonic), heartbeats).condition
+  const conditionAt = (monotonic: number) => freshness(state.facts, () => absent, at(monotonic), heartbeats).condition
   heartbeats.restarted(secretA, 'timeout', at(1000))
   t.match(conditionAt(1000 + lossGrace), { status: 'True' }, 'a watch that ended in order is not lost')
   heartbeats.restarted(secretA, 'connection', at(2000))
@@ -202,7 +213,7 @@ await t.test('who may list but not watch is not fresh between two denials, and i
   const state = await stateOf('True')
   const heartbeats = new Heartbeats()
   for (const reference of [secretA, configMap]) heartbeats.confirmed(reference, at(0))
-  const conditionAt = (monotonic: number) => freshness(state, () => absent, at(monotonic), heartbeats).condition
+  const conditionAt = (monotonic: number) => freshness(state.facts, () => absent, at(monotonic), heartbeats).condition
   const lost = { state: 'unknown', reason: 'AccessDenied', message: 'it lacks the verb watch' } as const
   heartbeats.restarted(secretA, 'denied', at(1000), lost)
   t.ok(heartbeats.confirmed(secretA, at(1500)), 'a denial of a moment ends with the next answer')
@@ -232,7 +243,7 @@ await t.test('a lost watch is reported with its last error', async (t) => {
     ({ state: 'unknown', reason, message }) as const
   heartbeats.restarted(secretA, 'unauthorized', at(1000), lost('SourceUnavailable', 'no kubeconfig'))
   heartbeats.restarted(secretA, 'connection', at(2000), lost('SourceUnavailable', 'the certificate is not signed'))
-  const condition = () => freshness(state, () => absent, at(1000 + lossGrace), heartbeats).condition
+  const condition = () => freshness(state.facts, () => absent, at(1000 + lossGrace), heartbeats).condition
   t.match(condition(), {
     reason: 'SourceUnavailable',
     message: /Secret n\/a was lost .*: the certificate is not signed$/,
@@ -259,6 +270,6 @@ await t.test('silence is no freshness', async (t) => {
   const state = await stateOf('True')
   const heartbeats = new Heartbeats()
   for (const reference of [secretA, configMap]) heartbeats.confirmed(reference, at(0))
-  const found = freshness(state, () => absent, at(3_600_000), heartbeats)
+  const found = freshness(state.facts, () => absent, at(3_600_000), heartbeats)
   t.match(found.condition, { status: 'False', reason: 'SourceUnavailable' })
 })

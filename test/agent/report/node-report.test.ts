@@ -4,15 +4,18 @@ import { DirectoryState } from '../../../src/agent/directory-state.js'
 import { snapshotOf } from '../../../src/agent/report/node-report.js'
 import type { ObservedState } from '../../../src/objects/types.js'
 import { directoryOf, present, secret, whole } from '../../directories/objects.js'
+import { published } from '../outcome-scene.js'
 
 const object = { kind: 'Secret', namespace: secret('a').namespace, name: 'a', uid: 'u', resourceVersion: '7' }
 
 /** A directory that holds the newest version of its Secret, proven. */
-function current(change: Partial<DirectoryState> = {}): DirectoryState {
+function current(unproven = false): DirectoryState {
   const state = new DirectoryState(directoryOf([whole(secret('a'))], { path: '/a' }))
-  Object.assign(state, { compared: true, intact: true, objects: [object], unproven: false, sequence: 3, ...change })
-  if (change.published === undefined)
-    state.setPublished({ status: 'True', reason: 'Published', message: '' }, new Date())
+  state.happened({ kind: 'passed', outcome: { ...published, objects: [{ ...object, paths: ['a'] }], unproven } })
+  state.happened(
+    { kind: 'judged', type: 'Published', condition: { status: 'True', reason: 'Published', message: '' } },
+    new Date(),
+  )
   return state
 }
 
@@ -34,13 +37,13 @@ await t.test(
     t.match(reported([current()], observed('8')), [
       { state: 'Waiting', objects: [object], pending: [{ resourceVersion: '8' }] },
     ])
-    t.match(reported([current({ unproven: undefined })], observed('7')), [{ unproven: true }])
+    t.match(reported([current(true)], observed('7')), [{ unproven: true }])
   },
 )
 
 await t.test('a disk that could not be read at the last comparison is Failed', async (t) => {
   const state = current()
-  state.doubt(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
+  state.happened({ kind: 'unreadable', error: Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }) })
   t.match(reported([state], observed('7')), [{ state: 'Failed', objects: [object] }])
 })
 
@@ -48,7 +51,10 @@ await t.test(
   'a directory that an operator has rolled back is Held, and its older version is no reason to wait',
   async (t) => {
     const state = current()
-    state.setPublished({ status: 'False', reason: 'RolledBack', message: 'by hand' }, new Date())
+    state.happened(
+      { kind: 'judged', type: 'Published', condition: { status: 'False', reason: 'RolledBack', message: 'by hand' } },
+      new Date(),
+    )
     t.match(reported([state], undefined), [{ state: 'Held', confirmed: true }])
     t.match(reported([current()], undefined), [{ confirmed: false }], 'no source has said anything')
   },

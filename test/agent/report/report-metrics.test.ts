@@ -1,5 +1,7 @@
 import t from 'tap'
+import { factsOf } from '../../../src/agent/directory-state.js'
 import { noMetrics, reportMetrics, type Metrics } from '../../../src/agent/report/report-metrics.js'
+import { directoryOf } from '../../directories/objects.js'
 
 await t.test('a pass counts by its result, and shows how the directory stands', async (t) => {
   const counted: unknown[][] = []
@@ -16,14 +18,15 @@ await t.test('a pass counts by its result, and shows how the directory stands', 
   }
   const context = { directory: '/srv/a', milliseconds: 1500, intact: true }
   const date = new Date(5000)
-  reportMetrics(metrics, { result: 'replaced' }, context, { publishedAt: date, certificates: [], hold: undefined })
+  const never = factsOf(directoryOf([]))
+  const record = { digest: 'sha256:1', sequence: 1, publishedAt: date, pendingHooks: [], objects: [] }
+  reportMetrics(metrics, { result: 'replaced' }, context, { ...never, record })
   t.strictSame(counted.splice(0), [
     ['ready', '/srv/a', true],
     ['publishedAt', '/srv/a', date],
     ['certificates', '/srv/a', []],
     ['publish', '/srv/a', 'replaced', 1.5],
   ])
-  const never = { publishedAt: undefined, certificates: [], hold: undefined }
   reportMetrics(metrics, { result: 'refused' }, { ...context, intact: false }, never)
   t.strictSame(counted.splice(0), [
     ['ready', '/srv/a', false],

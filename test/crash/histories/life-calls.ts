@@ -213,7 +213,7 @@ function configurationOf(path: string, from: string | undefined, call: Call): Di
 async function afterwards({ fs, path, log }: Making, state: DirectoryState): Promise<void> {
   try {
     await compareWithRecord(state, (target) => readPublication(fs, target))
-    if (hasOtherMove(state)) await endRelocation(fs, path, { lockTimeout: 0, log })
+    if (hasOtherMove(state.facts)) await endRelocation(fs, path, { lockTimeout: 0, log })
   } catch (error) {
     log.warn({}, messageOf(error))
   }
@@ -228,11 +228,13 @@ async function pass(making: Making): Promise<Part> {
   const key = `${call.agent} ${call.path}`
   const state = memory.states.get(key) ?? new DirectoryState(configuration)
   memory.states.set(key, state)
-  state.configuration = configuration
+  state.happened({ kind: 'configured', configuration })
   const drift = await compareWithRecord(state, (target) => readPublication(fs, target))
   const version = objectOf(memory.version)
-  const isNews = state.desired?.objects[0]?.resourceVersion !== version.resourceVersion
-  const isAsItMust = drift === undefined && state.intact && !isNews && !hasOtherMove(state) && state.hold === undefined
+  const { desired, intact, record } = state.facts
+  const isNews = desired?.objects[0]?.resourceVersion !== version.resourceVersion
+  const isHeld = record?.hold !== undefined
+  const isAsItMust = drift === undefined && intact && !isNews && !hasOtherMove(state.facts) && !isHeld
   const results: ReplaceResult[] = []
   if (!isAsItMust || call.wrong !== undefined) {
     const objects = [version]
@@ -248,8 +250,10 @@ async function pass(making: Making): Promise<Part> {
     const adopt = call.adopt !== false && takeOver({ replace: call.adopt === 'replace' })
     const more = { ...(adopt && { adopt }), ...wrongs(call, path) }
     results.push(...resultsOf(await publish([directoryPublication(fs, { ...request, ...more })], stopped(call).signal)))
-    state.digest = results[0]?.digest
-    state.desired = { digest: results[0]?.digest ?? '', objects }
+    for (const { outcome: change, digest, sequence } of results.slice(0, 1)) {
+      const found = { warnings: [], certificates: [], hooks: [], unproven: false }
+      state.happened({ kind: 'passed', outcome: { kind: 'published', change, digest, sequence, objects, ...found } })
+    }
     await afterwards(making, state)
   }
   const asItWas = { ...(results.length === 0 && { asItWas: true as const }), results }

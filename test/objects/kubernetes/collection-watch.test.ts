@@ -198,7 +198,7 @@ await t.test('a directory is not fresh while a version that an event has told is
   })
   t.teardown(() => agent.stop())
   await agent.start()
-  const fresh = (name: string) => agent.states.byPath(join(root, name))?.fresh
+  const fresh = (name: string) => agent.states.byPath(join(root, name))?.facts.fresh
   await until('both are fresh', () => ['one', 'two'].every((name) => fresh(name)?.status === 'True'))
   const held: Reply[] = []
   answers.set('one', (reply) => void held.push(reply))

@@ -120,7 +120,7 @@ await t.test('one byte each ten seconds makes a directory not fresh within three
   // What it waits for until then goes by the time of the test.
   t.teardown(() => time.during(agent.stop()))
   await agent.start()
-  const fresh = () => [...agent.states][0]?.fresh
+  const fresh = () => [...agent.states][0]?.facts.fresh
   await time.until('fresh', () => fresh()?.status === 'True', 100)
   // The running watch and each later answer.
   const trickling: NodeJS.Timeout[] = []
