@@ -31,7 +31,7 @@ const orders: readonly Mutation[] = [
   }),
   ...caught([model('symlink')], {
     'links: the old ..data is removed first': quoted(
-      'SymlinkPublication.swap',
+      'SymlinkPublication.#renameLink',
       'const failure = await failureOf(',
       `await failureOf(this.fs.removeFile(target, dataLink))
     const failure = await failureOf(`,
@@ -96,13 +96,13 @@ const memory: readonly Mutation[] = [
 /** What only a foreign program in the same instant shows. */
 const hostile: readonly Mutation[] = [
   ...caught([model('first publication')], {
-    'a first directory replaces': becomes('replace', 'DirectoryPublication.swap', "'noreplace'"),
+    'a first directory replaces': becomes('replace', 'DirectoryPublication.#swap', "'noreplace'"),
   }),
   ...caught([model('a file, first')], {
-    'a first file replaces': becomes('replace', 'FilePublication.swap', '?'),
+    'a first file replaces': becomes('replace', 'FilePublication.stageContent', '?'),
   }),
   ...caught([ownTest('durable/crash-recovery'), model()], {
-    'what came out of the exchange is not looked at': answers(true, 'DirectoryPublication.#exchange', 'renameOver'),
+    'what came out of the exchange is not looked at': answers(true, 'DirectoryPublication.#swap', 'renameOver'),
   }),
   ...caught([ownTest(), model('replacement', 'taken out')], {
     'what is under a staging name is taken for our own': becomes(true, 'quarantineForeign', '||'),

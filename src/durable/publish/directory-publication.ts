@@ -3,10 +3,8 @@ import { codeOf } from '../../errors.js'
 import {
   Bound,
   type StagedEntries,
-  type SharedDirectory,
   dataLink,
   disinherit,
-  type Identity,
   identityOf,
   refuseMounted,
   remove,
@@ -18,7 +16,6 @@ import {
   type TargetNames,
 } from '../path/index.js'
 import { DurableWriteError, unfit, foreign } from '../errors.js'
-import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import {
   generationFor,
@@ -30,7 +27,7 @@ import {
   isOver,
 } from '../keep/index.js'
 import { type Judgement, type Exchanged, takenOverAs } from '../record/index.js'
-import { TargetPublication } from './publication.js'
+import { type StagedContent, TargetPublication } from './publication.js'
 import { openTarget, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
 import { type AdoptionScene, type DirectoryPublicationOptions, type DirectoryPlan, emptied } from './request.js'
@@ -47,8 +44,6 @@ export class DirectoryPublication extends TargetPublication {
   readonly planned: PlannedTree
   /** The target at its reading, open: it stays the same directory under any name. */
   #old: (Pick<OldContent, 'root' | 'tree'> & { readonly attributes: Attributes }) | undefined
-  #staged: Attributes | undefined
-  #stagedDirectory: Descriptor | undefined
   #made = false
   /** The copy of the old content that is staged for the history. */
   #generation: Generation | undefined
@@ -139,7 +134,7 @@ export class DirectoryPublication extends TargetPublication {
     return Promise.resolve(true)
   }
 
-  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
+  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<StagedContent> {
     const { directory } = this
     const name = this.names.staging(this.random)
     await this.fs.createDirectory(directory, name, stagingMode(this.planned.root.mode))
@@ -149,10 +144,17 @@ export class DirectoryPublication extends TargetPublication {
     const old = inPlaceOf === undefined ? this.found?.tree : await this.#readBeside(inPlaceOf)
     const inherited = await disinherit(this.fs, root)
     const metadata = this.oldMetadata(inherited, this.site.parent.attributes.uid, old, entries)
-    this.stagedAttributes = metadata.digest(this.planned.heads)
-    this.#staged = await stageTree(this.scope, root, metadata, staged, this)
-    this.#stagedDirectory = root
-    return [root, ...(await this.#stageGeneration(staged))]
+    const attributes = await stageTree(this.scope, root, metadata, staged, this)
+    const open = [root, ...(await this.#stageGeneration(staged))]
+    return {
+      identity: identityOf(attributes),
+      attributes: metadata.digest(this.planned.heads),
+      directory: { path: name, descriptor: root },
+      open,
+      exchanged: { ...this.#takenOut(attributes), ...(this.#generation && { generation: this.#generation }) },
+      swap: () => this.#swap(attributes),
+      swapped: this.parentDirectory,
+    }
   }
 
   /** What the new content is to take the place of later. */
@@ -182,20 +184,15 @@ export class DirectoryPublication extends TargetPublication {
     return stageGeneration(scope, this.directory, generation.name, { ...old, name: this.name }, staged, this)
   }
 
-  protected override exchanged(): Exchanged {
-    const generation = this.#generation
-    return { ...this.#takenOut(), ...(generation && { generation }) }
-  }
-
-  #takenOut(): Exchanged {
-    if (!this.#staged || !this.#old) return {}
+  #takenOut(staged: Attributes): Exchanged {
+    if (!this.#old) return {}
     const name = this.names.staging(this.random)
     const { attributes, tree } = this.#old
     const isWhole = tree.isCut !== true
     const entries = isWhole ? tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) : []
     // The present record lists its entries already, and outlives them, except where the old content is retired.
     const isNamed = isWhole && (this.found?.current === undefined || this.#retires)
-    const staging = { name, staged: `${this.#staged.inode}`, old: `${attributes.inode}`, ...(isNamed && { entries }) }
+    const staging = { name, staged: `${staged.inode}`, old: `${attributes.inode}`, ...(isNamed && { entries }) }
     if (!this.#retires) return { staging }
     const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
     return {
@@ -208,35 +205,16 @@ export class DirectoryPublication extends TargetPublication {
     return this.options.retire === 'whenUnused'
   }
 
-  protected get stagedDirectory(): StagedDirectory | undefined {
-    const descriptor = this.#stagedDirectory
-    return descriptor === undefined ? undefined : { path: this.names.staging(this.random), descriptor }
-  }
-
-  protected get stagedIdentity(): Identity {
-    if (!this.#staged) throw new Error('stageContent() comes first')
-    return identityOf(this.#staged)
-  }
-
-  async swap(): Promise<void> {
-    if (!this.#staged) throw new Error('stage() comes first')
-    const old = this.#old
-    if (old === undefined) await this.renameOver(this.#staged, 'noreplace')
-    else await this.#exchange(old.attributes, this.#staged)
-  }
-
-  async #exchange(old: Attributes, staged: Attributes): Promise<void> {
-    if (await this.renameOver(staged, 'exchange', old)) return
+  async #swap(staged: Attributes): Promise<void> {
+    const old = this.#old?.attributes
+    if (await this.renameOver(staged, old ? 'exchange' : 'noreplace', old)) return
+    if (old === undefined) return
     const { fs, directory, name, path, names, random } = this
     const found = await giveBackForeign({ fs, directory, name, path, names, random, staged }, old)
     if (found === undefined) return
     this.keep = found.keep
     this.published = found.published
     throw found.error
-  }
-
-  get swapped(): SharedDirectory {
-    return this.parentDirectory
   }
 
   /** The first removal of the old content, where it says something: a foreign owner or an immutable flag does not. */
@@ -265,7 +243,7 @@ export class DirectoryPublication extends TargetPublication {
         `holdfast has taken over ${this.path}, and keeps what it held as the content 0`,
       )
     if (this.#isForeign) return quarantineOld(this.area, this.random)
-    const { retiring } = this.exchanged()
+    const retiring = this.content?.exchanged.retiring
     if (retiring && !(await isOver(this.area, retiring))) return
     // It was changed before it was read, and by far too much: all of it is drift.
     if (old.tree.isCut) return void (this.hasRest = true)

@@ -1,8 +1,6 @@
 import {
   type StagedEntries,
-  type SharedDirectory,
   disinheritFile,
-  type Identity,
   identityOf,
   remove,
   setMetadata,
@@ -12,8 +10,8 @@ import {
 import type { PlannedContent } from './content.js'
 import { codeOf } from '../../errors.js'
 import { unfit } from '../errors.js'
-import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
-import { TargetPublication } from './publication.js'
+import type { Attributes, FileSystem } from '../file-system.js'
+import { type StagedContent, TargetPublication } from './publication.js'
 import { PlannedTree } from './planned-tree.js'
 import { mountedFileError } from '../target/index.js'
 import { stageFiles } from './stage.js'
@@ -35,10 +33,8 @@ export interface FilePlan {
 export class FilePublication extends TargetPublication {
   readonly kind = 'file'
   readonly planned: PlannedTree
-  protected readonly stagedDirectory = undefined
   protected override readonly keepsOnly: FilePlan['keepsOnly']
   #old: Attributes | undefined
-  #staged: Attributes | undefined
 
   constructor(
     fs: FileSystem,
@@ -75,7 +71,7 @@ export class FilePublication extends TargetPublication {
     return Promise.resolve(true)
   }
 
-  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
+  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<StagedContent> {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
     await stageFiles(this.fs, this.planned, (_, write) => write(file))
@@ -83,26 +79,20 @@ export class FilePublication extends TargetPublication {
       await disinheritFile(this.fs, file, this.directory),
       this.site.parent.attributes.uid,
     )
-    this.stagedAttributes = metadata.digest(this.planned.heads)
     const { mode, owner } = this.planned.root
     await setMetadata(this.fs, file, { target: this.path, mode, owner, ...metadata.of('', 'file', mode) })
-    this.#staged = await this.fs.attributes(file)
+    const attributes = await this.fs.attributes(file)
     staged.add(this.scope, file, this)
-    return []
-  }
-
-  protected get stagedIdentity(): Identity {
-    if (!this.#staged) throw new Error('stageContent() comes first')
-    return identityOf(this.#staged)
-  }
-
-  async swap(): Promise<void> {
-    if (!this.#staged) throw new Error('stage() comes first')
-    await this.renameOver(this.#staged, this.#old === undefined ? 'noreplace' : 'replace')
-  }
-
-  get swapped(): SharedDirectory {
-    return this.parentDirectory
+    return {
+      identity: identityOf(attributes),
+      attributes: metadata.digest(this.planned.heads),
+      open: [],
+      exchanged: {},
+      swap: async () => {
+        await this.renameOver(attributes, this.#old === undefined ? 'noreplace' : 'replace')
+      },
+      swapped: this.parentDirectory,
+    }
   }
 
   protected async discardContent(): Promise<void> {

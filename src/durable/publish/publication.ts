@@ -69,6 +69,24 @@ import {
 import type { History, HistoryLimits, Outcome, ReplaceResult } from '../types.js'
 import { makeVisible } from './visible-rename.js'
 
+/** What a form has staged for a target. */
+export interface StagedContent {
+  /** Of the inode that holds it. */
+  readonly identity: Identity
+  /** Digest of what its entries have of ACLs and user attributes; null for none. */
+  readonly attributes: string | null
+  /** For a check; absent for a file. */
+  readonly directory?: StagedDirectory
+  /** What the first barrier syncs of it beside the staged entries. */
+  readonly open: readonly Descriptor[]
+  /** What an exchange will bring under the staging name, for the record; and its retirement, if it stays until no process uses it. */
+  readonly exchanged: Exchanged
+  /** Makes it visible, and sets `published` by looking, not by the call's answer. */
+  readonly swap: () => Promise<void>
+  /** The directory that barrier 2 has to sync. */
+  readonly swapped: SharedDirectory
+}
+
 /** What a stranger may have set to open an entry. */
 export const lists = 'ACLs and user attributes'
 
@@ -117,28 +135,13 @@ export abstract class TargetPublication {
   protected abstract readCurrent(): Promise<Current | undefined>
   /** Whether the parts that the digest does not cover (links of a symlink directory) are complete. */
   protected abstract isComplete(): Promise<boolean>
-  /** Stages the new content; returns the descriptors that `staged` does not hold, for the first barrier. */
-  protected abstract stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]>
-  /** What an exchange will bring under the staging name, for the record; and its retirement, if it stays until no process uses it. */
-  protected exchanged(): Exchanged {
-    return {}
-  }
-
-  /** undefined for a file, and before it is staged. */
-  protected abstract readonly stagedDirectory: StagedDirectory | undefined
+  protected abstract stageContent(staged: StagedEntries<TargetPublication>): Promise<StagedContent>
+  /** undefined before it is staged. */
+  content: StagedContent | undefined
   /** The one of mode and owner that existing content keeps, where the request names the other. */
   protected readonly keepsOnly: 'mode' | 'owner' | undefined
   /** Paths of entries that do not keep their mode, since a stranger may have set it. */
   #otherModes: readonly string[] = []
-  /** Digest of what the staged entries have of ACLs and user attributes; null for none. */
-  protected stagedAttributes: string | null = null
-  /** Of the inode that holds the staged content. */
-  protected abstract readonly stagedIdentity: Identity
-
-  /** Makes the new content visible, and sets `published` by looking, not by the call's answer. */
-  abstract swap(): Promise<void>
-  /** The directory that barrier 2 has to sync. */
-  abstract readonly swapped: SharedDirectory
   /** One mutation of the file system, after barrier 2: fails where its journal has been aborted. */
   async mutate(): Promise<void> {
     await probeJournal(this.fs, this.directory, this.names)
@@ -318,9 +321,10 @@ export abstract class TargetPublication {
     this.options.check?.accepts(this.desired.digest)
     // Whichever record vouches for them: directories above may have been renamed since, and an unsynced rename takes all away.
     const ancestors = await this.site.ancestors()
-    const directories = await this.stageContent(staged)
-    await this.#stageRecord(staged)
-    for (const descriptor of [...directories, this.directory, ...ancestors]) {
+    const content = await this.stageContent(staged)
+    await this.#stageRecord(content, staged)
+    this.content = content
+    for (const descriptor of [...content.open, this.directory, ...ancestors]) {
       this.pendingDirectories.push(await sharedDirectory(this.fs, descriptor))
     }
   }
@@ -383,19 +387,20 @@ export abstract class TargetPublication {
   /** Step 4, second part. */
   async examine(): Promise<void> {
     const { check } = this.options
-    if (check && this.stagedDirectory) await examineStaged(this, this.stagedDirectory, this.desired.digest, check)
+    const directory = this.content?.directory
+    if (check && directory) await examineStaged(this, directory, this.desired.digest, check)
   }
 
   /** What barrier 1 syncs beside the staged files. */
   readonly pendingDirectories: SharedDirectory[] = []
 
-  async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
+  async #stageRecord(content: StagedContent, staged: StagedEntries<TargetPublication>): Promise<void> {
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names, sequence)
     const { fs, name, kind, found, options, limits, site } = this
     const standing = { within: site.within, parent: identityOf(site.parent.attributes) }
     const replaced = found?.tree?.identity
-    const { staging, retiring, generation } = this.exchanged()
+    const { staging, retiring, generation } = content.exchanged
     const { generations: stays = [], staying } = this.#seen ?? {}
     const [boot, now] = [await fs.bootId(), fs.now()]
     const replacedIn = { boot, uptime: fs.uptime() }
@@ -410,9 +415,9 @@ export abstract class TargetPublication {
       desired: this.desired,
       options,
       staging,
-      place: { ...standing, target: this.stagedIdentity, ...(replaced && { replaced }) },
+      place: { ...standing, target: content.identity, ...(replaced && { replaced }) },
       history: this.#history,
-      attributes: this.stagedAttributes,
+      attributes: content.attributes,
       retired: [...(staying?.retired ?? []), ...(retiring ? [retiring] : [])],
     })
     await this.#record.stage(body, staged, this)

@@ -116,7 +116,7 @@ async function publishTogether(publications: Publications, signal?: AbortSignal)
 
     // 6. Exchange.
     const swapping = going()
-    await each(swapping, 'could not publish', (publication) => publication.swap())
+    await each(swapping, 'could not publish', async ({ content }) => content?.swap())
 
     // 7. Barrier 2, for each visible target, even after an error.
     const visible = swapping.filter(({ published }) => published)
@@ -159,7 +159,7 @@ async function secondBarrier(publications: readonly TargetPublication[]): Promis
   if (!first) return new Map()
   return barrier(
     first.fs,
-    merged(publications, ({ swapped }) => [swapped]),
+    merged(publications, ({ content }) => (content ? [content.swapped] : [])),
   )
 }
 

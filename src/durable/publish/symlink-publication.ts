@@ -2,8 +2,7 @@ import { codeOf, failureOf } from '../../errors.js'
 import {
   atOnce,
   attempt,
-  type SharedDirectory,
-  sharedDirectory,
+  shared,
   type StagedEntries,
   fsyncAll,
   currentDataDirectory,
@@ -19,7 +18,6 @@ import {
   disinherit,
   metadataOf,
   withMode,
-  type Identity,
   identityOf,
   refuseMounted,
   remove,
@@ -30,12 +28,11 @@ import {
   type Current,
 } from '../path/index.js'
 import { foreign, leftAsItWas, unfit } from '../errors.js'
-import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { generationFor, removeEntries, stageGeneration } from '../keep/index.js'
-import { type Judgement, type Exchanged, readRecords, takenOverAs } from '../record/index.js'
+import { type Judgement, readRecords, takenOverAs } from '../record/index.js'
 import { isChangedSince } from './claim.js'
-import { lists, TargetPublication } from './publication.js'
+import { lists, type StagedContent, TargetPublication } from './publication.js'
 import { openTarget, refuseForeign, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
 import { type DirectoryPlan, emptied } from './request.js'
@@ -51,18 +48,12 @@ export class SymlinkPublication extends TargetPublication {
   /** The target, open, where it exists. */
   #target: Descriptor | undefined
   #found: Attributes | undefined
-  /** The staged target of a first publication. */
-  #staged: Attributes | undefined
-  #dataIdentity: Identity | undefined
+  /** What is staged, or was. */
   #dataDirectory: string | undefined
   /** The one that it replaces. */
   #before: string | undefined
-  /** The staged data directory. */
-  protected stagedDirectory: StagedDirectory | undefined
   /** The copy of the old content that is staged for the history. */
   #past: Generation | undefined
-  /** Where the link is renamed: the target, unless it is new as a whole. */
-  #targetDirectory: SharedDirectory | undefined
 
   constructor(
     fs: FileSystem,
@@ -118,11 +109,6 @@ export class SymlinkPublication extends TargetPublication {
     return valid[0]?.kind === this.kind
   }
 
-  protected get stagedIdentity(): Identity {
-    if (!this.#dataIdentity) throw new Error('stageContent() comes first')
-    return this.#dataIdentity
-  }
-
   protected async isComplete(): Promise<boolean> {
     const target = this.#target
     if (target === undefined) return false
@@ -151,7 +137,7 @@ export class SymlinkPublication extends TargetPublication {
     return mode === this.plan.mode && uid === owner.uid && gid === owner.gid
   }
 
-  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
+  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<StagedContent> {
     const { directory } = this
     const dataDirectory = dataDirectoryName(this.found?.nextSequence ?? 1, this.random)
     const first = this.#target === undefined
@@ -174,20 +160,28 @@ export class SymlinkPublication extends TargetPublication {
     const inherited = await disinherit(this.fs, root)
     const from = first ? this.site.parent.attributes : await this.fs.attributes(target)
     const metadata = this.oldMetadata(inherited, from.uid)
-    this.stagedAttributes = metadata.digest(this.planned.heads)
-    this.stagedDirectory = { path: `${holder}/${dataDirectory}`, descriptor: root }
-    this.#dataIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
+    const identity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, dataDirectory)
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)
     }
     // A target in use gets its mode once the new content is visible: an aborted publication changes nothing.
-    if (first) {
-      const own = metadata.of('', 'directory', this.plan.mode)
-      await setMetadata(this.fs, target, { ...this.plan, ...own })
-      this.#staged = await this.fs.attributes(target)
-    } else this.#targetDirectory = await sharedDirectory(this.fs, target)
-    return [root, target, ...(await this.#stagePast(target, staged))]
+    if (first) await setMetadata(this.fs, target, { ...this.plan, ...metadata.of('', 'directory', this.plan.mode) })
+    const attributes = await this.fs.attributes(target)
+    const open = [root, target, ...(await this.#stagePast(target, staged))]
+    return {
+      identity,
+      attributes: metadata.digest(this.planned.heads),
+      directory: { path: `${holder}/${dataDirectory}`, descriptor: root },
+      open,
+      exchanged: this.#past ? { generation: this.#past } : {},
+      swap: async () => {
+        if (first) await this.renameOver(attributes, 'noreplace')
+        else await this.#renameLink(target, dataDirectory)
+      },
+      // Where the link is renamed: the target, unless it is new as a whole.
+      swapped: first ? this.parentDirectory : shared(target, attributes),
+    }
   }
 
   /** Copies the content of `..data` beside the target: inside it, a consumer that mounts it would see the old keys, too. */
@@ -203,10 +197,6 @@ export class SymlinkPublication extends TargetPublication {
     this.#past = past
     const root = await scope.keep(fs.openDirectory(target, current))
     return stageGeneration(scope, this.directory, past.name, { root, tree: found.tree, name: this.name }, staged, this)
-  }
-
-  protected override exchanged(): Exchanged {
-    return this.#past ? { generation: this.#past } : {}
   }
 
   async #refuseTakenNames(target: Descriptor): Promise<void> {
@@ -242,16 +232,10 @@ export class SymlinkPublication extends TargetPublication {
     if (owner) await this.fs.setLinkOwner(target, name, owner.uid, owner.gid).catch(notMapped(this.path, owner))
   }
 
-  async swap(): Promise<void> {
-    if (this.#staged) {
-      await this.renameOver(this.#staged, 'noreplace')
-      return
-    }
-    const target = this.#target
-    if (target === undefined || this.#dataDirectory === undefined) throw new Error('stage() comes first')
+  async #renameLink(target: Descriptor, dataDirectory: string): Promise<void> {
     const failure = await failureOf(this.fs.rename(target, nextDataLink, target, dataLink, 'replace'))
     this.published = await isVisible(
-      async () => (await currentDataDirectory(this.fs, target)) === this.#dataDirectory,
+      async () => (await currentDataDirectory(this.fs, target)) === dataDirectory,
       this.blind,
     )
     if (this.published) return
@@ -259,10 +243,6 @@ export class SymlinkPublication extends TargetPublication {
     throw foreign(`another program replaced ${this.path}/${dataLink} meanwhile`, this.path, {
       state: leftAsItWas(this.path),
     })
-  }
-
-  get swapped(): SharedDirectory {
-    return this.#targetDirectory ?? this.parentDirectory
   }
 
   /**

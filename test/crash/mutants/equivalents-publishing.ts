@@ -6,7 +6,7 @@ export const ofPublishing = [
     `SymlinkPublication.mutate swapped await this.#setMetadata(_)`,
     `WatchStart.constructor swapped this.#path = join(_, \`.holdfast-\${_}.watch\`)`,
     `DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
-    `FilePublication.stageContent swapped this.#staged = await this.fs.attributes(_)`,
+    `FilePublication.stageContent swapped const _ = await this.fs.attributes(_)`,
     `chosen swapped const _ = _.map(({ sequence: _ }) => _).join(', ')`,
     `chosen swapped if (_ === 'rolledBack' && !_ && _ === _ && (_ === undefined || _ === _)) { const _ = _.fi…`,
     `firstBarrier swapped await closeSynced(_)`,
@@ -83,9 +83,8 @@ export const ofPublishing = [
   ]),
   same('states for the compiler what the steps before have made sure of', [
     `Site.identity swallowed throw new Error('open() comes first')`,
-    `SymlinkPublication.swap swapped if (_ === undefined || this.#dataDirectory === undefined) throw new Error('stage() comes …`,
   ]),
   same('of what is staged only the inode is asked for, which does not change with its metadata', [
-    `SymlinkPublication.stageContent swapped await setMetadata(this.fs, _, { ...this.plan, ..._ })`,
+    `SymlinkPublication.stageContent swapped if (_) await setMetadata(this.fs, _, { ...this.plan, ..._.of('', 'directory', this.plan.m…`,
   ]),
 ]

@@ -19,14 +19,6 @@ export const equivalents: readonly Listed[] = [
     'states the order of the steps for the compiler: `publish()` takes each publication through all of them, in that order, and whatever ' +
       'fails at one is at none that follows',
     [
-      `DirectoryPublication.stagedIdentity swallowed throw new Error('stageContent() comes first')`,
-      `DirectoryPublication.swap swallowed throw new Error('stage() comes first')`,
-      `FilePublication.stagedIdentity swallowed throw new Error('stageContent() comes first')`,
-      `FilePublication.swap swallowed throw new Error('stage() comes first')`,
-      `FilePublication.swap swapped if (!this.#staged) throw new Error('stage() comes first')`,
-      `SymlinkPublication.stagedIdentity swallowed throw new Error('stageContent() comes first')`,
-      `SymlinkPublication.swap swallowed throw new Error('stage() comes first')`,
-      `SymlinkPublication.swap shortened _ === undefined || this.#dataDirectory === undefined`,
       `Site.mount swallowed throw new Error('open() comes first')`,
       `Site.parent swallowed throw new Error('open() comes first')`,
       `Site.place swallowed throw new Error('resolve() comes first')`,
