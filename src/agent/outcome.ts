@@ -56,7 +56,7 @@ export type PassOutcome =
   | { readonly kind: 'aborted' }
 
 type OutcomeOf<Kind extends PassOutcome['kind']> = Extract<PassOutcome, { kind: Kind }>
-type Published = OutcomeOf<'published'>
+export type PublishedOutcome = OutcomeOf<'published'>
 
 /** What surrounded a pass. Never content. */
 export interface Context {
@@ -224,12 +224,12 @@ function incompleteEvents({ findings }: OutcomeOf<'incomplete'>, { directory }: 
   return [{ on: 'node', reason: first.reason, message: `${directory}: ${joined(findings)}` }, ...objects]
 }
 
-function publishedCondition({ warnings: [warning] }: Published, { directory, hold }: Context): ConditionState {
+function publishedCondition({ warnings: [warning] }: PublishedOutcome, { directory, hold }: Context): ConditionState {
   if (hold !== undefined) return heldCondition(directory, hold)
   return warning ? { status: 'True', reason: warning.reason, message: warning.message } : intactCondition
 }
 
-function publishedLines(outcome: Published, { directory, drift, removedObjects }: Context): LogLine[] {
+function publishedLines(outcome: PublishedOutcome, { directory, drift, removedObjects }: Context): LogLine[] {
   const { change, sequence, objects, warnings } = outcome
   const repaired = change === 'unchanged' ? undefined : drift
   const reason = change === 'unchanged' ? 'Unchanged' : repaired === undefined ? 'Published' : 'DriftRepaired'
@@ -242,7 +242,11 @@ function publishedLines(outcome: Published, { directory, drift, removedObjects }
 }
 
 /** The result of a publication, for people; `drift`: the repaired differences. Says "durably" only on a proven file system. */
-function publishedMessage(directory: string, { change, unproven }: Published, drift: string | undefined): string {
+function publishedMessage(
+  directory: string,
+  { change, unproven }: PublishedOutcome,
+  drift: string | undefined,
+): string {
   if (drift !== undefined) return `${directory} is repaired; on the disk these differed: ${drift}`
   if (change === 'unchanged') return `${directory} already holds this content${unproven ? '' : ', durably'}`
   return `${directory} is ${change}, ${unproven ? 'but durability is not proven here' : 'and durable'}`
@@ -253,7 +257,7 @@ function removal(directory: string, object: PublishedObject) {
   return { reason: 'Removed', message } as const
 }
 
-function publicationEvents(outcome: Published, context: Context): EventNote[] {
+function publicationEvents(outcome: PublishedOutcome, context: Context): EventNote[] {
   const { directory, drift, hold, removedObjects, changedObjects } = context
   if (outcome.change === 'unchanged') return heldEvents(directory, hold)
   return [
@@ -274,7 +278,7 @@ function publicationEvents(outcome: Published, context: Context): EventNote[] {
 }
 
 /** Each certificate that has expired: on the Node, and on the object that it came from. */
-function expiryEvents({ warnings, certificates, objects }: Published, { directory }: Context): EventNote[] {
+function expiryEvents({ warnings, certificates, objects }: PublishedOutcome, { directory }: Context): EventNote[] {
   if (warnings.length === 0) return []
   const now = new Date()
   return [

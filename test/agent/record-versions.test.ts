@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { applyOutcome } from '../../src/agent/apply-outcome.js'
+import { applyOutcome } from '../../src/agent/reconcile.js'
 import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState, nextEnd } from '../../src/agent/directory-state.js'
 import type { PassOutcome } from '../../src/agent/outcome.js'

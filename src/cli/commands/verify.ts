@@ -75,7 +75,7 @@ async function verify(directory: DirectoryConfiguration): Promise<Verified> {
   const [{ disableCoreDumps, readPublication }, { describeDifferences, inOrder }, { hasRequired }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../directories/verify.js'),
-    import('../../agent/directory-states.js'),
+    import('../../agent/directory-state.js'),
   ])
   disableCoreDumps()
   let publication: Publication | undefined

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { DirectoryStates } from '../../../src/agent/directory-states.js'
-import { DirectoryState } from '../../../src/agent/directory-state.js'
+import { DirectoryStates, DirectoryState } from '../../../src/agent/directory-state.js'
 import {
   FreshnessTracker,
   freshness,
