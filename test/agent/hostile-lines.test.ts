@@ -89,7 +89,7 @@ function startAgent(t: Test, server: string): { node: Node; agent: Agent } {
   const node = new Node(t, directories, { source })
   const trusted = { server, 'certificate-authority-data': base64(authority.certificate) }
   writeFileSync(node.path('kubeconfig'), kubeconfig(trusted, { token: 'x' }, 'kube-system'), { mode: 0o600 })
-  return { node, agent: node.agent() }
+  return { node, agent: node.agentProcess() }
 }
 
 interface Watched {

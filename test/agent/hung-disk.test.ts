@@ -49,7 +49,7 @@ async function update({ node, read }: Scene, value: string): Promise<void> {
 await t.test('two disks hang, and a directory on a third is updated meanwhile', options, async (t) => {
   const scene = await sceneOf(t)
   const { node, disks, read } = scene
-  const agent = node.agent([], disks.entering)
+  const agent = node.agentProcess([], disks.entering)
   await agent.logged('Published', 2 * many + 1)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
@@ -88,7 +88,7 @@ async function conditions({ node }: Scene, path: string): Promise<Record<string,
 await t.test('a newer version that cannot be published makes the directory not fresh', options, async (t) => {
   const scene = await sceneOf(t)
   const { node, disks } = scene
-  const agent = node.agent([], disks.entering)
+  const agent = node.agentProcess([], disks.entering)
   await agent.logged('Published', 2 * many + 1)
   await until('all is fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'True')
   await disks.freeze(node.path('a'))
@@ -104,7 +104,7 @@ await t.test('a newer version that cannot be published makes the directory not f
 await t.test('an operation that hangs is reported, turns no probe, and recovers by itself', options, async (t) => {
   const scene = await sceneOf(t, { operationTimeout: '2s' })
   const { node, disks } = scene
-  const agent = node.agent([], disks.entering)
+  const agent = node.agentProcess([], disks.entering)
   await agent.logged('Published', 2 * many + 1)
   const directory = node.path('a/0')
   const running = async (): Promise<number> => {
@@ -142,7 +142,7 @@ await t.test('an operation that hangs is reported, turns no probe, and recovers 
 await t.test('SIGTERM gives up all else at once, and says what hangs', options, async (t) => {
   const scene = await sceneOf(t)
   const { node, disks } = scene
-  const agent = node.agent([], disks.entering)
+  const agent = node.agentProcess([], disks.entering)
   await agent.logged('Published', 2 * many + 1)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
@@ -159,7 +159,7 @@ await t.test('SIGTERM gives up all else at once, and says what hangs', options, 
   t.match(node.read('state/status.json'), /stoppedAt/)
   await disks.thaw(node.path('a'))
   t.equal(await agent.end(), 'SIGTERM')
-  const next = node.agent([], disks.entering)
+  const next = node.agentProcess([], disks.entering)
   await until('the next one publishes it', () => scene.read('a/4/key') === '2')
   t.equal(await next.end('SIGTERM'), 0)
 })
@@ -171,18 +171,22 @@ await t.test(
     const port = await freePort()
     const scene = await sceneOf(t, { server: { address: `127.0.0.1:${port}` } })
     const { node, disks, read } = scene
-    const killed = node.agent([], disks.entering)
+    const killed = node.agentProcess([], disks.entering)
     await killed.logged('Published', 2 * many + 1)
     await disks.freeze(node.path('a'))
     node.put('Secret', 'a', { key: '2' })
     await until('the agent hangs on a', () => frozenThreads(killed.pid) > 0)
-    t.equal(await node.agent([], disks.entering).end(), 75, 'one that hangs, and was not killed, keeps its state')
+    t.equal(
+      await node.agentProcess([], disks.entering).end(),
+      75,
+      'one that hangs, and was not killed, keeps its state',
+    )
     killed.signal('SIGKILL')
     await until('its main thread is a zombie', () => stateOf(`/proc/${killed.pid}`) === 'Z')
     t.ok(frozenThreads(killed.pid) > 0, 'others hang')
     t.match((await shown(node)).running, false, 'a killed agent runs no more')
 
-    const next = node.agent([], disks.entering)
+    const next = node.agentProcess([], disks.entering)
     const warned = await until('it says whose lock it takes', () =>
       next.log().find(({ msg }) => /takes \S+agent\.lock from it/.test(msg)),
     )
@@ -208,7 +212,7 @@ await t.test(
     t.match((await node.run('status')).stdout, /EADDRINUSE/)
     const refused = await next.logged('Busy')
     t.match(refused.msg, /\/a\/\d and holds its lock; nothing was changed/, 'targets on the hung disk stay locked')
-    const third = node.agent([], disks.entering)
+    const third = node.agentProcess([], disks.entering)
     t.equal(await third.end(), 75, 'there is one agent still')
     const said = third.log().findLast(({ level }) => level === 'error')
     t.match(said, { reason: 'Busy', msg: new RegExp(`another agent .* process ${next.pid};`) })
@@ -218,10 +222,10 @@ await t.test(
     t.match(await next.get('/livez'), { status: 200 })
     await until('a is up to date', () => read(`a/${many - 1}/key`) === '2')
     await until('the status has no problem', async () => (await shown(node)).agent.serverProblem === undefined)
-    const fourth = node.agent([], disks.entering)
+    const fourth = node.agentProcess([], disks.entering)
     t.equal(await fourth.end(), 75, 'the lock that it took counts')
     t.equal(await next.end('SIGTERM'), 0)
-    const last = node.agent([], disks.entering)
+    const last = node.agentProcess([], disks.entering)
     t.match(await last.get('/livez'), { status: 200 })
     t.equal(await last.end('SIGTERM'), 0)
   },
@@ -236,7 +240,7 @@ await t.test('the stateDirectory may hang, too', options, async (t) => {
   t.teardown(() => disks.destroy())
   node.put('Secret', 'web', { key: '1' })
   await disks.freeze(join(root, 'state-disk'))
-  const agent = node.agent([], disks.entering)
+  const agent = node.agentProcess([], disks.entering)
   await agent.logged('Published')
   await until('the status hangs', () => frozenThreads(agent.pid) > 0)
   node.put('Secret', 'web', { key: '2' })
@@ -263,7 +267,7 @@ await t.test('a stateDirectory that hangs is told by the log, and by status, whi
   const disks = await FrozenDisks.create([join(root, 'state-disk')])
   t.teardown(() => disks.destroy())
   node.put('Secret', 'web', { key: '1' })
-  const agent = node.agent([], disks.entering)
+  const agent = node.agentProcess([], disks.entering)
   await agent.logged('Published')
   interface Shown {
     readonly running: boolean

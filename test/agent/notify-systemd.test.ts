@@ -18,7 +18,7 @@ function abstractSocket(t: Test): NotifySocket {
 }
 
 function started(node: Node, socket: NotifySocket, env: Readonly<Record<string, string>> = {}): Agent {
-  return node.agent([], [], node.configuration, { NOTIFY_SOCKET: socket.address, ...env })
+  return node.agentProcess([], [], node.configuration, { NOTIFY_SOCKET: socket.address, ...env })
 }
 
 await t.test('READY=1 is sent once every required directory is whole; STATUS= names what is missing', async (t) => {
@@ -100,7 +100,7 @@ await t.test(
     const socket = abstractSocket(t)
     node.put('Secret', 'web', { key: '1' })
     const env = { NOTIFY_SOCKET: socket.address, WATCHDOG_USEC: '600000' }
-    const agent = node.agent([], disks.entering, node.configuration, env)
+    const agent = node.agentProcess([], disks.entering, node.configuration, env)
     await until('it is ready', () => socket.last('READY'))
     await disks.freeze(node.path('disk'))
     node.put('Secret', 'web', { key: '2' })

@@ -31,7 +31,7 @@ await t.test(
     ])
     writeFileSync(node.path('ran.on'), '')
     node.put('Secret', 'web', { key: '0' })
-    const agent = node.agent([], first)
+    const agent = node.agentProcess([], first)
     for (let turn = 1; turn <= 4; turn++) {
       await until(`hook ${turn} has run`, () => node.read('ran') === '.\n'.repeat(turn))
       node.put('Secret', 'web', { key: `${turn}` })

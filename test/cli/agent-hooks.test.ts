@@ -12,7 +12,7 @@ await t.test(
     const node = webNode(t)
     const script = `cat ${node.path('disk/web/secret/user')} >> ${node.path('ran')}; echo >> ${node.path('ran')}; test -e ${node.path('allowed')}`
     node.configure([{ ...web, afterPublish: [{ exec: ['/bin/sh', '-c', script], retries: 0 }] }])
-    const agent = node.agent()
+    const agent = node.agentProcess()
     await agent.logged('HookFailed')
     t.equal((await agent.get('/readyz')).status, 200)
     t.match((await agent.get('/metrics')).text, /^holdfast_hook_failing_since_timestamp_seconds\{.*"\} \d{9,}$/m)

@@ -1,6 +1,6 @@
 /** The agent's answers to SIGHUP, SIGTERM and SIGINT, in each of its states. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { until } from '../until.js'
 import { begin, ended } from './holdfast.js'
@@ -150,7 +150,7 @@ await t.test('the agent hears a SIGHUP while it starts, and ignores one while it
   for (let round = 0; round < 3; round++) {
     // The start takes the lock before it publishes.
     rmSync(node.path('state/agent.lock'), { force: true })
-    const agent = node.agent()
+    const agent = node.agentProcess()
     await until('it has its lock', () => existsSync(node.path('state/agent.lock')), { every: 1 })
     agent.signal('SIGHUP')
     await until('the configuration was read again', () => agent.log().some(({ msg }) => msg.includes('is in force')))
@@ -192,5 +192,5 @@ await t.test('SIGINT ends the agent in order, too, with its number as exit code'
   const agent = webNode(t).agent()
   await agent.logged('Published')
   t.equal(await agent.end('SIGINT'), 130)
-  t.match(readFileSync(agent.logFile, 'utf8'), /ended in order/)
+  t.match(agent.text, /ended in order/)
 })

@@ -25,7 +25,7 @@ async function shown(node: Node): Promise<Shown> {
 
 /** Starts an agent, and waits until it has published and said so in its status. */
 async function started(node: Node): Promise<Agent> {
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await agent.logged('Published')
   await until('its status', () => node.read('state/status.json')?.includes('"Published"'))
   return agent
@@ -35,7 +35,7 @@ await t.test('a second agent with the same stateDirectory exits with 75, and say
   const node = new Node(t, [directory('web')])
   node.put('Secret', 'web', { key: '1' })
   const first = await started(node)
-  const second = node.agent()
+  const second = node.agentProcess()
   t.equal(await second.end(), 75)
   const said = second.log().findLast(({ level }) => level === 'error')
   t.match(said, { reason: 'Busy' })
@@ -47,7 +47,7 @@ await t.test('a second agent with the same stateDirectory exits with 75, and say
   await first.logged('Published', 2)
   // Killed, with no chance to let go.
   await first.end('SIGKILL')
-  const third = node.agent()
+  const third = node.agentProcess()
   await third.address()
   t.equal(await third.end('SIGTERM'), 0)
 })
@@ -57,7 +57,7 @@ await t.test('an agent whose state directory is taken away ends, and lets the ne
   node.put('Secret', 'web', { key: '1' })
   const first = await started(node)
   renameSync(node.path('state'), node.path('away'))
-  const second = node.agent()
+  const second = node.agentProcess()
   await until('the second has begun', () => node.read('state/status.json'))
   await until('the first ends', () => !first.running)
   t.equal(await first.end(), 1)

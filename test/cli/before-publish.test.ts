@@ -43,7 +43,7 @@ function site(t: Test, more: object = {}) {
 await t.test('beforePublish keeps refused content out, checks it once, and holds up no other directory', async (t) => {
   const { node, put, looks, condition, wait } = site(t)
   writeFileSync(wait, '')
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await until('it looks', () => looks() === 1)
   await until('meanwhile another directory is published', () => node.read('disk/other/v') === '1')
   put('other', '2')
@@ -193,7 +193,7 @@ await t.test(
     const script = `echo "$1" > ${node.path('dir')}; cat "$1/v" >> ${node.path('dir')}; [ ! -e ${node.path('disk/checked')} ]`
     const check = { exec: ['sh', '-c', script, 'sh', '{dir}'] }
     node.configure([{ path: 'disk/checked', contents: [{ configMap: 'checked' }], beforePublish: [check] }])
-    const agent = node.agent([], ['setpriv', '--bounding-set', '-sys_admin', '--inh-caps', '-sys_admin'])
+    const agent = node.agentProcess([], ['setpriv', '--bounding-set', '-sys_admin', '--inh-caps', '-sys_admin'])
     await agent.logged('Published')
     const [directory, content] = (node.read('dir') ?? '').split('\n')
     t.match(directory, /\/disk\/\.holdfast-[^/]+$/)

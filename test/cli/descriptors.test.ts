@@ -30,7 +30,7 @@ await t.test('an agent without file descriptors goes on, and makes up for all re
   node.configure(directories)
   node.put('ConfigMap', 'conf', { port: 'before' })
   symlinkSync(node.objects, node.path('linked'))
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await agent.logged('HookFailed')
   await until('all is published', () => node.read('disk/checked/port') && node.read('disk/held/port'))
   const { port } = new URL(await agent.address())
@@ -82,7 +82,7 @@ await t.test('the agent starts a credential plugin again that failed for lack of
     users: [{ name: 'one', user: { exec } }],
   }
   writeFileSync(node.path(kubeconfig), JSON.stringify(text))
-  const agent = node.agent(['--log-level', 'debug'])
+  const agent = node.agentProcess(['--log-level', 'debug'])
   // Between two tries pass up to thirty seconds, and more on a busy machine.
   const said = (problem: RegExp, first = () => {}) =>
     until(

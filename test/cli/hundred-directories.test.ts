@@ -37,7 +37,7 @@ await t.test('an agent of 100 directories writes one change, and not the status 
       directories.map((_, index) => secret(name(index), values[name(index)] ?? 'old')).join('\n---\n'),
     )
   put({})
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await until('all are published', async () => (await agent.get('/readyz')).status === 200, patience)
   const status = async () =>
     JSON.parse((await node.run('status', '-o', 'json')).stdout || '{}') as {

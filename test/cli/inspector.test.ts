@@ -1,7 +1,7 @@
 /** SIGUSR1, with which Node opens its inspector to every user of the machine, opens nothing in any command and any form of the program. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -59,10 +59,10 @@ for (const [form, program] of Object.entries(forms)) {
 await t.test('an agent that runs opens no inspector at SIGUSR1, not for an instant', async (t) => {
   const node = new Node(t, [{ path: './certs', contents: [{ secret: 'serving-cert' }] }])
   node.put('Secret', 'serving-cert', { 'tls.crt': 'x' })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await agent.logged('Published')
   // The port may be shut again before a test looks: Node's own line stays.
-  const lines = () => readFileSync(agent.logFile, 'utf8').match(/Debugger listening/g)?.length ?? 0
+  const lines = () => agent.text.match(/Debugger listening/g)?.length ?? 0
   const health = `${await agent.address()}/livez`
   for (let count = 0; count < 50; count++) {
     agent.signal('SIGUSR1')

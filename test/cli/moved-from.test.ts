@@ -19,7 +19,7 @@ interface Shown {
 await t.test('the agent keeps both paths up to date, through a crash, until the old one is gone', async (t) => {
   const node = new Node(t, [old], { driftInterval: '1s' })
   node.put('Secret', 'web', { key: '1' })
-  const first = node.agent()
+  const first = node.agentProcess()
   await first.logged('Published')
   const pid = await holder(t, 'hold', [], node.path('disk/old'))
   node.configure([moved], { driftInterval: '1s' })
@@ -135,7 +135,7 @@ await t.test(
     const onDrop = 'remove'
     const node = new Node(t, [{ ...old, onDrop }])
     node.put('Secret', 'web', { key: '1' })
-    let agent = node.agent([], prefix)
+    let agent = node.agentProcess([], prefix)
     await agent.logged('Published')
     const hold = await holder(t, 'hold', [], node.path('disk/old'))
     node.configure([{ ...moved, onDrop }])
@@ -152,7 +152,7 @@ await t.test(
     )
     t.equal(await agent.end('SIGTERM'), 0)
     process.kill(hold, 'SIGKILL')
-    agent = node.agent([], prefix, node.configuration, hurried)
+    agent = node.agentProcess([], prefix, node.configuration, hurried)
     await agent.logged('DropPending', 2)
     tenMinutesPass(agent)
     await agent.logged('Dropped', 2)
@@ -170,7 +170,7 @@ await t.test(
     const onDrop = 'remove'
     const node = new Node(t, [{ ...old, onDrop }], { driftInterval: '1s' })
     node.put('Secret', 'web', { key: '1' })
-    const agent = node.agent([], prefix)
+    const agent = node.agentProcess([], prefix)
     await agent.logged('Published')
     node.configure([{ ...moved, movedFromKeep: '1s', onDrop }], { driftInterval: '1s' })
     agent.signal('SIGHUP')

@@ -47,7 +47,7 @@ await t.test('an object that comes or goes under a selector changes the director
   node.put('Secret', 'a', { v: '1' }, web)
   node.put('Secret', 'other', { v: '1' }, { app: 'db' })
   node.put('Secret', 'bare', { v: '1' })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   t.strictSame(namesIn(await agent.logged('Published')), ['a', 'b'], 'in the order of their names')
   t.strictSame(tree(node), { 'tls/a/v': '1', 'tls/b/v': '1' })
 

@@ -15,7 +15,7 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 async function published(t: Test, more: object = {}) {
   const node = new Node(t, [{ ...web, ...more }])
   node.put('Secret', 'web', { password: 'one', '.hidden': 'two' })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await agent.logged('Published')
   await until('it is ready', async () => (await agent.get('/readyz')).status === 200)
   return { node, agent, path: node.path('disk/web') }
@@ -108,7 +108,7 @@ await t.test('until it is repaired it is neither ready nor published: while its 
   const script = `while [ -e ${node.path('wait')} ]; do sleep 0.02; done`
   node.configure([{ ...web, beforePublish: [{ exec: ['sh', '-c', script, 'sh', '{dir}'] }] }])
   node.put('Secret', 'web', { password: 'one' })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await agent.logged('Published')
   await until('it is published', () => isPublished(node) === 'True')
   writeFileSync(node.path('wait'), '')
@@ -132,7 +132,7 @@ await t.test(
   async (t) => {
     const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }])
     node.put('Secret', 'web', { key: '1' })
-    const agent = node.agent([], withoutInotify)
+    const agent = node.agentProcess([], withoutInotify)
     await agent.logged('Published')
     const said = await until('it says so', () => agent.log().find(({ msg }) => /fs\.inotify\.max_user/.test(msg)))
     t.match(said, { level: 'warn', code: 'EMFILE', msg: /looks every 10 s/ })

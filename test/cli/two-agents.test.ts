@@ -25,7 +25,7 @@ function two(t: Test) {
     writeFileSync(node.path(`${name}.yaml`), readFileSync(node.configuration))
     writeFileSync(node.configuration, first)
   }
-  const start = (name: string) => node.agent([], prefix ?? [], node.path(`${name}.yaml`), hurried)
+  const start = (name: string) => node.agentProcess([], prefix ?? [], node.path(`${name}.yaml`), hurried)
   return { node, configure, start, path: node.path('disk/web') }
 }
 
@@ -139,7 +139,7 @@ function twoClusters(t: Test) {
     node.put('Secret', 'web', { key: cluster })
     const own = { stateDirectory: join(node.root, 'state'), driftInterval: '1s' }
     node.configure([{ ...mine, path }], own)
-    return node.agent()
+    return node.agentProcess()
   }
   return { east, west, path, start }
 }

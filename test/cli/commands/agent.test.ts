@@ -139,7 +139,7 @@ await t.test(
 
 await t.test('an agent killed at any time leaves intact content, and writes nothing again', async (t) => {
   const node = webNode(t)
-  const agent = node.agent()
+  const agent = node.agentProcess()
   const { sequence } = await agent.logged('Published')
   const { digest } = (await readPublication(node.path('disk/web'))) ?? {}
   await until('the status is there', () => node.read('state/status.json')?.includes(String(digest)))
@@ -224,7 +224,7 @@ await t.test('SIGTERM and a new address end the wait for a taken one', async (t)
   const node = webNode(t)
   const directories = [{ path: 'disk/web', contents: [{ secret: 'web' }] }]
   node.configure(directories, { server: { address: `127.0.0.1:${port}` } })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   const says = () => node.read('state/status.json')?.includes('EADDRINUSE')
   await until('the status says so', says)
   node.configure(directories, { server: { address: '127.0.0.1:0' } })

@@ -9,7 +9,7 @@ await t.test('a reload with an unloadable source changes nothing, and a later on
   const web = { path: 'disk/web', contents: [{ configMap: 'conf' }] }
   const node = new Node(t, [web])
   node.put('ConfigMap', 'conf', { port: '80' })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await agent.logged('Published')
   const before = new URL(await agent.address())
   const moved = `127.0.0.2:${before.port}`
@@ -69,7 +69,7 @@ await t.test('reload: auto puts a changed file in force, a mounted ConfigMap too
   const auto = { reload: 'auto' }
   version(1, [directory('a')], auto)
   symlinkSync('..data/holdfast.yaml', join(mount, 'holdfast.yaml'))
-  const agent = node.agent([], [], join(mount, 'holdfast.yaml'))
+  const agent = node.agentProcess([], [], join(mount, 'holdfast.yaml'))
   await until('published', () => node.read('disk/a/port'))
   version(2, [directory('a'), directory('b')], auto)
   await until('the new directory is published', () => node.read('disk/b/port'))
@@ -91,7 +91,7 @@ await t.test('reload: auto waits for a half-written file, and for a missing one'
   const directory = (name: string) => ({ path: `disk/${name}`, contents: [{ configMap: 'conf' }] })
   const node = new Node(t, [directory('a')], { reload: 'auto' })
   node.put('ConfigMap', 'conf', { port: '80' })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await until('published', () => node.read('disk/a/port'))
   rmSync(node.configuration)
   node.configure([directory('a'), directory('b')], { reload: 'auto' })
@@ -107,7 +107,7 @@ await t.test('reload prints the answer of the running agent, and fails where non
   const node = new Node(t, [directory('a')])
   node.put('ConfigMap', 'conf', { port: '80' })
   t.match(await node.run('reload'), { code: 1, stderr: /no agent has written .*status\.json/ })
-  const agent = node.agent()
+  const agent = node.agentProcess()
   await until('published', () => node.read('disk/a/port'))
   await until('the status is written', () => node.read('state/status.json'))
 

@@ -172,7 +172,7 @@ await t.test(
     const moved = { ...other, path: 'disk/moved', movedFrom: 'disk/other', movedFromKeep: '1s' }
     const known = prefix ? [moved] : [other]
     node.configure(known, { driftInterval: '1s' })
-    const next = node.agent([], prefix, node.configuration, hurried)
+    const next = node.agentProcess([], prefix, node.configuration, hurried)
     await next.logged('DropPending')
     tenMinutesPass(next)
     if (prefix) {
@@ -209,14 +209,14 @@ for (const by of ['reload', 'restart'] as const) {
       const node = new Node(t, [{ ...web, ...keep }, { ...kept, ...remove }, other])
       node.put('Secret', 'web', { key: '1' })
       node.put('Secret', 'other', { key: '1' })
-      let agent = node.agent([], prefix)
+      let agent = node.agentProcess([], prefix)
       await agent.logged('Published', 3)
       const inForce = () => agent.log().filter(({ msg }) => msg.endsWith('is in force')).length
       const take = async (directories: readonly object[]): Promise<void> => {
         node.configure(directories)
         if (by === 'restart') {
           t.equal(await agent.end('SIGTERM'), 0)
-          agent = node.agent([], prefix)
+          agent = node.agentProcess([], prefix)
           await agent.address()
         } else {
           const before = inForce()
@@ -230,7 +230,7 @@ for (const by of ['reload', 'restart'] as const) {
       await take([other])
       t.match(await agent.logged('DropPending'), { directory: node.path('disk/web') })
       t.equal(await agent.end('SIGTERM'), 0)
-      agent = node.agent([], prefix, node.configuration, hurried)
+      agent = node.agentProcess([], prefix, node.configuration, hurried)
       await agent.logged('DropPending')
       tenMinutesPass(agent)
       t.match(

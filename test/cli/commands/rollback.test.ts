@@ -142,7 +142,7 @@ await t.test('a running agent sees the rollback, runs the hooks, and publishes n
   const refuse = node.path('refuse')
   const beforePublish = [{ exec: ['/bin/sh', '-c', `[ ! -e ${refuse} ]`, 'sh', '{dir}'] }]
   node.configure([{ ...directory, beforePublish, afterPublish }])
-  const agent = node.agent([], [], relative(process.cwd(), node.configuration))
+  const agent = node.agent([], relative(process.cwd(), node.configuration))
   for (const [index, key] of ['1', '2'].entries()) {
     node.put('Secret', 'web', { key })
     await agent.logged('Published', index + 1)

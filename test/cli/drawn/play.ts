@@ -30,7 +30,7 @@ import { readTree } from '../../e2e/disk.js'
 import { removeTree } from '../../remove-tree.js'
 import { until } from '../../until.js'
 import { hurried, tenMinutesPass } from '../absences.js'
-import { Agent, holdfast } from '../holdfast.js'
+import { AgentProcess, holdfast } from '../holdfast.js'
 import { claimed, type Directory, labels, type Path, paths, type Secret, secrets, type Step } from './draw.js'
 
 /** What a path is to the agents, by the files alone. */
@@ -55,7 +55,7 @@ const longest = 120_000
 
 export class Played {
   readonly root = mkdtempSync(join(tmpdir(), 'holdfast-drawn-'))
-  readonly #agents: (Agent | undefined)[] = [undefined, undefined]
+  readonly #agents: (AgentProcess | undefined)[] = [undefined, undefined]
   readonly #now: (readonly Directory[])[] = [[], []]
   readonly #lives = new Map<Path, Life>()
   readonly #objects = new Map<Secret, string>()
@@ -346,7 +346,7 @@ export class Played {
 
   #start(index: number): void {
     const args = ['--log-format', 'json']
-    this.#agents[index] = new Agent(
+    this.#agents[index] = new AgentProcess(
       join(this.root, `${index}.yaml`),
       join(this.root, `${index}.log`),
       args,
