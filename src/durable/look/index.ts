@@ -6,7 +6,6 @@ export {
   lookUntilQuiet,
   publicationIn,
   readRecord,
-  type RecordSaid,
   readPublication,
   readPublishedFiles,
   readTarget,

@@ -56,7 +56,7 @@ export async function pruneHistory(
   fs: FileSystem,
   path: string,
   limits: HistoryLimits,
-  { log = silent, ...options }: HoldOptions,
+  { log = silent, ...options }: HoldOptions = {},
 ): Promise<number> {
   const target = checkTarget(path)
   let isGone = false

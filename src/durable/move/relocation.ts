@@ -65,7 +65,7 @@ export async function relocate(fs: FileSystem, to: string, options: RelocationOp
 }
 
 /** Says of a target that its content comes from nowhere, and goes nowhere: it was, or is to be, left where it is. */
-export async function endRelocation(fs: FileSystem, path: string, options: HoldOptions): Promise<void> {
+export async function endRelocation(fs: FileSystem, path: string, options: HoldOptions = {}): Promise<void> {
   const target = checkTarget(path)
   const doing = { problem: `could not end the relocation of ${target}`, verb: 'move' }
   const change = (record: StoredRecord) =>

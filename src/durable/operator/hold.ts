@@ -21,7 +21,7 @@ export async function setHold(
   fs: FileSystem,
   path: string,
   hold: Hold | undefined,
-  options: HoldOptions,
+  options: HoldOptions = {},
 ): Promise<Hold | Pin | undefined> {
   const target = checkTarget(path)
   const verb = hold ? 'hold' : 'release'

@@ -2,4 +2,4 @@
 
 export { setHold, letGo } from './hold.js'
 export { bodyWithMoves, rewriteRecord } from './rewrite-record.js'
-export { rollBack, type RollbackOptions, type RollbackResult } from './rollback.js'
+export { rollBack } from './rollback.js'

@@ -295,11 +295,7 @@ async function openUpwards(
 /* Whether writes at a path are known to survive a power cut. */
 
 /** Whether a path is on a file system without proven durability. @throws DurableWriteError where the options refuse such a one */
-export async function unprovenAt(
-  fs: FileSystem,
-  path: string,
-  requireProven: boolean | undefined,
-): Promise<{ unproven?: true }> {
+export async function unprovenAt(fs: FileSystem, path: string, requireProven?: boolean): Promise<{ unproven?: true }> {
   const mount = await atPlace(fs, path, ({ anchor }) => fs.mount(anchor))
   return isUnproven(path, mount, requireProven) ? { unproven: true } : {}
 }

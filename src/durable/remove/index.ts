@@ -1,3 +1,3 @@
 /* Take a target away, once no process uses it. The door of this room: other rooms import nothing else of it. */
 
-export { type RemovalOptions, removePublished } from './removal.js'
+export { removePublished } from './removal.js'

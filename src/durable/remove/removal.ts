@@ -87,7 +87,7 @@ export interface RemovalOptions extends HoldOptions {
  *   (holdfast has published nothing there), TargetForeign (another program has changed it since), or the system's error. `published: true`:
  *   it has left its place, and part of it may remain: the same call goes on. With `dryRun`, the same, as far as looking can show
  */
-export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
+export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions = {}): Promise<void> {
   const target = checkTarget(path)
   const removing = withLockedTarget(fs, target, options, async (locked) => {
     const removal = new Removal(fs, target, options, locked)

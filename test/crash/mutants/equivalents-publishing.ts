@@ -35,7 +35,7 @@ export const ofPublishing = [
   same('what is computed before a refusal, or an answer, is dropped with it', [
     `readPublishedContent swapped if (_ === undefined || hash('sha256', _) !== _) return undefined`,
     `resolve swapped if (_.code !== 'ENOENT') { throw unfit(\`\${_} is not a directory\`, { code: _.code, syscall…`,
-    `syncParents.sync swapped if ((await system.look(_, _))?.type !== 'directory') continue`,
+    `syncParents.sync swapped if ((await _.look(_, _))?.type !== 'directory') continue`,
     `relationOf swapped if (_.device !== _ || !_.startsWith(_)) return undefined`,
   ]),
   same('a way past the steps that follow: without a publication that goes on, each of them does nothing', [
