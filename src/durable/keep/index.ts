@@ -7,6 +7,7 @@ export {
   clean,
   clearRefused,
   makeRoom,
+  isHeld,
   removeRest,
   removeSuperseded,
   survey,

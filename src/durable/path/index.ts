@@ -29,6 +29,8 @@ export {
   dataLink,
   dataDirectoryName,
   isDataDirectory,
+  isLeftInside,
+  leftInside,
   keyLinks,
   mostOthers,
   nextDataLink,
