@@ -1,7 +1,10 @@
-import { toError } from '../../errors.js'
-import type { Descriptor, FileSystem, Outcomes, Attributes } from '../file-system.js'
+import { failureOf, toError } from '../../errors.js'
+import { nameOf, parentOf } from '../../relative-path.js'
+import type { Attributes, Descriptor, EntryType, FileSystem, Outcomes } from '../file-system.js'
 import type { TargetNames } from './names.js'
-import type { Scope } from './scope.js'
+import { entriesBelow, inTree, type OpenDirectories } from './open-directories.js'
+import { remove } from './remove.js'
+import { inScope, type Scope } from './scope.js'
 
 /** A descriptor that a barrier must make durable, and whose content it is. */
 export interface PendingSync<Owner> {
@@ -51,6 +54,47 @@ async function note<Owner>(
 export async function fsyncAll(fs: FileSystem, descriptors: readonly Descriptor[]): Promise<void> {
   const failure = (await fs.sync(descriptors)).find((outcome) => outcome !== undefined)
   if (failure) throw failure
+}
+
+interface Below {
+  readonly path: string
+  readonly type: EntryType
+}
+
+/**
+ * fsync of all files and directories below the open `root`, and of the descriptors `open`: in parallel, as far as the limit of descriptors
+ * lets it. @throws the system's first failure
+ */
+export async function syncBelow(fs: FileSystem, root: Descriptor, open: readonly Descriptor[]): Promise<void> {
+  await inTree(fs, root, async (directories) => {
+    const all: Below[] = []
+    for await (const entry of entriesBelow(directories)) {
+      if (entry.type === 'file' || entry.type === 'directory') all.push(entry)
+    }
+    // The deepest first, since they are reached through the others.
+    all.reverse()
+    for (let from = 0; from === 0 || from < all.length; from += fs.stagedFiles) {
+      const until = from + fs.stagedFiles
+      await syncEach(directories, all.slice(from, until), until < all.length ? [] : open)
+    }
+  })
+}
+
+async function syncEach(
+  directories: OpenDirectories,
+  entries: readonly Below[],
+  open: readonly Descriptor[],
+): Promise<void> {
+  const { fs } = directories
+  await inScope(fs, async (scope) => {
+    const opened: Descriptor[] = []
+    for (const { path, type } of entries) {
+      const openFile = (parent: Descriptor): Promise<Descriptor> => fs.openFile(parent, nameOf(path))
+      const opening = type === 'directory' ? directories.take(path) : directories.use(parentOf(path), openFile)
+      opened.push(await scope.keep(opening))
+    }
+    await fsyncAll(fs, [...opened, ...open])
+  })
 }
 
 export interface StagedEntry<Owner> extends PendingSync<Owner> {
@@ -159,4 +203,38 @@ export async function probeJournal(fs: FileSystem, directory: Descriptor, names:
   const name = names.staging(fs.random())
   await fs.close(await fs.createFile(directory, name))
   await fs.removeFile(directory, name)
+}
+
+/** Where an entry changes. */
+interface Area {
+  readonly fs: FileSystem
+  readonly parent: Descriptor
+  readonly names: TargetNames
+}
+
+/**
+ * Puts what `make` makes in the place of an entry, by one rename, and answers what `make` does. That gets the name to make it under, and has
+ * synced it. Durable once `settle` has run.
+ */
+export async function replaceEntry<T>(
+  { fs, parent, names }: Area,
+  name: string,
+  make: (staging: string) => Promise<T>,
+): Promise<T> {
+  const staging = names.staging(fs.random())
+  try {
+    const made = await make(staging)
+    await fs.rename(parent, staging, parent, name, 'replace')
+    return made
+  } catch (error) {
+    // What stays all the same has a staging name, and goes with the next recovery.
+    await failureOf(remove(fs, parent, staging))
+    throw error
+  }
+}
+
+/** The end of each change: fsync of all that is open, and then a change of the parent, which fails where the file system has shut down. */
+export async function settle({ fs, parent, names }: Area, open: readonly Descriptor[]): Promise<void> {
+  await fsyncAll(fs, open)
+  await probeJournal(fs, parent, names)
 }

@@ -8,11 +8,13 @@ export {
   fsyncAll,
   merged,
   probeJournal,
+  replaceEntry,
+  settle,
   shared,
   sharedDirectory,
+  syncBelow,
   type SharedDirectory,
 } from './barrier.js'
-export { atTarget, replaceEntry, settle, type AtTarget } from './at-target.js'
 export { ContentSource, type ContentReader, type FileReadingOptions, type ReadingOptions } from './content-source.js'
 export {
   Digest,
@@ -72,7 +74,7 @@ export {
   isUnicode,
   maximumName,
 } from './names.js'
-export { Bound, OpenDirectories, entriesBelow, inTree, syncBelow } from './open-directories.js'
+export { Bound, OpenDirectories, entriesBelow, inTree } from './open-directories.js'
 export { ifThere, inScope, openOwn, Scope, withOpen } from './scope.js'
 export {
   identityOf,
@@ -92,6 +94,8 @@ export {
   unprovenAt,
   unprovenRefused,
   atPlace,
+  atTarget,
+  type AtTarget,
   followTrusted,
   namesOf,
   openAncestors,

@@ -2,8 +2,7 @@ import { nameOf, parentOf } from '../../relative-path.js'
 import type { Attributes, Descriptor, Entry, FileSystem, EntryType } from '../file-system.js'
 import { type Identity, identityOf, isSame } from './place.js'
 import { compareBytes } from './names.js'
-import { fsyncAll } from './barrier.js'
-import { inScope, withOpen } from './scope.js'
+import { withOpen } from './scope.js'
 
 /** Levels from which the way down costs too much: on a shorter one, a directory that another program has replaced is noticed. */
 const longWay = 16
@@ -276,45 +275,4 @@ async function entriesOf(fs: FileSystem, directory: Descriptor, path: string, bo
 /** The path of a name in a directory. */
 export function inside(directory: string, name: string): string {
   return directory === '' ? name : `${directory}/${name}`
-}
-
-interface Below {
-  readonly path: string
-  readonly type: EntryType
-}
-
-/**
- * fsync of all files and directories below the open `root`, and of the descriptors `open`: in parallel, as far as the limit of descriptors
- * lets it. @throws the system's first failure
- */
-export async function syncBelow(fs: FileSystem, root: Descriptor, open: readonly Descriptor[]): Promise<void> {
-  await inTree(fs, root, async (directories) => {
-    const all: Below[] = []
-    for await (const entry of entriesBelow(directories)) {
-      if (entry.type === 'file' || entry.type === 'directory') all.push(entry)
-    }
-    // The deepest first, since they are reached through the others.
-    all.reverse()
-    for (let from = 0; from === 0 || from < all.length; from += fs.stagedFiles) {
-      const until = from + fs.stagedFiles
-      await syncEach(directories, all.slice(from, until), until < all.length ? [] : open)
-    }
-  })
-}
-
-async function syncEach(
-  directories: OpenDirectories,
-  entries: readonly Below[],
-  open: readonly Descriptor[],
-): Promise<void> {
-  const { fs } = directories
-  await inScope(fs, async (scope) => {
-    const opened: Descriptor[] = []
-    for (const { path, type } of entries) {
-      const openFile = (parent: Descriptor): Promise<Descriptor> => fs.openFile(parent, nameOf(path))
-      const opening = type === 'directory' ? directories.take(path) : directories.use(parentOf(path), openFile)
-      opened.push(await scope.keep(opening))
-    }
-    await fsyncAll(fs, [...opened, ...open])
-  })
 }

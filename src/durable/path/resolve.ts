@@ -1,7 +1,8 @@
 import { basename, dirname, join, resolve as resolvePath } from 'node:path'
 import { codeOf } from '../../errors.js'
-import { leftAsItWas, unfit, type DurableWriteError } from '../errors.js'
+import { leftAsItWas, unfit, wrapError, type DurableWriteError } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem, Mount } from '../file-system.js'
+import { checkTarget, namesFor, type TargetNames } from './names.js'
 import { inScope, type Scope } from './scope.js'
 
 /** Where a target is, before a publication makes anything for it. */
@@ -289,6 +290,58 @@ async function openUpwards(
       if (codeOf(error) !== 'EACCES') throw error
     }
     if (path === '/') return
+  }
+}
+
+/** What is open while something works at a path. */
+export interface AtTarget {
+  readonly fs: FileSystem
+  readonly scope: Scope
+  readonly name: string
+  readonly names: TargetNames
+  /** Open, and made where it was missing. */
+  readonly parent: Descriptor
+  readonly attributes: Attributes
+  /** Opens every directory above the parent: another program may have renamed one, without a sync. */
+  readonly above: () => Promise<Descriptor[]>
+  /** From here on readers see a change, and an error says so. */
+  readonly visible: () => void
+}
+
+interface Work {
+  /** As an error begins, before the path. */
+  readonly doing: string
+  /** The state that a failure leaves once the change is visible. Default: that of a publication. */
+  readonly changed?: string | undefined
+}
+
+/** Works at a path. @throws DurableWriteError; `published: true` once the change is visible */
+export async function atTarget<T>(
+  fs: FileSystem,
+  path: string,
+  { doing, changed }: Work,
+  work: (at: AtTarget) => Promise<T>,
+): Promise<T> {
+  let published = false
+  try {
+    return await inScope(fs, async (scope) => {
+      const place = await resolve(scope, checkTarget(path))
+      const { name } = place
+      const { directory, attributes } = await openParent(scope, place)
+      const above = (): Promise<Descriptor[]> => openAncestors(scope, place, directory)
+      return work({
+        fs,
+        scope,
+        name,
+        names: namesFor(name),
+        parent: directory,
+        attributes,
+        above,
+        visible: () => (published = true),
+      })
+    })
+  } catch (error) {
+    throw wrapError(path, error, published, `${doing} ${path}`, changed)
   }
 }
 

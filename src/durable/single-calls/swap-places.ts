@@ -9,6 +9,7 @@ import {
   fsyncAll,
   type Identity,
   identityOf,
+  lock,
   namesFor,
   readTree,
   refuseMounted,
@@ -23,15 +24,10 @@ import { openTarget } from '../target/index.js'
 
 /** The directory at a path, distinguished from a later one of the same number; undefined where there is none. */
 export async function identityAt(fs: FileSystem, path: string): Promise<Identity | undefined> {
-  return atTarget(
-    fs,
-    path,
-    { doing: 'could not look at', locks: true },
-    async ({ scope, parent, attributes, name }) => {
-      if ((await fs.look(parent, name)) === undefined) return undefined
-      return identityOf(await fs.attributes(await scope.keep(openTarget(fs, path, parent, name, attributes.device))))
-    },
-  )
+  return underLock(fs, path, 'could not look at', async ({ scope, parent, attributes, name }) => {
+    if ((await fs.look(parent, name)) === undefined) return undefined
+    return identityOf(await fs.attributes(await scope.keep(openTarget(fs, path, parent, name, attributes.device))))
+  })
 }
 
 /**
@@ -41,7 +37,7 @@ export async function identityAt(fs: FileSystem, path: string): Promise<Identity
  */
 export async function swapPlaces(fs: FileSystem, path: string, other: string): Promise<void> {
   if (dirname(path) !== dirname(other)) throw new TypeError(`${path} and ${other} are not in one directory`)
-  await atTarget(fs, path, { doing: 'could not exchange', locks: true }, async (at) => {
+  await underLock(fs, path, 'could not exchange', async (at) => {
     const { parent, name } = at
     const above = await at.above()
     const second = basename(other)
@@ -56,7 +52,7 @@ export async function swapPlaces(fs: FileSystem, path: string, other: string): P
 
 /** Makes the places durable that two directories have: a predecessor may have been killed between its exchange and its sync. */
 export async function syncPlaces(fs: FileSystem, path: string, other: string): Promise<void> {
-  await atTarget(fs, path, { doing: 'could not sync', locks: true }, async (at) => {
+  await underLock(fs, path, 'could not sync', async (at) => {
     const above = await at.above()
     at.visible()
     await settle({ ...at, names: namesFor(basename(other)) }, [at.parent, ...above])
@@ -65,7 +61,7 @@ export async function syncPlaces(fs: FileSystem, path: string, other: string): P
 
 /** The process that uses the entry at a path, or may do so, in a few words; undefined: none, or there is no entry. */
 export async function userAt(fs: FileSystem, path: string): Promise<string | undefined> {
-  return atTarget(fs, path, { doing: 'could not look at', locks: true }, async ({ parent, name }) => {
+  return underLock(fs, path, 'could not look at', async ({ parent, name }) => {
     if ((await fs.look(parent, name)) === undefined) return undefined
     return fs.userOf(parent, name).catch((error: unknown) => `it cannot be looked at: ${messageOf(error)}`)
   })
@@ -88,7 +84,7 @@ export async function removeTarget(
   known: readonly KnownEntry[],
 ): Promise<string | undefined> {
   const changed = `part of ${path}, or of what is kept beside it, may be gone: repeat the call`
-  return atTarget(fs, path, { doing: 'could not remove', locks: true, changed }, async (at) => {
+  const removing = async (at: AtTarget): Promise<string | undefined> => {
     const { parent, names } = at
     const above = await at.above()
     const isOwn = (entry: string) =>
@@ -98,7 +94,8 @@ export async function removeTarget(
     for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
     await fsyncAll(fs, [parent, ...above])
     return quarantined
-  })
+  }
+  return underLock(fs, path, 'could not remove', removing, changed)
 }
 
 /** Answers the new name of a directory with unknown entries. */
@@ -126,4 +123,20 @@ async function removeKnown(
   const quarantined = names.quarantine(fs.random())
   await fs.rename(parent, name, parent, quarantined, 'noreplace')
   return quarantined
+}
+
+/** Works at a path under the lock of its target: see atTarget. */
+async function underLock<T>(
+  fs: FileSystem,
+  path: string,
+  doing: string,
+  work: (at: AtTarget) => Promise<T>,
+  changed?: string,
+): Promise<T> {
+  return atTarget(fs, path, { doing, changed }, async (at) => {
+    const { scope, parent: directory, attributes, names } = at
+    const parent = { directory, attributes }
+    await lock(scope, { parent, name: names.lock, target: path, timeout: 0, signal: undefined })
+    return work(at)
+  })
 }

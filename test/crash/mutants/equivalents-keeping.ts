@@ -29,7 +29,7 @@ export const ofKeeping = [
   same('one millisecond more of a wait, or of the age at which something is read again', [
     `withLockedTarget counted lockTimeout: _ = 0`,
     `lookUnderLock counted _.lock(0, undefined)`,
-    `atTarget counted timeout: 0`,
+    `underLock counted timeout: 0`,
   ]),
   same('nothing is held on a file system that has no number: it is that of a path without a mount', [
     `usesOf shortened _ ?? []`,

@@ -2,10 +2,16 @@
 import { closeSync, constants, mkdirSync, openSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { barrier, merged, type PendingSync, shared, sharedDirectory } from '../../../src/durable/path/barrier.js'
+import {
+  barrier,
+  merged,
+  type PendingSync,
+  shared,
+  sharedDirectory,
+  syncBelow,
+} from '../../../src/durable/path/barrier.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { behindLeadingCommit, startWriteOutAll, syncAll, syncOnThreads } from '../../../src/durable/posix/sync.js'
-import { syncBelow } from '../../../src/durable/path/open-directories.js'
 import { failure } from '../intercepted.js'
 import { scratch } from '../scratch.js'
 
