@@ -1,5 +1,5 @@
 /** Some agents without disks, in a separate process: the source as the agent has it, and its cost for the API server. */
-import { objectName } from '../src/object-name.js'
+import { objectName } from '../src/message-text.js'
 import { loadClusterAccess } from '../src/kubernetes/credentials/cluster-access.js'
 import type { ApiObserver } from '../src/kubernetes/connection/client.js'
 import { connect } from '../src/kubernetes/connection/connection.js'

@@ -3,7 +3,7 @@
  * Source: k8s.io/apimachinery/pkg/labels/selector.go.
  */
 import { isLabelValue, isQualifiedName } from './kubernetes-names.js'
-import { quote } from './quote.js'
+import { quote } from './message-text.js'
 
 export type Labels = Readonly<Record<string, string>>
 

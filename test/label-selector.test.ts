@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { parseSelector, SelectorError, selects, type Labels } from '../src/label-selector.js'
-import { quote } from '../src/quote.js'
+import { quote } from '../src/message-text.js'
 import { holds } from './property.js'
 
 const matches = (text: string, labels: Labels): boolean => selects(parseSelector(text), labels)

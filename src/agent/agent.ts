@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { AgentConfiguration, DirectoryConfiguration, SourceConfiguration } from '../config/types.js'
 import type {
   ObjectReference,

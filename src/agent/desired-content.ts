@@ -1,4 +1,4 @@
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration, Limits } from '../config/types.js'

@@ -1,4 +1,4 @@
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { ObjectKind, ObjectReference } from '../objects/types.js'
 import type { CertificateDate, ContentFinding } from '../directories/types.js'
 import { dateFindings } from '../directories/validate.js'

@@ -1,4 +1,4 @@
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import { dateFindings } from '../directories/validate.js'
 import { messageOf } from '../errors.js'

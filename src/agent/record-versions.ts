@@ -1,4 +1,4 @@
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import { readPublication, recordObjects } from '../durable/index.js'
 import type { RecordedObject } from '../durable/types.js'
 import { messageOf } from '../errors.js'

@@ -11,7 +11,7 @@ import { credentialsAdvice, field, noCredentialAdvice, statusMessage } from '../
 import { checkClock, validitiesOf } from './certificates.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 import type { Permission } from '../config/permissions.js'
-import { listed } from '../listed.js'
+import { listed } from '../message-text.js'
 
 /** Questions that are open at the API server at a time. */
 const inFlight = 8

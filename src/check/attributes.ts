@@ -3,7 +3,7 @@ import { adviceOn, type CheckResult, ok, warn } from './findings.js'
 import { openedByLists } from '../durable/index.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import { codeOf, messageOf } from '../errors.js'
-import { listed } from '../listed.js'
+import { listed } from '../message-text.js'
 import { chattrOf } from '../../native/index.js'
 
 export interface SecurityModule {

@@ -1,7 +1,7 @@
 import { effectiveCapabilities, mapThem, unmappedIds, type Capability } from '../capabilities.js'
 import type { AgentConfiguration } from '../config/types.js'
 import type { Owner } from '../durable/types.js'
-import { listed } from '../listed.js'
+import { listed } from '../message-text.js'
 import { fault, ok, type CheckResult } from './findings.js'
 
 /** This process's user, and the rights that the kernel gives it. */

@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { NodeFileSystem, usesOf } from '../durable/index.js'
 import type { HoldingKind, Unseen } from '../durable/posix/index.js'
-import { listed } from '../listed.js'
+import { listed } from '../message-text.js'
 import { hostPathUsers, type HostPathUsers } from '../static-pods/host-path-users.js'
 import { type CheckResult, ok, warn } from './findings.js'
 

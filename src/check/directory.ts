@@ -12,7 +12,7 @@ import { checkPublished } from './certificates.js'
 import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 import { checkFileSystem, checkFlushes, checkMount, checkSpace, diskUnder } from './mount.js'
 import type { Owner } from '../durable/types.js'
-import { listed } from '../listed.js'
+import { listed } from '../message-text.js'
 import type { FoundTarget } from '../durable/look/index.js'
 import type { Records } from '../durable/record/index.js'
 

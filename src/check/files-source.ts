@@ -1,11 +1,10 @@
-import { objectName } from '../object-name.js'
+import { listed, objectName } from '../message-text.js'
 import { Catalog } from '../objects/files/catalog.js'
 import { FileError, fileError } from '../objects/files/error.js'
 import { scanDirectory } from '../objects/files/directory-scan.js'
 import { readObjectFile } from '../objects/files/objects.js'
 import type { ObjectReference } from '../objects/types.js'
 import { silent } from '../log.js'
-import { listed } from '../listed.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 
 export interface DesiredReference {

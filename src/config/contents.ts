@@ -7,9 +7,8 @@ import { type ObjectReference, type ObjectKind, selectionReference } from '../ob
 import { boolean, listOf, textSchema } from './value-types.js'
 import type { MappingValue, Value } from './value.js'
 import { parseSelector, SelectorError } from '../label-selector.js'
-import { quote } from '../quote.js'
+import { objectName, quote } from '../message-text.js'
 import { placeholder } from './references.js'
-import { objectName } from '../object-name.js'
 
 const selector: ValueType<string> = { read: readSelector, schema: () => textSchema }
 

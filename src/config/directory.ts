@@ -20,7 +20,7 @@ import { type PathContext, except, isWithin, nodePath } from './paths.js'
 import { booleanOr, integer, listOf, made, oneOf } from './value-types.js'
 import type { Value } from './value.js'
 import { mostMembers } from '../kubernetes-names.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 
 /** Directories that hold more than one program's files: to replace one of them would take the others' away. */
 const systemDirectories = new Set(

@@ -6,7 +6,7 @@ import { type Fields, mappingOf, type ValueType } from './field.js'
 import { nodePath, type PathContext } from './paths.js'
 import { source } from './source.js'
 import { boolean, fixed, later, listOf, oneOf, numberUpTo } from './value-types.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 import type { ServerAddress, ServerConfiguration } from './types.js'
 import type { Value } from './value.js'
 

@@ -1,6 +1,6 @@
 import type { ValueType } from './field.js'
 import type { Value } from './value.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 
 const milliseconds: Readonly<Record<string, number>> = {
   ns: 1e-6,

@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import { except, programPath } from './paths.js'
 import { mappingOf, type Fields, type Schema, type ValueType } from './field.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 import { nearest, type Value } from './value.js'
 import { oneOf, textSchema, integer, nameLike } from './value-types.js'
 import { duration } from './duration.js'

@@ -2,7 +2,7 @@
 import type { ValueType } from './field.js'
 import { isDataKey, isLabel, isObjectName, namePatterns } from '../kubernetes-names.js'
 import type { ObjectKind, ObjectReference } from '../objects/types.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 import type { Value } from './value.js'
 
 /** The namespace of names that have none, and the names that met none. */

@@ -1,6 +1,6 @@
 import { formatMode, isFileMode, modeLimits, parseOctal } from './mode.js'
 import type { ValueType } from './field.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 import type { Owner } from '../durable/types.js'
 import { numberUpTo } from './value-types.js'
 import type { Value } from './value.js'

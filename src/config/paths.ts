@@ -1,7 +1,7 @@
 import { absolutePath } from '../absolute-path.js'
 import { messageOf } from '../errors.js'
 import type { Schema, ValueType } from './field.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 import { textSchema } from './value-types.js'
 import type { Value } from './value.js'
 

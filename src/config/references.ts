@@ -1,4 +1,4 @@
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { ObjectReference, ObservedState, Source } from '../objects/types.js'
 import type { Content, DirectoryConfiguration, ObjectContent, SelectedContent } from './types.js'
 

@@ -1,6 +1,6 @@
 /** Types of values that no section of the configuration has to itself. */
 import type { Schema, ValueType } from './field.js'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 
 /** A string that is not empty and holds no NUL. */
 export const textSchema = { type: 'string', pattern: '^[^\\u0000]+$' } as const satisfies Schema

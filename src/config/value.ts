@@ -1,5 +1,5 @@
 /** A value of the configuration with its place, and readers for its types. Each reader reports the value's faults and answers undefined. */
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 import type { Problems } from './problem.js'
 import { placeOf, type MapEntry, type TreeMapping, type TreeNode } from '../yaml/tree.js'
 

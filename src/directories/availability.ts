@@ -1,4 +1,4 @@
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { KubernetesObject, LoadedState, ObjectReference, SelectedState } from '../objects/types.js'
 import type { ContentFinding, KeptObject } from './types.js'
 

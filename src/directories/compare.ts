@@ -2,7 +2,7 @@
  * Two contents of one directory, compared for people: each entry on either side. The answer holds no byte of a Secret, and nothing
  * that tells one: neither its text nor its digest.
  */
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { ContentEntry, TargetContent } from '../durable/look/index.js'
 import type { RecordedObject } from '../durable/types.js'
 import { compareCertificates, type CertificateChange } from './compare-certificates.js'

@@ -1,5 +1,5 @@
 /** The files of a directory while they are gathered. Two that cannot stand beside each other, and paths that climb, become findings. */
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import { directoriesAbove } from '../relative-path.js'
 import type { ObjectReference, ObjectVersion } from '../objects/types.js'
 import type { RecordedObject } from '../durable/types.js'

@@ -3,7 +3,7 @@
  * it never mixes kept and new parts. While it stays, each of its objects is recorded with the version that the rest of
  * the directory has of it.
  */
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { CombinedContent } from '../config/types.js'
 import type { KubernetesObject } from '../objects/types.js'
 import { missingKey, type Availability } from './availability.js'

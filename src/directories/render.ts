@@ -2,7 +2,7 @@
  * From objects to files: what a configured directory must hold now. A pure function of its arguments: it reads neither the
  * disk nor the network, copies no content but that of combined files, and its findings never hold content.
  */
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { DirectoryConfiguration, SelectedContent, ObjectContent } from '../config/types.js'
 import type { KubernetesObject, LoadedState, ObjectReference, SelectedState } from '../objects/types.js'
 import { availabilityOf, type Availability, missingKey } from './availability.js'

@@ -1,5 +1,5 @@
 /** Whether rendered files may be published, and how long their certificates are valid. Messages never hold content. */
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { KubernetesObject, ObjectReference } from '../objects/types.js'
 import {
   bundleProblem,

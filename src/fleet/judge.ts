@@ -2,7 +2,7 @@
  * Judges whether a node has an object on its disk: `done` is a proof, by the node's own report. Each reason against it has a name, and each
  * sentence of docs/fleet.md about the proof is one rule here.
  */
-import { listed } from '../listed.js'
+import { listed } from '../message-text.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { heartbeat, isSameObject, namesObject, type ReportedDirectory, type ReportedObject } from './types.js'
 

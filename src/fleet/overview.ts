@@ -1,7 +1,7 @@
 /** How a fleet stands: sums, and each exception. It keeps a few words for each node, and no report. */
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { field } from '../kubernetes/reads/api-error.js'
-import { listed } from '../listed.js'
+import { listed } from '../message-text.js'
 import type { Log } from '../log.js'
 import { follow, readPages, type FollowOptions, type Followed } from './follow.js'
 import { hooksNotRun, longestQuiet, type FleetNode, type Obstacle } from './judge.js'

@@ -12,7 +12,7 @@ import { uidOf } from '../kubernetes/reads/observed-version.js'
 import { describeTarget, metadataOnly, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import { isSameReport, reportOf, type ReportIdentity, type Snapshot } from './report-status.js'
 import { heartbeat, managerOf, reportApi, reportsPath, type ReportStatus } from './types.js'
 

@@ -1,4 +1,4 @@
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { ObjectReference, Source } from './types.js'
 
 /** A source that calls back after each change of an observation: both of ours do. */

@@ -1,5 +1,5 @@
 /** The objects that a source follows, and the newest known version of each. */
-import { objectName } from '../object-name.js'
+import { objectName } from '../message-text.js'
 import type { ContentBudget } from './content-budget.js'
 import { StoredObject } from './stored-object.js'
 import type {

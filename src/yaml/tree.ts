@@ -3,7 +3,7 @@
  * refused here: several documents, tags, merge keys, other YAML versions, and aliases that multiply without end.
  */
 import type * as Yaml from 'yaml'
-import { quote } from '../quote.js'
+import { quote } from '../message-text.js'
 import { parseText, YamlError, type ParsedText, type Position } from './parse.js'
 
 /** Characters. A configuration of a thousand directories has some 300 000. */

@@ -2,7 +2,7 @@
 import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { objectName } from '../../src/object-name.js'
+import { objectName } from '../../src/message-text.js'
 import { historyFor, PassObjects, renderFrom, isNewer } from '../../src/agent/desired-content.js'
 import type { SelectedContent } from '../../src/config/types.js'
 import type { Rendering } from '../../src/directories/types.js'

@@ -1,7 +1,7 @@
 /** Results for facts that a test's machine cannot have at will: kernels, disks, labels, mounts in containers, clocks. */
 import t from 'tap'
 import { checkClock } from '../../src/check/certificates.js'
-import { listed } from '../../src/listed.js'
+import { listed } from '../../src/message-text.js'
 import { faultOf, inBytes, type Finding } from '../../src/check/findings.js'
 import { checkKernel } from '../../src/check/this-process.js'
 import { checkLabel } from '../../src/check/attributes.js'

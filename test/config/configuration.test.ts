@@ -1,4 +1,4 @@
-import { objectName } from '../../src/object-name.js'
+import { objectName } from '../../src/message-text.js'
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { parseConfiguration } from '../../src/config/parse.js'

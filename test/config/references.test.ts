@@ -1,5 +1,5 @@
 /** Selections of a directory, expanded to their matches. */
-import { objectName } from '../../src/object-name.js'
+import { objectName } from '../../src/message-text.js'
 import t from 'tap'
 import { parseConfiguration } from '../../src/config/parse.js'
 import { expand, referencesOf } from '../../src/config/references.js'

@@ -1,5 +1,5 @@
 /** Directories and objects as tests describe them. */
-import { objectName } from '../../src/object-name.js'
+import { objectName } from '../../src/message-text.js'
 import { defaultLimits } from '../../src/config/directory.js'
 import type { CombinedContent, Content, DirectoryConfiguration, ObjectContent } from '../../src/config/types.js'
 import type { KeptObject } from '../../src/directories/types.js'

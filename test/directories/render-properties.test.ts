@@ -1,4 +1,4 @@
-import { objectName } from '../../src/object-name.js'
+import { objectName } from '../../src/message-text.js'
 import t from 'tap'
 import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
 import { render } from '../../src/directories/render.js'

@@ -1,7 +1,7 @@
 /** A listener that remembers its reports, so that a test can wait for one. */
 import { performance } from 'node:perf_hooks'
 import { clearTimeout, setTimeout } from 'node:timers'
-import { objectName } from '../../src/object-name.js'
+import { objectName } from '../../src/message-text.js'
 import type {
   ObjectKind,
   ObjectReference,

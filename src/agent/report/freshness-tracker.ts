@@ -1,5 +1,5 @@
 import { expand, referencesOf } from '../../config/references.js'
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import type { DirectoryFacts, DirectoryState, DirectoryStates } from '../directory-state.js'
 import type { ConditionState } from '../conditions.js'

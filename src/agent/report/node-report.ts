@@ -1,6 +1,6 @@
 /** The report of this node to its cluster, with `report: true`: what the agent knows, in the form that src/fleet sends. */
 import { readFile } from 'node:fs/promises'
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { expand, referencesOf } from '../../config/references.js'
 import { messageOf } from '../../errors.js'
 import type { NodeReporter } from '../../fleet/reporter.js'

@@ -1,4 +1,4 @@
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { formatMode } from '../../config/mode.js'
 import type { EntryChange } from '../../directories/compare.js'
 import type { TargetContent } from '../../durable/look/index.js'

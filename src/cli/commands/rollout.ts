@@ -15,7 +15,7 @@ import {
   requireProvenOption,
   type OutputFlags,
 } from '../words/options.js'
-import { escaped } from '../../quote.js'
+import { escaped } from '../../message-text.js'
 import { changesText, outcomeText, print } from '../output/print.js'
 import { table } from '../output/table.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'

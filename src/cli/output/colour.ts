@@ -1,4 +1,4 @@
-import { escaped } from '../../quote.js'
+import { escaped } from '../../message-text.js'
 import type { Io, Output } from './io.js'
 
 /**

@@ -3,7 +3,7 @@ import { fstatSync, writeSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { clock } from '../../clock.js'
 import { codeOf, messageOf } from '../../errors.js'
-import { escaped } from '../../quote.js'
+import { escaped } from '../../message-text.js'
 
 /** A stream for text. Everything is written when the call returns, so that the process may end right after it. */
 export interface Output {

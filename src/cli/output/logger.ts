@@ -1,6 +1,6 @@
 import type { pino } from 'pino'
 import type { Log } from '../../log.js'
-import { escaped } from '../../quote.js'
+import { escaped } from '../../message-text.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
 import { clearProgress } from './progress.js'

@@ -1,4 +1,4 @@
-import { escaped } from '../../quote.js'
+import { escaped } from '../../message-text.js'
 import { printJson, type Output } from './io.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 

@@ -1,4 +1,4 @@
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import type { Output } from './io.js'
 import type { ObjectReference, Source } from '../../objects/types.js'
 

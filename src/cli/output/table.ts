@@ -1,5 +1,4 @@
-import { objectName } from '../../object-name.js'
-import { escaped } from '../../quote.js'
+import { escaped, objectName } from '../../message-text.js'
 import { wrapWords } from './help-text.js'
 import type { RecordedObject } from '../../durable/types.js'
 

@@ -1,5 +1,5 @@
 import { nameOf } from '../../relative-path.js'
-import { listed } from '../../listed.js'
+import { listed } from '../../message-text.js'
 import type { AdoptedFiles, Adopting, AdoptionCheck, AdoptionResult } from '../types.js'
 import { dataLink, inTree, readWhole, type Tree, type TreeEntry } from '../path/index.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'

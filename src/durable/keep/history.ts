@@ -1,5 +1,5 @@
 import { nameOf, parentOf } from '../../relative-path.js'
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import {
   type StagedEntries,
   disinherit,

@@ -1,4 +1,4 @@
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent, readTarget } from '../look/index.js'
 import { type DurableWriteError, foreign, leftAsItWas, readError, unfit } from '../errors.js'
 import type { FileSystem } from '../file-system.js'

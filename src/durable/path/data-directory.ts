@@ -17,7 +17,7 @@ export function dataDirectoryName(sequence: number, random: string): string {
   return `..${sequence}-${random}`
 }
 
-export function isDataDirectory(name: string): boolean {
+function isDataDirectory(name: string): boolean {
   return dataDirectoryPattern.test(name)
 }
 

@@ -30,7 +30,6 @@ export {
   currentDataDirectory,
   dataLink,
   dataDirectoryName,
-  isDataDirectory,
   isLeftInside,
   leftInside,
   keyLinks,

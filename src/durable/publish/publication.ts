@@ -53,7 +53,7 @@ import {
 import { newBody } from './new-record.js'
 import { OldMetadata } from './stage.js'
 import { trust, type KeepsFrom, type PlannedTree } from './planned-tree.js'
-import { listed } from '../../listed.js'
+import { listed } from '../../message-text.js'
 import {
   type Exchanged,
   type RecordKind,

@@ -1,5 +1,5 @@
 import { ready } from '../../../native/index.js'
-import { listed } from '../../listed.js'
+import { listed } from '../../message-text.js'
 import { attempt, barrier, closeSynced, inScope, placeKey, Scope, StagedEntries, merged } from '../path/index.js'
 import { failureOf } from '../../errors.js'
 import type { DurableWriteError } from '../errors.js'

@@ -1,4 +1,4 @@
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import type { RecordedPlace, Tree, TreeEntry } from '../path/index.js'
 import { isAgentMark, isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from '../../checked-lines.js'

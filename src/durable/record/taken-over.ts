@@ -1,4 +1,4 @@
-import { listed } from '../../listed.js'
+import { listed } from '../../message-text.js'
 import type { Tree } from '../path/index.js'
 import type { Generation } from '../types.js'
 

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { adviceFor, isSystemError, messageOf } from '../../errors.js'
-import { listed } from '../../listed.js'
+import { listed } from '../../message-text.js'
 import { aborted, DurableWriteError, foreign, unfit } from '../errors.js'
 import type { StoredRecord } from '../record/index.js'
 import { refuseHeld, rolledBack } from '../target/index.js'

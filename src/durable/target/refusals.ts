@@ -13,7 +13,7 @@ import {
 } from '../record/index.js'
 import type { TargetNames, Tree, TreeEntry } from '../path/index.js'
 import type { Confirmed, Hold, Pin, PublicationOptions, Publisher } from '../types.js'
-import { listed } from '../../listed.js'
+import { listed } from '../../message-text.js'
 
 /* Targets that holdfast leaves alone, each with its error. Each throws before any change. */
 

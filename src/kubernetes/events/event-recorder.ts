@@ -9,7 +9,7 @@ import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
 import { eventBody, eventsPath, namespaceOf, seriesBody, type EventDraft, eventName } from './event-body.js'
 import { statusMessage, unsentAdvice } from '../reads/api-error.js'
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 
 /*
  * Decides which occurrences make an event, and which only count: the same news within a while is one event with a count, and no

@@ -1,5 +1,5 @@
 /** Every failure of a request to the API server, in one class: the failed call, the missing right, and advice. */
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { invalidInputOf } from '../../errors.js'
 import type { ObjectReference, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import { ConnectionError, type ApiResponse } from '../connection/client.js'

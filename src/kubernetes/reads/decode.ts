@@ -4,7 +4,7 @@
  */
 import { contentPassed } from '../../content-garbage.js'
 import { isDataKey, isIdentifier, longestName, longestVersion, mostMembers } from '../../kubernetes-names.js'
-import { quote } from '../../quote.js'
+import { quote } from '../../message-text.js'
 import type { KubernetesObject, ObjectKind, ObjectReference } from '../../objects/types.js'
 
 /** The object cannot be used as it is. The message names the field and holds no value. */

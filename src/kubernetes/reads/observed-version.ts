@@ -1,5 +1,5 @@
 /** Reads the version of one object from an answer of the API. */
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import type { ObservedVersion } from '../../objects/stored-object.js'
 import type { ObjectReference } from '../../objects/types.js'
 import { decodeObject, InvalidObjectError } from './decode.js'

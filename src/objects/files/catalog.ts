@@ -1,5 +1,5 @@
 /** The objects of all files together, and the answers about each object that follow from them. */
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { parseSelector, selects } from '../../label-selector.js'
 import type { ObjectReference, ObservedState } from '../types.js'
 import type { FileError } from './error.js'

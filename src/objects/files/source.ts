@@ -6,7 +6,7 @@
  * changes, from one version of it; an object is absent only if every
  * file could be read; a directory that cannot be read is no absence.
  */
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
 import { ObjectStore } from '../store.js'

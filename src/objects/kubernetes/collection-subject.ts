@@ -4,7 +4,7 @@
  * it matches their labels with the followed selectors as they come.
  */
 import { sleep } from '../../deadline.js'
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { Backoff } from '../../backoff.js'
 import { inParallel } from '../../parallel.js'
 import { AbortableSemaphore } from '../../abortable-semaphore.js'

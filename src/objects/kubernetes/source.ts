@@ -6,7 +6,7 @@
  * etcd restored from a backup), which a fresh read has confirmed and which it reports as such; it reports absence only when it is
  * certain; known states stay while the server is away; a denied or broken object does not hold up others.
  */
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { AbortableSemaphore } from '../../abortable-semaphore.js'
 import type { SourceConfiguration } from '../../config/source.js'
 import { type Log, silent } from '../../log.js'

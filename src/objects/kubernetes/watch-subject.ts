@@ -1,6 +1,5 @@
 /** The subject of one watch, and the meaning of its answers: one object, or a collection of which some objects are followed. */
-import { objectName } from '../../object-name.js'
-import { listed } from '../../listed.js'
+import { listed, objectName } from '../../message-text.js'
 import type { ObjectReference, ObservedState, UnknownState } from '../types.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { isSameState } from '../same-state.js'

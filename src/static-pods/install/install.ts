@@ -6,7 +6,7 @@
  */
 import { messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
-import { listed } from '../../listed.js'
+import { listed } from '../../message-text.js'
 import type { DurableCalls } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/single-calls/index.js'

@@ -1,4 +1,4 @@
-import { objectName } from '../../object-name.js'
+import { objectName } from '../../message-text.js'
 import { join } from 'node:path'
 import { inParallel } from '../../parallel.js'
 import type { ApiReader } from '../../kubernetes/reads/api-reader.js'

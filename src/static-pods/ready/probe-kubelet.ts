@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { codeOf, messageOf } from '../../errors.js'
-import { escaped } from '../../quote.js'
+import { escaped } from '../../message-text.js'
 import { asList, asMap, asText } from '../json.js'
 import type { Manifest } from '../pod/manifest.js'
 import { serverFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'

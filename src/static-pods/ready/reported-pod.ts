@@ -1,4 +1,4 @@
-import { escaped } from '../../quote.js'
+import { escaped } from '../../message-text.js'
 import { asList, asMap, asText, type JsonMap } from '../json.js'
 import type { Manifest } from '../pod/manifest.js'
 import { rolloutAnnotation } from '../names.js'

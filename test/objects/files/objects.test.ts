@@ -1,5 +1,5 @@
 import t from 'tap'
-import { objectName } from '../../../src/object-name.js'
+import { objectName } from '../../../src/message-text.js'
 import { parseDocuments, readObjects } from '../../../src/objects/files/objects.js'
 import { recordingLog } from '../kubernetes/watching.js'
 

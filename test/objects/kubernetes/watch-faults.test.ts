@@ -1,6 +1,6 @@
 import t from 'tap'
 import { contentOf, reference } from '../recorder.js'
-import { objectName } from '../../../src/object-name.js'
+import { objectName } from '../../../src/message-text.js'
 import { refuse } from '../../kubernetes/connection/api-server.js'
 import { until } from '../../until.js'
 import { startWatching } from './watching.js'

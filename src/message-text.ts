@@ -10,3 +10,17 @@ export function escaped(text: string): string {
 export function quote(text: string): string {
   return escaped(JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text))
 }
+
+/** `a, b and c` for people; of more than `most`, `a, b, c and 2 more`. */
+export function listed(names: readonly string[], most = 5): string {
+  const shown = names.slice(0, most)
+  const more = names.length - shown.length
+  const all = more > 0 ? [...shown, `${more} more`] : shown
+  const last = all.pop() ?? ''
+  return all.length === 0 ? last : `${all.join(', ')} and ${last}`
+}
+
+/** `Secret kube-system/serving-cert`: the same text in logs, errors, status and as a map key. */
+export function objectName({ kind, namespace, name }: Readonly<Record<'kind' | 'namespace' | 'name', string>>): string {
+  return `${kind} ${namespace}/${name}`
+}

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { objectName } from '../src/object-name.js'
+import { objectName } from '../src/message-text.js'
 
 void t.test(
   'an object has one name in logs, errors, status and maps: the kind, the namespace and the name',
