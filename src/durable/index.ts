@@ -21,7 +21,8 @@ import type { Publication } from './types.js'
  */
 
 export * from './publishing.js'
-export { namesFor, atPlace } from './path/index.js'
+export { namesFor, atPlace, fsyncAll, remove } from './path/index.js'
+export { namedRecords } from './record/index.js'
 export { OwnFile, DurableCalls, nodeFiles, places } from './single-calls/index.js'
 export { endTogether, commandOf, flockHolders, showInPlace } from './posix/index.js'
 export { describeOrders } from './target/index.js'

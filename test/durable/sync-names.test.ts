@@ -2,7 +2,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { DurableCalls } from '../../src/durable/index.js'
+import { DurableCalls, fsyncAll } from '../../src/durable/index.js'
 import { failing, watchedSyncs } from './intercepted.js'
 import { scratch } from './scratch.js'
 
@@ -70,6 +70,6 @@ await t.test('of a directory that is open already: itself alone', async (t) => {
   const root = scratch(t)
   const { fs, synced } = watchedSyncs()
   const durable = new DurableCalls(fs)
-  await durable.inDirectory(root, (directory) => durable.syncDirectory(directory))
+  await durable.inDirectory(root, (directory) => fsyncAll(durable.fs, [directory]))
   t.same([...synced], [root])
 })

@@ -25,7 +25,7 @@ import { DurableWriteError, leftAsItWas, wrapped } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { quarantineForeign } from '../keep/index.js'
 import { readPublication } from '../look/index.js'
-import { compare, namedRecords, readAllRecords } from '../record/index.js'
+import { compare, readAllRecords } from '../record/index.js'
 import type { Log } from '../../log.js'
 import { NodeFileSystem } from '../posix/index.js'
 import {
@@ -93,13 +93,7 @@ export class DurableCalls {
   /** How a directory differs from its request. Writes nothing. */
   async difference(request: DirectoryPublicationRequest): Promise<Difference> {
     const publication = directoryPublication(this.fs, request)
-    let seen: Awaited<ReturnType<typeof publication.preview>>
-    try {
-      seen = await wrapped(request.target, `could not read ${request.target}`, publication.preview())
-    } finally {
-      await publication.close()
-    }
-    const { desired, found } = seen
+    const { desired, found } = await previewOf(publication)
     const kinds = { missing: 'add', unexpected: 'remove' } as const
     const changes = compare(desired, found).map(({ path, problem }) => ({
       path,
@@ -112,13 +106,8 @@ export class DurableCalls {
 
   /** What publishing a file would do, as far as looking can show: throws what publishing would throw. Writes nothing. */
   async previewFile({ path, content, options }: FileRequest): Promise<{ outcome: Outcome; digest: string }> {
-    const publication = filePublication(this.fs, path, content, options)
-    try {
-      const { outcome, desired } = await wrapped(path, `could not read ${path}`, publication.preview())
-      return { outcome, digest: desired.digest }
-    } finally {
-      await publication.close()
-    }
+    const { outcome, desired } = await previewOf(filePublication(this.fs, path, content, options))
+    return { outcome, digest: desired.digest }
   }
 
   /** Whether a target equals its record, and is known to be durable; undefined where it has no record. */
@@ -209,11 +198,6 @@ export class DurableCalls {
     return own.map(names.staging)
   }
 
-  /** Removes an entry of an open directory with all of its content, without a sync. */
-  async removeEntry(parent: Descriptor, name: string): Promise<void> {
-    await remove(this.fs, parent, name)
-  }
-
   /** Removes a file, durably. False where there was none: a predecessor may have removed it, and been killed before its sync. */
   async removeFile(path: string): Promise<boolean> {
     return atTarget(this.fs, path, { doing: 'could not remove' }, async ({ parent, name, above, visible }) => {
@@ -274,16 +258,6 @@ export class DurableCalls {
     return mount !== undefined && isUnproven(path, mount, requireProven)
   }
 
-  /** The names of records in a directory, each with the target that it names; undefined where it is torn. */
-  recordsIn(directory: Descriptor): Promise<{ entry: string; name: string | undefined }[]> {
-    return namedRecords(this.fs, directory)
-  }
-
-  /** fsync of one open directory. @throws the system's failure */
-  async syncDirectory(directory: Descriptor): Promise<void> {
-    await fsyncAll(this.fs, [directory])
-  }
-
   /** The path without symbolic links in its parent; the parent need not exist. */
   async realPath(path: string): Promise<string> {
     return wrapped(
@@ -292,4 +266,10 @@ export class DurableCalls {
       atPlace(this.fs, checkTarget(path), ({ realParent, name }) => Promise.resolve(join(realParent, name))),
     )
   }
+}
+
+/** Closes it in any case. */
+function previewOf(publication: ReturnType<typeof filePublication>): ReturnType<typeof publication.preview> {
+  const { path } = publication
+  return wrapped(path, `could not read ${path}`, publication.preview()).finally(() => publication.close())
 }

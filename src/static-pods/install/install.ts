@@ -7,7 +7,7 @@
 import { messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
 import { listed } from '../../message-text.js'
-import type { DurableCalls } from '../../durable/index.js'
+import { type DurableCalls, fsyncAll, remove } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
 import type { DirectoryPublicationRequest } from '../../durable/single-calls/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
@@ -99,10 +99,10 @@ async function removeLeftovers(
       : await leftoversOf(durable, parent, pod, revision, path, log)
     if (leftovers.length === 0) return
     // A killed prune may have renamed a revision away without making the rename durable.
-    await durable.syncDirectory(parent)
+    await fsyncAll(durable.fs, [parent])
     for (const entry of leftovers) {
       try {
-        await durable.removeEntry(parent, entry)
+        await remove(durable.fs, parent, entry)
       } catch (error) {
         log.warn({ leftover: entry, error: messageOf(error) }, 'could not remove a leftover; the next run retries')
       }

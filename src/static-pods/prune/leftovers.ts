@@ -1,4 +1,4 @@
-import { type DurableCalls, namesFor } from '../../durable/index.js'
+import { type DurableCalls, namedRecords, namesFor } from '../../durable/index.js'
 import type { Descriptor } from '../../durable/file-system.js'
 import type { Log } from '../../log.js'
 import { revisionFamily, revisionName, revisionOf } from '../names.js'
@@ -42,7 +42,7 @@ export async function orphanedRecords(
   const present = new Set(await durable.fs.list(directory))
   const orphans: string[] = []
   let byId: Map<string, string> | undefined
-  for (const { entry, name: named } of await durable.recordsIn(directory)) {
+  for (const { entry, name: named } of await namedRecords(durable.fs, directory)) {
     const id = entry.slice(0, entry.lastIndexOf('.'))
     const name = named ?? (byId ??= namesById(pod, newest)).get(id)
     if (name === undefined || revisionOf(pod, name) === undefined) continue

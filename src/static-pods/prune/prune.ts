@@ -6,7 +6,7 @@
 import { isSystemError, messageOf } from '../../errors.js'
 import { basename, join } from 'node:path'
 import type { Log } from '../../log.js'
-import { namesFor, type DurableCalls, nodeFiles } from '../../durable/index.js'
+import { fsyncAll, namedRecords, namesFor, type DurableCalls, nodeFiles, remove } from '../../durable/index.js'
 import { DurableWriteError, wrapError } from '../../durable/errors.js'
 import type { Descriptor, FileSystem } from '../../durable/file-system.js'
 import { InvalidInput, StaticPodError, withState } from '../failure.js'
@@ -143,7 +143,7 @@ async function removeAll(
 ): Promise<PruneLine[]> {
   const { fs } = durable
   // Records tell what the leftovers are: one that is refused stops this before the first rename.
-  await durable.recordsIn(directory)
+  await namedRecords(fs, directory)
   const family = namesFor('', revisionFamily(pod))
   const failures = new Map<PruneLine, unknown>()
   const gone = new Map<string, PruneLine>()
@@ -165,7 +165,7 @@ async function removeAll(
   if (leftovers.length === 0) return lines.map((line) => lineOf(line, failures.get(line)))
   for (const name of leftovers) {
     try {
-      await durable.removeEntry(directory, name)
+      await remove(fs, directory, name)
     } catch (error) {
       const line = gone.get(name)
       const what = `files are left in ${join(resourceDirectory, name)}: ${messageOf(error)}`
@@ -181,7 +181,7 @@ async function removeAll(
 /** This prune, or a killed predecessor, has renamed entries by now: `published` is true, even if a power cut undoes the renames. */
 async function syncRemovals(durable: DurableCalls, directory: Descriptor, path: string): Promise<void> {
   try {
-    await durable.syncDirectory(directory)
+    await fsyncAll(durable.fs, [directory])
   } catch (error) {
     if (!isSystemError(error)) throw error
     const { code, syscall } = error

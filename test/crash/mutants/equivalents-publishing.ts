@@ -73,9 +73,6 @@ export const ofPublishing = [
     ],
   ),
   same('no answer counts as no, as `false` does', [`holdsPod swallowed { return false }`]),
-  same('a file whose content is in memory keeps nothing open for a look: it is closed as every publication is', [
-    `DurableCalls.previewFile dropped await _.close()`,
-  ]),
   same('a mark of this very instant says what a new one would say', [`WatchStart.#begin compared _.since <= _`]),
   same('what stands for an errno that every failed call of the file system has', [
     `errorAt shortened codeOf(_) ?? _.code`,
