@@ -97,7 +97,7 @@ export class DirectoryWatch {
 async function lookups(directory: string): Promise<Map<string, Set<string>>> {
   const found = new Map<string, Set<string>>()
   let at = '/'
-  let rest = parts(directory)
+  let rest = pathParts(directory)
   for (let links = 0; links <= mostLinks;) {
     const [name, ...further] = rest
     if (name === undefined) break
@@ -114,12 +114,12 @@ async function lookups(directory: string): Promise<Map<string, Set<string>>> {
     else {
       links += 1
       if (target.startsWith('/')) at = '/'
-      rest = [...parts(target), ...further]
+      rest = [...pathParts(target), ...further]
     }
   }
   return found
 }
 
-function parts(path: string): string[] {
+function pathParts(path: string): string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.')
 }

@@ -21,7 +21,7 @@ export interface MountDetails {
 
 /** The mount with this ID; undefined where it has gone. procfs never waits for a disk. */
 export function mountDetails(id: number): MountDetails | undefined {
-  const line = linesOf(textOf('self')).find((text) => text.startsWith(`${id} `))
+  const line = nonEmptyLines(textOf('self')).find((text) => text.startsWith(`${id} `))
   return line === undefined ? undefined : parseMount(line)
 }
 
@@ -49,7 +49,7 @@ let read: { readonly text: string; readonly table: readonly MountDetails[] } | u
 
 /** A node has hundreds of mounts, each publication asks for them, and they seldom change. @internal */
 export function tableOf(text: string): readonly MountDetails[] {
-  if (read?.text !== text) read = { text, table: linesOf(text).map(parseMount) }
+  if (read?.text !== text) read = { text, table: nonEmptyLines(text).map(parseMount) }
   return read.table
 }
 
@@ -79,7 +79,7 @@ export function rootMount(): MountDetails | undefined {
 
 /** The lines of another process's mounts, as it sees them. @throws what the kernel answers, ENOENT or ESRCH where it has gone */
 export async function mountLinesOf(pid: number): Promise<string[]> {
-  return linesOf(await promises.readFile(`/proc/${pid}/mountinfo`, 'utf8'))
+  return nonEmptyLines(await promises.readFile(`/proc/${pid}/mountinfo`, 'utf8'))
 }
 
 /** Calls back after each change of the mounts of this process, until it is closed: no timer looks. @throws what the kernel answers */
@@ -107,7 +107,7 @@ function textOf(process: string): string {
   return readFileSync(`/proc/${process}/mountinfo`, 'utf8')
 }
 
-function linesOf(text: string): string[] {
+function nonEmptyLines(text: string): string[] {
   return text.split('\n').filter((line) => line !== '')
 }
 

@@ -15,33 +15,33 @@ const largest = 2 ** 20
  * The files of a generation, made of nothing but its number and the run's seed, so that the judge needs no copy to compare with. Number,
  * sizes and names of the files differ from one generation to the next.
  */
-export function filesOf(seed: string, generation: number): Record<string, Buffer> {
+export function filesOfGeneration(seed: string, generation: number): Record<string, Buffer> {
   const shape = createHash('sha256').update(`${seed} ${generation}`).digest()
   const count = 3 + ((shape[0] ?? 0) % 6)
   const files: Record<string, Buffer> = {}
   for (let index = 0; index < count; index++) {
     const directory = index % 3 === 2 ? `part-${(shape[1] ?? 0) % 4}/` : ''
     const path = `${directory}file-${index}`
-    files[path] = contentOf(seed, generation, path, sizes[(shape[index + 2] ?? 0) % sizes.length] ?? sizes[0])
+    files[path] = fileContent(seed, generation, path, sizes[(shape[index + 2] ?? 0) % sizes.length] ?? sizes[0])
   }
   return files
 }
 
 /** A line that names seed, generation and path, and bytes that no other file has. */
-function contentOf(seed: string, generation: number, path: string, size: number): Buffer {
-  const head = Buffer.from(`${headOf(seed)}${generation}: ${path}\n`)
+function fileContent(seed: string, generation: number, path: string, size: number): Buffer {
+  const head = Buffer.from(`${headLine(seed)}${generation}: ${path}\n`)
   const key = createHash('sha256').update(`${seed} ${generation} ${path}`).digest().subarray(0, 16)
   const body = createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(size))
   return Buffer.concat([head, body])
 }
 
-function headOf(seed: string): string {
+function headLine(seed: string): string {
   return `holdfast torture ${seed} generation `
 }
 
 /** Which generation a file says that it is of; undefined where its first bytes are no generation's. */
 function claimedBy(seed: string, content: Buffer): number | undefined {
-  const head = headOf(seed)
+  const head = headLine(seed)
   const text = content.subarray(0, head.length + 20).toString('latin1')
   const number = text.startsWith(head) ? /^(\d{1,15}): /.exec(text.slice(head.length))?.[1] : undefined
   return number === undefined ? undefined : Number(number)
@@ -54,7 +54,7 @@ function claimedBy(seed: string, content: Buffer): number | undefined {
 export async function examine(directory: string, seed: string): Promise<Found> {
   let found: Map<string, Buffer>
   try {
-    found = await readTree(directory)
+    found = await readFiles(directory)
   } catch (error) {
     if (error instanceof Missing) return { state: 'missing' }
     const advice = ownTrouble(error instanceof Error ? codeOf(error.cause) : undefined)
@@ -80,7 +80,7 @@ export async function examine(directory: string, seed: string): Promise<Found> {
     return { state: 'mixed', problem: named.slice(0, 4).join(', ') }
   }
   const [generation] = first
-  const problem = difference(filesOf(seed, generation), found)
+  const problem = difference(filesOfGeneration(seed, generation), found)
   return problem === undefined
     ? { state: 'whole', generation }
     : { state: 'torn', problem: `generation ${generation}: ${problem}` }
@@ -110,10 +110,10 @@ function firstDifference(one: Buffer, other: Buffer): number {
 /** The directory itself is not there. */
 class Missing extends Error {}
 
-async function readTree(directory: string): Promise<Map<string, Buffer>> {
+async function readFiles(directory: string): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>()
   const visit = async (path: string): Promise<void> => {
-    const entries = await attempt(path || '.', readdir(join(directory, path), { withFileTypes: true })).catch(
+    const entries = await reading(path || '.', readdir(join(directory, path), { withFileTypes: true })).catch(
       (error: unknown) => {
         if (path === '' && error instanceof Error && codeOf(error.cause) === 'ENOENT') throw new Missing()
         throw error
@@ -122,7 +122,7 @@ async function readTree(directory: string): Promise<Map<string, Buffer>> {
     for (const entry of entries) {
       const name = join(path, entry.name)
       if (entry.isDirectory()) await visit(name)
-      else files.set(name, await attempt(name, readRegularFile(join(directory, name), largest, { follow: false })))
+      else files.set(name, await reading(name, readRegularFile(join(directory, name), largest, { follow: false })))
     }
   }
   await visit('')
@@ -130,7 +130,7 @@ async function readTree(directory: string): Promise<Map<string, Buffer>> {
 }
 
 /** Errors name the path within the directory, and the errno. */
-async function attempt<T>(path: string, call: Promise<T>): Promise<T> {
+async function reading<T>(path: string, call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {

@@ -3,7 +3,7 @@
  * (witness). The door of this room: `holdfast torture` and `holdfast witness` load it when they run.
  */
 
-export { readKey, readOrMakeKey } from './key.js'
-export { torture, verify } from './torture.js'
+export { readWitnessKey, readOrMakeKey } from './key.js'
+export { torture, verifyDisk } from './torture.js'
 export { lockLedger, readLedger } from './witness-file.js'
 export { Witness } from './witness.js'

@@ -19,7 +19,7 @@ class UnfitKey extends Error {
  * @throws UnfitKey where it is not there, others may read it, or it holds too little
  * @throws the errno of open(2) or read(2)
  */
-export async function readKey(path: string): Promise<Buffer> {
+export async function readWitnessKey(path: string): Promise<Buffer> {
   const { mode } = await stat(path).catch((error: unknown) => {
     const problem = codeOf(error) ?? messageOf(error)
     throw new UnfitKey(`cannot find the key file ${path}: ${problem}; copy it from the witness`)
@@ -56,5 +56,5 @@ export async function readOrMakeKey(path: string): Promise<Buffer> {
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error
   }
-  return readKey(path)
+  return readWitnessKey(path)
 }

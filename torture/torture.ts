@@ -7,7 +7,7 @@ import { codeOf, messageOf } from '../src/errors.js'
 import type { Log } from '../src/log.js'
 import { warnUnproven } from '../src/unproven.js'
 import { describeDisk, machineDigest, otherFileSystem } from './disk.js'
-import { examine, filesOf } from './generation.js'
+import { examine, filesOfGeneration } from './generation.js'
 import { Guard } from './guard.js'
 import type { EndMark, Run, Standing, Verdict } from './types.js'
 import { NoWitness, WitnessClient, type WitnessAddress } from './witness-client.js'
@@ -52,7 +52,7 @@ export async function torture(options: TortureOptions): Promise<Verdict> {
 }
 
 /** Examines the disk where the machine has been off since something was published. Writes nothing. Answers the verdict so far. */
-export function verify(options: TortureOptions): Promise<Verdict> {
+export function verifyDisk(options: TortureOptions): Promise<Verdict> {
   return withWitness(options, async (witness, standing) => {
     if (standing === undefined) throw new Error('the witness knows of no run: start one without --verify')
     if (await examineIfDue(witness, standing, options)) return
@@ -197,7 +197,7 @@ async function publishUntilAborted(
     guard?.announce(generation)
     await asking(witness.ask({ type: 'announce', generation }), generation - 1)
     const { unproven = false } = await replaceDirectory(target, {
-      files: filesOf(seed, generation),
+      files: filesOfGeneration(seed, generation),
       contentStays: true,
     })
     if (unproven) warnUnproven(log, target)

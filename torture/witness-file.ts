@@ -49,14 +49,14 @@ export async function readLedger(path: string): Promise<LedgerState> {
     if (codeOf(error) === 'ENOENT') return emptyLedger()
     throw error
   }
-  const state = parsed(text)
+  const state = parseState(text)
   if (state?.version !== 1 || !Array.isArray(state.examinations)) {
     throw new UnfitState(`${path} is no state of a witness, or of a later version: name another file`)
   }
   return { ...emptyLedger(), ...state }
 }
 
-function parsed(text: string): Partial<LedgerState> | undefined {
+function parseState(text: string): Partial<LedgerState> | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? value : undefined

@@ -42,7 +42,7 @@ export class HealthEndpoint {
       if (turn !== this.#turn) await server.close()
       else this.#server = server
     } catch (error) {
-      if (!isTaken(error)) throw error
+      if (!isPortTaken(error)) throw error
       if (turn === this.#turn) this.#tryLater(address, error)
     }
   }
@@ -105,7 +105,7 @@ export class HealthEndpoint {
   }
 }
 
-function isTaken(error: unknown): error is Error {
+function isPortTaken(error: unknown): error is Error {
   return error instanceof Error && codeOf(error.cause) === 'EADDRINUSE'
 }
 

@@ -152,11 +152,11 @@ export async function isAgentRunning(stateDirectory: string, agent: AgentStatus)
 /** Whether a living process holds the lock. undefined: there is none, or this user may not open it. */
 async function isLocked(stateDirectory: string): Promise<boolean | undefined> {
   const path = lockIn(stateDirectory)
-  const held = await isHeld(path)
+  const held = await isLockHeld(path)
   return held === true ? (await dyingHolders(path)).length === 0 : held
 }
 
-async function isHeld(path: string): Promise<boolean | undefined> {
+async function isLockHeld(path: string): Promise<boolean | undefined> {
   const fs = new NodeFileSystem()
   const opened: number[] = []
   try {

@@ -13,7 +13,7 @@ export interface ProcessCredentials {
 }
 
 /** Effective user, groups and capabilities. */
-export function ownIdentity(): ProcessCredentials {
+export function ownCredentials(): ProcessCredentials {
   return {
     uid: process.geteuid?.() ?? 0,
     groups: [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])],

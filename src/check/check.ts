@@ -13,7 +13,7 @@ import type { AgentConfiguration, DirectoryConfiguration } from '../config/types
 import { NodeFileSystem } from '../durable/index.js'
 import { nodeEventsNamespace } from '../kubernetes-names.js'
 import { permissionsOf, type Permission } from '../config/permissions.js'
-import { checkCapabilities, ownIdentity } from './capabilities.js'
+import { checkCapabilities, ownCredentials } from './capabilities.js'
 import { checkConsumers, checkUnseen, type ConsumerReport } from './consumers.js'
 import { checkDirectory } from './directory.js'
 import type { DesiredReference } from './files-source.js'
@@ -55,7 +55,7 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
   const { signal, lockTimeout } = options
   const coreDumps = checkCoreDump()
   const fs = new NodeFileSystem()
-  const identity = ownIdentity()
+  const identity = ownCredentials()
   const now = new Date()
   const context = { fs, identity, selinux: seLinux(), requireProven, now, lockTimeout, signal }
   const findings: Finding[] = []
@@ -111,8 +111,8 @@ type SourceCheck<Type extends SourceType> = (
 /** How each kind of source is checked. */
 const sourceChecks: { readonly [Type in SourceType]: SourceCheck<Type> } = {
   async files({ path, namespace }, { directories }) {
-    const { checkFiles } = await import('./files-source.js')
-    const results = await checkFiles(path, namespace ?? defaultNamespace, desiredReferences(directories))
+    const { checkFilesSource } = await import('./files-source.js')
+    const results = await checkFilesSource(path, namespace ?? defaultNamespace, desiredReferences(directories))
     return results.map((result) => ({ subject: path, ...result }))
   },
   async kubernetes(source, configuration, { nodeName, environment, version, timeout, signal }, now) {

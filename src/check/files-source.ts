@@ -13,7 +13,7 @@ export interface DesiredReference {
 }
 
 /** Whether the files can be read and parsed, and hold what the configuration names. Read once, as the agent reads them. */
-export async function checkFiles(
+export async function checkFilesSource(
   directory: string,
   defaultNamespace: string,
   desired: readonly DesiredReference[],

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { except, programPath } from './paths.js'
 import { mappingOf, type Fields, type Schema, type ValueType } from './field.js'
 import { quote } from '../message-text.js'
-import { nearest, type Value } from './value.js'
+import { nearestWord, type Value } from './value.js'
 import { oneOf, textSchema, integer, nameLike } from './value-types.js'
 import { duration } from './duration.js'
 
@@ -124,7 +124,7 @@ function readSignalName(value: Value): NodeJS.Signals | undefined {
   }
   if (found !== undefined) return found
   // Without the prefix that all signals share: otherwise any three letters are near to some signal.
-  const meant = nearest(
+  const meant = nearestWord(
     name.slice('SIG'.length),
     known.map((candidate) => candidate.slice('SIG'.length)),
   )

@@ -51,7 +51,7 @@ export class Value {
     if (text === undefined) return undefined
     const found = words.find((word) => word === text)
     if (found !== undefined) return found
-    const meant = nearest(text, words)
+    const meant = nearestWord(text, words)
     return this.wrong(`${quote(text)} is not one of ${words.join(', ')}`, meant && `did you mean "${meant}"?`)
   }
 
@@ -173,7 +173,7 @@ function describeNode(node: TreeNode): string {
 }
 
 /** The known word that was probably meant: the nearest one, if it is near enough to be believed. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
+export function nearestWord(word: string, known: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(word.length / 3))
   let best: { candidate: string; distance: number } | undefined
   // Field names are short: a long word is no typing error, and must not cost a long comparison.
@@ -187,7 +187,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 
 /** `did you mean "publish"?`, or the choice where no word comes near. */
 function didYouMean(word: string, known: readonly string[]): string {
-  const candidate = nearest(word, known)
+  const candidate = nearestWord(word, known)
   return candidate === undefined ? `known here: ${known.join(', ')}` : `did you mean "${candidate}"?`
 }
 

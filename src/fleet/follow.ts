@@ -101,7 +101,7 @@ export async function follow(
     try {
       if (position.version === undefined) await relist(api, followed, position, options)
       isListed = true
-      if (await watch(api, followed, position, options)) {
+      if (await watchFrom(api, followed, position, options)) {
         delays.reset()
         isTroubled = false
         continue
@@ -145,7 +145,7 @@ async function relist(
 }
 
 /** Moves the position with each event, since a stream may break at any. @returns whether it was worth while */
-async function watch(
+async function watchFrom(
   api: Pick<ApiClient, 'stream'>,
   { put, remove, unanswered }: Followed,
   position: WatchPosition,

@@ -63,7 +63,7 @@ export const longestQuiet = 1.2 * heartbeat
 
 const done: NodeVerdict = { obstacle: undefined, message: '' }
 
-export function judge(
+export function judgeNode(
   node: FleetNode,
   report: FleetReport | undefined,
   wanted: WantedObject,

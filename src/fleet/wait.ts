@@ -8,7 +8,7 @@ import { metadataOnly } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import type { ObjectKind } from '../objects/types.js'
 import { follow, readPages, type FollowOptions } from './follow.js'
-import { judge, type FleetNode, type FleetReport, type NodeVerdict, type WantedObject } from './judge.js'
+import { judgeNode, type FleetNode, type FleetReport, type NodeVerdict, type WantedObject } from './judge.js'
 import { nodeOf, reportFor } from './read-report.js'
 import { reportsPath } from './types.js'
 
@@ -243,7 +243,10 @@ class Wait {
     return [...this.#nodes.values()]
       .filter(({ name }) => !reportedOnly || this.#reports.has(name))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map((node) => ({ node: node.name, ...judge(node, this.#reports.get(node.name), wanted, { now, ignoreSilent }) }))
+      .map((node) => ({
+        node: node.name,
+        ...judgeNode(node, this.#reports.get(node.name), wanted, { now, ignoreSilent }),
+      }))
   }
 
   result(): WaitResult {

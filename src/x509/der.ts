@@ -22,7 +22,7 @@ export const tags = {
 } as const
 
 /** The tag of a field with this number: [0], [1], … */
-export const field = (number: number): number => 0x80 | number
+export const fieldTag = (number: number): number => 0x80 | number
 /** The same, around another element. */
 export const around = (number: number): number => 0xa0 | number
 

@@ -62,7 +62,7 @@ export function pemBlocks(content: Uint8Array): PemBlock[] {
     }
     const end = findEnd(lines, index + 1, label)
     const body = lines.slice(index + 1, end.index)
-    blocks.push(end.problem === undefined ? decode(label, index + 1, body) : faulty(label, index + 1, end.problem))
+    blocks.push(end.problem === undefined ? decodePem(label, index + 1, body) : faulty(label, index + 1, end.problem))
     isOpen = end.problem !== undefined
     // The line begins the next block, though this one has no end: read it again.
     index = end.problem === undefined ? end.index : end.index - 1
@@ -105,7 +105,7 @@ function findEnd(lines: readonly string[], from: number, label: string): { index
   return { index: lines.length, problem: 'it is cut short: it has no END line' }
 }
 
-function decode(label: string, line: number, body: readonly string[]): PemBlock {
+function decodePem(label: string, line: number, body: readonly string[]): PemBlock {
   const { headers, rest, problem } = splitHeaders(body.map(trimmed))
   const encrypted = headers.some((header) => /^Proc-Type:.*ENCRYPTED/.test(header))
   const fault = (what: string): PemBlock => faulty(label, line, what, encrypted)

@@ -5,7 +5,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { curveOf, isOnCurve } from './curves.js'
-import { around, Der, field, hex, isNegative, tags, Unreadable } from './der.js'
+import { around, Der, fieldTag, hex, isNegative, tags, Unreadable } from './der.js'
 import { checkExtensions } from './read-extensions.js'
 
 interface ValidityPeriod {
@@ -81,7 +81,8 @@ function parse(der: Uint8Array, valid: (dates: ValidityPeriod) => void): string 
   if (isNegative(serial)) throw new Unreadable('its serial number is negative: Go refuses it')
   part('subject', () => checkName(signed.enter()))
   const publicKey = part('public key', () => publicKeyOf(signed.enter()))
-  for (const tag of [field(1), field(2)]) if (signed.isNext(tag)) part('unique identifier', () => signed.bits(tag))
+  for (const tag of [fieldTag(1), fieldTag(2)])
+    if (signed.isNext(tag)) part('unique identifier', () => signed.bits(tag))
   part('list of extensions', () => checkExtensions(signed.optional(around(3))))
   part('signature', () => outer.bits())
   for (const rest of [signed, validity, outer]) rest.end()

@@ -1,7 +1,7 @@
 /** What Go's crypto/x509 demands of the extensions of a certificate. Sources: processExtensions in its parser.go (Go 1.26); RFC 5280, 4.2. */
 import { isAscii } from 'node:buffer'
 import type { Der } from './der.js'
-import { around, checkArcs, field, tags, Unreadable } from './der.js'
+import { around, checkArcs, fieldTag, tags, Unreadable } from './der.js'
 
 /** Each reads the value of an extension. @throws Unreadable */
 type ExtensionCheck = (value: Der) => void
@@ -24,7 +24,7 @@ const extensions: Readonly<
   },
   '551d20': { name: 'policies', check: checkPolicies },
   '551d21': { name: 'policy mappings', check: (value) => each(value.enter(), checkMapping) },
-  '551d23': { name: 'authority key identifier', check: (value) => value.enter().optional(field(0)), plain: true },
+  '551d23': { name: 'authority key identifier', check: (value) => value.enter().optional(fieldTag(0)), plain: true },
   '551d24': { name: 'policy constraints', check: checkPolicyConstraints },
   '551d25': { name: 'extended key usage', check: (value) => each(value.enter(), (list) => list.oid()) },
   '551d36': { name: 'policy inhibition', check: (value) => short(value.integer()) },
@@ -34,7 +34,7 @@ const extensions: Readonly<
       each(value.enter(), (list) => {
         const access = list.enter()
         access.oid()
-        access.optional(field(6))
+        access.optional(fieldTag(6))
       }),
     plain: true,
   },
@@ -94,9 +94,9 @@ function checkBasicConstraints(value: Der): void {
 /** An address of mail, a DNS name, a URI, an IP address. */
 function checkAlternativeName(list: Der): void {
   const { tag, body } = list.any()
-  if (tag === field(1) || tag === field(2)) ascii(body)
-  if (tag === field(6)) checkUri(ascii(body))
-  if (tag === field(7)) demand(body.length === 4 || body.length === 16)
+  if (tag === fieldTag(1) || tag === fieldTag(2)) ascii(body)
+  if (tag === fieldTag(6)) checkUri(ascii(body))
+  if (tag === fieldTag(7)) demand(body.length === 4 || body.length === 16)
 }
 
 /** A little stricter than Go's net/url, which takes spaces in a path, and texts without a scheme. */
@@ -125,16 +125,16 @@ function checkNameConstraints(value: Der): void {
 function checkConstraint(subtree: Der): void {
   const { tag, body } = subtree.any()
   switch (tag) {
-    case field(1):
+    case fieldTag(1):
       checkMail(ascii(body))
       return
-    case field(2):
+    case fieldTag(2):
       demand(isConstraint(ascii(body)))
       return
-    case field(6):
+    case fieldTag(6):
       demand(isConstraint(ascii(body)) && !/^[\d.]+$|:/.test(ascii(body)))
       return
-    case field(7): {
+    case fieldTag(7): {
       const half = body.length / 2
       const mask = [...body.subarray(half)].map((byte) => byte.toString(2).padStart(8, '0')).join('')
       demand((half === 4 || half === 16) && /^1*0*$/.test(mask))
@@ -154,7 +154,7 @@ function checkMail(text: string): void {
 
 function checkDistributionPoint(list: Der): void {
   const names = list.enter().optional(around(0))?.enter(around(0))
-  while (names?.isNext(field(6))) names.any()
+  while (names?.isNext(fieldTag(6))) names.any()
 }
 
 function checkPolicies(value: Der): void {
@@ -175,5 +175,5 @@ function checkMapping(list: Der): void {
 
 function checkPolicyConstraints(value: Der): void {
   const constraints = value.enter()
-  for (const number of [0, 1]) if (constraints.isNext(field(number))) short(constraints.integer(field(number)))
+  for (const number of [0, 1]) if (constraints.isNext(fieldTag(number))) short(constraints.integer(fieldTag(number)))
 }

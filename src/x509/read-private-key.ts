@@ -4,7 +4,7 @@
  */
 import { createECDH, createPrivateKey, createPublicKey } from 'node:crypto'
 import { curveOf, numberOf } from './curves.js'
-import { around, Der, field, hex, isNegative, tags, Unreadable } from './der.js'
+import { around, Der, fieldTag, hex, isNegative, tags, Unreadable } from './der.js'
 import { algorithms, edKey, faults, longestInteger, readAlgorithm, rsaName } from './read-certificate.js'
 
 /** A way that a private key is encoded. */
@@ -34,7 +34,7 @@ const readers: Readonly<Record<KeyEncoding, (der: Uint8Array) => string>> = {
     const { id, parameters } = readAlgorithm(key.enter())
     const inner = key.body(tags.octets)
     // Attributes, and the public key once more.
-    for (const tag of [around(0), field(1)]) if (key.isNext(tag)) key.any()
+    for (const tag of [around(0), fieldTag(1)]) if (key.isNext(tag)) key.any()
     key.end()
     if (id === algorithms.rsa && hex(parameters) === '0500') return publicOfRsa(inner)
     if (id === algorithms.elliptic) return publicOfScalar(inner, parameters)

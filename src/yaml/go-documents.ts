@@ -27,7 +27,7 @@ export async function readDocuments(text: string): Promise<KubernetesDocument[]>
   // Of JSON, the library reads all that others read, tabs included.
   const isPlain = isJson(text)
   return parsed.documents.map((document) => {
-    const { value, repeated } = readDocument(document, parsed, isPlain)
+    const { value, repeated } = readGoDocument(document, parsed, isPlain)
     if (repeated) throw new YamlError('a field stands twice in one map: remove one of them', repeated)
     const position = parsed.positionOf(document.contents?.range[0] ?? document.range[0])
     return { value, position, positionAt: (path) => parsed.positionOf(offsetAt(parsed.yaml, document, path)) }
@@ -35,7 +35,7 @@ export async function readDocuments(text: string): Promise<KubernetesDocument[]>
 }
 
 /** `isPlain`: no place of it has another meaning for that library. @throws YamlError, RangeError */
-export function readDocument(document: Document, parsed: ParsedText, isPlain = false): ReadContents {
+export function readGoDocument(document: Document, parsed: ParsedText, isPlain = false): ReadContents {
   // go-values.ts knows the escapes.
   const error = document.errors.find(({ code }) => code !== 'BAD_DQ_ESCAPE')
   if (error) throw new YamlError(`not valid YAML (${error.code})`, parsed.positionOf(error.pos[0]))

@@ -2,7 +2,7 @@
 import type * as Yaml from 'yaml'
 import { hasExactNumbers, numberFrom } from './exact-number.js'
 import type { PlainValue } from './go-scalars.js'
-import { offsetAt, readDocument, type Path } from './go-documents.js'
+import { offsetAt, readGoDocument, type Path } from './go-documents.js'
 import { refuseCharacters } from './go-scanner.js'
 import { readContents } from './go-values.js'
 import { parseText, YamlError, type Position } from './parse.js'
@@ -75,7 +75,7 @@ async function readAsYaml(text: string): Promise<ManifestText> {
   const parsed = await parseText(text, 'manifest')
   const { documents, yaml, positionOf } = parsed
   const [first, ...others] = documents
-  const { value, repeated } = first ? readDocument(first, parsed) : { value: null, repeated: undefined }
+  const { value, repeated } = first ? readGoDocument(first, parsed) : { value: null, repeated: undefined }
   const filled = others.filter(({ contents, errors }) => errors.length > 0 || !isEmpty(yaml, contents))
   if (value === null && filled.length > 0) {
     throw new YamlError('its first YAML document is empty, and kubelet reads no other', { line: 1, column: 1 })

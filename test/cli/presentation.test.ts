@@ -3,7 +3,7 @@ import { painter, wantsColour } from '../../src/cli/output/colour.js'
 import { Exit, exitCodeOf, exitCodeOfAll, UsageError } from '../../src/cli/words/exit-codes.js'
 import {
   parseDirectoryMode,
-  parseDuration,
+  parseDurationFlag,
   parseFileMode,
   parseListen,
   parseOwner,
@@ -22,17 +22,17 @@ await t.test('flags parse modes, owners, durations and addresses', async (t) => 
   t.throws(() => parseDirectoryMode('4755'), { message: /at most 3777/ })
   for (const text of ['4755', '2755', '1777']) t.throws(() => parseFileMode(text), { message: /at most 0777/ })
   t.strictSame(parseOwner('0:99'), { uid: 0, gid: 99 })
-  t.strictSame(['0', '500ms', '60s', '1m30s', '1.5h'].map(parseDuration), [0, 500, 60_000, 90_000, 5_400_000])
+  t.strictSame(['0', '500ms', '60s', '1m30s', '1.5h'].map(parseDurationFlag), [0, 500, 60_000, 90_000, 5_400_000])
   t.strictSame(
-    ['2m0s', '.5s', '1.s', '1500µs', '2500us', '1ms1000000ns', '1ns'].map(parseDuration),
+    ['2m0s', '.5s', '1.s', '1500µs', '2500us', '1ms1000000ns', '1ns'].map(parseDurationFlag),
     [120_000, 500, 1000, 2, 3, 2, 1],
   )
   const day = 24 * 3_600_000
-  t.strictSame(['1d', '2d12h', '0.5d', '1d1s'].map(parseDuration), [day, 2.5 * day, day / 2, day + 1000])
+  t.strictSame(['1d', '2d12h', '0.5d', '1d1s'].map(parseDurationFlag), [day, 2.5 * day, day / 2, day + 1000])
   t.strictSame(parseListen('[::1]:80'), { host: '::1', port: 80 })
   t.strictSame(parseListen(':80'), { host: '::', port: 80 })
   for (const text of ['', 's', '1', '-1s', 'd', '1h1d', '1d1', '25d', '1s ', '999999h'])
-    t.throws(() => parseDuration(text), text)
+    t.throws(() => parseDurationFlag(text), text)
 })
 
 await t.test('table aligns columns by their visible width, and ages read as in kubectl', async (t) => {

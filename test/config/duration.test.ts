@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseDuration } from '../../src/config/duration.js'
-import { nearest } from '../../src/config/value.js'
+import { nearestWord } from '../../src/config/value.js'
 
 await t.test('parseDuration reads durations as Go writes them', async (t) => {
   const durations: [string, number | undefined][] = [
@@ -34,9 +34,9 @@ await t.test('parseDuration reads durations as Go writes them', async (t) => {
 
 await t.test('nearest finds the intended word', async (t) => {
   const known = ['publish', 'path', 'mode', 'fileMode']
-  t.equal(nearest('pubilsh', known), 'publish', 'two letters swapped')
-  t.equal(nearest('filemode', known), 'fileMode', 'another case')
-  t.equal(nearest('mod', known), 'mode')
-  t.equal(nearest('colour', known), undefined)
-  t.equal(nearest('x'.repeat(100_000), known), undefined)
+  t.equal(nearestWord('pubilsh', known), 'publish', 'two letters swapped')
+  t.equal(nearestWord('filemode', known), 'fileMode', 'another case')
+  t.equal(nearestWord('mod', known), 'mode')
+  t.equal(nearestWord('colour', known), undefined)
+  t.equal(nearestWord('x'.repeat(100_000), known), undefined)
 })

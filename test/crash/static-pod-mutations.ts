@@ -61,7 +61,7 @@ export const staticPods: readonly Mutation[] = [
       `await closeState(this.directory, { outcome, request }, kept, this.means)
     const own = tree ?`,
     ),
-    'rollout: what a kill has staged of the state stays': drop('underLock', 'tidyState'),
+    'rollout: what a kill has staged of the state stays': drop('underRolloutLock', 'tidyState'),
     'rollout: an end that is visible is not made durable': becomes(undefined, 'unfinished', 'closeState'),
     'two trees change places: no fsync': drop('swapPlaces', 'settle'),
     'the tree that was kept: no fsync after its removal': drop('removeTarget', 'fsyncAll'),

@@ -1,6 +1,6 @@
 /** Each sentence of "exit 0 is a proof" has a report that makes it false. */
 import t from 'tap'
-import { judge, longestQuiet, obstacles, type FleetReport, type Obstacle } from '../../src/fleet/judge.js'
+import { judgeNode, longestQuiet, obstacles, type FleetReport, type Obstacle } from '../../src/fleet/judge.js'
 import type { ReportedDirectory, ReportedObject } from '../../src/fleet/types.js'
 
 const wanted: ReportedObject = { kind: 'Secret', namespace: 'ns', name: 'ca', uid: 'u1', resourceVersion: '100' }
@@ -31,7 +31,7 @@ const version = (resourceVersion: string): FleetReport => with_({ objects: [{ ..
 
 await t.test('a node that reports this version or a newer one has the object', async (t) => {
   for (const each of [report, version('101'), version('1000')]) {
-    t.same(judge(node, each, wanted, options), { obstacle: undefined, message: '' })
+    t.same(judgeNode(node, each, wanted, options), { obstacle: undefined, message: '' })
   }
 })
 
@@ -77,7 +77,7 @@ const against: Record<Obstacle, readonly (FleetReport | undefined)[]> = {
 for (const obstacle of obstacles) {
   await t.test(`${obstacle} keeps a node from having the object`, async (t) => {
     for (const each of against[obstacle]) {
-      const verdict = judge(node, each, wanted, options)
+      const verdict = judgeNode(node, each, wanted, options)
       t.equal(verdict.obstacle, obstacle)
       t.not(verdict.message, '')
     }
@@ -85,12 +85,12 @@ for (const obstacle of obstacles) {
 }
 
 await t.test('a silent node is told from one whose report does not say when it was taken', async (t) => {
-  const message = (takenAt: number): string => judge(node, { ...report, takenAt }, wanted, options).message
+  const message = (takenAt: number): string => judgeNode(node, { ...report, takenAt }, wanted, options).message
   t.equal(message(now - 2 * longestQuiet), 'the last report is 144 minutes old')
   t.match(message(0), /managedFields/)
 })
 
 await t.test('a silent node has the object where silence is to be ignored', async (t) => {
   const silent = { ...report, takenAt: 0 }
-  t.equal(judge(node, silent, wanted, { now, ignoreSilent: true }).obstacle, undefined)
+  t.equal(judgeNode(node, silent, wanted, { now, ignoreSilent: true }).obstacle, undefined)
 })

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, truncateSync, writ
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { messageOf } from '../../src/errors.js'
-import { examine, filesOf } from '../../torture/generation.js'
+import { examine, filesOfGeneration } from '../../torture/generation.js'
 import { scratch } from '../cli/holdfast.js'
 
 const seed = 'a-seed'
@@ -17,18 +17,18 @@ function write(directory: string, files: Record<string, Buffer>): void {
 await t.test(
   'filesOf makes a generation of its number and the seed alone, and each differs from the others',
   async (t) => {
-    t.same(filesOf(seed, 7), filesOf(seed, 7))
-    const contents = [1, 2, 3, 4].flatMap((generation) => Object.values(filesOf(seed, generation)))
+    t.same(filesOfGeneration(seed, 7), filesOfGeneration(seed, 7))
+    const contents = [1, 2, 3, 4].flatMap((generation) => Object.values(filesOfGeneration(seed, generation)))
     t.equal(new Set(contents.map((content) => content.toString('latin1'))).size, contents.length)
-    t.notSame(filesOf(seed, 7), filesOf('another', 7))
+    t.notSame(filesOfGeneration(seed, 7), filesOfGeneration('another', 7))
   },
 )
 
 await t.test('examine tells whole, mixed, torn and missing generations apart', async (t) => {
   const directory = join(scratch(t), 'target')
-  const files = filesOf(seed, 7)
+  const files = filesOfGeneration(seed, 7)
   const [first = '', second = ''] = Object.keys(files)
-  const other = filesOf(seed, 8)
+  const other = filesOfGeneration(seed, 8)
   /** A change in a whole generation, and the finding afterwards. */
   const cases: [string, () => void, object][] = [
     ['whole', () => undefined, { state: 'whole', generation: 7 }],
@@ -79,7 +79,7 @@ await t.test('examine tells whole, mixed, torn and missing generations apart', a
       'another seed',
       () => {
         rmSync(directory, { recursive: true })
-        write(directory, filesOf('another', 7))
+        write(directory, filesOfGeneration('another', 7))
       },
       { state: 'torn' },
     ],
@@ -103,7 +103,7 @@ await t.test('examine tells whole, mixed, torn and missing generations apart', a
 
 await t.test('examine does not judge files that this process may not read, and so accuses no disk', async (t) => {
   const directory = join(scratch(t), 'target')
-  const files = filesOf(seed, 7)
+  const files = filesOfGeneration(seed, 7)
   write(directory, files)
   const [first = ''] = Object.keys(files)
   for (const path of [directory, join(directory, first)]) {

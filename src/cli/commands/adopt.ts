@@ -15,7 +15,7 @@ import {
   type OutputFlags,
   type SourceFlags,
 } from '../words/options.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { table } from '../output/table.js'
@@ -45,7 +45,7 @@ it holds what the new content does not have.`,
     .option('--dry-run', 'print what each check finds, and change nothing')
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for the source')
-        .argParser(parseDuration)
+        .argParser(parseDurationFlag)
         .default(60_000, '60s'),
     )
     .addOption(lockTimeoutOption())

@@ -17,7 +17,7 @@ import {
   type SourceFlags,
 } from '../words/options.js'
 import { print } from '../output/print.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import { interruptible } from '../signals.js'
 import { shortPath, table, type Cell } from '../output/table.js'
 import { version } from '../words/version.js'
@@ -63,7 +63,7 @@ no hook, and reads no object from the API server.`,
     .addOption(headersOption())
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for each answer of the API server')
-        .argParser(parseDuration)
+        .argParser(parseDurationFlag)
         .default(10_000, '10s'),
     )
     .addOption(requireProvenOption())
@@ -90,7 +90,7 @@ Examples:
 Exit codes: 0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
     )
     .action((paths: string[], options: CheckFlags) =>
-      options.offline ? checkOffline(io, paths, options) : runCheck(io, paths, options),
+      options.offline ? checkOffline(io, paths, options) : checkNode(io, paths, options),
     )
 }
 
@@ -119,7 +119,7 @@ async function checkOffline(io: Io, paths: readonly string[], options: CheckFlag
   )
 }
 
-async function runCheck(io: Io, paths: readonly string[], options: CheckFlags): Promise<void> {
+async function checkNode(io: Io, paths: readonly string[], options: CheckFlags): Promise<void> {
   const all = await loadWithFlags(options, io.stdin)
   const configuration = { ...all, directories: selected(all, paths) }
   const { checkNode } = await import('../../check/check.js')

@@ -10,7 +10,7 @@ import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
 import { reportOptions, configOption, sourceOptions, type OutputFlags, type SourceFlags } from '../words/options.js'
 import { print } from '../output/print.js'
-import { parseDuration, parseSequence } from '../words/option-values.js'
+import { parseDurationFlag, parseSequence } from '../words/option-values.js'
 import { interruptible } from '../signals.js'
 import { targetArgument } from '../words/target.js'
 
@@ -48,7 +48,7 @@ file have changed, where ConfigMaps alone have given them.`,
     .addOption(configOption())
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for the source')
-        .argParser(parseDuration)
+        .argParser(parseDurationFlag)
         .default(60_000, '60s'),
     )
   return command
@@ -109,7 +109,7 @@ async function desiredContent(
   const { desiredEntries } = await import('../../durable/index.js')
   const files = new Map(Object.entries(request.files))
   const entries = (await desiredEntries(request, present.entries)).map((entry) => {
-    const content = bytesOf(files.get(entry.path))
+    const content = contentBytes(files.get(entry.path))
     const asRecorded = !kept.some(({ paths, combined = [] }) => [...paths, ...combined].includes(entry.path))
     return { ...entry, asRecorded, ...(content && { content, size: content.length }) }
   })
@@ -119,7 +119,7 @@ async function desiredContent(
   return { content: { entries, objects: request.objects ?? [] }, notes }
 }
 
-function bytesOf(file: unknown): Uint8Array | undefined {
+function contentBytes(file: unknown): Uint8Array | undefined {
   const content: unknown = file instanceof Uint8Array ? file : Reflect.get(Object(file), 'content')
   return content instanceof Uint8Array ? content : undefined
 }

@@ -20,7 +20,7 @@ import { age, shortDigest, table, type Cell } from '../output/table.js'
 import { interruptible } from '../signals.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import { Command, Option } from '../words/option.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import { headersOption, reportOptions, type OutputFlags } from '../words/options.js'
 
 interface ObjectFlags {
@@ -58,7 +58,7 @@ export function fleetCommand(io: Io): Command {
       `Asks the cluster what its nodes have on their disks: agents with report: true in their configuration report it, one
 NodePublication (npub) for each node. Any machine with a kubeconfig will do.`,
     )
-    .addCommand(statusCommand(io))
+    .addCommand(fleetStatusCommand(io))
     .addCommand(waitCommand(io))
     .addHelpText(
       'after',
@@ -81,7 +81,7 @@ function apiOptions(): Option[] {
   ]
 }
 
-function statusCommand(io: Io): Command {
+function fleetStatusCommand(io: Io): Command {
   return new Command('status')
     .summary('show how the directories of all nodes stand')
     .description(
@@ -124,7 +124,7 @@ without a report, or with one that is too old, is waited for.`,
     )
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for all nodes together')
-        .argParser(parseDuration)
+        .argParser(parseDurationFlag)
         .default(1_800_000, '30m'),
     )
     .option('--reported-only', 'do not wait for nodes that have no report')
@@ -183,7 +183,7 @@ async function runStatus(io: Io, options: FleetStatusFlags, signal: AbortSignal)
   const { nodes, directory } = options
   const asked = { nodes, directory, object: objectOf(options), signal }
   try {
-    if (options.watch === true) await watchStatus(io, options, api, { ...asked, log })
+    if (options.watch === true) await watchFleetStatus(io, options, api, { ...asked, log })
     else await printOverview(io, io.stdout, options, await overviewOf(api, asked))
   } finally {
     await api.close()
@@ -203,7 +203,7 @@ async function printOverview(
 /** Milliseconds: many nodes change together. */
 const together = 1_000
 
-async function watchStatus(
+async function watchFleetStatus(
   io: Io,
   options: FleetStatusFlags,
   api: ApiClient,

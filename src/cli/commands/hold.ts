@@ -1,6 +1,6 @@
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
@@ -28,7 +28,9 @@ ends the hold. A pin that "rollback" has set stays beside the hold; "holdfast re
     )
     .argument('<path>', 'a directory or file that holdfast has published')
     .option('--reason <text>', 'why, for those who meet the hold', '')
-    .addOption(new Option('--for <duration>', 'how long; without it, until it is released').argParser(parseDuration))
+    .addOption(
+      new Option('--for <duration>', 'how long; without it, until it is released').argParser(parseDurationFlag),
+    )
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOptions(pathReportOptions())

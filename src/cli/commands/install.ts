@@ -134,7 +134,7 @@ async function fromApi({ env }: Io, options: InstallFlags, log: Log, signal: Abo
         podName: env.POD_NAME || undefined,
         resourceDirectory: pathArgument(resourceDir ?? ''),
         manifestDirectory: pathArgument(podManifestDir ?? ''),
-        manifestLock: lockFile(options),
+        manifestLock: lockFilePath(options),
         timeout: options.timeoutDuration,
         dryRun: options.dryRun === true,
         requireProven: options.requireProven === true,
@@ -203,7 +203,7 @@ async function fromFiles(
       nodeName: nodeNameOf(options, env),
     },
     manifestDirectory: pathArgument(podManifestDir ?? ''),
-    manifestLock: lockFile(options),
+    manifestLock: lockFilePath(options),
     timeout: options.timeoutDuration,
     dryRun: options.dryRun === true,
     requireProven: options.requireProven === true,
@@ -212,7 +212,7 @@ async function fromFiles(
   })
 }
 
-function lockFile({ podManifestsLockFile }: InstallFlags): string | undefined {
+function lockFilePath({ podManifestsLockFile }: InstallFlags): string | undefined {
   return podManifestsLockFile ? pathArgument(podManifestsLockFile) : undefined
 }
 

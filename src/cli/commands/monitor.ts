@@ -6,7 +6,7 @@ import type { Io } from '../output/io.js'
 import { logToFile } from '../output/log-file.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
-import { parseDuration, parseName, parseOperator, parseRevisionFlag } from '../words/option-values.js'
+import { parseDurationFlag, parseName, parseOperator, parseRevisionFlag } from '../words/option-values.js'
 import { reportOptions, addKlogOptions, nodeNameOf, requireFlags, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
@@ -52,7 +52,7 @@ right, no program) does not count; if nothing else is known in time, the revisio
     .option('--manifest <file>', "the pod's live manifest (default: NAME.yaml in --manifests-dir)")
     .addOption(
       new Option('--fallback-timeout-duration <duration>', 'how long the revision may take to become ready')
-        .argParser(parseDuration)
+        .argParser(parseDurationFlag)
         .default(33_000, '33s'),
     )
     .option('--installer-lock-file <file>', 'lock (flock) that installers hold while manifests change')

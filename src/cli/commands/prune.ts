@@ -3,7 +3,7 @@ import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option, parseCount } from '../words/option.js'
-import { collectRevisions, parseDuration, parseName, parseEligibleRevision } from '../words/option-values.js'
+import { collectRevisions, parseDurationFlag, parseName, parseEligibleRevision } from '../words/option-values.js'
 import { reportOptions, addKlogOptions, requireFlags, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { print, outcomeText } from '../output/print.js'
 import { interruptible } from '../signals.js'
@@ -53,7 +53,7 @@ that only look similar, and links, stay too. After a crash, each revision is int
       .option('--dry-run', 'print what would be removed, and why the rest stays')
       .addOption(
         new Option('--lock-timeout <duration>', 'how long to wait for a running installation')
-          .argParser(parseDuration)
+          .argParser(parseDurationFlag)
           .default(60_000, '1m0s'),
       )
       // Older versions of library-go's pruner took it, for temporary files that holdfast does not leave.

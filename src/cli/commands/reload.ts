@@ -5,7 +5,7 @@ import { UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { loadForLooking } from '../content/load.js'
 import { Command, Option } from '../words/option.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import { reportOptions, configOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
@@ -31,7 +31,7 @@ Without --config, it is the agent with its state in /var/lib/holdfast.`,
     .addOption(configOption())
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for the agent')
-        .argParser(parseDuration)
+        .argParser(parseDurationFlag)
         .default(30_000, '30s'),
     )
     .addOptions(reportOptions())

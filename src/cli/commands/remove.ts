@@ -4,7 +4,7 @@ import type { Log } from '../../log.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { outcomeText, print } from '../output/print.js'
 import { refuseConfigured, refuseOthers } from '../content/refuse-configured.js'
@@ -47,7 +47,7 @@ configured to publish, stays, too.`,
       false,
     )
     .option('--release', 'even if PATH is held or rolled back', false)
-    .addOption(new Option('--wait <duration>', 'how long to wait until nobody uses it').argParser(parseDuration))
+    .addOption(new Option('--wait <duration>', 'how long to wait until nobody uses it').argParser(parseDurationFlag))
     .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
     .addOption(
       new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),

@@ -3,7 +3,7 @@ import type { Pin } from '../../durable/types.js'
 import { findConditions, type ContentCheckFlags } from '../content/content-check.js'
 import type { Io } from '../output/io.js'
 import { Command, Option } from '../words/option.js'
-import { parseDuration, parseSequence } from '../words/option-values.js'
+import { parseDurationFlag, parseSequence } from '../words/option-values.js'
 import { dryRunOption, pathReportOptions, lockTimeoutOption, type OutputFlags } from '../words/options.js'
 import { changesText, print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
@@ -147,7 +147,7 @@ function pinned(until: Pin['until'], shown: string): string {
 function parsePin(text: string): RollbackFlags['pin'] {
   if (text === 'newer' || text === 'released') return text
   try {
-    return parseDuration(text)
+    return parseDurationFlag(text)
   } catch {
     throw new InvalidArgumentError(
       'It must be newer, released, or less than 24 days as a duration with units: 2h, 1m30s.',

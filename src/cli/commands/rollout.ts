@@ -6,7 +6,7 @@ import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { Command, Option } from '../words/option.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import {
   dryRunOption,
   isNamed,
@@ -102,7 +102,7 @@ or another program holds a lock (then --resume goes on).`,
 
 /** As kubectl rollout status has it. */
 function parseTimeout(text: string): number {
-  return parseDuration(text) || noLimit
+  return parseDurationFlag(text) || noLimit
 }
 
 /** Flags that count for a resume, too. */
@@ -163,7 +163,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutFlag
     throw new UsageError('--resume takes no MANIFEST: it ends what was interrupted')
   if (options.takeBack && !options.resume) throw new UsageError('--take-back goes with --resume')
   const log = createLogger(io, options)
-  const request = options.resume ? undefined : await requestOf(io, paths, manifestDirectory, options)
+  const request = options.resume ? undefined : await rolloutRequest(io, paths, manifestDirectory, options)
   const [{ DurableCalls }, { rehearse, rollout, resume }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/rollout/rollout.js'),
@@ -196,7 +196,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutFlag
 }
 
 /** @throws UsageError, InvalidInput */
-async function requestOf(
+async function rolloutRequest(
   io: Io,
   paths: readonly string[],
   manifestDirectory: string,

@@ -17,7 +17,7 @@ import {
   type SourceFlags,
 } from '../words/options.js'
 import { print } from '../output/print.js'
-import { parseDuration } from '../words/option-values.js'
+import { parseDurationFlag } from '../words/option-values.js'
 import { ProgressLine, waitingFor } from '../output/progress.js'
 import { interruptible } from '../signals.js'
 import { version } from '../words/version.js'
@@ -45,7 +45,7 @@ writes as the agent does, but leaves hooks to the agent unless --hooks is given.
     .addOption(configOption())
     .addOption(
       new Option('--timeout <duration>', 'how long to wait for the source')
-        .argParser(parseDuration)
+        .argParser(parseDurationFlag)
         .default(60_000, '60s'),
     )
     .option('--allow-stale', 'succeed without an answer of the source where the directory is intact by its record')

@@ -62,14 +62,14 @@ async function run(io: Io, directory: string, options: TortureFlags): Promise<vo
   )
   if (witness === undefined || keyFile === undefined) throw new Error('unreachable')
   const path = pathArgument(directory)
-  const [{ torture, verify, readKey }, { NodeFileSystem }] = await Promise.all([
+  const [{ torture, verifyDisk, readWitnessKey }, { NodeFileSystem }] = await Promise.all([
     import('../../../torture/index.js'),
     import('../../durable/index.js'),
   ])
-  const key = await readKey(keyFile)
+  const key = await readWitnessKey(keyFile)
   const boot = await new NodeFileSystem().bootId()
   const verdict = await interruptible(io, (signal) =>
-    (options.verify ? verify : torture)({
+    (options.verify ? verifyDisk : torture)({
       directory: path,
       witness,
       key,

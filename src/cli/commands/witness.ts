@@ -51,13 +51,13 @@ async function run(io: Io, options: WitnessFlags): Promise<void> {
   if (options.state === undefined) throw new Error('unreachable')
   const stateFile = pathArgument(options.state)
   const keyFile = options.keyFile ?? `${stateFile}.key`
-  const { Witness, lockLedger, readLedger, readKey, readOrMakeKey } = await import('../../../torture/index.js')
+  const { Witness, lockLedger, readLedger, readWitnessKey, readOrMakeKey } = await import('../../../torture/index.js')
   await interruptible(io, async (signal) => {
     // Takes the lock before it reads: another witness may still write the ledger.
     const held = await lockLedger(stateFile, signal)
     try {
       const state = await readLedger(stateFile)
-      const key = await (options.keyFile === undefined ? readOrMakeKey : readKey)(keyFile)
+      const key = await (options.keyFile === undefined ? readOrMakeKey : readWitnessKey)(keyFile)
       const witness = await Witness.start({ ...options, stateFile, state, key, log: createLogger(io, options) })
       try {
         const { host, port } = witness.address

@@ -16,11 +16,11 @@ export function logToFile(path: string, log: Log): Log {
   const write = (level: string, fields: object, message: string): void => {
     try {
       // Once at least, since a file that never grows that large has no other occasion.
-      if (!looked) forget(path)
+      if (!looked) forgetFile(path)
       looked = true
       if (sizeOf(path) >= largest) rotate(path)
       const line = JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg: message })
-      append(path, `${line}\n`)
+      appendToFile(path, `${line}\n`)
     } catch (error) {
       if (!failed) log.warn({ path, error: String(error) }, 'could not write the log file')
       failed = true
@@ -36,7 +36,7 @@ export function logToFile(path: string, log: Log): Log {
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
 
 /** Another user may have made the name: a link would lead elsewhere, and a FIFO that has no reader would hang the open. */
-function append(path: string, line: string): void {
+function appendToFile(path: string, line: string): void {
   const file = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
   try {
     if (!fstatSync(file).isFile()) throw new Error(`${path} is no regular file`)
@@ -51,10 +51,10 @@ function rotate(path: string): void {
     const from = n === 1 ? path : `${path}.${n - 1}`
     if (sizeOf(from) > 0) renameSync(from, `${path}.${n}`)
   }
-  forget(path)
+  forgetFile(path)
 }
 
-function forget(path: string): void {
+function forgetFile(path: string): void {
   for (let n = 1; n <= backups; n++) {
     const stat = lstatSync(`${path}.${n}`, { throwIfNoEntry: false })
     if (stat && Date.now() - stat.mtimeMs > longestKept) rmSync(`${path}.${n}`, { force: true })

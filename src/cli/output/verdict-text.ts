@@ -26,7 +26,7 @@ export function verdictText(verdict: Verdict): string {
     ['lost', generations(verdict.lost)],
     ['torn or mixed', `${verdict.torn}`],
   ]
-  const listed = chosen(examinations)
+  const listed = listedExaminations(examinations)
   const more = examinations.length + verdict.omitted - listed.length
   return [
     `${headlines[verdict.verdict]}\n`,
@@ -42,7 +42,7 @@ export function verdictText(verdict: Verdict): string {
 }
 
 /** All that went wrong, and the last of the others. */
-function chosen(examinations: readonly Examination[]): Examination[] {
+function listedExaminations(examinations: readonly Examination[]): Examination[] {
   return examinations.filter(({ result }, index) => result !== 'kept' || index >= examinations.length - mostListed)
 }
 

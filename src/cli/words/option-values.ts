@@ -59,7 +59,7 @@ const longest = 2 ** 31 - 1
 const day = 24 * 60 * 60 * 1000
 
 /** Go's durations, `1m30s`, `500ms`, `1.5h`, `0`, after days: `1d`, `2d12h`. In milliseconds. */
-export function parseDuration(text: string): number {
+export function parseDurationFlag(text: string): number {
   const [, days, rest = ''] = /^(?:(\d{1,6}(?:\.\d{1,6})?)d)?(.*)$/s.exec(text) ?? []
   const time = days !== undefined && rest === '' ? 0 : millisecondsOf(rest)
   if (time === undefined) throw new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s, 1d.')

@@ -7,7 +7,7 @@ import { nameFormats, outputFormats, type OutputFormat } from '../output/print.j
 import {
   collectNames,
   parseDirectoryMode,
-  parseDuration,
+  parseDurationFlag,
   parseFileMode,
   parseName,
   parseOwner,
@@ -110,7 +110,7 @@ export const releaseOption = () => new Option('--release', 'publish even what an
 
 export const lockTimeoutOption = () =>
   new Option('--lock-timeout <duration>', 'how long to wait for another holder of the lock')
-    .argParser(parseDuration)
+    .argParser(parseDurationFlag)
     .default(0, '0: fails at once, with exit code 75')
 
 /** The flags that `replace` and `write` have in common. */
@@ -253,7 +253,7 @@ export function addPlaceOptions(command: Command): Command {
     new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory"),
     new Option('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change'),
     new Option('--timeout-duration <duration>', 'time limit for the whole run')
-      .argParser(parseDuration)
+      .argParser(parseDurationFlag)
       .default(120_000, '2m0s'),
   ]
   for (const option of options) command.addOption(option)

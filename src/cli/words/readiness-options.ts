@@ -8,7 +8,7 @@ import type { ApiWay } from '../../static-pods/ready/probe-mirror-pod.js'
 import { UsageError } from './exit-codes.js'
 import { openApi, openApiWays, type ApiFlags } from '../content/open-api.js'
 import { type Command, Option } from './option.js'
-import { parseDuration, parseName } from './option-values.js'
+import { parseDurationFlag, parseName } from './option-values.js'
 import { nodeNameOf, nodeNameOption, requireFlags } from './options.js'
 import { pathArgument } from './target.js'
 
@@ -41,8 +41,8 @@ export function addReadinessOptions(command: Command): Command {
     new Option(
       '--ready-for <duration>',
       'how long it must answer so, without a failure, within the timeout (default: 10s, or 5s longer than a liveness probe needs to kill within 30s; half of the timeout, if that is shorter)',
-    ).argParser(parseDuration),
-    new Option('--kubelet-url <url>', 'ask this kubelet for the pod: https://NODE:10250').argParser(parseUrl),
+    ).argParser(parseDurationFlag),
+    new Option('--kubelet-url <url>', 'ask this kubelet for the pod: https://NODE:10250').argParser(parseUrlFlag),
     new Option('--kubelet-ca <file>', 'certificate authorities for --kubelet-url, PEM'),
     new Option('--kubelet-cert <file>', 'client certificate for --kubelet-url, PEM'),
     new Option('--kubelet-key <file>', 'its key, PEM'),
@@ -58,7 +58,7 @@ export function addReadinessOptions(command: Command): Command {
   return command
 }
 
-function parseUrl(text: string): URL {
+function parseUrlFlag(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.username || url.password) {
     throw new InvalidArgumentError(
@@ -69,7 +69,7 @@ function parseUrl(text: string): URL {
 }
 
 function collectUrls(text: string, before: readonly URL[] = []): URL[] {
-  return [...before, parseUrl(text)]
+  return [...before, parseUrlFlag(text)]
 }
 
 function collectCommands(text: string, before: readonly string[] = []): string[] {

@@ -48,10 +48,10 @@ function isExempt(server: URL, noProxy: string): boolean {
   return noProxy
     .split(',')
     .map((rule) => rule.trim().toLowerCase())
-    .some((rule) => rule !== '' && matches(rule, host, port))
+    .some((rule) => rule !== '' && matchesNoProxy(rule, host, port))
 }
 
-function matches(rule: string, host: string, port: number): boolean {
+function matchesNoProxy(rule: string, host: string, port: number): boolean {
   if (rule === '*') return true
   const cidr = /^([0-9a-f.:]+)\/(\d+)$/.exec(rule)
   if (cidr) return inSubnet(host, cidr[1] ?? '', Number(cidr[2]))

@@ -19,7 +19,7 @@ export async function openTunnel(socket: Socket, proxy: URL, target: { host: str
     ...(authorization === undefined ? [] : [`Proxy-Authorization: ${authorization}`]),
   ]
   socket.write(`${lines.join('\r\n')}\r\n\r\n`)
-  const head = await readHead(socket, proxy)
+  const head = await readConnectAnswer(socket, proxy)
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1]
   if (status === '200') return socket
   const advice = status === '407' ? '; the user name and password in the proxy URL are missing or wrong' : ''
@@ -30,7 +30,7 @@ export async function openTunnel(socket: Socket, proxy: URL, target: { host: str
 const MAX_HEAD = 16 * 1024
 
 /** Reads to the end of the answer's head; the bytes behind it stay in the socket. */
-function readHead(socket: Socket, proxy: URL): Promise<string> {
+function readConnectAnswer(socket: Socket, proxy: URL): Promise<string> {
   return new Promise((resolve, reject) => {
     let head = Buffer.alloc(0)
     const stop = (): void => {

@@ -69,7 +69,7 @@ async function findSource(options: AccessOptions): Promise<SettingsSource> {
   if (!context && inPod(environment)) return serviceAccountSource(environment, serviceAccount)
   const home = environment['HOME']
   const fallback = home ? join(home, '.kube', 'config') : undefined
-  if (fallback === undefined || !(await exists(fallback))) {
+  if (fallback === undefined || !(await isFileThere(fallback))) {
     const tried = `KUBECONFIG and the pod's service account are not set${fallback ? `, and there is no ${fallback}` : ''}`
     throw new KubeconfigError('', '', `no kubeconfig found: ${tried}; name one with --kubeconfig`)
   }
@@ -117,11 +117,11 @@ function kubeconfigSource(
 }
 
 async function existing(paths: readonly string[]): Promise<string[]> {
-  const found = await Promise.all(paths.map(exists))
+  const found = await Promise.all(paths.map(isFileThere))
   return paths.filter((_, index) => found[index])
 }
 
-async function exists(path: string): Promise<boolean> {
+async function isFileThere(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     (error: unknown) => (error as NodeJS.ErrnoException).code !== 'ENOENT',
@@ -153,7 +153,7 @@ function serviceAccountSource(environment: Environment, directory: string): Sett
   const file = (name: string) => ({ type: 'file' as const, path: join(directory, name), field })
   const read = async (): Promise<ContextSettings> => ({
     context: '',
-    namespace: await readNamespace(join(directory, 'namespace')),
+    namespace: await readOwnNamespace(join(directory, 'namespace')),
     cluster: {
       server: new URL(address),
       serverName: undefined,
@@ -174,7 +174,7 @@ function serviceAccountSource(environment: Environment, directory: string): Sett
 }
 
 /** A projected volume made by hand may lack it. */
-async function readNamespace(path: string): Promise<string | undefined> {
+async function readOwnNamespace(path: string): Promise<string | undefined> {
   const text = await readFile(path, 'utf8').catch(() => '')
   return text.trim() || undefined
 }

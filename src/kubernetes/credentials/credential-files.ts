@@ -32,7 +32,7 @@ export class CredentialFiles {
   ): Promise<string> {
     let problem: string | undefined
     try {
-      const text = decode(await (this.readOwn ?? readSmallFile)(path))
+      const text = decode(await (this.readOwn ?? readCredentialFile)(path))
       problem = text === undefined ? `: ${notText}` : check(text)
       if (text !== undefined && problem === undefined) {
         if (!this.readOwn) this.#good.set(path, text)
@@ -60,7 +60,7 @@ export class CredentialFiles {
 /** Kubeconfigs with inline data of many clusters reach some hundred KiB. */
 const MAX_FILE = 8 * 1024 * 1024
 
-async function readSmallFile(path: string): Promise<Uint8Array> {
+async function readCredentialFile(path: string): Promise<Uint8Array> {
   return readRegularFile(path, MAX_FILE).catch((error: unknown) => {
     if (error instanceof UnfitFileError) throw error
     throw new Error(`cannot read ${path} (${codeOf(error) ?? 'unknown'})`)

@@ -139,8 +139,8 @@ function readExecCredential(output: string, apiVersion: string): ExecCredential 
   if (document['apiVersion'] !== apiVersion) throw new Error(`the apiVersion of its output is not ${apiVersion}`)
   if (document['status'] === undefined || document['status'] === null) throw new Error('its output has no status')
   const status = mapping(document['status'], 'status')
-  const token = readToken(text(status, 'token'))
-  const certificate = readCertificate(text(status, 'clientCertificateData'), text(status, 'clientKeyData'))
+  const token = pluginToken(text(status, 'token'))
+  const certificate = pluginCertificate(text(status, 'clientCertificateData'), text(status, 'clientKeyData'))
   if (token === undefined && !certificate) {
     throw new Error('its status has neither token nor clientCertificateData and clientKeyData')
   }
@@ -168,13 +168,13 @@ function text(status: Record<string, unknown>, key: string): string | undefined 
   return value === '' ? undefined : value
 }
 
-function readToken(token: string | undefined): string | undefined {
+function pluginToken(token: string | undefined): string | undefined {
   const problem = token === undefined ? undefined : tokenProblem(token)
   if (problem !== undefined) throw new Error(`status.token ${problem}`)
   return token
 }
 
-function readCertificate(chain: string | undefined, key: string | undefined): ExecCredential['certificate'] {
+function pluginCertificate(chain: string | undefined, key: string | undefined): ExecCredential['certificate'] {
   if (chain === undefined && key === undefined) return undefined
   if (chain === undefined || key === undefined) {
     throw new Error('its status has one of clientCertificateData and clientKeyData without the other')

@@ -137,7 +137,7 @@ export interface NamedEntry {
 
 /** Throws KubeconfigError; its text never quotes the file. */
 export async function parseKubeconfig(text: string, file: string): Promise<KubeconfigFile> {
-  const root = new KubeconfigField(file, '', await parseText(text, file))
+  const root = new KubeconfigField(file, '', await parseKubeconfigText(text, file))
   if (!root.present) throw root.error('is empty; a kubeconfig is expected')
   root.mapping()
   const version = root.get('apiVersion')
@@ -166,7 +166,7 @@ function namedEntries(list: KubeconfigField, key: string): NamedEntry[] {
 }
 
 /** As client-go loads it: YAML, of which JSON is a part. An empty text is an empty kubeconfig. */
-async function parseText(text: string, file: string): Promise<unknown> {
+async function parseKubeconfigText(text: string, file: string): Promise<unknown> {
   const bare = text.replace(/^\ufeff/, '')
   try {
     const [document, ...others] = await readDocuments(bare)

@@ -164,13 +164,13 @@ function readUser(entry: KubeconfigField): UserSettings {
   }
   const token = readToken(entry)
   const basic = readBasic(entry)
-  const exec = entry.get('exec').present ? readExec(entry.get('exec')) : undefined
+  const exec = entry.get('exec').present ? readExecPlugin(entry.get('exec')) : undefined
   const methods = [token && 'token', basic && 'username', exec && 'exec'].filter(Boolean)
   if (methods.length > 1) throw entry.error(`${methods.join(' and ')} are both set; keep one of them`)
-  return { certificate: readCertificate(entry), token, basic, exec, impersonation: readImpersonation(entry) }
+  return { certificate: readClientCertificate(entry), token, basic, exec, impersonation: readImpersonation(entry) }
 }
 
-function readCertificate(entry: KubeconfigField): UserSettings['certificate'] {
+function readClientCertificate(entry: KubeconfigField): UserSettings['certificate'] {
   const chain = materialPair(entry, 'client-certificate', checked(certificateProblem))
   const key = materialPair(entry, 'client-key', checked(privateKeyProblem))
   if (!chain && !key) return undefined
@@ -260,7 +260,7 @@ export interface ExecPluginSettings {
 const versions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']
 
 /** Throws KubeconfigError with the field's place. */
-function readExec(field: KubeconfigField): ExecPluginSettings {
+function readExecPlugin(field: KubeconfigField): ExecPluginSettings {
   const version = field.get('apiVersion')
   const apiVersion = version.requiredText()
   if (!versions.includes(apiVersion)) throw version.error(`must be ${versions.join(' or ')}`)

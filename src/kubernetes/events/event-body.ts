@@ -46,7 +46,7 @@ const longestInstance = 128
 const longestName = 253
 
 /** The namespace of the events about a subject. */
-export function namespaceOf({ namespace }: EventSubject): string {
+export function eventNamespace({ namespace }: EventSubject): string {
   return namespace === '' ? nodeEventsNamespace : namespace
 }
 
@@ -81,7 +81,7 @@ export function eventBody(
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
-    metadata: { namespace: namespaceOf(subject), name },
+    metadata: { namespace: eventNamespace(subject), name },
     eventTime: microTime(firstAt),
     type,
     reason,
@@ -132,7 +132,7 @@ export async function postEvent(
   const { reason, subject } = draft
   try {
     const body = eventBody(draft, eventName(name), new Date(), reporter, undefined)
-    const { status, body: answer } = await api.send('POST', eventsPath(namespaceOf(subject)), body, { timeout })
+    const { status, body: answer } = await api.send('POST', eventsPath(eventNamespace(subject)), body, { timeout })
     if (status >= 300) log.warn({ reason, status }, `The API server refused an event: ${statusMessage(answer)}`)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)

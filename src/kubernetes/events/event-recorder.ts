@@ -7,7 +7,7 @@ import { sleep } from '../../deadline.js'
 import type { Log } from '../../log.js'
 import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
-import { eventBody, eventsPath, namespaceOf, seriesBody, type EventDraft, eventName } from './event-body.js'
+import { eventBody, eventsPath, eventNamespace, seriesBody, type EventDraft, eventName } from './event-body.js'
 import { statusMessage, unsentAdvice } from '../reads/api-error.js'
 import { objectName } from '../../message-text.js'
 
@@ -154,7 +154,7 @@ export class EventRecorder {
 
   /** @returns milliseconds until it must be tried again; undefined: it is sent, or dropped */
   async #sendOne(record: EventRecord): Promise<number | undefined> {
-    const namespace = namespaceOf(record.draft.subject)
+    const namespace = eventNamespace(record.draft.subject)
     const denial = this.#denials.get(namespace)
     if (denial !== undefined && denial.reported && this.#clock.now().monotonic < denial.until) return undefined
     const { count } = record

@@ -82,7 +82,7 @@ async function stampOf(path: string): Promise<Stamp | undefined> {
  * The version of a file's objects, by its name, size and time of modification: the same until a program writes it. A digest of
  * its content would leave the node with status and logs, and with it a way to try out what a short secret may be.
  */
-export function versionOf(name: string, { size, modifiedAt }: Stamp): string {
+export function stampVersion(name: string, { size, modifiedAt }: Stamp): string {
   return `file:${createHash('sha256')
     .update(JSON.stringify([name, size, modifiedAt]))
     .digest('hex')

@@ -10,7 +10,7 @@ import type { Labels } from '../../label-selector.js'
 import type { KubernetesObject, ObjectKind } from '../types.js'
 import { FileError, fileError } from './error.js'
 import { decodeYaml, notText } from '../../yaml/decode.js'
-import { type Stamp, stampFrom, versionOf } from './directory-scan.js'
+import { type Stamp, stampFrom, stampVersion } from './directory-scan.js'
 import { readDocuments } from '../../yaml/go-documents.js'
 import { readJson } from '../../yaml/read.js'
 import { YamlError, type Position } from '../../yaml/parse.js'
@@ -189,7 +189,7 @@ export async function readObjectFile(
   // A file that a power cut has left, or that is about to be written.
   if (text.trim() === '') throw new FileError(`${name}: it is empty`)
   const documents = await parseDocuments(name, text)
-  const version = versionOf(name, stamp)
+  const version = stampVersion(name, stamp)
   return documents.flatMap((document) => readObjects(document, { ...context, version }))
 }
 

@@ -82,7 +82,7 @@ export class ObjectSubject implements WatchSubject {
   }
 
   async list(ask: Ask): Promise<string | undefined> {
-    const { observed, resourceVersion } = await readList(this.client, this.#reference, ask())
+    const { observed, resourceVersion } = await fetchList(this.client, this.#reference, ask())
     if (this.stored.offer(observed) === 'stale') await takeFresh(this.stored, () => this.#readFresh(ask))
     return resourceVersion
   }
@@ -175,7 +175,7 @@ interface ListRead {
 }
 
 /** @throws ApiError, ConnectionError */
-async function readList(client: ApiClient, reference: ObjectReference, options: RequestOptions): Promise<ListRead> {
+async function fetchList(client: ApiClient, reference: ObjectReference, options: RequestOptions): Promise<ListRead> {
   const answer = await client.get(collectionPath(reference), listQuery(reference), { ...options, verb: 'list' })
   if (answer.status !== 200) throw refusedRequest(objectTarget(reference), 'list', answer)
   return { observed: observeList(reference, answer.body), resourceVersion: resourceVersionOf(answer.body) }
@@ -197,7 +197,7 @@ export async function readFresh(
     if (answer.status === 200) return observeObject(reference, answer.body)
     if (!isAbsent(answer, target.name)) throw refusedRequest(target, 'get', answer)
     // A 404 does not say as of which version it holds: an empty list does.
-    const { observed } = await readList(client, reference, options)
+    const { observed } = await fetchList(client, reference, options)
     if (observed.observation.state === 'absent') return observed
   }
   throw protocolError(reference, "the API server's answers disagree: to GET it is absent, in the list it is present")

@@ -110,7 +110,7 @@ export function revisionContent(
     const own = objectFiles(fetched, words)
     for (const [key, file] of own) files.set(`${directory}/${key}`, file)
     records.push(
-      recordOf(
+      recordedObject(
         fetched,
         [...own.keys()].map((key) => `${directory}/${key}`),
       ),
@@ -131,12 +131,12 @@ export function lastingRequests(
       target: join(directory, objectDirectory(fetched)),
       files: Object.fromEntries(files),
       publisher: 'install',
-      objects: [recordOf(fetched, [...files.keys()])],
+      objects: [recordedObject(fetched, [...files.keys()])],
     }
   })
 }
 
-function recordOf({ object }: FetchedObject, paths: string[]): RecordedObject {
+function recordedObject({ object }: FetchedObject, paths: string[]): RecordedObject {
   const { reference, uid, resourceVersion } = object
   return { ...reference, uid, resourceVersion, paths }
 }

@@ -51,7 +51,7 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
       const manifests = await publishManifests(plan, settings)
       return { pod: plan.pod, revision: plan.revision, directories, manifests }
     } catch (error) {
-      throw withState(error, leftBehind(directories))
+      throw withState(error, alreadyWritten(directories))
     }
   } finally {
     await held?.release()
@@ -74,7 +74,7 @@ async function publishManifests(plan: InstallPlan, settings: InstallSettings): P
 }
 
 /** The directories that reached the disk though the manifests did not: no pod runs from them yet, and a rerun goes on from there. */
-function leftBehind(directories: readonly InstallLine[]): string[] {
+function alreadyWritten(directories: readonly InstallLine[]): string[] {
   const written = directories
     .filter(({ outcome }) => outcome === 'created' || outcome === 'replaced')
     .map(({ path }) => path)
@@ -220,11 +220,11 @@ export async function currentLasting(
 }
 
 function isOlder({ objects = [] }: DirectoryPublicationRequest, published: readonly RecordedObject[]) {
-  return objects.some((object) => published.some((other) => isNewer(other, object)))
+  return objects.some((object) => published.some((other) => isNewerRevision(other, object)))
 }
 
 /** Of one object (the same uid, which no other has), versions compare as numbers (Kubernetes 1.35, KEP-5504). */
-function isNewer(published: RecordedObject, read: RecordedObject): boolean {
+function isNewerRevision(published: RecordedObject, read: RecordedObject): boolean {
   if (published.uid !== read.uid) return false
   return (compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0) > 0
 }

@@ -140,7 +140,7 @@ async function manifestsOf(
     }
     const manifest = await parseManifest(substitute(bytes, settings.words), `${place}, key ${key}`)
     refuseUnrunnable(manifest, `${place}, key ${key}`, settings.node)
-    const content = await encoded(manifest, settings.ownUid, join(directory, name))
+    const content = await encodeAsBefore(manifest, settings.ownUid, join(directory, name))
     planned.push({ name, content, manifest })
   }
   // The pod itself last: its monitor's manifest is there when it changes.
@@ -149,7 +149,7 @@ async function manifestsOf(
 }
 
 /** Where the kubelet needs a uid, an earlier try's uid stays if all else is equal: then it is the same pod. */
-async function encoded(manifest: Manifest, ownUid: boolean, copy: string): Promise<Uint8Array> {
+async function encodeAsBefore(manifest: Manifest, ownUid: boolean, copy: string): Promise<Uint8Array> {
   if (!ownUid) return encodeManifest(manifest, undefined)
   const bytes = await readSmallFile(copy).catch(() => undefined)
   const earlier = bytes && (await parseManifest(bytes, copy).catch(() => undefined))

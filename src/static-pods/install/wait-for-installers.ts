@@ -51,7 +51,7 @@ export async function waitForInstallers(
   const deadline = performance.now() + timing.limit
   for (;;) {
     const pods = await installers(reader, request, signal)
-    refuseNewer(pods, request)
+    refuseNewerRevision(pods, request)
     // A retry of the same revision does the same: the locks keep the two apart.
     const others = pods.filter((pod) => pod.running && pod.name !== podName && pod.revision !== request.revision)
     if (others.length === 0) break
@@ -64,7 +64,7 @@ export async function waitForInstallers(
   }
   await sleep(timing.pause, { signal })
   const pods = await installers(reader, request, signal)
-  refuseNewer(pods, request)
+  refuseNewerRevision(pods, request)
   return pods.find(({ name }) => name === podName)?.object
 }
 
@@ -97,7 +97,7 @@ function installerOf(object: JsonMap, nodeName: string): InstallerPod[] {
   return [{ name, revision, running: !ended, object }]
 }
 
-function refuseNewer(pods: readonly InstallerPod[], { revision }: WaitRequest): void {
+function refuseNewerRevision(pods: readonly InstallerPod[], { revision }: WaitRequest): void {
   const newer = pods.find((pod) => pod.revision > revision)
   if (newer === undefined) return
   throw new Superseded(

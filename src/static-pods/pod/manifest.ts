@@ -187,7 +187,7 @@ export async function editedText(
   const read = async (text: string) => asMap((await readManifestText(text).catch(() => undefined))?.value)
   const before = asMap((await read(manifest.source))?.metadata) ?? {}
   let text: string | undefined = manifest.source
-  for (const [place, value] of changesOf(before, asMap(pod.metadata) ?? {})) {
+  for (const [place, value] of manifestChanges(before, asMap(pod.metadata) ?? {})) {
     text = text && (await withTextAt(text, ['metadata', ...place], value, 'manifest'))
   }
   return text !== undefined && isDeepStrictEqual(await read(text), pod) ? text : undefined
@@ -196,7 +196,7 @@ export async function editedText(
 type Change = readonly [place: readonly string[], value: string | undefined]
 
 /** What makes the one metadata of the other, as far as holdfast changes it. Additions come first: they leave no mapping empty in between. */
-function changesOf(before: JsonMap, after: JsonMap): Change[] {
+function manifestChanges(before: JsonMap, after: JsonMap): Change[] {
   const within = ['labels', 'annotations'].flatMap((map): Change[] => {
     const [was, is] = [asMap(before[map]) ?? {}, asMap(after[map])]
     if (is === undefined) return map in before ? [[[map], undefined]] : []

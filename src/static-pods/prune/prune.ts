@@ -162,7 +162,7 @@ async function removeAll(
   // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
   // that was killed may have removed all, and not made it durable.
   await syncRemovals(durable, directory, resourceDirectory)
-  if (leftovers.length === 0) return lines.map((line) => lineOf(line, failures.get(line)))
+  if (leftovers.length === 0) return lines.map((line) => pruneLine(line, failures.get(line)))
   for (const name of leftovers) {
     try {
       await remove(fs, directory, name)
@@ -175,7 +175,7 @@ async function removeAll(
   }
   // So that old private keys do not come back.
   await syncRemovals(durable, directory, resourceDirectory)
-  return lines.map((line) => lineOf(line, failures.get(line)))
+  return lines.map((line) => pruneLine(line, failures.get(line)))
 }
 
 /** This prune, or a killed predecessor, has renamed entries by now: `published` is true, even if a power cut undoes the renames. */
@@ -197,6 +197,6 @@ async function syncRemovals(durable: DurableCalls, directory: Descriptor, path: 
   }
 }
 
-function lineOf(line: PruneLine, failure: unknown): PruneLine {
+function pruneLine(line: PruneLine, failure: unknown): PruneLine {
   return failure === undefined ? line : { ...line, outcome: 'failed', why: messageOf(failure) }
 }

@@ -40,12 +40,12 @@ export function urlProbe(url: URL, authority: string | undefined, files: ProbeFi
           if (status === 404) return { state: 'stranger', message, advice: noPath }
           return { state: 'not-ready', message }
         },
-        (error, isLate) => failure(error, isLate, url),
+        (error, isLate) => urlFailure(error, isLate, url),
       ),
   }
 }
 
-function failure(error: unknown, isLate: boolean, { hostname }: URL): ProbeResult {
+function urlFailure(error: unknown, isLate: boolean, { hostname }: URL): ProbeResult {
   if (isLate) return { state: 'not-ready', message: tooLate }
   const message = codeOf(error) ?? messageOf(error)
   if (error instanceof UnfitProbeFile) return { state: 'cannot-ask', message, advice: error.advice }

@@ -87,7 +87,7 @@ export async function planRollout(
 ): Promise<RolloutState | undefined> {
   const { manifestDirectory, tree } = request
   await checkLockFile(request.manifestLock, durable)
-  const id = await identify(request, durable)
+  const id = await identifyRequest(request, durable)
   // Read before the comparison: an entry that comes later belongs to another program.
   const oldContent = tree ? await contentOf(tree.target, durable) : []
   const difference = tree && (await durable.difference({ ...tree, publisher: 'rollout' }))
@@ -162,7 +162,7 @@ async function refuseOtherReaders(
 }
 
 /** The same manifests with the same tree, in this order: so that a rerun knows its own work. */
-export async function identify({ manifests, tree }: RolloutRequest, durable: DurableCalls): Promise<string> {
+export async function identifyRequest({ manifests, tree }: RolloutRequest, durable: DurableCalls): Promise<string> {
   const hash = createHash('sha256')
   // Without the uid, which is another one with each rollout.
   for (const { manifest } of manifests) hash.update(encodeManifest(manifest, undefined))
@@ -180,7 +180,10 @@ export async function checkManifestDirectory(manifestDirectory: string, durable:
 }
 
 /** @throws InvalidInput */
-export async function checkPlaces({ manifestDirectory, tree }: RolloutRequest, durable: DurableCalls): Promise<void> {
+export async function checkRolloutPlaces(
+  { manifestDirectory, tree }: RolloutRequest,
+  durable: DurableCalls,
+): Promise<void> {
   await checkManifestDirectory(manifestDirectory, durable)
   if (tree === undefined) return
   const [target, directory] = [

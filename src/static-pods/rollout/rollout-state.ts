@@ -153,11 +153,11 @@ function parseState(text: string): RolloutState | EndedRollout | string {
 /** What is wrong with a value of the file, which stands `at` this place. Shows no value: manifests may hold secrets. */
 type ValueCheck = (value: unknown, at: string) => string | undefined
 
-function check(isFit: (value: unknown) => boolean, wrong: string): ValueCheck {
+function checkThat(isFit: (value: unknown) => boolean, wrong: string): ValueCheck {
   return (value, at) => (isFit(value) ? undefined : `${at} ${wrong}`)
 }
 
-function listOf(each: ValueCheck): ValueCheck {
+function eachItem(each: ValueCheck): ValueCheck {
   return (value, at) => {
     if (!Array.isArray(value)) return `${at} is no list`
     return value.map((item, index) => each(item, `${at}[${index}]`)).find((fault) => fault !== undefined)
@@ -181,24 +181,24 @@ const orAbsent =
   (value, at) =>
     value === undefined ? undefined : each(value, at)
 
-const text = check((value) => typeof value === 'string', 'is no text')
+const text = checkThat((value) => typeof value === 'string', 'is no text')
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
-const count = check(isCount, 'is no number from 0 on')
-const number = check((value) => typeof value === 'number' && value >= 0, 'is no number from 0 on')
-const flag = check((value) => typeof value === 'boolean', 'is neither true nor false')
-const path = check((value) => typeof value === 'string' && isAbsolute(value), 'is no absolute path')
-const url = check((value) => typeof value === 'string' && URL.canParse(value), 'is no URL')
+const count = checkThat(isCount, 'is no number from 0 on')
+const number = checkThat((value) => typeof value === 'number' && value >= 0, 'is no number from 0 on')
+const flag = checkThat((value) => typeof value === 'boolean', 'is neither true nor false')
+const path = checkThat((value) => typeof value === 'string' && isAbsolute(value), 'is no absolute path')
+const url = checkThat((value) => typeof value === 'string' && URL.canParse(value), 'is no URL')
 const isBase64 = (value: unknown): boolean => typeof value === 'string' && bytesOf(value).toString('base64') === value
-const base64 = check(isBase64, 'is no base64')
-const fileName = check(
+const base64 = checkThat(isBase64, 'is no base64')
+const fileName = checkThat(
   (value) => typeof value === 'string' && value !== '' && !value.startsWith('.') && !value.includes('/'),
   'is no file name of a manifest',
 )
-const version = check((value) => value === 1, 'is not 1, which this version of holdfast writes')
+const version = checkThat((value) => value === 1, 'is not 1, which this version of holdfast writes')
 const identity = orNull(mapOf({ inode: text, birth: text }))
-const entries = listOf(mapOf({ path: text, type: text }))
+const entries = eachItem(mapOf({ path: text, type: text }))
 const tree = mapOf({ target: path, staged: identity, stagedContent: entries, old: identity, oldContent: entries })
-const kept = orAbsent(listOf(tree))
+const kept = orAbsent(eachItem(tree))
 const manifest = mapOf({
   name: fileName,
   previous: orNull(base64),
@@ -209,9 +209,9 @@ const manifest = mapOf({
 const optionalPath = orNull(path)
 const readiness = mapOf({
   readyFor: orAbsent(number),
-  urls: listOf(url),
+  urls: eachItem(url),
   authority: optionalPath,
-  commands: listOf(text),
+  commands: eachItem(text),
   kubelet: orNull(
     mapOf({ url, authority: optionalPath, certificate: optionalPath, key: optionalPath, tokenFile: optionalPath }),
   ),
@@ -224,9 +224,9 @@ const phases = new Set<unknown>(['staging', 'going', 'back', 'proven'] satisfies
 
 const fields = mapOf({
   version,
-  phase: check((value) => phases.has(value), 'is none that this version of holdfast knows'),
+  phase: checkThat((value) => phases.has(value), 'is none that this version of holdfast knows'),
   request: text,
-  manifests: listOf(manifest),
+  manifests: eachItem(manifest),
   reached: count,
   tree: orNull(tree),
   since: orNull(mapOf({ boot: text, uptime: number })),

@@ -45,7 +45,7 @@ export async function contentOf(path: string, durable: DurableCalls): Promise<Ro
 }
 
 /** Writes nothing. @throws StaticPodError where something lies there that no rollout knows of */
-export async function refuseKept(target: string, durable: DurableCalls, kept: readonly KeptTree[]): Promise<void> {
+export async function refuseKeptTrees(target: string, durable: DurableCalls, kept: readonly KeptTree[]): Promise<void> {
   const beside = besidePath(target)
   const found = await durable.inDirectory(dirname(beside), (parent) => durable.fs.look(parent, basename(beside)))
   if (found === undefined) return

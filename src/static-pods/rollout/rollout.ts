@@ -6,7 +6,13 @@
 import { dirname, join } from 'node:path'
 import type { DurableCalls } from '../../durable/index.js'
 import type { DirectoryChange } from '../../durable/publish/index.js'
-import { checkManifestDirectory, checkPlaces, identify, planRollout, type RolloutRequest } from './rollout-plan.js'
+import {
+  checkManifestDirectory,
+  checkRolloutPlaces,
+  identifyRequest,
+  planRollout,
+  type RolloutRequest,
+} from './rollout-plan.js'
 import {
   readState,
   rolloutLockPath,
@@ -17,7 +23,7 @@ import {
 } from './rollout-state.js'
 import { filesBefore, tryProbes } from './rollout-probes.js'
 import { closeState, Rollout, type RolloutMeans } from './rollout-steps.js'
-import { type KeptTree, refuseKept, removeAllKept, stageRolledTree } from './rollout-tree.js'
+import { type KeptTree, refuseKeptTrees, removeAllKept, stageRolledTree } from './rollout-tree.js'
 import { isPublicationError } from '../../errors.js'
 import { StaticPodError, withState } from '../failure.js'
 import { holding } from '../node-files.js'
@@ -36,20 +42,20 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
   const { durable, log } = means
   const { manifestDirectory } = request
   // A faulty request fails before anything exists, even a lock.
-  await checkPlaces(request, durable)
+  await checkRolloutPlaces(request, durable)
   const before = await readState(manifestDirectory, durable)
   const asked = before === undefined || before.phase === 'ended' ? await planRollout(request, durable, log) : undefined
   for (const { place, manifest } of request.manifests) warnOfDoubts(manifest, place, log)
   // The kept directories of an earlier rollout may go now, under the lock.
-  if (asked?.tree && before?.kept === undefined) await refuseKept(asked.tree.target, durable, [])
+  if (asked?.tree && before?.kept === undefined) await refuseKeptTrees(asked.tree.target, durable, [])
   if (asked) await tryBefore(request, asked, means)
   const unproven = await lookForUnproven(manifestDirectory, request.tree?.target, means)
-  return underLock(manifestDirectory, durable, async () => {
+  return underRolloutLock(manifestDirectory, durable, async () => {
     let stays = await unfinished(manifestDirectory, means)
     const { found } = stays
     if (found) {
       log.warn({ path: manifestDirectory, phase: found.phase }, 'a rollout was interrupted: holdfast ends it first')
-      const isSame = found.request === (await identify(request, durable))
+      const isSame = found.request === (await identifyRequest(request, durable))
       const { readiness, timeout, fallback } = request
       // Another probe than before; the tree may have lost what the known ones need, and then goes back.
       const isOther = isSame && JSON.stringify(readiness) !== JSON.stringify(found.readiness)
@@ -67,7 +73,7 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
     const { kept, outcome: rest } = stays
     const plan = await planRollout(request, durable, log)
     if (plan === undefined) return { outcome: 'unchanged', manifests: [], ...rest, ...unproven }
-    if (plan.tree) await refuseKept(plan.tree.target, durable, kept)
+    if (plan.tree) await refuseKeptTrees(plan.tree.target, durable, kept)
     if (asked === undefined) await tryBefore(request, plan, means)
     const begun: RolloutState = { ...plan, ...(kept.length > 0 && { kept: kept.map(({ tree }) => tree) }) }
     await writeState(manifestDirectory, begun, durable, log)
@@ -96,13 +102,13 @@ export interface PlannedRollout {
 export async function rehearse(request: RolloutRequest, means: RolloutMeans): Promise<PlannedRollout> {
   const { durable, log } = means
   const { manifestDirectory } = request
-  await checkPlaces(request, durable)
+  await checkRolloutPlaces(request, durable)
   const [unfinished] = await unfinishedRollouts([manifestDirectory], durable)
   if (unfinished) throw new StaticPodError(rolloutLine(unfinished))
   const plan = await planRollout(request, durable, log)
   if (plan === undefined) return { manifests: [] }
   const before = await readState(manifestDirectory, durable)
-  if (plan.tree && before?.kept === undefined) await refuseKept(plan.tree.target, durable, [])
+  if (plan.tree && before?.kept === undefined) await refuseKeptTrees(plan.tree.target, durable, [])
   await tryBefore(request, plan, means)
   const manifests = plan.manifests.map(({ name, previous }) => {
     return { path: join(manifestDirectory, name), outcome: previous === null ? 'created' : 'replaced' } as const
@@ -119,7 +125,7 @@ export async function resume(
   { takeBack = false } = {},
 ): Promise<RolloutOutcome> {
   await checkManifestDirectory(manifestDirectory, means.durable)
-  return underLock(manifestDirectory, means.durable, async () => {
+  return underRolloutLock(manifestDirectory, means.durable, async () => {
     const { found, isKnown, outcome } = await unfinished(manifestDirectory, means)
     if (found === undefined) {
       const { message } = await rolloutStatus(manifestDirectory, means.durable)
@@ -165,7 +171,11 @@ async function unfinished(manifestDirectory: string, { durable, log }: RolloutMe
   return { isKnown: true, kept, outcome: await closeState(manifestDirectory, found, kept, { durable, log }) }
 }
 
-async function underLock<T>(manifestDirectory: string, durable: DurableCalls, work: () => Promise<T>): Promise<T> {
+async function underRolloutLock<T>(
+  manifestDirectory: string,
+  durable: DurableCalls,
+  work: () => Promise<T>,
+): Promise<T> {
   const lock = durable.lock(rolloutLockPath(manifestDirectory), 0, undefined).catch(async (error: unknown) => {
     if (!isPublicationError(error) || error.reason !== 'Busy') throw error
     throw withState(error, [rolloutLine(await rolloutStatus(manifestDirectory, durable))])

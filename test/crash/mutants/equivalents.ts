@@ -181,7 +181,7 @@ export const equivalents: readonly Listed[] = [
     `Scan.#descriptor shortened /^mnt_id:\\s*(\\d+)/m.exec(_)?.[1] ?? NaN`,
     `keepStacks swallowed { return false }`,
     `find swallowed { return null }`,
-    `isNewer shortened compareResourceVersions(_.resourceVersion, _.resourceVersion) ?? 0`,
+    `isNewerRevision shortened compareResourceVersions(_.resourceVersion, _.resourceVersion) ?? 0`,
     `readMark swallowed { return undefined }`,
     `parseLine swallowed { return undefined }`,
   ]),
