@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { readProc } from '../processes.js'
 import { project } from '../project.js'
 import { compiled } from './files.js'
-import { type FileTally, ordinaryFailure, Tally, type TestResult } from './tally.js'
+import { fileComment, type FileTally, ordinaryFailure, Tally, type TestResult } from './tally.js'
 import { inspectable, whereItHangs } from './where-it-hangs.js'
 
 export interface Limits {
@@ -65,14 +65,18 @@ export async function runBatch(
   running.add(child)
   /** Of the whole process, once it has ended. */
   let ofAll: number | undefined
+  const cost = () => ({ seconds: (performance.now() - start) / 1000, cpuSeconds: ofAll ?? cpuOf(child) })
+  /** What it had cost as each file began: the parser tells of a comment only with the line behind it, seconds later. */
+  const begun: ReturnType<typeof cost>[] = []
   const counted = { seconds: 0, cpuSeconds: 0 }
   const tally = new Tally(alone ? only : undefined, ended, (file) => {
-    const now = { seconds: (performance.now() - start) / 1000, cpuSeconds: ofAll ?? cpuOf(child) }
+    const now = begun[tally.files.length] ?? cost()
     file.seconds = now.seconds - counted.seconds
     file.cpuSeconds = now.cpuSeconds - counted.cpuSeconds
     Object.assign(counted, now)
   })
   let tap = ''
+  let lastLine = ''
   let stderr = ''
   let killed: string | undefined
   const kill = async (): Promise<void> => {
@@ -82,6 +86,9 @@ export async function runBatch(
   const timer = setTimeout(() => void kill(), limit * 1000)
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     tap += text
+    const lines = (lastLine + text).split('\n')
+    lastLine = lines.pop() ?? ''
+    for (const line of lines) if (line.startsWith(`# ${fileComment}`)) begun.push(cost())
     tally.write(text)
   })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
