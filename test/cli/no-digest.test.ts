@@ -42,7 +42,7 @@ await t.test('neither log nor metrics hold a digest of content, in any outcome',
     await note()
   }
   await run('sync', '--config', node.configuration, '--log-level', 'debug', '--log-format', 'json', '--hooks')
-  const agent = node.agent(['--log-level', 'debug'])
+  const agent = node.agentProcess(['--log-level', 'debug'])
   t.match(await agent.logged('Unchanged'), { outcome: 'unchanged', sequence: Number, digest: undefined })
   put('0815')
   const line = await agent.logged('Published')
