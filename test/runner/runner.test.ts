@@ -49,6 +49,8 @@ await t.test('a failed assertion fails its test, and not the chapter, too; the r
     })`)
   t.same(outcomes(found), ['failed: chapter › wrong', 'passed: chapter › right'])
   t.match(found[0]?.detail, /numbers[^]*\+1/)
+  t.match(found[0]?.detail, /stack: [^]*one\.js:4:/)
+  t.notMatch(found[0]?.detail, /tap\.cjs/, 'the frames of tap say nothing')
 })
 
 await t.test('an assertion outside all tests makes a test of the file', async (t) => {

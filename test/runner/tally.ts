@@ -189,10 +189,15 @@ function reason({ skip, todo }: Result): string {
   return skip === true ? '' : String(skip)
 }
 
-/** An assertion's own description, without fields that only repeat the test's text as it was compiled. */
+/** A frame of tap's one file, of which every stack has a dozen. */
+const frameOfTap = /\/tap\/tap\.cjs:/
+
+/** An assertion's own description, without fields that only repeat the test's text as it was compiled, and without tap's own frames. */
 function describe({ name, diag }: Result): string {
-  const all = Object.entries((diag ?? {}) as Record<string, unknown>)
-  const details = Object.fromEntries(all.filter(([key]) => key !== 'at' && key !== 'source'))
+  const { stack, ...fields } = (diag ?? {}) as Record<string, unknown>
+  const kept = Object.entries(fields).filter(([key]) => key !== 'at' && key !== 'source')
+  const frames = typeof stack === 'string' ? stack.split('\n').filter((line) => !frameOfTap.test(line)) : []
+  const details = { ...Object.fromEntries(kept), ...(frames.length > 0 && { stack: frames.join('\n') }) }
   const text = Object.keys(details).length === 0 ? '' : stringify(details, { lineWidth: 0 }).trimEnd()
   return [name === '' ? '(without a name)' : name, ...text.split('\n').filter((line) => line !== '')].join('\n    ')
 }
