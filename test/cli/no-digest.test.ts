@@ -25,6 +25,8 @@ await t.test('neither log nor metrics hold a digest of content, in any outcome',
     afterPublish: [{ exec: ['/bin/true'] }, { exec: ['/bin/false'], retries: 0 }],
   }
   const node = new Node(t, [directory], { driftInterval: '1s' })
+  // The agent has the lock while it compares.
+  const patient = ['--lock-timeout', '1m']
   const target = node.path(path)
   const pins = ['4711', '0815', '2468']
   const digests = new Set(pins.flatMap(digestsOf))
@@ -42,7 +44,7 @@ await t.test('neither log nor metrics hold a digest of content, in any outcome',
     await note()
   }
   await run('sync', '--config', node.configuration, '--log-level', 'debug', '--log-format', 'json', '--hooks')
-  const agent = node.agentProcess(['--log-level', 'debug'])
+  const agent = node.agent(['--log-level', 'debug'])
   t.match(await agent.logged('Unchanged'), { outcome: 'unchanged', sequence: Number, digest: undefined })
   put('0815')
   const line = await agent.logged('Published')
@@ -54,9 +56,9 @@ await t.test('neither log nor metrics hold a digest of content, in any outcome',
   writeFileSync(`${target}/pin`, '2468')
   await note()
   await agent.logged('DriftRepaired')
-  await run('rollback', target)
+  await run('rollback', target, ...patient)
   await agent.logged('RolledBack')
-  await run('hold', target)
+  await run('hold', target, ...patient)
   put('2468')
   await agent.logged('Held')
   await note()
