@@ -2,24 +2,12 @@
  * A program that strace stops at one of its system calls, until it is let go on: what happens meanwhile takes as long as it takes.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { readProc, signalRunning } from '../processes.js'
-
-/** Milliseconds within which a program gets where it is stopped. */
-const patience = 60_000
 
 /** The command under strace, which writes to `log`: each of these calls takes effect, and stops the program before it returns. */
 export function stoppedAt(call: string, command: readonly string[], log: string): string[] {
   const trace = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGSTOP`]
   return ['strace', '-f', '-qq', '-o', log, ...trace, ...command]
-}
-
-export async function until(what: string, check: () => boolean): Promise<void> {
-  const deadline = performance.now() + patience
-  while (!check()) {
-    if (performance.now() > deadline) throw new Error(`not in time: ${what}`)
-    await sleep(10)
-  }
 }
 
 /** Whether it has been stopped. Its state in /proc does not show it: strace stops it for a moment at every call. */

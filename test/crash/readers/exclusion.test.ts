@@ -7,7 +7,8 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFil
 import { join } from 'node:path'
 import t from 'tap'
 import { kept, scratchWith } from '../../durable/scratch.js'
-import { goOn, isStopped, stoppedAt, until } from '../held.js'
+import { until } from '../../until.js'
+import { goOn, isStopped, stoppedAt } from '../held.js'
 import { environment, executable } from '../syscalls/distribution.js'
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0

@@ -3,19 +3,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../../until.js'
 import { plainNode } from './distribution.js'
-
-/** Milliseconds for each wait. */
-const patience = 120_000
-
-export async function until(what: string, check: () => boolean): Promise<void> {
-  const deadline = performance.now() + patience
-  while (!check()) {
-    if (performance.now() > deadline) throw new Error(`not in time: ${what}`)
-    await sleep(10)
-  }
-}
 
 export class Node {
   readonly target: string
