@@ -121,7 +121,7 @@ await t.test('a probe that tells pods does not count while it cannot tell', asyn
       )
     },
   } as const
-  const means = { openProbes: () => Promise.resolve([url, kubelet]), timing: { interval: 1, settle: 60_000 } }
+  const means = { openProbes: () => Promise.resolve([url, kubelet]), timing: { interval: 1, handover: 60_000 } }
   t.match(await node.rollout(await node.request({ timeout: 600_000 }), ready, means), { outcome: 'ready' })
   t.equal(asked, 8, 'every probe has to say so, three times')
 })

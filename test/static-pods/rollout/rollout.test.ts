@@ -204,7 +204,7 @@ await t.test('a URL alone may hear the old pod: an answer counts after a failed 
       return Promise.resolve(state === 'ready' ? ({ state } as const) : { state, message: 'down' })
     },
   }
-  const means = { openProbes: () => Promise.resolve([probe]), timing: { interval: 1, settle: 60_000 } }
+  const means = { openProbes: () => Promise.resolve([probe]), timing: { interval: 1, handover: 60_000 } }
   t.match(await node.rollout(await node.request({ timeout: 600_000 }), ready, means), { outcome: 'ready' })
   t.equal(asked, 8)
 })
@@ -274,7 +274,7 @@ await t.test('one time counts for all old pods together', async (t) => {
     },
   }
   const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [probe])
-  const timing = { interval: 1, settle: 0 }
+  const timing = { interval: 1, handover: 0 }
   const back = await node.rollout(await node.request({ timeout: 300 }), never, { openProbes, timing })
   t.match(back.old, /^etcd\.yaml does not answer yet: .*; api\.yaml does not answer yet: /)
   t.equal(asked, 1, 'the first one took the time: one look is left for the next')
@@ -306,7 +306,7 @@ await t.test('a rollout waits no longer for a pod that a kubelet has listed, and
       },
     } as const
     const openProbes = (_: unknown, _files: unknown, isTrial: boolean) => Promise.resolve(isTrial ? [] : [kubelet])
-    const timing = { interval: 1, settle: 0, absence: 20 }
+    const timing = { interval: 1, handover: 0, absence: 20 }
     return node.rollout(await node.request({ timeout }), never, { openProbes, timing })
   }
   const refused = /kubelet: it does not run the pod for 0\.02 s: it has refused the manifest/
