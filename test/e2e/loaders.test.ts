@@ -6,6 +6,7 @@ import { isDeepStrictEqual, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { parseKubeconfig, type Material } from '../../src/kubernetes/credentials/kubeconfig-file.js'
 import { resolveContext } from '../../src/kubernetes/credentials/kubeconfig.js'
+import { shownTo } from '../../src/kubernetes/credentials/plain-http.js'
 import { silent } from '../../src/log.js'
 import { scanDirectory } from '../../src/objects/files/directory-scan.js'
 import { readObjectFile } from '../../src/objects/files/objects.js'
@@ -149,13 +150,13 @@ const kubeconfigs: Loader = {
   async read(path) {
     const text = decodeYaml(await bytesOf(path))
     if (text === undefined) throw new Error('it is no text')
-    const { cluster, user } = resolveContext([await parseKubeconfig(text, path)], undefined)
+    const { cluster, user } = shownTo(resolveContext([await parseKubeconfig(text, path)], undefined)).settings
     const [username, ...password] = Buffer.from(user.basic?.slice('Basic '.length) ?? '', 'base64')
       .toString()
       .split(':')
-    // Without TLS, both use neither credentials nor trust (clientcmd, DirectClientConfig.ClientConfig).
+    // Without TLS, both use no trust, either (clientcmd, DirectClientConfig.ClientConfig).
     const isPlain = cluster.server.protocol === 'http:'
-    const { certificate, token, impersonation, exec } = isPlain ? withoutCredentials : user
+    const { certificate, token, impersonation, exec } = user
     return {
       server: cluster.server.href,
       serverName: isPlain ? '' : (cluster.serverName ?? ''),
@@ -165,8 +166,8 @@ const kubeconfigs: Loader = {
       ...material('key', certificate?.key),
       ...(token?.type === 'file' ? { token: '' } : {}),
       ...material('token', token),
-      username: isPlain ? '' : username,
-      password: isPlain ? '' : password.join(':'),
+      username,
+      password: password.join(':'),
       impersonated: impersonation['impersonate-user'] ?? '',
       hasExec: exec !== undefined,
     }
@@ -191,11 +192,6 @@ const kubeconfigs: Loader = {
     /cannot unmarshal/,
   ],
 }
-
-const withoutCredentials = { certificate: undefined, token: undefined, impersonation: {}, exec: undefined } as Pick<
-  Awaited<ReturnType<typeof resolveContext>>['user'],
-  'certificate' | 'token' | 'impersonation' | 'exec'
->
 
 /** client-go puts a scheme before the server, and drops its query, as it dials (rest/url_utils.go, DefaultServerURL). */
 function asDialled(server: string): string {

@@ -72,6 +72,8 @@ export const answers: Target<string> = {
   },
   async close() {
     const { server, client } = (await opened) ?? {}
+    // Another test of the process may ask it anew.
+    opened = undefined
     await client?.close()
     server?.close()
   },
