@@ -1,7 +1,10 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { inParallel } from '../../../src/parallel.js'
 import { testsOf } from '../../tested.js'
+import { busyness } from '../../until.js'
 import { type Edit, edited } from '../changes.js'
 import { hashOf } from '../mutants/battery.js'
 import { equivalents } from '../mutants/equivalents.js'
@@ -22,10 +25,17 @@ import { type Oracle, oracles, readRows, scores, writeRows } from './table.js'
  *
  *   --record       asks all oracles, and writes rows.json after each mutation. Rows that it has stay: an aborted run goes on
  *   --only TEXT    mutations whose name holds this
+ *   --jobs N       mutations at a time; default: one for each processor
  */
 const { values } = parseArgs({
-  options: { record: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+  options: {
+    record: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    jobs: { type: 'string' },
+  },
 })
+
+const jobs = values.jobs === undefined ? availableParallelism() : Number(values.jobs)
 
 /** Decides the draw: of each kind the mutations whose names have the lowest hashes with it, whatever else the lists hold. */
 const seed = '49'
@@ -40,8 +50,8 @@ const allowed: Readonly<Record<Oracle, number>> = {
   histories: 5,
   calls: 10,
 }
-/** Milliseconds. What runs longer waits for what never comes, on the busiest machine, too. */
-const patience = 1_800_000
+/** Milliseconds. What has neither ended nor used up its processor time by then waits for what never comes. */
+const patience = (): number => 240_000 * busyness()
 
 type Program = Pick<Trial, 'command' | 'env'>
 
@@ -103,27 +113,33 @@ async function fails(shop: Workshop, program: Program, seconds: number): Promise
   // Its first failure is enough.
   const env = { ...program.env, TAP_BAIL: '1' }
   const { command, options } = inRoom(shop, argumentsOf(shop.directory, program.command), env)
-  const { code, signal, hangs } = await runGroup('sh', ['-c', limited, `${seconds}`, ...command], options, patience)
+  const { code, signal, hangs } = await runGroup('sh', ['-c', limited, `${seconds}`, ...command], options, patience())
   for (const name of readdirSync(shop.temporary)) rmSync(join(shop.temporary, name), { recursive: true, force: true })
   return hangs || (signal !== 'SIGKILL' && code !== 0)
 }
 
-const mutated = openWorkshop()
 const unmutated = openWorkshop()
 /** Programs that were tried without a mutation: where one fails so, its failure says nothing. */
-const passes = new Map<string, boolean>()
+let passed: Promise<unknown> = Promise.resolve()
+const passes = new Map<string, Promise<boolean>>()
 
-async function passesUnmutated(program: Program): Promise<boolean> {
+function passesUnmutated(program: Program): Promise<boolean> {
   const key = keyOf(program)
-  const known = passes.get(key)
-  if (known !== undefined) return known
-  const answer = !(await fails(unmutated, program, 120))
-  if (!answer) console.log(`fails without a mutation, and counts for nothing: ${key}`)
+  const answer =
+    passes.get(key) ??
+    passed
+      .then(() => fails(unmutated, program, 120))
+      .then((failed) => {
+        if (failed) console.log(`fails without a mutation, and counts for nothing: ${key}`)
+        return !failed
+      })
   passes.set(key, answer)
+  // One at a time in the one copy.
+  passed = answer
   return answer
 }
 
-async function catches(oracle: Oracle, drawn: Drawn): Promise<boolean> {
+async function catches(oracle: Oracle, drawn: Drawn, mutated: Workshop): Promise<boolean> {
   if (isBeyondTheModel(drawn) && oracle !== 'unit' && oracle !== 'calls') return false
   const seconds = allowed[oracle] * (values.record ? 1 : 2)
   for (const program of programsOf(oracle, drawn)) {
@@ -134,8 +150,8 @@ async function catches(oracle: Oracle, drawn: Drawn): Promise<boolean> {
   return false
 }
 
-/** Which of these oracles catch it. */
-async function catchersOf(drawn: Drawn, asked: readonly Oracle[]): Promise<Oracle[]> {
+/** Which of these oracles catch it, in this copy. */
+async function catchersOf(drawn: Drawn, asked: readonly Oracle[], mutated: Workshop): Promise<Oracle[]> {
   const began = performance.now()
   const files = [...new Set(drawn.edits.map(({ file }) => file))]
   for (const file of files) {
@@ -144,7 +160,7 @@ async function catchersOf(drawn: Drawn, asked: readonly Oracle[]): Promise<Oracl
   }
   const caught: Oracle[] = []
   for (const oracle of asked) {
-    const isCaught = await catches(oracle, drawn)
+    const isCaught = await catches(oracle, drawn, mutated)
     if (isCaught) caught.push(oracle)
     // On a busy machine an oracle says nothing for minutes.
     console.log(`  ${drawn.name}: ${oracle}: ${isCaught ? 'catches it' : 'nothing'}`)
@@ -163,28 +179,49 @@ function lowest(all: readonly Drawn[], count: number): Drawn[] {
 const recorded = readRows()
 const isMeant = (name: string): boolean => name.includes(values.only)
 
+/** Works on these side by side, each in a copy of its own. */
+async function inCopies<Item>(
+  items: readonly Item[],
+  work: (item: Item, copy: Workshop) => Promise<void>,
+): Promise<void> {
+  const left = items.values()
+  await inParallel(Array.from({ length: jobs }), jobs, async () => {
+    const copy = openWorkshop()
+    try {
+      for (const item of left) await work(item, copy)
+    } finally {
+      copy.remove()
+    }
+  })
+}
+
 async function record(): Promise<void> {
   const kinds = [byHand, byRule].map((all) => lowest(all, ofEachKind))
   const drawn = lowest(kinds.flat(), Infinity)
   const rows = new Map(drawn.flatMap(({ name }) => (recorded.has(name) ? [[name, recorded.get(name) ?? []]] : [])))
-  for (const one of drawn.filter(({ name }) => isMeant(name) && !rows.has(name))) {
-    rows.set(one.name, await catchersOf(one, oracles))
-    writeRows(rows)
-    console.log(scores(rows).join('\n'))
-  }
+  await inCopies(
+    drawn.filter(({ name }) => isMeant(name) && !rows.has(name)),
+    async (one, copy) => {
+      rows.set(one.name, await catchersOf(one, oracles, copy))
+      writeRows(rows)
+      console.log(scores(rows).join('\n'))
+    },
+  )
 }
 
 async function compare(): Promise<void> {
   const all = new Map([...byHand, ...byRule].map((one) => [one.name, one]))
   const fallen: string[] = []
-  for (const [name, before] of recorded) {
-    const drawn = all.get(name)
-    if (drawn === undefined) console.log(`gone: ${name}`)
-    if (drawn === undefined || !isMeant(name)) continue
-    const now = await catchersOf(drawn, before)
-    const lost = before.filter((oracle) => !now.includes(oracle))
-    if (lost.length > 0) fallen.push(`fell: ${name}: ${lost.join(', ')}`)
-  }
+  await inCopies(
+    [...recorded].filter(([name]) => isMeant(name)),
+    async ([name, before], copy) => {
+      const drawn = all.get(name)
+      if (drawn === undefined) { console.log(`gone: ${name}`); return; }
+      const now = await catchersOf(drawn, before, copy)
+      const lost = before.filter((oracle) => !now.includes(oracle))
+      if (lost.length > 0) fallen.push(`fell: ${name}: ${lost.join(', ')}`)
+    },
+  )
   console.log(`${fallen.length} of ${recorded.size} rows fell`)
   for (const line of fallen) console.log(line)
   process.exitCode = fallen.length > 0 ? 1 : 0
@@ -193,5 +230,5 @@ async function compare(): Promise<void> {
 try {
   await (values.record ? record() : compare())
 } finally {
-  for (const shop of [mutated, unmutated]) shop.remove()
+  unmutated.remove()
 }
