@@ -263,10 +263,7 @@ export interface Publication {
   pin?: Pin
   /** The Secrets and ConfigMaps that the content came from; empty where a call by hand published it. */
   objects: RecordedObject[]
-  /**
-   * Old content is still beside it, for those who use it (`retire: whenUnused`), or since it was too much to be removed at once; or in it, in
-   * the form `symlink`, since a process ended before it had removed it.
-   */
+  /** Old content is still beside it, for those who use it (`retire: whenUnused`), or since it was too much to be removed at once. */
   retired?: true
   /** How far a move of another path's content to this one has come. */
   relocation?: Relocation

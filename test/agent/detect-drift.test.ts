@@ -67,16 +67,6 @@ await t.test('a drifted directory is False with the difference, after any earlie
   t.not(state.facts.published?.lastTransitionTime, earlier)
 })
 
-await t.test('what an ended publication has left in a target of links is no drift, and asks for a pass', async (t) => {
-  const { state, counted, lines, reports } = scene(t)
-  await replaceDirectory(state.path, { publish: 'symlink', files: { a: '1' } })
-  mkdirSync(join(state.path, '..7-0123456789abcdef'))
-  await startDirectory(state, reports)
-  t.match(state.facts, { drift: undefined, intact: true, record: { retired: true } })
-  t.match(state.facts.published, { status: 'True' })
-  t.strictSame([counted.filter(([name]) => name === 'drift'), lines], [[], []])
-})
-
 await t.test('drift is counted and logged once, until it is repaired', async (t) => {
   const { state, counted, lines, reports } = scene(t)
   await replaceDirectory(state.path, { files: { a: '1' } })

@@ -210,7 +210,9 @@ await t.test(
       t.equal(records().length, 2)
       const seen = await readPublication(real, target)
       t.equal(seen?.digest, seen?.actual, 'the record of what is there speaks')
-      t.match(await replace({ a: '1' }, { publisher: 'agent' }), { outcome: 'unchanged' })
+      // The next publication removes the data directory that was staged inside of a target of links.
+      const outcome = form === 'exchange' ? 'unchanged' : 'replaced'
+      t.match(await replace({ a: '1' }, { publisher: 'agent' }), { outcome })
       t.equal(records().length, 1, 'and the other one goes')
     }
   },

@@ -161,8 +161,8 @@ async function form(t: Test, fields: Partial<StoredRecord>, root: object = {}): 
   const parent = await fs.openPath(directory)
   try {
     const marks = { kind: 'symlink', entries: [top, entry], ...fields } as const
-    const { differences } = await formDifferences(fs, parent, 'certs', record(1, null, 'a', marks))
-    return differences.map(({ path, problem }) => `${path} ${problem}`)
+    const found = await formDifferences(fs, parent, 'certs', record(1, null, 'a', marks))
+    return found.map(({ path, problem }) => `${path} ${problem}`)
   } finally {
     await fs.close(parent)
   }

@@ -1,7 +1,6 @@
 import {
   chmodSync,
   chownSync,
-  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -14,7 +13,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { readDataDirectory } from '../../src/durable/path/data-directory.js'
 import { takeOver } from '../../src/durable/adopt/adoption.js'
-import { readPublication, replaceDirectories, replaceDirectory, setHold } from '../../src/durable/index.js'
+import { replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/path/names.js'
 import { letGo } from '../../src/durable/operator/hold.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
@@ -80,6 +79,8 @@ await t.test('drift of every part of the form is repaired', async (t) => {
     ],
     ['the generation is gone', () => rmSync(join(target, readlinkSync(join(target, '..data'))), { recursive: true })],
     ['a link is gone', () => rmSync(join(target, 'a'))],
+    ['a stray generation', () => mkdirSync(join(target, '..7-0123456789abcdef'))],
+    ['a stray ..data_tmp', () => symlinkSync('x', join(target, '..data_tmp'))],
     ['the mode of the target', () => chmodSync(target, 0o700)],
     [
       'another link in the place of one',
@@ -103,50 +104,6 @@ await t.test('drift of every part of the form is repaired', async (t) => {
     t.equal(readdirSync(target).length, 4, what)
     t.equal(modeOf(target), '755')
   }
-})
-
-await t.test(
-  'what a publication has left inside is no drift: the next call removes it, and publishes nothing',
-  async (t) => {
-    const target = join(scratch(t), 'certs')
-    const request = { ...form, files: { a: '1', 'sub/b': '2' } }
-    await replaceDirectory(target, request)
-    const leave = {
-      'a data directory': () => mkdirSync(join(target, '..7-0123456789abcdef')),
-      'a link to the next one': () => symlinkSync('x', join(target, '..data_tmp')),
-    }
-    for (const [what, left] of Object.entries(leave)) {
-      left()
-      const { differences, retired } = (await readPublication(target)) ?? {}
-      t.strictSame([differences, retired], [[], true], what)
-      await setHold(target, { since: Date.now(), reason: 'an inspection', until: null })
-      t.match(await replaceDirectory(target, request), { outcome: 'unchanged' }, `${what}, in a target that is held`)
-      t.equal(readdirSync(target).length, 5, `${what} stays while the target is held`)
-      await setHold(target, undefined)
-      t.match(await replaceDirectory(target, request), { outcome: 'unchanged' }, what)
-      t.equal(readdirSync(target).length, 4, `${what} has gone`)
-      t.equal((await readPublication(target))?.retired, undefined, what)
-    }
-    for (const name of ['..7-0123456789abcdef0', '..other']) {
-      writeFileSync(join(target, name), '')
-      t.strictSame((await readPublication(target))?.differences, [{ path: name, problem: 'unexpected' }])
-      rmSync(join(target, name))
-    }
-  },
-)
-
-await t.test('old content that an end has kept from going is no drift, and goes with the next call', async (t) => {
-  const target = join(scratch(t), 'certs')
-  const request = { target, ...form, files: { a: '2' } }
-  await replaceDirectory(target, { ...form, files: { a: '1' } })
-  const old = join(target, readlinkSync(join(target, '..data')))
-  for (let number = 0; number < 1_100; number++) writeFileSync(join(old, `other-${number}`), '')
-  t.match(await publish([directoryPublication(real, request)], undefined, () => undefined), [{ outcome: 'replaced' }])
-  t.ok(readdirSync(old).length > 0, 'so much does not go at once')
-  const { differences, retired } = (await readPublication(target)) ?? {}
-  t.strictSame([differences, retired], [[], true])
-  t.match(await replaceDirectory(target, request), { outcome: 'unchanged' })
-  t.notOk(existsSync(old))
 })
 
 await t.test('changing the form of a target that exists is refused, also while it is broken', async (t) => {

@@ -79,23 +79,23 @@ export async function survey(
 }
 
 /**
- * Where the target needs no publication, removes leftovers, and brings the record up to date; does nothing to a held target. `inside`: there
- * is something left in the target, too. Answers whether there is a rest for a sweep.
+ * Where the target needs no publication, removes leftovers, and brings the record up to date; does nothing to a held target. Answers whether
+ * there is a rest for removeRest().
  */
-export async function tidy(seen: Survey, inside: boolean): Promise<boolean> {
+export async function tidy(seen: Survey): Promise<boolean> {
   const { area, found } = seen
-  if (isHeld(seen)) return false
+  if (isHeld(area, found)) return false
   await recordCommit(area, found)
   await reportAttributes(area, found, true)
   await recordWhose(area, found)
   await recordAgent(area, found)
-  return (await removeRest(seen, { most: atOnce })) || inside
+  return removeRest(seen, { most: atOnce })
 }
 
 /** Removes what is left over, as far as the limits allow; nothing of a held target. Answers whether there is more. */
 export async function removeRest(seen: Survey, limits: RemovalLimits): Promise<boolean> {
-  const { found, over } = seen
-  if (isHeld(seen)) return false
+  const { area, found, over } = seen
+  if (isHeld(area, found)) return false
   const { leftovers, hasRest } = await makeRoom(seen, limits)
   const going = leftovers.filter((name) => over.includes(name) || found.removeNow.includes(name))
   await removeLater(seen, going, limits)
@@ -107,16 +107,16 @@ export async function removeRest(seen: Survey, limits: RemovalLimits): Promise<b
  * rest for removeRest().
  */
 export async function clearRefused(seen: Survey): Promise<boolean> {
-  const { area } = seen
+  const { area, found } = seen
   let hasRest = false
-  if (isHeld(seen)) return hasRest
+  if (isHeld(area, found)) return hasRest
   await attempt(area.log, area.path, 'could not remove what was left over', async () => {
     hasRest = (await makeRoom(seen)).hasRest
   })
   return hasRest
 }
 
-export function isHeld({ area: { options, fs }, found }: Survey): boolean {
+function isHeld({ options, fs }: TargetArea, found: Judgement): boolean {
   return options.release !== true && holdOf(found, fs.now()) !== undefined
 }
 

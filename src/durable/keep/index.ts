@@ -7,7 +7,6 @@ export {
   clean,
   clearRefused,
   makeRoom,
-  isHeld,
   removeRest,
   removeSuperseded,
   survey,

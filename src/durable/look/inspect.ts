@@ -6,7 +6,6 @@ import type { Descriptor, FileSystem } from '../file-system.js'
 import {
   Bound,
   currentDataDirectory,
-  isLeftInside,
   dataLink,
   keyLinks,
   mostOthers,
@@ -131,7 +130,6 @@ export async function publicationIn(
     lasting: !record.otherBoot || (await fs.mount(parent)).lasting,
   }
   const letGo = letGoSince(record)
-  const { differences, hasLeft } = await differencesIn(fs, parent, name, record, tree)
   const state: Publication = {
     path: checkTarget(target),
     digest: record.after,
@@ -144,13 +142,13 @@ export async function publicationIn(
     ...(isPinned(record.pin, fs.now()) && { pin: record.pin }),
     objects: [...record.objects],
     pendingHooks: [...record.pendingHooks],
-    ...((hasLeft || (await hasOldContent(fs, parent, records))) && { retired: true as const }),
+    ...((await hasOldContent(fs, parent, records)) && { retired: true as const }),
     ...(await oldestKept(fs, parent, record)),
     ...(record.removing && { removing: true as const }),
     ...(letGo !== undefined && { letGo: new Date(letGo) }),
     ...(record.relocation && { relocation: record.relocation }),
     ...(record.movedTo !== undefined && { movedTo: record.movedTo }),
-    differences,
+    differences: await differencesIn(fs, parent, name, record, tree),
   }
   return { state, record, tree, here }
 }
@@ -169,12 +167,10 @@ async function differencesIn(
   name: string,
   record: StoredRecord,
   tree: Tree | undefined,
-): Promise<FormState> {
+): Promise<Publication['differences']> {
   const found = tree === undefined ? await fs.look(parent, name) : undefined
-  if (found !== undefined && found.type !== typeOf(record.kind))
-    return { differences: [{ path: '.', problem: 'type' }], hasLeft: false }
-  const { differences, hasLeft } = await formDifferences(fs, parent, name, record)
-  return { differences: [...compare(record, tree), ...differences], hasLeft }
+  if (found !== undefined && found.type !== typeOf(record.kind)) return [{ path: '.', problem: 'type' }]
+  return [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))]
 }
 
 /** They go in the order in which they came. */
@@ -214,20 +210,14 @@ export async function readTarget(
   return ifThere(fs, openOffMounts(fs, target, parent, name), (opened) => read(fs, opened, false, bound))
 }
 
-interface FormState extends Pick<Publication, 'differences'> {
-  /** An ended publication has left something inside, which is no difference: the next one removes it. */
-  readonly hasLeft: boolean
-}
-
 /** The parts of a symlink directory, on the way of its consumers, that differ from its form. */
 export async function formDifferences(
   fs: FileSystem,
   parent: Descriptor,
   name: string,
   record: StoredRecord,
-): Promise<FormState> {
-  if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory')
-    return { differences: [], hasLeft: false }
+): Promise<Publication['differences']> {
+  if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory') return []
   return withOpen(fs, fs.openDirectory(parent, name), async (target) => {
     const differences: Publication['differences'] = []
     const root = record.entries.find(({ path }) => path === '')
@@ -246,10 +236,10 @@ export async function formDifferences(
     const most = known.size + mostOthers
     const found = await fs.list(target, most + 1)
     for (const entry of found.slice(0, most)) {
-      if (!known.has(entry) && !isLeftInside(entry)) differences.push({ path: entry, problem: 'unexpected' })
+      if (!known.has(entry)) differences.push({ path: entry, problem: 'unexpected' })
     }
     if (found.length > most) differences.push({ path: '.', problem: 'more' })
-    return { differences, hasLeft: found.some((entry) => !known.has(entry) && isLeftInside(entry)) }
+    return differences
   })
 }
 

@@ -78,7 +78,7 @@ async function readPresent(fs: FileSystem, target: string): Promise<PresentConte
     const tree = await readTarget(fs, target, parent, name, kind, records)
     const record = newest && recordFor(newest, records, tree)
     const intact = record !== undefined && describes(record, tree)
-    const brokenForm = record ? (await formDifferences(fs, parent, name, record)).differences : []
+    const brokenForm = record ? await formDifferences(fs, parent, name, record) : []
     if (tree?.isCut) brokenForm.push({ path: '.', problem: 'more' })
     const content = {
       entries: tree ? await entriesOf(fs, target, tree, record) : there ? [ofOtherKind(there)] : [],

@@ -17,18 +17,8 @@ export function dataDirectoryName(sequence: number, random: string): string {
   return `..${sequence}-${random}`
 }
 
-function isDataDirectory(name: string): boolean {
+export function isDataDirectory(name: string): boolean {
   return dataDirectoryPattern.test(name)
-}
-
-/** Whether an entry of a target has a name that only a publication gives it, beside those that its consumers use. */
-export function isLeftInside(name: string): boolean {
-  return name === nextDataLink || isDataDirectory(name)
-}
-
-/** What publications have left in a target whose content is `current`: no record names it, and consumers see it until it goes. */
-export async function leftInside(fs: FileSystem, target: Descriptor, current: string | undefined): Promise<string[]> {
-  return (await fs.list(target, mostOthers)).filter((name) => isLeftInside(name) && name !== current)
 }
 
 /** The top-level names of a set of relative paths. */

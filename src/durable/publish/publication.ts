@@ -41,7 +41,6 @@ import {
   limitsOf,
   clearRefused,
   makeRoom,
-  isHeld,
   removeRest,
   removeSuperseded,
   type Staying,
@@ -105,8 +104,6 @@ export abstract class TargetPublication {
   published = false
   /** Others filled what is to go of the past: so much that it goes once all of the batch are published, by sweep(). */
   hasRest = false
-  /** Of an unchanged target, for sweepInside(): what an earlier publication could not remove before its process ended. */
-  protected hasLeftInside = false
   /** The judgement of the target and of the files beside it. */
   protected found: Judgement | undefined
   #seen: (Survey & { readonly staying: Staying }) | undefined
@@ -220,7 +217,7 @@ export abstract class TargetPublication {
     const current = await takeIn(this.site, seen.found, this.options, this.log)
     const found = current === undefined ? seen.found : { ...seen.found, current }
     this.found = found
-    this.hasRest = await tidy({ ...seen, found }, this.hasLeftInside)
+    this.hasRest = await tidy({ ...seen, found })
     return this.result('unchanged')
   }
 
@@ -454,8 +451,7 @@ export abstract class TargetPublication {
       await this.lock(signal)
       const seen = await this.#look()
       await removeRest(seen, limits)
-      const { known, current } = seen.found
-      if (known && current !== undefined && !isHeld(seen)) await this.sweepInside?.(limits)
+      if (seen.found.known && seen.found.current !== undefined) await this.sweepInside?.(limits)
     } finally {
       await this.close()
     }

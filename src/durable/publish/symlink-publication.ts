@@ -8,9 +8,8 @@ import {
   currentDataDirectory,
   dataLink,
   dataDirectoryName,
-  isLeftInside,
+  isDataDirectory,
   keyLinks,
-  leftInside,
   mostOthers,
   mostRemoved,
   nextDataLink,
@@ -90,7 +89,7 @@ export class SymlinkPublication extends TargetPublication {
     const entries = await this.fs.list(this.#target, mostOthers)
     const dataDirectory = await currentDataDirectory(this.fs, this.#target)
     this.#before = dataDirectory
-    const other = entries.some((name) => !isLeftInside(name))
+    const other = entries.some((name) => !isDataDirectory(name) && name !== nextDataLink)
     if (dataDirectory === undefined && other && !(await this.#isRecorded())) {
       throw unfit(`${this.path} exists, but not in the form that publish: symlink makes`, {
         code: 'EEXIST',
@@ -115,8 +114,11 @@ export class SymlinkPublication extends TargetPublication {
     if (target === undefined) return false
     const links = await keyLinks(this.fs, target, this.#names)
     const isLinked = links.size === this.#names.size && [...this.#names].every((name) => links.has(name))
-    this.hasLeftInside = (await leftInside(this.fs, target, this.#before)).length > 0
-    return isLinked && this.#isAsAsked(await metadataOf(this.fs, target))
+    const current = await currentDataDirectory(this.fs, target)
+    const hasStrays = (await this.fs.list(target, mostOthers)).some(
+      (name) => name === nextDataLink || (isDataDirectory(name) && name !== current),
+    )
+    return isLinked && !hasStrays && this.#isAsAsked(await metadataOf(this.fs, target))
   }
 
   protected override get between(): readonly Attributes[] {
@@ -304,9 +306,9 @@ export class SymlinkPublication extends TargetPublication {
   /** Removes all but the current one, as far as the limits allow. Answers whether that was not all. */
   async #removeDataDirectories(target: Descriptor, limits: RemovalLimits): Promise<boolean> {
     const { fs } = this
-    const current = this.#dataDirectory ?? this.#before
-    const names = new Set(await leftInside(fs, target, current))
-    if (this.#before !== undefined && this.#before !== current) names.add(this.#before)
+    const names = new Set((await fs.list(target, mostOthers)).filter(isDataDirectory))
+    if (this.#before !== undefined) names.add(this.#before)
+    names.delete(this.#dataDirectory ?? this.#before ?? '')
     let hasRest = false
     for (const name of names) {
       const failure = await failureOf(remove(fs, target, name, limits))

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import { adviceFor, isSystemError, messageOf } from '../../errors.js'
 import { listed } from '../../message-text.js'
 import { aborted, DurableWriteError, foreign, unfit } from '../errors.js'
+import { isDataDirectory, nextDataLink } from '../path/index.js'
 import type { StoredRecord } from '../record/index.js'
 import { refuseHeld, rolledBack } from '../target/index.js'
 import type { Publication } from '../types.js'
@@ -27,8 +28,16 @@ export function changed(path: string, problem: string): DurableWriteError {
 }
 
 /** Passes only a target that certainly equals its published content. */
-export function refuseChanged(path: string, { differences }: Publication, isOwn: boolean): void {
-  const paths = differences.map((difference) => `${difference.path} (${difference.problem})`)
+export function refuseChanged(
+  path: string,
+  { kind }: StoredRecord,
+  { differences }: Publication,
+  isOwn: boolean,
+): void {
+  // What an interrupted publication has left in the symlink form.
+  const isLeftover = (name: string): boolean => kind === 'symlink' && (isDataDirectory(name) || name === nextDataLink)
+  const others = differences.filter((found) => found.problem !== 'unexpected' || !isLeftover(found.path))
+  const paths = others.map((difference) => `${difference.path} (${difference.problem})`)
   if (paths.length > 0) throw changed(path, listed(paths, 3))
   if (!isOwn) throw changed(path, 'its record is of another one, as after a copy or a restored backup')
 }

@@ -138,7 +138,7 @@ class Removal {
     // Where a publication of the same content was interrupted, it may be that of an older record.
     const found = { ...here, lasting: this.#site.mount.lasting }
     const isOwn = records.valid.some((one) => describes(one, tree) && isOfThis(one, found))
-    if (options.force !== true) refuseChanged(path, state, isOwn)
+    if (options.force !== true) refuseChanged(path, record, state, isOwn)
     await this.#takeAway(records, record)
   }
 

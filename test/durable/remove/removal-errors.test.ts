@@ -7,6 +7,7 @@ import * as errors from '../../../src/durable/remove/removal-errors.js'
 import type { Publication } from '../../../src/durable/types.js'
 
 const path = '/etc/certs'
+const generation = '..1-0123456789abcdef'
 
 type Problem = Publication['differences'][number]
 
@@ -21,21 +22,33 @@ function said(check: () => void): string {
   }
 }
 
-function changed(differences: Problem[], isOwn = true): string {
+function changed(kind: StoredRecord['kind'], differences: Problem[], isOwn = true): string {
   // It reads no other field.
-  return said(() => errors.refuseChanged(path, { differences } as unknown as Publication, isOwn))
+  return said(() =>
+    errors.refuseChanged(path, { kind } as StoredRecord, { differences } as unknown as Publication, isOwn),
+  )
 }
 
-await t.test('what differs keeps a target', async (t) => {
+await t.test('what differs keeps a target, but for what the symlink form leaves behind', async (t) => {
   const is = (what: string): string => `TargetForeign: ${path} is not what holdfast published: ${what}`
-  const found = (name: string, problem: Problem['problem']): Problem => ({ path: name, problem })
-  t.equal(changed([]), '')
-  for (const problem of ['unexpected', 'missing', 'content', 'mode', 'owner', 'type'] as const)
-    t.equal(changed([found('other', problem)]), is(`other (${problem})`))
+  const found = (name: string, problem: Problem['problem'] = 'unexpected'): Problem => ({ path: name, problem })
+  t.equal(changed('symlink', []), '')
+  t.equal(changed('symlink', [found(generation), found('..data_tmp')]), '')
+  for (const name of ['other', '..data', `${generation}0`]) {
+    t.equal(changed('symlink', [found(name)]), is(`${name} (unexpected)`))
+  }
+  for (const problem of ['missing', 'content', 'mode', 'owner', 'type'] as const) {
+    t.equal(changed('symlink', [found(generation, problem)]), is(`${generation} (${problem})`))
+    t.equal(changed('symlink', [found('..data_tmp', problem)]), is(`..data_tmp (${problem})`))
+  }
+  for (const kind of ['exchange', 'file'] as const) {
+    t.equal(changed(kind, [found(generation)]), is(`${generation} (unexpected)`))
+    t.equal(changed(kind, [found('..data_tmp')]), is('..data_tmp (unexpected)'))
+  }
   const many = ['a', 'b', 'c', 'd'].map((name) => found(name, 'content'))
-  t.equal(changed(many), is('a (content), b (content), c (content) and 1 more'), 'three are named')
+  t.equal(changed('exchange', many), is('a (content), b (content), c (content) and 1 more'), 'three are named')
   const copy = 'its record is of another one, as after a copy or a restored backup'
-  t.equal(changed([], false), is(copy))
+  t.equal(changed('exchange', [], false), is(copy))
 })
 
 await t.test('what an operator has held, or rolled back, stays', async (t) => {
