@@ -37,23 +37,11 @@ const overdue = 10_000
 
 /** What a record says of a directory; a publication is its own record. */
 type RecordFacts = Readonly<
-  Pick<
-    Publication,
-    | 'digest'
-    | 'sequence'
-    | 'publishedAt'
-    | 'hold'
-    | 'pin'
-    | 'retired'
-    | 'pastSince'
-    | 'relocation'
-    | 'movedTo'
-    | 'letGo'
-    | 'pendingHooks'
-  >
+  Omit<Publication, 'path' | 'actual' | 'settled' | 'durable' | 'removing' | 'differences' | 'objects' | 'pendingHooks'>
 > & {
-  /** In the versions that the record on the disk names: after a restart, no older ones are accepted. */
+  /** In the versions that the record on the disk names: after a restart, the agent accepts no older ones. */
   readonly objects: readonly PublishedObject[]
+  readonly pendingHooks: readonly string[]
 }
 
 /** What a pass found that published, or had nothing to publish. */
@@ -81,7 +69,7 @@ export interface DirectoryFacts {
   readonly configuration: DirectoryConfiguration
   /** undefined: there is none, or no comparison has read it yet. */
   readonly record: RecordFacts | undefined
-  /** The published objects, in the newest versions of this content that are known. */
+  /** The objects of the published content, each in the newest version that the agent knows. */
   readonly objects: readonly PublishedObject[]
   /** The disk has been compared with the record since the start. */
   readonly compared: boolean
@@ -141,7 +129,7 @@ export type DirectoryEvent =
   | { readonly kind: 'hook ran'; readonly key: string }
   /** The record says nothing of a move any more. */
   | { readonly kind: 'move ended' }
-  /** The directory is this agent's again, whoever has published to it since. */
+  /** An operator gives the directory back to this agent, or its other agent has ended. */
   | { readonly kind: 'claimed' }
   /** The source has reported something about one of its objects. */
   | { readonly kind: 'reported' }
@@ -220,13 +208,14 @@ function afterComparison(facts: DirectoryFacts, publication: Publication | undef
   }
   const { digest, letGo, pin, settled, differences, actual } = publication
   const isWhole = settled && differences.length === 0
-  const objects = newestObjects(facts, publication)
+  const recorded = publication.objects.map(withoutPaths)
+  const objects = newestObjects(facts, digest, recorded)
   // What others have made of it since it was let go is theirs. The end of a pin's time makes no drift of the pinned content.
   const desired = letGo === undefined && pin !== undefined ? { digest, objects } : facts.desired
   const found = letGo === undefined ? driftFrom({ ...facts, desired }, publication) : undefined
   return {
     ...common,
-    record: recordFrom(facts, publication, isWhole),
+    record: recordFrom(facts, publication, recorded),
     objects,
     desired,
     intact: isWhole && found?.isOther !== true,
@@ -294,33 +283,26 @@ function summary(publication: Publication): string {
   return sentences.slice(0, shown).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-function recordFrom({ record }: DirectoryFacts, publication: Publication, isWhole: boolean): RecordFacts {
-  const { digest, sequence, publishedAt, hold, pin, retired, pastSince, relocation, movedTo, letGo, pendingHooks } =
-    publication
+function recordFrom({ record }: DirectoryFacts, read: Publication, objects: readonly PublishedObject[]): RecordFacts {
+  const { path: _path, actual: _actual, settled: _settled, durable: _durable, removing: _removing, ...rest } = read
+  const { differences: _differences, ...said } = rest
   // A publication of this process has been dated already, some milliseconds apart: it is no news for a report to the cluster.
-  const isDated = record?.sequence === sequence && record.digest === digest
-  return {
-    digest,
-    sequence,
-    publishedAt: isDated ? record.publishedAt : publishedAt,
-    pendingHooks,
-    objects: publication.objects.map(withoutPaths),
-    ...(hold && { hold }),
-    ...(pin && { pin }),
-    ...(retired && { retired }),
-    ...(pastSince && { pastSince }),
-    ...(relocation && { relocation }),
-    ...(movedTo !== undefined && { movedTo }),
-    ...(letGo && !isWhole && { letGo }),
-  }
+  const isDated = record?.sequence === said.sequence && record.digest === said.digest
+  return { ...said, objects, ...(isDated && { publishedAt: record.publishedAt }) }
 }
 
-/** Of the content that a record names, in the newest versions that the record, this process, or an earlier run of it knows. */
-function newestObjects({ compared, record, objects, earlier }: DirectoryFacts, read: Publication) {
-  const recorded = read.objects.map(withoutPaths)
+/**
+ * The objects of the content that a record names (`recorded`), in the newest versions that the record, this process, or an earlier run of it
+ * knows.
+ */
+function newestObjects(
+  { compared, record, objects, earlier }: DirectoryFacts,
+  digest: string,
+  recorded: readonly PublishedObject[],
+) {
   // Another program may have recorded newer versions of the same content, and the record may wait for those of this process.
-  if (compared && record?.digest === read.digest) return newestOf(objects, recorded, 0)
-  if (compared || earlier.digest !== read.digest) return recorded
+  if (compared && record?.digest === digest) return newestOf(objects, recorded, 0)
+  if (compared || earlier.digest !== digest) return recorded
   return newestOf(recorded, earlier.objects ?? [], 1)
 }
 
@@ -335,14 +317,18 @@ function newestOf(objects: readonly PublishedObject[], others: readonly Publishe
   })
 }
 
+/** What a record says of which the agent has read nothing yet. */
+function recordOf({ record }: DirectoryFacts, now: Date): RecordFacts {
+  return record ?? { digest: '', sequence: 0, publishedAt: now, pendingHooks: [], objects: [] }
+}
+
 function afterPublication(facts: DirectoryFacts, outcome: PublishedOutcome, now: Date): Changes {
   const { change, digest, sequence, certificates, warnings, unproven } = outcome
   const objects = outcome.objects.map(withoutPaths)
   const isNew = change !== 'unchanged'
+  const record = { ...recordOf(facts, now), digest, sequence }
   return {
-    record: isNew
-      ? recordOf(facts, outcome, now)
-      : { publishedAt: now, pendingHooks: [], objects: [], ...facts.record, digest, sequence },
+    record: isNew ? afterReplacement(facts, { ...record, objects, publishedAt: now }, outcome) : record,
     objects,
     compared: true,
     keeps: true,
@@ -357,39 +343,28 @@ function afterPublication(facts: DirectoryFacts, outcome: PublishedOutcome, now:
   }
 }
 
-/** What a publication has just recorded; what it leaves out, a publication ends. */
-function recordOf({ record, configuration }: DirectoryFacts, published: PublishedOutcome, now: Date): RecordFacts {
-  const { change, digest, sequence, hooks, objects } = published
-  const { retired, relocation, letGo } = record ?? {}
-  // Exactly, the next comparison says it.
-  const past = change === 'replaced' && configuration.history.keep > 0 ? now : undefined
-  const pastSince = record?.pastSince ?? past
-  return {
-    digest,
-    sequence,
-    publishedAt: now,
-    pendingHooks: [...hooks],
-    objects: objects.map(withoutPaths),
-    ...(retired && { retired }),
-    ...(pastSince && { pastSince }),
-    ...(relocation && { relocation }),
-    ...(letGo && { letGo }),
-  }
+/** A publication ends an operator's words, and brings a directory back that was let go. */
+function afterReplacement(
+  { configuration }: DirectoryFacts,
+  { hold: _hold, pin: _pin, movedTo: _movedTo, letGo: _letGo, ...record }: RecordFacts,
+  { change, hooks }: PublishedOutcome,
+): RecordFacts {
+  const hasPast = change === 'replaced' && configuration.history.keep > 0
+  // The next comparison says it exactly.
+  return { ...(hasPast && { pastSince: record.publishedAt }), ...record, pendingHooks: hooks }
 }
 
 function withoutMove({ relocation: _from, movedTo: _to, ...rest }: RecordFacts): RecordFacts {
   return rest
 }
 
-/** A comparison comes after it, but where the old path is gone. */
+/** A comparison follows, unless the old path is gone. */
 function afterMove(facts: DirectoryFacts, { change, digest }: Moving, now: Date): Changes {
-  const { record } = facts
   if (change === undefined || change === 'unchanged' || digest === undefined) return { drift: undefined }
-  const none = { sequence: 0, publishedAt: now, pendingHooks: [], objects: [] }
-  return { drift: undefined, record: { ...none, ...record, digest }, publications: facts.publications + 1 }
+  return { drift: undefined, record: { ...recordOf(facts, now), digest }, publications: facts.publications + 1 }
 }
 
-/** What is known of a directory before anything has happened. @internal */
+/** What the agent knows of a directory before its first event. @internal */
 export function factsOf(configuration: DirectoryConfiguration): DirectoryFacts {
   return {
     configuration,

@@ -307,10 +307,10 @@ export class Operations {
     const state = this.#options.states.byPath(path)
     if (state === undefined) return
     // The comparison reports an unreadable target.
-    const { record, published, intact } = state.facts
-    const known = record?.hold ?? record?.pin
+    const known = state.facts.record?.hold ?? state.facts.record?.pin
     const said = await beside(path, () => readRecord(path)).catch(() => ({ hold: known, keeper: undefined }))
     const hold = said?.hold
+    const { published, intact } = state.facts
     const isTaken = published?.status === 'True' && isOther(state.facts, said?.keeper, this.#options.identity())
     const hasGone = intact && (await beside(path, () => isGone(path)).catch(() => true))
     if (hold?.since !== known?.since || (hasGone && state.facts.intact) || isTaken)

@@ -124,7 +124,7 @@ async function keptFrom(due: readonly Work[], options: ReconcileOptions): Promis
 async function followFor({ operation, state }: Work, options: ReconcileOptions): Promise<PassOutcome | undefined> {
   const { configuration } = state
   if (options.state(operation) !== state || configuration.follows === undefined) return undefined
-  // What was not moved yet is not, once the directory is dropped, or configured in another way.
+  // A directory that is dropped meanwhile, or configured in another way, does not move any more.
   const outcome = await follow(configuration, { ...options, signal: AbortSignal.any([options.signal, state.ended]) })
   return state.configuration === configuration ? outcome : undefined
 }

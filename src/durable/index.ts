@@ -34,7 +34,7 @@ export { usesOf } from './look/index.js'
 
 const system: FileSystem = new NodeFileSystem()
 
-/** A call of a room, on the disks of this machine. What they answer becomes a DurableWriteError. */
+/** Binds a room's call to the disks of this machine. An error of theirs becomes a DurableWriteError. */
 function on<Rest extends unknown[], T>(
   call: (fs: FileSystem, target: string, ...rest: Rest) => Promise<T>,
 ): (target: string, ...rest: Rest) => Promise<T> {
@@ -47,7 +47,7 @@ function on<Rest extends unknown[], T>(
   }
 }
 
-/* Of what is marked as pure, a bundle of the library has only what it uses. */
+/* A bundler leaves a call out that is marked as pure and that its program does not use. */
 
 /** What the newest record says of a target, compared with the disk. */
 export async function readPublication(target: string): Promise<Publication | undefined> {

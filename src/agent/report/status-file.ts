@@ -61,7 +61,7 @@ export interface DirectoryStatus {
   readonly pendingHooks: readonly string[]
 }
 
-/** Hooks that have yet to run, as people know them. One that the configuration has dropped has no name, and leaves the list at its turn. */
+/** The names of the hooks that have yet to run. A hook that the configuration has dropped has no name, and leaves the list at its turn. */
 export function pendingHookNames({ record, configuration }: DirectoryFacts): string[] {
   return configuration.afterPublish.filter(({ key }) => record?.pendingHooks.includes(key)).map(({ name }) => name)
 }
