@@ -44,7 +44,7 @@ type RecordFacts = Readonly<
   readonly pendingHooks: readonly string[]
 }
 
-/** What a pass found that published, or had nothing to publish. */
+/** The findings of the last pass that succeeded. */
 interface PassFacts {
   readonly certificates: readonly CertificateDate[]
   /** Published files that held certificates before, and are empty. */
@@ -210,7 +210,7 @@ function afterComparison(facts: DirectoryFacts, publication: Publication | undef
   const isWhole = settled && differences.length === 0
   const recorded = publication.objects.map(withoutPaths)
   const objects = newestObjects(facts, digest, recorded)
-  // What others have made of it since it was let go is theirs. The end of a pin's time makes no drift of the pinned content.
+  // A directory that was let go belongs to whoever has changed it since. A pinned content stays the desired one when the pin's time ends.
   const desired = letGo === undefined && pin !== undefined ? { digest, objects } : facts.desired
   const found = letGo === undefined ? driftFrom({ ...facts, desired }, publication) : undefined
   return {
@@ -317,7 +317,7 @@ function newestOf(objects: readonly PublishedObject[], others: readonly Publishe
   })
 }
 
-/** What a record says of which the agent has read nothing yet. */
+/** The record of a directory, or an empty one where the agent has read none yet. */
 function recordOf({ record }: DirectoryFacts, now: Date): RecordFacts {
   return record ?? { digest: '', sequence: 0, publishedAt: now, pendingHooks: [], objects: [] }
 }

@@ -205,7 +205,7 @@ export async function probeJournal(fs: FileSystem, directory: Descriptor, names:
   await fs.removeFile(directory, name)
 }
 
-/** Where an entry changes. */
+/** The directory in which an entry changes. */
 interface Area {
   readonly fs: FileSystem
   readonly parent: Descriptor
@@ -213,8 +213,8 @@ interface Area {
 }
 
 /**
- * Puts what `make` makes in the place of an entry, by one rename, and answers what `make` does. That gets the name to make it under, and has
- * synced it. Durable once `settle` has run.
+ * Replaces an entry in one rename. `make` gets a staging name, makes the new entry under it and syncs that; this call answers what `make`
+ * answers. The change is durable once `settle` has run.
  */
 export async function replaceEntry<T>(
   { fs, parent, names }: Area,
@@ -227,7 +227,7 @@ export async function replaceEntry<T>(
     await fs.rename(parent, staging, parent, name, 'replace')
     return made
   } catch (error) {
-    // What stays all the same has a staging name, and goes with the next recovery.
+    // A leftover has a staging name: the next recovery removes it.
     await failureOf(remove(fs, parent, staging))
     throw error
   }

@@ -45,7 +45,7 @@ export async function lock(scope: Scope, request: LockRequest): Promise<void> {
     while (!(await lockOnce(scope, request, deadline))) {
       // An unlink has freed the name of the locked file, so the next publisher would make another.
     }
-    // Last, since a waiter in this process would find the flock still held.
+    // The scope runs this last: a waiter in this process would find the flock still held.
     scope.atEnd(release)
   } catch (error) {
     release()

@@ -209,7 +209,7 @@ async function refuseOverlapping(publications: Publications): Promise<void> {
       const { anchor, missing } = await site.resolve(new Parents(scope))
       found.push([publication, [placeKey(await fs.attributes(anchor), names.lock), ...missing].join('/')])
     })
-    // Where it fails, it leads nowhere, and so to no other target.
+    // A path that fails leads nowhere, and so to no other target.
     await failureOf(looking)
   })
   refuseNested(publications)
