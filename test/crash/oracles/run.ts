@@ -216,7 +216,10 @@ async function compare(): Promise<void> {
     [...recorded].filter(([name]) => isMeant(name)),
     async ([name, before], copy) => {
       const drawn = all.get(name)
-      if (drawn === undefined) { console.log(`gone: ${name}`); return; }
+      if (drawn === undefined) {
+        console.log(`gone: ${name}`)
+        return
+      }
       const now = await catchersOf(drawn, before, copy)
       const lost = before.filter((oracle) => !now.includes(oracle))
       if (lost.length > 0) fallen.push(`fell: ${name}: ${lost.join(', ')}`)
