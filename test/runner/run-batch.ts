@@ -44,11 +44,12 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-/** Runs one file, or several in one process. */
+/** Runs one file, or several in one process; watched: preload.ts has each call that changes a target looked after. */
 export async function runBatch(
   files: readonly string[],
   { timeout, limit }: Limits,
   ended?: (result: TestResult) => void,
+  watched = true,
 ): Promise<Ran> {
   const [only = ''] = files
   const alone = files.length === 1
@@ -57,7 +58,7 @@ export async function runBatch(
   const start = performance.now()
   const child = spawn(process.execPath, [inspectable, ...preload, ...program], {
     cwd: project,
-    env: { ...process.env, TAP_TIMEOUT: `${timeout}` },
+    env: { ...process.env, TAP_TIMEOUT: `${timeout}`, ...(watched ? {} : { HOLDFAST_WATCH: 'no' }) },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A new process group, so that the runner can kill it with all of its children.
     detached: true,

@@ -1,4 +1,5 @@
 /* The looks of unchanged-answers.ts stand around each call that changes a target, wherever its module is moved. */
+// Own process: it asks whether its process is watched, which the runner draws for others.
 import t from 'tap'
 import { pruneHistory } from '../../src/durable/look/read-history.js'
 import { setHold } from '../../src/durable/operator/hold.js'
