@@ -253,11 +253,6 @@ export class Agent {
         continue
       }
       state.happened({ kind: 'configured', configuration: directory })
-      this.#options.metrics.moving(directory.path, directory.follows !== undefined)
-      this.#options.metrics.follow(
-        directory.path,
-        directory.afterPublish.map(({ name }) => name),
-      )
       this.#operations.publish(state, causes.configuration)
       if (state.facts.intact) this.#operations.runHooks(state)
     }
@@ -322,7 +317,6 @@ export class Agent {
   #forget(state: DirectoryState): void {
     this.#operations.forget(state)
     this.states.remove(state.path)
-    this.#options.metrics.forget(state.path)
   }
 
   #drop(state: DirectoryState): void {

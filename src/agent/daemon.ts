@@ -157,7 +157,7 @@ export class Daemon {
     // Without a server no scraper asks for metrics, and the library that counts them is not worth its memory.
     const metrics = configuration.server
       ? // eslint-disable-next-line no-restricted-syntax -- this is the start
-        (await import('./report/prometheus.js')).prometheusMetrics(version, node)
+        new (await import('./report/prometheus.js')).PrometheusMetrics(version, node)
       : undefined
     const daemon = new Daemon(options, metrics)
     try {
@@ -348,12 +348,16 @@ export class Daemon {
 
   async #exposeMetrics(): Promise<{ type: string; text: string }> {
     if (!this.#metrics) return { type: 'text/plain', text: '' }
-    this.#metrics.configuration(this.#configurationError === undefined, this.#inForceSince)
-    this.#metrics.clientCertificate(this.#agent.clientCertificateNotAfter())
-    for (const state of this.#agent.states) this.#metrics.running(state.path, this.#agent.runningSeconds(state))
-    const waiting = this.#agent.pending().filter(({ state }) => state === 'waiting')
-    this.#metrics.waiting(waiting.map(({ key }) => key.split(' ', 1)[0] ?? ''))
-    return this.#metrics.expose()
+    const agent = this.#agent
+    const waiting = agent.pending().filter(({ state }) => state === 'waiting')
+    return this.#metrics.expose({
+      isValid: this.#configurationError === undefined,
+      inForceSince: this.#inForceSince,
+      clientCertificate: agent.clientCertificateNotAfter(),
+      directories: [...agent.states].map((state) => ({ facts: state.facts, running: agent.runningSeconds(state) })),
+      dropPending: agent.dropStatus().map(({ path }) => path),
+      waiting: waiting.map(({ key }) => key.split(' ', 1)[0] ?? ''),
+    })
   }
 
   /** Conditions go on over a restart: what did not change keeps its transition time. */

@@ -4,11 +4,11 @@ import type { Log } from '../log.js'
 import type { Condition, ConditionState } from './conditions.js'
 import type { DirectoryFacts, DirectoryState } from './directory-state.js'
 import type { PassOutcome } from './outcome.js'
-import { reportHooksDue, reportStanding, type Metrics } from './report/report-metrics.js'
+import type { Metrics } from './report/report-metrics.js'
 
 interface DriftReports {
   readonly log: Log
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'drift'>
 }
 
 /**
@@ -16,19 +16,12 @@ interface DriftReports {
  * What an earlier run knew (the event `restored`) stays where it still holds.
  */
 export async function startDirectory(state: DirectoryState, reports: DriftReports): Promise<void> {
-  const { path, configuration } = state
-  const { metrics } = reports
+  const { path } = state
   const now = new Date()
   const judge = (type: Condition['type'], condition: ConditionState) =>
     state.happened({ kind: 'judged', type, condition }, now)
-  metrics.follow(
-    path,
-    configuration.afterPublish.map(({ name }) => name),
-  )
   await detectDrift(state, reports)
-  const { record, confirmedAt, intact, drift, uncompared, published, fresh } = state.facts
-  if (record) metrics.publishedAt(path, record.publishedAt)
-  if (confirmedAt) metrics.confirmed(path, confirmedAt)
+  const { record, intact, drift, uncompared, published, fresh } = state.facts
   if (!intact) {
     const message =
       record?.letGo !== undefined
@@ -41,7 +34,6 @@ export async function startDirectory(state: DirectoryState, reports: DriftReport
     const message = 'the disk holds the content that was published before the agent started'
     judge('Published', { status: 'True', reason: 'Published', message })
   }
-  reportStanding(metrics, state.facts)
   if (!fresh) {
     const message = 'the source has not reported yet'
     judge('Fresh', { status: 'False', reason: 'NotConfirmed', message })
@@ -58,15 +50,11 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
   } catch (error) {
     log.error({ reason: 'PublishFailed', ...fields }, `could not compare ${path} with its record: ${messageOf(error)}`)
   }
-  const { drift, intact, record } = state.facts
+  const { drift } = state.facts
   if (drift !== undefined && known === undefined) {
     metrics.drift(path)
     log.warn(fields, `${path} differs from what was published: ${drift}`)
   }
-  metrics.ready(path, intact)
-  metrics.held(path, record?.hold !== undefined)
-  metrics.moving(path, state.configuration.follows !== undefined)
-  reportHooksDue(metrics, state.facts)
 }
 
 /**

@@ -17,7 +17,6 @@ import { isOther, OtherAgents } from './other-keeper.js'
 import { Pacing } from './pacing.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
-import { reportStanding } from './report/report-metrics.js'
 import { RunningOperations } from './running-operations.js'
 import { TargetWatch } from './watch-directories.js'
 import { MountWatch } from './watch-mounts.js'
@@ -428,7 +427,7 @@ export class Operations {
   /** The configuration may have dropped this directory meanwhile. */
   #stalled(state: DirectoryState, milliseconds: number): void {
     const { path: directory, publishOperation: operation } = state
-    const { states, log, metrics, events, refresh, changed } = this.#options
+    const { states, log, events, refresh, changed } = this.#options
     if (states.byPath(directory) !== state) return
     const meaning = stalledMeaning({ operation, directory, milliseconds, on: describeFileSystem(directory) })
     for (const { level, reason, message, fields } of meaning.lines) {
@@ -436,7 +435,6 @@ export class Operations {
     }
     events().pass(meaning)
     if (meaning.condition) state.happened({ kind: 'judged', type: 'Published', condition: meaning.condition })
-    reportStanding(metrics, state.facts)
     refresh(state)
     changed()
   }

@@ -16,7 +16,7 @@ import { type OtherAgents, otherKeeper } from './other-keeper.js'
 import { recordHeldBack, recordVersions } from './record-versions.js'
 import type { AgentEvents } from './report/agent-events.js'
 import { warnUnproven } from '../unproven.js'
-import { reportMetrics, reportStanding, type Metrics } from './report/report-metrics.js'
+import type { Metrics } from './report/report-metrics.js'
 import type { Batch, Due, QueueResult } from './workqueue.js'
 
 /** Why a pass is due, where no object is the cause. */
@@ -145,7 +145,7 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   const found = foundCondition(state.facts)
   if (found !== undefined && state.facts.published?.status === 'True') {
     // Its repair may take its time, or be refused.
-    judge(state, found, metrics)
+    judge(state, found)
     options.drifted?.(state)
   }
   const { facts } = state
@@ -165,9 +165,8 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   return due
 }
 
-function judge(state: DirectoryState, condition: ConditionState, metrics: Metrics): void {
+function judge(state: DirectoryState, condition: ConditionState): void {
   state.happened({ kind: 'judged', type: 'Published', condition })
-  reportStanding(metrics, state.facts)
 }
 
 /** The condition of a comparison that found the disk unlike the published content, or unreadable; undefined: neither. */
@@ -210,7 +209,7 @@ async function applyAndReport(work: Work, outcome: PassOutcome, options: Reconci
   const drift = repairedDrift(state.facts, outcome, metrics)
   const changes = await applyOutcome(state, outcome, log).catch((error: unknown) => {
     const { uncompared } = state.facts
-    if (uncompared !== undefined) judge(state, uncompared, metrics)
+    if (uncompared !== undefined) judge(state, uncompared)
     // Nor is it left without any outcome.
     options.applied(state, failedOutcome(error))
     throw error
@@ -219,7 +218,8 @@ async function applyAndReport(work: Work, outcome: PassOutcome, options: Reconci
   const { intact, record } = state.facts
   const context: Context = { operation, directory, causes, milliseconds, drift, intact, hold: record?.hold, ...changes }
   const meaning = meaningOf(outcome, context)
-  reportMetrics(metrics, meaning, context, state.facts)
+  const { result } = meaning
+  if (result !== undefined) metrics.publish(directory, result, result === 'refused' ? undefined : milliseconds / 1000)
   reportLog(log, meaning, context)
   events.pass(meaning)
   if (meaning.condition !== undefined) {
@@ -227,9 +227,8 @@ async function applyAndReport(work: Work, outcome: PassOutcome, options: Reconci
     const found =
       outcome.kind === 'failed' && state.facts.uncompared !== undefined ? undefined : foundCondition(state.facts)
     const message = [meaning.condition, found].flatMap((each) => each?.message ?? []).join('; ')
-    state.happened({ kind: 'judged', type: 'Published', condition: { ...meaning.condition, message } })
+    judge(state, { ...meaning.condition, message })
   }
-  reportStanding(metrics, state.facts)
   if (outcome.kind === 'published') {
     await endOtherMove(state, options)
     state.happened({ kind: 'taken', news: work.news })

@@ -3,20 +3,22 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { prometheusMetrics } from '../../src/agent/report/prometheus.js'
+import { PrometheusMetrics } from '../../src/agent/report/prometheus.js'
+import { factsOf } from '../../src/agent/directory-state.js'
+import { directoryOf } from '../directories/objects.js'
+import { factsWithHooks, readingOf } from '../agent/report/reading.js'
 import { read } from '../docs/pages.js'
 import { project } from '../project.js'
 import { documents } from './manifests.js'
 import { alertQueries, alerts, dashboard, panelQueries, reportSeries } from './monitoring.js'
 
 await t.test('each query names metrics that the agent has, with labels that they have', async (t) => {
-  const metrics = prometheusMetrics('1.2.3', 'node-1')
-  metrics.follow('/srv/a', ['exec true'])
+  const metrics = new PrometheusMetrics('1.2.3', 'node-1')
+  const moving = factsOf(directoryOf([], { path: '/srv/c', follows: '/srv/d' }))
+  const failing = { ...factsWithHooks(['exec true']), notCurrentSince: new Date() }
   metrics.hook('/srv/a', 'exec true', 'failure')
-  metrics.clientCertificate(new Date())
-  metrics.dropPending('/srv/b', true)
-  metrics.moving('/srv/c', true)
-  const { text } = await metrics.expose()
+  const also = { clientCertificate: new Date(), dropPending: ['/srv/b'] }
+  const { text } = await metrics.expose(readingOf([moving, failing], also))
   const types = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]))
   const labels = (name: string) => {
     const found = [...text.matchAll(new RegExp(`^${name}(?:_bucket)?\\{(.*)\\}`, 'gm'))]

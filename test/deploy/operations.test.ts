@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { prometheusMetrics } from '../../src/agent/report/prometheus.js'
+import { PrometheusMetrics } from '../../src/agent/report/prometheus.js'
+import { readingOf } from '../agent/report/reading.js'
 import { project } from '../project.js'
 import { podFiles, podSpec } from './manifests.js'
 import { reportSeries } from './monitoring.js'
@@ -22,7 +23,7 @@ await t.test('the capabilities that the page names are those that components add
 })
 
 await t.test('the page names metrics that an agent has, each as promtool check metrics asks', async (t) => {
-  const { text } = await prometheusMetrics('1.2.3', 'node-1').expose()
+  const { text } = await new PrometheusMetrics('1.2.3', 'node-1').expose(readingOf([]))
   const types = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]))
   for (const [name, type] of types) {
     t.match(text, new RegExp(`^# HELP ${name} \\S`, 'm'))

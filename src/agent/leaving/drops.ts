@@ -9,7 +9,6 @@ import { beside } from '../file-systems.js'
 import { withOldPaths } from './moves.js'
 import type { Named, NamedDirectories } from './named-directories.js'
 import { removeDropped, Stays } from './remove-dropped.js'
-import type { Metrics } from '../report/report-metrics.js'
 import type { DirectoryStatus } from '../report/status-file.js'
 
 /*
@@ -32,7 +31,6 @@ interface DropsOptions {
   readonly named: NamedDirectories
   /** Ends the agent: nothing begins any more. */
   readonly signal: AbortSignal
-  readonly metrics: Pick<Metrics, 'dropPending'>
   readonly events: () => Pick<AgentEvents, 'pass'>
   /** The agent's identity: it removes only its own publications. Default: unknown, and it removes nothing. */
   readonly identity?: () => string | undefined
@@ -214,7 +212,6 @@ export class Drops {
   #forget(path: string): void {
     this.#messages.delete(path)
     this.#absentSince.delete(path)
-    this.#options.metrics.dropPending(path, false)
     this.#options.changed()
   }
 
@@ -223,7 +220,6 @@ export class Drops {
     if (this.#messages.get(path)?.message === message) return
     const reason = 'DropPending'
     this.#messages.set(path, { message, at: this.#messages.get(path)?.at ?? new Date().toISOString() })
-    this.#options.metrics.dropPending(path, true)
     this.#options.log.warn({ reason, directory: path }, message)
     this.#options.events().pass({ events: [{ on: 'node', reason, message }] })
     this.#options.changed()

@@ -3,7 +3,6 @@ import { objectName } from '../../message-text.js'
 import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import type { DirectoryFacts, DirectoryState, DirectoryStates } from '../directory-state.js'
 import type { ConditionState } from '../conditions.js'
-import { reportStanding, type Metrics } from './report-metrics.js'
 import type { Reason } from '../../reasons.js'
 
 /**
@@ -20,7 +19,6 @@ const ordinary: ReadonlySet<WatchRestartReason> = new Set(['timeout', 'expired',
 
 interface FreshnessTrackerOptions {
   readonly states: DirectoryStates
-  readonly metrics: Metrics
   /** undefined until the first one is open. */
   source(): Pick<Source, 'latest' | 'isBehind'> | undefined
   /** A condition has changed. */
@@ -82,18 +80,13 @@ export class FreshnessTracker {
   }
 
   refresh(state: DirectoryState): void {
-    const { metrics } = this.options
     const source = this.options.source()
     if (source === undefined) return
     const latest = (reference: ObjectReference) => source.latest(reference)
     const behind = referencesOf(expand(state.configuration, latest)).find((one) => source.isBehind?.(one))
     state.happened({ kind: 'told', behind: behind && objectName(behind) })
-    reportStanding(metrics, state.facts)
     const { condition, confirmedAt } = freshness(state.facts, latest, now(), this.#heartbeats)
-    if (confirmedAt) {
-      state.happened({ kind: 'confirmed', at: confirmedAt })
-      metrics.confirmed(state.path, confirmedAt)
-    }
+    if (confirmedAt) state.happened({ kind: 'confirmed', at: confirmedAt })
     const before = state.facts.fresh
     state.happened({ kind: 'judged', type: 'Fresh', condition })
     if (state.facts.fresh !== before) this.options.changed()

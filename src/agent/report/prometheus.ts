@@ -1,17 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { ApiVerb } from '../../kubernetes/connection/client.js'
-import { watchRestartReasons } from '../../objects/types.js'
+import type { ApiObserver, ApiVerb } from '../../kubernetes/connection/client.js'
+import { watchRestartReasons, type WatchRestartReason } from '../../objects/types.js'
 import { clock } from '../../clock.js'
-import { publishResults } from '../outcome.js'
-import { hookResults, type Metrics } from './report-metrics.js'
-
-export interface PrometheusMetrics extends Metrics {
-  /** Whether the configuration file may come into force as it is, and when one last did. */
-  configuration(valid: boolean, inForceSince: Date): void
-  /** The text exposition format, and its content type. */
-  expose(): Promise<{ type: string; text: string }>
-}
+import { failingSince, isCurrent, type DirectoryFacts } from '../directory-state.js'
+import { publishResults, type PublishResult } from '../outcome.js'
+import { hookResults, type HookResult, type Metrics } from './report-metrics.js'
+import { pendingHookNames } from './status-file.js'
 
 /**
  * From an SSD's flush to a worn-out eMMC's, of the barrier. The time of a publication has a sum and a count for each directory, and no bounds:
@@ -46,239 +41,291 @@ function codeLabel(status: number | undefined): string {
   return codes.has(status) ? String(status) : `${Math.floor(status / 100)}xx`
 }
 
-/** The agent's metrics on prom-client: its own, and those of its process. */
-export function prometheusMetrics(version: string, node: string): PrometheusMetrics {
-  const registry = new Registry()
-  const registers = [registry]
-  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
-    new Gauge({ name, help, labelNames, registers })
-  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers })
-  const histogram = <Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) =>
-    new Histogram({ name, help, labelNames, registers, buckets })
+/** What the agent knows as it is asked, beside what it has counted. */
+export interface Reading {
+  /** The configuration file may come into force as it is. */
+  readonly isValid: boolean
+  /** When a configuration last came into force. */
+  readonly inForceSince: Date
+  readonly clientCertificate: Date | undefined
+  readonly directories: readonly DirectoryReading[]
+  /** Directories that are not configured any more, and are to be removed. */
+  readonly dropPending: readonly string[]
+  /** Of the operations that wait now: `publish`, `afterPublish`. */
+  readonly waiting: readonly string[]
+}
 
-  const running = gauge(
-    'holdfast_operation_running_seconds',
-    'How long the current operation on the disk has been running; 0: there is none.',
-    ['directory'],
-  )
+interface DirectoryReading {
+  readonly facts: DirectoryFacts
+  /** Seconds for which its operation on the disk has been running; 0: there is none. */
+  readonly running: number
+}
 
-  const build = gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
-  const valid = gauge('holdfast_configuration_valid', '0: the configuration file was refused, or is gone.', [])
-  const reloaded = gauge(
+interface DirectoryGauge {
+  readonly name: string
+  readonly help: string
+  /** undefined: no series. */
+  readonly value: (reading: DirectoryReading) => number | undefined
+}
+
+const flag = (is: boolean) => (is ? 1 : 0)
+const seconds = (date: Date) => Math.floor(date.getTime() / 1000)
+
+/** What a directory is, by what the agent knows of it. */
+const directoryGauges: readonly DirectoryGauge[] = [
+  {
+    name: 'holdfast_operation_running_seconds',
+    help: 'How long the current operation on the disk has been running; 0: there is none.',
+    value: ({ running }) => running,
+  },
+  {
+    name: 'holdfast_last_publish_timestamp_seconds',
+    help: 'When the content on the disk was published; 0: never.',
+    value: ({ facts: { record } }) => (record ? seconds(record.publishedAt) : 0),
+  },
+  {
+    name: 'holdfast_last_confirmed_timestamp_seconds',
+    help: 'When the source last confirmed that the published content is current; 0: never.',
+    value: ({ facts: { confirmedAt } }) => (confirmedAt ? seconds(confirmedAt) : 0),
+  },
+  {
+    name: 'holdfast_directory_ready',
+    help: '1: intact on the disk, as recorded.',
+    value: ({ facts }) => flag(facts.intact),
+  },
+  {
+    name: 'holdfast_directory_current',
+    help: '1: the newest known objects are published.',
+    value: ({ facts }) => flag(isCurrent(facts)),
+  },
+  {
+    name: 'holdfast_directory_failing_since_timestamp_seconds',
+    help: 'Since when it is not current; 0: it is, or it is held.',
+    value({ facts }) {
+      const since = failingSince(facts)
+      return since && seconds(since)
+    },
+  },
+  {
+    name: 'holdfast_directory_held',
+    help: '1: an operator holds it as it is.',
+    value: ({ facts }) => flag(facts.record?.hold !== undefined),
+  },
+  {
+    name: 'holdfast_directory_moving',
+    help: '1: it is the old path of one that has moved.',
+    value: ({ facts }) => (facts.configuration.follows === undefined ? undefined : 1),
+  },
+]
+
+/** What was counted of one directory. */
+interface Counted {
+  /** Names of its hooks with label sets. */
+  hooks: readonly string[]
+  /** Since when each hook fails. */
+  readonly failing: Map<string, Date>
+  /** When each recent difference was found, by the clock that no user can set. */
+  drifts: number[]
+}
+
+/** The agent's metrics on prom-client: its own, and those of its process. Counters count what happens; a gauge is read at each scrape. */
+export class PrometheusMetrics implements Metrics {
+  readonly #registry = new Registry()
+  readonly #valid = this.#gauge('holdfast_configuration_valid', '0: the configuration file was refused, or is gone.')
+  readonly #reloaded = this.#gauge(
     'holdfast_last_reload_successful_timestamp_seconds',
     'When a configuration last came into force, at the start or by a reload.',
-    [],
   )
-  const publishes = counter('holdfast_publishes_total', 'Publications by result.', ['directory', 'result'])
-  const durations = histogram(
+  readonly #publishes = this.#counter('holdfast_publishes_total', 'Publications by result.', ['directory', 'result'])
+  readonly #durations = this.#histogram(
     'holdfast_publish_duration_seconds',
     'Time from when a publication was due until it was durable.',
     ['directory'],
     [],
   )
-  const published = gauge(
-    'holdfast_last_publish_timestamp_seconds',
-    'When the content on the disk was published; 0: never.',
-    ['directory'],
-  )
-  const ready = gauge('holdfast_directory_ready', '1: intact on the disk, as recorded.', ['directory'])
-  const current = gauge('holdfast_directory_current', '1: the newest known objects are published.', ['directory'])
-  const failingSince = gauge(
-    'holdfast_directory_failing_since_timestamp_seconds',
-    'Since when it is not current; 0: it is, or it is held.',
-    ['directory'],
-  )
-  const held = gauge('holdfast_directory_held', '1: an operator holds it as it is.', ['directory'])
-  const moving = gauge('holdfast_directory_moving', '1: it is the old path of one that has moved.', ['directory'])
-  const dropPending = gauge(
+  readonly #ofDirectories = directoryGauges.map(({ name, help, value }) => ({
+    gauge: this.#gauge(name, help, ['directory']),
+    value,
+  }))
+  readonly #dropPending = this.#gauge(
     'holdfast_directory_drop_pending',
     '1: it is not configured any more, and is to be removed.',
     ['directory'],
   )
-  const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
+  readonly #drifts = this.#counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
     'directory',
   ])
-  const recentDrifts = gauge(
+  readonly #recentDrifts = this.#gauge(
     'holdfast_directory_recent_drifts',
     'Differences from what was published that were found within the last hour; no series: none.',
     ['directory'],
   )
-  const barrier = histogram(
+  readonly #barrier = this.#histogram(
     'holdfast_barrier_duration_seconds',
     'One batch: staging, both barriers and the exchanges between them.',
     [],
     durationBuckets,
   )
-  const restarts = counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
-  const requests = counter('holdfast_api_requests_total', 'Requests to the API server.', ['verb', 'code'])
-  const watches = gauge('holdfast_watches_open', 'Watches of the API server that are open now.', [])
-  const waiting = gauge(
+  readonly #restarts = this.#counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
+  readonly #requests = this.#counter('holdfast_api_requests_total', 'Requests to the API server.', ['verb', 'code'])
+  readonly #watches = this.#gauge('holdfast_watches_open', 'Watches of the API server that are open now.')
+  readonly #waiting = this.#gauge(
     'holdfast_operations_waiting',
     'Operations that wait: for their interval, or for another try after a failure.',
     ['operation'],
   )
-  const throttled = counter(
+  readonly #throttled = this.#counter(
     'holdfast_api_throttled_seconds_total',
     "How long requests have waited because of the agent's own limit, source.kubernetes.qps.",
-    [],
   )
-  const confirmed = gauge(
-    'holdfast_last_confirmed_timestamp_seconds',
-    'When the source last confirmed that the published content is current; 0: never.',
-    ['directory'],
-  )
-  const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', ['directory', 'hook', 'result'])
-  const hookFailingSince = gauge(
+  readonly #hooks = this.#counter('holdfast_hooks_total', 'Hooks run after a publication.', [
+    'directory',
+    'hook',
+    'result',
+  ])
+  readonly #hookFailingSince = this.#gauge(
     'holdfast_hook_failing_since_timestamp_seconds',
     'Since when a hook has failed and not run; absent: it has run, or is not due.',
     ['directory', 'hook'],
   )
-  const notAfter = gauge(
+  readonly #notAfter = this.#gauge(
     'holdfast_certificate_not_after_timestamp_seconds',
     'When the certificates of a file expire; directory "" is the agent itself.',
     ['directory', 'file'],
   )
+  readonly #counted = new Map<string, Counted>()
 
-  processMetrics(registry)
-  build.set({ version, node }, 1)
-  for (const reason of watchRestartReasons) restarts.inc({ reason }, 0)
-  for (const [verb, success] of Object.entries(successes)) {
-    for (const code of [success, '429', noAnswer]) requests.inc({ verb, code }, 0)
-  }
-  interface FollowedDirectory {
-    hooks: Set<string>
-    readonly failing: Set<string>
-    files: Set<string>
-    /** When each recent difference was found, by the clock that no user can set. */
-    drifts: number[]
-  }
-  const followed = new Map<string, FollowedDirectory>()
-  const seconds = (date: Date) => Math.floor(date.getTime() / 1000)
-  /** A hook that none of these names has run, or need not any more. */
-  const keepFailing = (directory: string, names: readonly string[]): void => {
-    const failing = followed.get(directory)?.failing ?? new Set<string>()
-    for (const hook of failing) {
-      if (names.includes(hook)) continue
-      failing.delete(hook)
-      hookFailingSince.remove({ directory, hook })
+  constructor(version: string, node: string) {
+    const build = this.#gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
+    build.set({ version, node }, 1)
+    processMetrics(this.#registry)
+    for (const reason of watchRestartReasons) this.#restarts.inc({ reason }, 0)
+    for (const [verb, success] of Object.entries(successes)) {
+      for (const code of [success, '429', noAnswer]) this.#requests.inc({ verb, code }, 0)
     }
   }
 
-  return {
-    configuration(isValid, since) {
-      valid.set(isValid ? 1 : 0)
-      reloaded.set(seconds(since))
-    },
-    follow(directory, names) {
-      const none = { hooks: new Set<string>(), failing: new Set<string>(), files: new Set<string>(), drifts: [] }
-      const known = followed.get(directory) ?? none
-      followed.set(directory, known)
-      for (const result of publishResults) publishes.inc({ directory, result }, 0)
-      for (const metric of [published, ready, current, held, confirmed, drift, running]) metric.inc({ directory }, 0)
-      durations.zero({ directory })
-      for (const hook of known.hooks) {
-        if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
+  #gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> {
+    return new Gauge({ name, help, labelNames, registers: [this.#registry] })
+  }
+
+  #counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Counter<Label> {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] })
+  }
+
+  #histogram<Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) {
+    return new Histogram({ name, help, labelNames, registers: [this.#registry], buckets })
+  }
+
+  publish(directory: string, result: PublishResult, duration: number | undefined): void {
+    this.#of(directory)
+    this.#publishes.inc({ directory, result })
+    if (duration !== undefined) this.#durations.observe({ directory }, duration)
+  }
+
+  drift(directory: string): void {
+    const counted = this.#of(directory)
+    counted.drifts = [...counted.drifts, clock.now()].slice(-mostRecent)
+    this.#drifts.inc({ directory })
+  }
+
+  barrier(duration: number): void {
+    this.#barrier.observe(duration)
+  }
+
+  hook(directory: string, hook: string, result: HookResult): void {
+    const { failing } = this.#of(directory)
+    this.#hooks.inc({ directory, hook, result })
+    if (result === 'success') failing.delete(hook)
+    else if (!failing.has(hook)) failing.set(hook, new Date())
+  }
+
+  watchRestarted(reason: WatchRestartReason): void {
+    this.#restarts.inc({ reason })
+  }
+
+  readonly api: ApiObserver = {
+    requested: (verb, status) => this.#requests.inc({ verb, code: codeLabel(status) }),
+    throttled: (duration) => this.#throttled.inc(duration),
+    watches: (change) => this.#watches.inc(change),
+  }
+
+  /** The text exposition format, and its content type. */
+  async expose(reading: Reading): Promise<{ type: string; text: string }> {
+    this.#valid.set(flag(reading.isValid))
+    this.#reloaded.set(seconds(reading.inForceSince))
+    for (const operation of ['publish', 'afterPublish'])
+      this.#waiting.set({ operation }, reading.waiting.filter((each) => each === operation).length)
+    this.#dropPending.reset()
+    for (const directory of reading.dropPending) this.#dropPending.set({ directory }, 1)
+    this.#notAfter.reset()
+    const { clientCertificate } = reading
+    if (clientCertificate) this.#notAfter.set(clientCertificateLabels, seconds(clientCertificate))
+    this.#readDirectories(reading.directories)
+    return { type: this.#registry.contentType, text: await this.#registry.metrics() }
+  }
+
+  #readDirectories(directories: readonly DirectoryReading[]): void {
+    const paths = new Set(directories.map(({ facts }) => facts.configuration.path))
+    for (const directory of this.#counted.keys()) if (!paths.has(directory)) this.#forget(directory)
+    for (const gauge of [this.#recentDrifts, this.#hookFailingSince]) gauge.reset()
+    for (const { gauge } of this.#ofDirectories) gauge.reset()
+    for (const reading of directories) {
+      const { facts } = reading
+      const directory = facts.configuration.path
+      for (const { gauge, value } of this.#ofDirectories) {
+        const is = value(reading)
+        if (is !== undefined) gauge.set({ directory }, is)
       }
-      for (const hook of names) for (const result of hookResults) hooks.inc({ directory, hook, result }, 0)
-      known.hooks = new Set(names)
-      keepFailing(directory, names)
-    },
-    forget(directory) {
-      const known = followed.get(directory)
-      keepFailing(directory, [])
-      followed.delete(directory)
-      for (const result of publishResults) publishes.remove({ directory, result })
-      for (const metric of [
-        published,
-        ready,
-        current,
-        failingSince,
-        held,
-        moving,
-        confirmed,
-        drift,
-        recentDrifts,
-        durations,
-        running,
-      ])
-        metric.remove({ directory })
-      for (const hook of known?.hooks ?? []) {
-        for (const result of hookResults) hooks.remove({ directory, hook, result })
-      }
-      for (const file of known?.files ?? []) notAfter.remove({ directory, file })
-    },
-    publish(directory, result, duration) {
-      publishes.inc({ directory, result })
-      if (duration !== undefined) durations.observe({ directory }, duration)
-    },
-    publishedAt: (directory, date) => published.set({ directory }, seconds(date)),
-    ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
-    current(directory, value, since) {
-      current.set({ directory }, value ? 1 : 0)
-      if (since === undefined) failingSince.remove({ directory })
-      else failingSince.set({ directory }, seconds(since))
-    },
-    held: (directory, value) => held.set({ directory }, value ? 1 : 0),
-    moving(directory, value) {
-      if (value) moving.set({ directory }, 1)
-      else moving.remove({ directory })
-    },
-    drift(directory) {
-      drift.inc({ directory })
-      const known = followed.get(directory)
-      if (known) known.drifts = [...known.drifts, clock.now()].slice(-mostRecent)
-    },
-    dropPending(directory, pending) {
-      if (pending) dropPending.set({ directory }, 1)
-      else dropPending.remove({ directory })
-    },
-    barrier: (duration) => barrier.observe(duration),
-    watchRestarted: (reason) => restarts.inc({ reason }),
-    api: {
-      requested: (verb, status) => requests.inc({ verb, code: codeLabel(status) }),
-      throttled: (duration) => throttled.inc(duration),
-      watches: (change) => watches.inc(change),
-    },
-    confirmed: (directory, date) => confirmed.set({ directory }, seconds(date)),
-    hook(directory, hook, result) {
-      hooks.inc({ directory, hook, result })
-      const failing = followed.get(directory)?.failing
-      if (result === 'success')
-        keepFailing(
-          directory,
-          [...(failing ?? [])].filter((name) => name !== hook),
-        )
-      else if (failing?.has(hook) === false) {
-        failing.add(hook)
-        hookFailingSince.set({ directory, hook }, seconds(new Date()))
-      }
-    },
-    hooksDue: keepFailing,
-    certificates(directory, dates) {
-      const known = followed.get(directory)
-      for (const file of known?.files ?? []) notAfter.remove({ directory, file })
-      for (const { file, notAfter: date } of dates) notAfter.set({ directory, file }, seconds(date))
-      if (known) known.files = new Set(dates.map(({ file }) => file))
-    },
-    clientCertificate(date) {
-      if (date === undefined) notAfter.remove(clientCertificateLabels)
-      else notAfter.set(clientCertificateLabels, seconds(date))
-    },
-    running: (directory, seconds) => running.set({ directory }, seconds),
-    waiting(operations) {
-      for (const operation of ['publish', 'afterPublish']) waiting.set({ operation }, 0)
-      for (const operation of operations) waiting.inc({ operation })
-    },
-    async expose() {
-      for (const [directory, known] of followed) {
-        known.drifts = known.drifts.filter((at) => clock.now() - at < recent)
-        // Of a thousand directories, hardly one has any.
-        if (known.drifts.length === 0) recentDrifts.remove({ directory })
-        else recentDrifts.set({ directory }, known.drifts.length)
-      }
-      return { type: registry.contentType, text: await registry.metrics() }
-    },
+      for (const { file, notAfter } of facts.passed.certificates)
+        this.#notAfter.set({ directory, file }, seconds(notAfter))
+      const counted = this.#of(directory)
+      counted.drifts = counted.drifts.filter((at) => clock.now() - at < recent)
+      // Of a thousand directories, hardly one has any.
+      if (counted.drifts.length > 0) this.#recentDrifts.set({ directory }, counted.drifts.length)
+      this.#readHooks(facts, counted)
+    }
+  }
+
+  #readHooks(facts: DirectoryFacts, counted: Counted): void {
+    const { path: directory, afterPublish } = facts.configuration
+    const names = afterPublish.map(({ name }) => name)
+    this.#removeHooks(
+      directory,
+      counted.hooks.filter((hook) => !names.includes(hook)),
+    )
+    for (const hook of names) for (const result of hookResults) this.#hooks.inc({ directory, hook, result }, 0)
+    counted.hooks = names
+    const due = pendingHookNames(facts)
+    for (const [hook, since] of counted.failing) {
+      // Another process has run it, or a rollback made it needless.
+      if (!due.includes(hook)) counted.failing.delete(hook)
+      else this.#hookFailingSince.set({ directory, hook }, seconds(since))
+    }
+  }
+
+  #removeHooks(directory: string, hooks: readonly string[]): void {
+    for (const hook of hooks) for (const result of hookResults) this.#hooks.remove({ directory, hook, result })
+  }
+
+  /** What was counted of a directory. Its label sets begin at 0. */
+  #of(directory: string): Counted {
+    const known = this.#counted.get(directory)
+    if (known) return known
+    const counted: Counted = { hooks: [], failing: new Map(), drifts: [] }
+    this.#counted.set(directory, counted)
+    for (const result of publishResults) this.#publishes.inc({ directory, result }, 0)
+    this.#drifts.inc({ directory }, 0)
+    this.#durations.zero({ directory })
+    return counted
+  }
+
+  #forget(directory: string): void {
+    this.#removeHooks(directory, this.#of(directory).hooks)
+    this.#counted.delete(directory)
+    for (const result of publishResults) this.#publishes.remove({ directory, result })
+    this.#drifts.remove({ directory })
+    this.#durations.remove({ directory })
   }
 }
 

@@ -1,23 +1,24 @@
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { prometheusMetrics } from '../../../src/agent/report/prometheus.js'
+import { next } from '../../../src/agent/directory-state.js'
+import { PrometheusMetrics } from '../../../src/agent/report/prometheus.js'
 import { clock } from '../../../src/clock.js'
 import { watchRestartReasons } from '../../../src/objects/types.js'
 import { lastPassFileIn, newerPass, readLastPass } from '../../../src/agent/report/last-pass.js'
 import { Node } from '../../cli/holdfast.js'
+import { factsWithHooks, readingOf } from './reading.js'
 
 /** What a pass of `sync` has found is what `status` shows, where no agent has reported since. */
 
-async function samples(metrics: ReturnType<typeof prometheusMetrics>): Promise<Map<string, number>> {
-  const { text } = await metrics.expose()
+async function samples(metrics: PrometheusMetrics, reading = readingOf([])): Promise<Map<string, number>> {
+  const { text } = await metrics.expose(reading)
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').pop())]))
 }
 
 await t.test('every known label set begins at 0', async (t) => {
-  const metrics = prometheusMetrics('1.2.3', 'node-1')
-  metrics.follow('/srv/a', ['exec systemctl'])
-  const found = await samples(metrics)
+  const nothing = { ...factsWithHooks(['exec systemctl']), record: undefined }
+  const found = await samples(new PrometheusMetrics('1.2.3', 'node-1'), readingOf([nothing]))
   t.equal(found.get('holdfast_build_info{version="1.2.3",node="node-1"}'), 1)
   for (const result of ['created', 'replaced', 'unchanged', 'failed', 'unknown', 'refused']) {
     t.equal(found.get(`holdfast_publishes_total{directory="/srv/a",result="${result}"}`), 0, result)
@@ -38,94 +39,106 @@ await t.test('every known label set begins at 0', async (t) => {
   }
   for (const name of [
     'holdfast_last_publish_timestamp_seconds',
+    'holdfast_operation_running_seconds',
     'holdfast_directory_ready',
     'holdfast_directory_current',
+    'holdfast_directory_held',
     'holdfast_drift_total',
     'holdfast_last_confirmed_timestamp_seconds',
     'holdfast_publish_duration_seconds_count',
   ]) {
     t.equal(found.get(`${name}{directory="/srv/a"}`), 0, name)
   }
+  for (const name of ['moving', 'failing_since_timestamp_seconds', 'recent_drifts', 'drop_pending'])
+    t.notOk(found.has(`holdfast_directory_${name}{directory="/srv/a"}`), `no series of ${name}`)
   t.equal(found.get('holdfast_barrier_duration_seconds_count'), 0)
 })
 
-await t.test('what happens is counted', async (t) => {
-  const metrics = prometheusMetrics('1', '')
-  metrics.follow('/srv/a', ['h'])
+await t.test('what happens is counted, also before the first scrape', async (t) => {
+  const metrics = new PrometheusMetrics('1', '')
   metrics.publish('/srv/a', 'created', 0.02)
   metrics.publish('/srv/a', 'refused', undefined)
-  metrics.publishedAt('/srv/a', new Date(5000))
-  metrics.ready('/srv/a', true)
-  metrics.current('/srv/a', false, new Date(4000))
   metrics.drift('/srv/a')
   metrics.hook('/srv/a', 'h', 'failure')
-  metrics.certificates('/srv/a', [{ file: 'tls.crt', notBefore: new Date(0), notAfter: new Date(7000) }])
-  metrics.clientCertificate(new Date(9000))
   metrics.watchRestarted('expired')
-  const found = await samples(metrics)
-  t.match(Object.fromEntries(found), {
+  const counted = {
     'holdfast_publishes_total{directory="/srv/a",result="created"}': 1,
     'holdfast_publishes_total{directory="/srv/a",result="refused"}': 1,
     'holdfast_publish_duration_seconds_count{directory="/srv/a"}': 1,
+    'holdfast_drift_total{directory="/srv/a"}': 1,
+    'holdfast_hooks_total{directory="/srv/a",hook="h",result="failure"}': 1,
+    'holdfast_watch_restarts_total{reason="expired"}': 1,
+  }
+  const reading = readingOf([factsWithHooks(['h'])])
+  t.match(Object.fromEntries(await samples(metrics, reading)), counted)
+  t.match(Object.fromEntries(await samples(metrics, reading)), counted, 'a scrape counts nothing')
+})
+
+await t.test('a scrape reads what the agent knows', async (t) => {
+  const metrics = new PrometheusMetrics('1', '')
+  const facts = factsWithHooks([])
+  const failing = { ...facts, intact: true, notCurrentSince: new Date(4000), confirmedAt: new Date(6000) }
+  const certificates = [{ file: 'tls.crt', notBefore: new Date(0), notAfter: new Date(7000) }]
+  const more = { waiting: ['publish', 'publish'], dropPending: ['/srv/b'], clientCertificate: new Date(9000) }
+  const first = readingOf([{ ...failing, passed: { ...facts.passed, certificates } }], more)
+  t.match(Object.fromEntries(await samples(metrics, { ...first, isValid: false })), {
+    holdfast_configuration_valid: 0,
+    holdfast_last_reload_successful_timestamp_seconds: 1,
     'holdfast_last_publish_timestamp_seconds{directory="/srv/a"}': 5,
+    'holdfast_last_confirmed_timestamp_seconds{directory="/srv/a"}': 6,
     'holdfast_directory_ready{directory="/srv/a"}': 1,
     'holdfast_directory_current{directory="/srv/a"}': 0,
     'holdfast_directory_failing_since_timestamp_seconds{directory="/srv/a"}': 4,
-    'holdfast_drift_total{directory="/srv/a"}': 1,
-    'holdfast_hooks_total{directory="/srv/a",hook="h",result="failure"}': 1,
+    'holdfast_directory_drop_pending{directory="/srv/b"}': 1,
     'holdfast_certificate_not_after_timestamp_seconds{directory="/srv/a",file="tls.crt"}': 7,
     'holdfast_certificate_not_after_timestamp_seconds{directory="",file="client-certificate"}': 9,
-    'holdfast_watch_restarts_total{reason="expired"}': 1,
-  })
-  metrics.waiting(['publish', 'publish'])
-  t.match(Object.fromEntries(await samples(metrics)), {
     'holdfast_operations_waiting{operation="publish"}': 2,
     'holdfast_operations_waiting{operation="afterPublish"}': 0,
   })
-  metrics.waiting([])
-  t.equal((await samples(metrics)).get('holdfast_operations_waiting{operation="publish"}'), 0)
-  metrics.current('/srv/a', true, undefined)
-  t.equal((await samples(metrics)).get('holdfast_directory_current{directory="/srv/a"}'), 1)
-  t.notOk((await samples(metrics)).has('holdfast_directory_failing_since_timestamp_seconds{directory="/srv/a"}'))
-  metrics.follow('/srv/a', [])
-  t.equal((await samples(metrics)).get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
+  const condition = { status: 'True', reason: 'Published', message: '' } as const
+  const current = next(failing, { kind: 'judged', type: 'Published', condition }, new Date())
+  const renewed = { ...current.passed, certificates: certificates.map((one) => ({ ...one, file: 'new.crt' })) }
+  const later = await samples(metrics, readingOf([{ ...current, passed: renewed }]))
+  t.equal(later.get('holdfast_directory_current{directory="/srv/a"}'), 1)
+  t.equal(later.get('holdfast_operations_waiting{operation="publish"}'), 0)
+  t.ok(later.has('holdfast_certificate_not_after_timestamp_seconds{directory="/srv/a",file="new.crt"}'))
+  t.notMatch([...later.keys()].join('\n'), /failing_since|drop_pending|tls\.crt|client-certificate/)
 })
 
 await t.test('a hook that failed shows since when, until it has run, or is not due', async (t) => {
-  const metrics = prometheusMetrics('1', '')
-  const failing = async (): Promise<string[]> =>
-    [...(await samples(metrics)).keys()].filter((name) => name.startsWith('holdfast_hook_failing_since'))
+  const metrics = new PrometheusMetrics('1', '')
   const line = (hook: string): string =>
     `holdfast_hook_failing_since_timestamp_seconds{directory="/srv/a",hook="${hook}"}`
-  metrics.follow('/srv/a', ['h', 'i', 'j'])
-  t.same(await failing(), [])
+  const failing = async (due: readonly string[]): Promise<string[]> => {
+    const found = await samples(metrics, readingOf([factsWithHooks(['h', 'i', 'j'], due)]))
+    return [...found.keys()].filter((name) => name.startsWith('holdfast_hook_failing_since'))
+  }
+  const all = ['h', 'i', 'j']
+  t.same(await failing(all), [])
   const before = Math.floor(Date.now() / 1000)
-  for (const hook of ['h', 'i', 'j']) metrics.hook('/srv/a', hook, 'failure')
-  const since = (await samples(metrics)).get(line('h')) ?? 0
+  for (const hook of all) metrics.hook('/srv/a', hook, 'failure')
+  const shown = async () => (await samples(metrics, readingOf([factsWithHooks(all)]))).get(line('h')) ?? 0
+  const since = await shown()
   t.ok(since >= before && since <= Date.now() / 1000, `${since}`)
   metrics.hook('/srv/a', 'h', 'failure')
-  t.equal((await samples(metrics)).get(line('h')), since, 'another failure does not begin anew')
+  t.equal(await shown(), since, 'another failure does not begin anew')
   metrics.hook('/srv/a', 'i', 'success')
-  t.same(await failing(), [line('h'), line('j')])
-  metrics.hooksDue('/srv/a', ['h', 'other'])
-  t.same(await failing(), [line('h')])
-  metrics.follow('/srv/a', ['i'])
-  t.same(await failing(), [])
-  metrics.hook('/srv/a', 'i', 'failure')
-  metrics.forget('/srv/a')
-  t.notMatch((await metrics.expose()).text, /srv/)
+  t.same(await failing(all), [line('h'), line('j')])
+  t.same(await failing(['h', 'other']), [line('h')])
+  t.same(await failing(all), [line('h')], 'what was not due begins anew')
 })
 
 await t.test('differences on the disk are recent for an hour', async (t) => {
-  const metrics = prometheusMetrics('1', '')
+  const metrics = new PrometheusMetrics('1', '')
   const recent = async (): Promise<number | undefined> =>
-    (await samples(metrics)).get('holdfast_directory_recent_drifts{directory="/srv/a"}')
+    (await samples(metrics, readingOf([factsWithHooks([])]))).get(
+      'holdfast_directory_recent_drifts{directory="/srv/a"}',
+    )
   const real = { ...clock }
   // Whole: the sum of fractions may be less than an hour by their last bit.
   let at = Math.round(real.now())
   clock.now = () => at
   t.teardown(() => Object.assign(clock, real))
-  metrics.follow('/srv/a', [])
   t.equal(await recent(), undefined)
   metrics.drift('/srv/a')
   at += 40 * 60_000
@@ -140,13 +153,14 @@ await t.test('differences on the disk are recent for an hour', async (t) => {
 })
 
 await t.test('the metrics count requests to the API in a bounded number of label sets', async (t) => {
-  const { api, ...metrics } = prometheusMetrics('1', '')
+  const metrics = new PrometheusMetrics('1', '')
+  const { api } = metrics
   for (const status of [200, 429, 429, undefined]) api.requested('watch', status)
   for (let status = 100; status < 600; status++) api.requested('get', status)
   api.throttled(0.25)
   api.throttled(0.5)
   for (const change of [1, 1, -1] as const) api.watches(change)
-  const found = Object.fromEntries(await samples({ api, ...metrics }))
+  const found = Object.fromEntries(await samples(metrics))
   t.match(found, {
     'holdfast_api_requests_total{verb="watch",code="200"}': 1,
     'holdfast_api_requests_total{verb="watch",code="429"}': 2,
@@ -160,21 +174,21 @@ await t.test('the metrics count requests to the API in a bounded number of label
   t.ok(sets.length <= 20, `${sets.length} label sets for one verb, whatever a proxy answers`)
 })
 
-await t.test('the metrics of a dropped directory go, and those of a certificate whose file went', async (t) => {
-  const metrics = prometheusMetrics('1', '')
-  metrics.follow('/srv/a', ['h'])
-  metrics.certificates('/srv/a', [{ file: 'old.crt', notBefore: new Date(0), notAfter: new Date(7000) }])
-  metrics.certificates('/srv/a', [{ file: 'new.crt', notBefore: new Date(0), notAfter: new Date(7000) }])
-  t.notMatch((await metrics.expose()).text, /old\.crt/)
-  metrics.clientCertificate(new Date())
-  metrics.clientCertificate(undefined)
-  metrics.forget('/srv/a')
-  t.notMatch((await metrics.expose()).text, /srv|client-certificate/)
+await t.test('the metrics of a dropped directory go, and those of a hook that is configured no more', async (t) => {
+  const metrics = new PrometheusMetrics('1', '')
+  await samples(metrics, readingOf([factsWithHooks(['old', 'new'])]))
+  metrics.publish('/srv/a', 'created', 0.02)
+  metrics.hook('/srv/a', 'old', 'failure')
+  const found = await samples(metrics, readingOf([factsWithHooks(['new'])]))
+  t.equal(found.get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
+  t.notMatch([...found.keys()].join('\n'), /"old"/)
+  metrics.drift('/srv/late')
+  t.notMatch((await metrics.expose(readingOf([]))).text, /srv/)
 })
 
 /** The agent's figures of the process that it is, as Prometheus' client libraries name them. */
 async function processFigures(): Promise<Record<string, number>> {
-  const { text } = await prometheusMetrics('1', 'n').expose()
+  const { text } = await new PrometheusMetrics('1', 'n').expose(readingOf([]))
   return Object.fromEntries(
     [...text.matchAll(/^(process_\w+) (\S+)$/gm)].map(([, name = '', value]) => [name, Number(value)]),
   )
@@ -214,7 +228,7 @@ await t.test('each scrape has new figures, in at most 1,200 bytes', async (t) =>
   t.ok((after['process_open_fds'] ?? NaN) >= (before['process_open_fds'] ?? NaN) + 4)
   t.ok((after['process_cpu_seconds_total'] ?? NaN) > (before['process_cpu_seconds_total'] ?? NaN))
   t.equal(after['process_start_time_seconds'], before['process_start_time_seconds'])
-  const { text } = await prometheusMetrics('1', 'n').expose()
+  const { text } = await new PrometheusMetrics('1', 'n').expose(readingOf([]))
   const own = text
     .split('\n')
     .filter((line) => line.includes('process_'))

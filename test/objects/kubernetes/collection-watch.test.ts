@@ -8,6 +8,7 @@ import { Recorder, reference } from '../recorder.js'
 import { json, refuse, startServer, type Reply } from '../../kubernetes/connection/api-server.js'
 import { connectTo, serving } from '../../kubernetes/connection/connected.js'
 import { Agent } from '../../../src/agent/agent.js'
+import { isCurrent } from '../../../src/agent/directory-state.js'
 import { noMetrics } from '../../../src/agent/report/report-metrics.js'
 import { loadConfiguration } from '../../../src/config/parse.js'
 import { silent } from '../../../src/log.js'
@@ -185,10 +186,9 @@ await t.test('a directory is not fresh while a version that an event has told is
   const source = { namespace: one.namespace, kubernetes: { watch: 'namespaces' } }
   const document = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', stateDirectory: 'state' }
   writeFileSync(file, JSON.stringify({ ...document, source, directories }))
-  const current = new Map<string, boolean>()
   const agent = new Agent(await loadConfiguration(file), {
     log: silent,
-    metrics: { ...noMetrics, current: (path, is) => void current.set(path, is) },
+    metrics: noMetrics,
     openSource: (_, listener) => Promise.resolve(open(listener)),
     node: 'node',
     version: '1.2.3',
@@ -198,7 +198,9 @@ await t.test('a directory is not fresh while a version that an event has told is
   })
   t.teardown(() => agent.stop())
   await agent.start()
-  const fresh = (name: string) => agent.states.byPath(join(root, name))?.facts.fresh
+  const facts = (name: string) => agent.states.byPath(join(root, name))?.facts
+  const fresh = (name: string) => facts(name)?.fresh
+  const current = (name: string) => isCurrent({ published: undefined, behind: undefined, ...facts(name) })
   await until('both are fresh', () => ['one', 'two'].every((name) => fresh(name)?.status === 'True'))
   const held: Reply[] = []
   answers.set('one', (reply) => void held.push(reply))
@@ -209,12 +211,12 @@ await t.test('a directory is not fresh while a version that an event has told is
   send('BOOKMARK', bookmark(70))
   await until('one is not fresh', () => fresh('one')?.status === 'False')
   t.match(fresh('one'), { reason: 'NotConfirmed', message: /a newer version of Secret kube-system\/one, which is not/ })
-  t.equal(current.get(join(root, 'one')), false)
+  t.equal(current('one'), false)
   await until('two is published meanwhile', () => readFileSync(join(root, 'two', 'a'), 'utf8') === 'uid-two 60')
-  await until('two is fresh', () => fresh('two')?.status === 'True' && current.get(join(root, 'two')))
+  await until('two is fresh', () => fresh('two')?.status === 'True' && current('two'))
   t.equal(streams.length, 1)
   const [reply] = held
   if (reply) json(reply, 200, { kind: 'Secret', ...secrets.get('one') })
-  await until('one is fresh again', () => fresh('one')?.status === 'True' && current.get(join(root, 'one')))
+  await until('one is fresh again', () => fresh('one')?.status === 'True' && current('one'))
   t.equal(readFileSync(join(root, 'one', 'a'), 'utf8'), 'uid-one 60')
 })
