@@ -16,7 +16,7 @@ export const records: readonly Mutation[] = [
     'what was let go goes with its hold': becomes(true, 'isFinished', '&&'),
   }),
   ...caught([ownTest('interrupted-calls')], {
-    'a status that meets a publication is not looked at again': becomes(true, 'lookUntilQuiet', '&& 2/3'),
+    'a status that meets a publication is not looked at again': becomes(true, 'lookUntilQuiet', '&& 3/4'),
   }),
   ...caught([ownTestOfRoot('nesting')], {
     'a btrfs subvolume below a target is not noticed': drop('beginDirectory', 'device'),

@@ -3,14 +3,8 @@ import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } fr
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
-import {
-  formDifferences,
-  publicationIn,
-  readRecord,
-  readPublishedFiles,
-  readTarget,
-  refuseMissed,
-} from '../../src/durable/look/inspect.js'
+import { formDifferences, publicationIn, readRecord, readPublishedFiles } from '../../src/durable/look/inspect.js'
+import { Snapshot } from '../../src/durable/look/snapshot.js'
 import { namesFor } from '../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { compare, encodeRecord, recordBody, type StoredRecord } from '../../src/durable/record/record.js'
@@ -38,7 +32,10 @@ const pin: Pin = { reason: '', since: 0, until: clock + 1, from: [], digest: 'b'
 async function said(root: string, records: readonly StoredRecord[], fs: FileSystem = new Here()) {
   const parent = await fs.openPath(root)
   const failed = (): Partial<Publication> => ({ path: 'it fails' })
-  const saying = publicationIn(fs, join(root, 'certs'), parent, 'certs', records).then((found) => found?.state, failed)
+  const saying = publicationIn(new Snapshot(fs, join(root, 'certs'), parent, 'certs', records)).then(
+    (found) => found?.state,
+    failed,
+  )
   return saying.finally(() => fs.close(parent))
 }
 
@@ -161,7 +158,7 @@ async function form(t: Test, fields: Partial<StoredRecord>, root: object = {}): 
   const parent = await fs.openPath(directory)
   try {
     const marks = { kind: 'symlink', entries: [top, entry], ...fields } as const
-    const found = await formDifferences(fs, parent, 'certs', record(1, null, 'a', marks))
+    const found = await formDifferences(new Snapshot(fs, target, parent, 'certs', []), record(1, null, 'a', marks))
     return found.map(({ path, problem }) => `${path} ${problem}`)
   } finally {
     await fs.close(parent)
@@ -187,30 +184,6 @@ await t.test(
   },
 )
 
-await t.test('readTarget reads the form of the publication; an entry that goes meanwhile is not there', async (t) => {
-  const root = scratch(t)
-  mkdirSync(join(root, 'directory'))
-  writeFileSync(join(root, 'file'), 'x')
-  let code = ''
-  const { fs, open } = intercepted((call, [, name]) => {
-    if (code !== '' && call === 'openDirectory' && name === 'directory') throw failure(code, 'openat2')
-  })
-  const parent = await fs.openPath(root)
-  const read = async (name: string, kind: StoredRecord['kind']): Promise<unknown> =>
-    readTarget(fs, join(root, name), parent, name, kind, []).then((tree) => tree?.entries.length, codeOf)
-  const kinds = ['exchange', 'symlink', 'file'] as const
-  const all = async (name: string) => Promise.all(kinds.map((kind) => read(name, kind)))
-  t.strictSame(await all('directory'), [1, undefined, undefined])
-  t.strictSame(await all('file'), [undefined, undefined, 1])
-  t.strictSame(await all('none'), [undefined, undefined, undefined])
-  code = 'ENOENT'
-  t.strictSame(await all('directory'), [undefined, undefined, undefined])
-  code = 'EIO'
-  t.strictSame(await all('directory'), ['EIO', 'EIO', undefined])
-  t.strictSame([...open], [parent])
-  await fs.close(parent)
-})
-
 await t.test('readHold answers the hold or the pin in force, for any content of the target', async (t) => {
   const root = scratch(t)
   const fs = new Here()
@@ -234,18 +207,6 @@ await t.test('readHold answers the hold or the pin in force, for any content of 
   t.strictSame(await word({ hold, pin }), hold)
   t.strictSame(await word({ hold: { ...hold, until: clock }, pin }), pin)
   t.equal(await word({ hold: { ...hold, until: clock }, pin: { ...pin, until: clock } }), undefined)
-})
-
-await t.test('a record that goes during the read matters only where no other one remains', async (t) => {
-  const refused = (count: number, missed: boolean): boolean => {
-    const records = Array.from({ length: count }, () => record(1, null, 'a'))
-    return valueOf(() => refuseMissed('/srv/certs', records, missed)) === 'fails'
-  }
-  t.strictSame([refused(0, true), refused(1, true), refused(2, true)], [true, false, false])
-  t.strictSame([refused(0, false), refused(1, false)], [false, false])
-  t.throws(() => refuseMissed('/srv/certs', [], true), {
-    message: 'the record beside /srv/certs was replaced at each of 8 looks: try again',
-  })
 })
 
 await t.test(

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Attributes, FileSystem, Mount } from '../../src/durable/file-system.js'
 import { replaceDirectory } from '../../src/durable/index.js'
-import { isThere, recordOf, refuseSame, userOf } from '../../src/durable/move/relocation-source.js'
+import { speakingRecord } from '../../src/durable/look/snapshot.js'
+import { isThere, refuseSame, userOf } from '../../src/durable/move/relocation-source.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted, Killed } from './intercepted.js'
@@ -107,20 +108,20 @@ await t.test('a name is there only in the directory that was asked for, and look
   t.equal(open.size, 0)
 })
 
-await t.test('recordOf answers the record of the present content, and without one the newest', async (t) => {
+await t.test('speakingRecord answers the record of the present content, and without one the newest', async (t) => {
   const from = join(scratch(t), 'certs')
   const fs = new NodeFileSystem()
-  t.equal(await recordOf(fs, from), undefined)
+  t.equal(await speakingRecord(fs, from), undefined)
   await replaceDirectory(from, { files: { a: '1' } })
   const { fs: mortal } = intercepted((call) => {
     if (/^(rename|remove)/.test(call)) throw new Killed()
   })
   await t.rejects(replaceDirectory(from, { files: { a: '2' } }, mortal))
-  t.equal((await recordOf(fs, from))?.sequence, 1, 'the exchange to the second one was never made')
+  t.equal((await speakingRecord(fs, from))?.sequence, 1, 'the exchange to the second one was never made')
   writeFileSync(join(from, 'a'), 'edited')
-  t.equal((await recordOf(fs, from))?.sequence, 1, 'it is the directory of the first one')
+  t.equal((await speakingRecord(fs, from))?.sequence, 1, 'it is the directory of the first one')
   rmSync(from, { recursive: true })
-  t.equal((await recordOf(fs, from))?.sequence, 2)
+  t.equal((await speakingRecord(fs, from))?.sequence, 2)
   t.notOk(existsSync(from))
 })
 

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import { readPublication, replaceDirectory, replaceFile } from '../../src/durable/index.js'
-import { recordOf, type RelocationOptions } from '../../src/durable/move/relocation-source.js'
+import { speakingRecord } from '../../src/durable/look/snapshot.js'
+import type { RelocationOptions } from '../../src/durable/move/relocation-source.js'
 import { endRelocation, relocate } from '../../src/durable/move/relocation.js'
 import { silent } from '../../src/log.js'
 import { failure, Killed } from './intercepted.js'
@@ -175,10 +176,10 @@ await t.test('endRelocation ends a relocation from either end, and writes no rec
   await moved()
   for (const path of [from, to]) {
     await endRelocation(fs, path, {})
-    const ended = await recordOf(fs, path)
+    const ended = await speakingRecord(fs, path)
     t.strictSame([ended?.movedTo, ended?.relocation], [undefined, undefined])
     await endRelocation(fs, path, {})
-    t.equal((await recordOf(fs, path))?.sequence, ended?.sequence)
+    t.equal((await speakingRecord(fs, path))?.sequence, ended?.sequence)
   }
 })
 

@@ -1,8 +1,9 @@
 import { isSystemError, messageOf } from '../../errors.js'
 import { unfit, type DurableWriteError } from '../errors.js'
-import type { Descriptor, FileSystem } from '../file-system.js'
+import type { Descriptor } from '../file-system.js'
 import { inScope, inTree, readTree, readWhole, type TreeEntry } from '../path/index.js'
 import type { StoredRecord } from '../record/index.js'
+import type { Snapshot } from './snapshot.js'
 import type { Generation } from '../types.js'
 
 /* The bytes of an earlier content, for those who publish it again or compare it. See history.ts. */
@@ -14,8 +15,7 @@ export interface EarlierContent {
 
 /** The earlier contents that a record keeps, as far as they are there: the removal of a copy writes no record. */
 export async function generationsOf(
-  fs: FileSystem,
-  parent: Descriptor,
+  { fs, parent }: Snapshot,
   { history }: Pick<StoredRecord, 'history'>,
 ): Promise<Generation[]> {
   if (history === undefined || history.generations.length === 0) return []
@@ -25,12 +25,11 @@ export async function generationsOf(
 
 /** Its entries, or why it cannot be read; undefined where it differs from its record: it can then be of any size. */
 export async function readEarlier(
-  fs: FileSystem,
-  parent: Descriptor,
-  target: string,
+  seen: Snapshot,
   { name, digest }: Generation,
 ): Promise<EarlierContent | Error | undefined> {
-  return inGeneration(fs, parent, target, name, async (root) => {
+  const { fs } = seen
+  return inGeneration(seen, name, async (root) => {
     const { entries, digest: found } = await readTree(fs, root, false)
     if (found !== digest) return undefined
     const files = new Map<string, Uint8Array>()
@@ -49,9 +48,7 @@ export async function readEarlier(
 
 /** Works in an earlier content. Answers the system's error, where one keeps it from being read. */
 export async function inGeneration<T>(
-  fs: FileSystem,
-  parent: Descriptor,
-  target: string,
+  { fs, parent, name: target }: Snapshot,
   name: string,
   work: (root: Descriptor) => Promise<T>,
 ): Promise<T | Error> {

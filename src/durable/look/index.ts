@@ -1,15 +1,8 @@
 /* Compare a target with its record; change nothing. The door of this room: other rooms import nothing else of it. */
 
 export { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
-export {
-  isGone,
-  lookUntilQuiet,
-  publicationIn,
-  readRecord,
-  readPublication,
-  readPublishedFiles,
-  readTarget,
-} from './inspect.js'
+export { isGone, publicationIn, readRecord, readPublication, readPublishedFiles } from './inspect.js'
+export { readTarget, Snapshot, speakingRecord, withSnapshot } from './snapshot.js'
 export { usesOf } from './in-use.js'
 export { listKept, type KeptBeside } from './list-kept.js'
 export { pruneHistory, readHistory } from './read-history.js'

@@ -1,15 +1,12 @@
 import { join } from 'node:path'
 import { nameOf, parentOf } from '../../relative-path.js'
-import { codeOf } from '../../errors.js'
 import { DurableWriteError, unfit } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
-  Bound,
   currentDataDirectory,
   dataLink,
   keyLinks,
   mostOthers,
-  readDataDirectory,
   topNames,
   metadataOf,
   type OpenDirectories,
@@ -21,8 +18,6 @@ import {
   inScope,
   inTree,
   withOpen,
-  readFileTree,
-  readTree,
   type Tree,
   readWhole,
 } from '../path/index.js'
@@ -35,19 +30,13 @@ import {
   isPinned,
   type RecordKind,
   type StoredRecord,
-  recordFor,
-  withRecord,
 } from '../record/index.js'
 import { openOffMounts } from '../target/index.js'
 import { findRetired } from '../keep/index.js'
+import { lookUntilQuiet, type Snapshot, speakingRecord, typeOf, withSnapshot } from './snapshot.js'
 import type { Hold, Pin, Publication } from '../types.js'
 
-/*
- * Reads a target without a lock, and writes nothing. A publication in the same instant may change the target between two reads; a reader
- * that finds another record than before starts again.
- */
-
-const looks = 8
+/* What holdfast published at a target, compared with the disk. */
 
 /** What a record says without a look at the content. */
 export interface RecordSaid {
@@ -60,70 +49,20 @@ export interface RecordSaid {
 
 /** What the newest record says of the target, compared with the disk; undefined where nothing was ever published. */
 export async function readPublication(fs: FileSystem, target: string): Promise<Publication | undefined> {
-  return lookUntilQuiet(fs, target, async (parent, name, records) => {
-    const seen = await publicationIn(fs, target, parent, name, records)
-    return seen && { state: seen.state, sequence: seen.record.sequence, quiet: seen.state.differences.length === 0 }
+  return lookUntilQuiet(fs, target, async (seen) => {
+    const state = (await publicationIn(seen))?.state
+    return state && { state, quiet: state.differences.length === 0 }
   })
 }
 
-interface Look<State> {
-  readonly state: State
-  readonly sequence: number
-  /** No other program has changed the target during the reads. */
-  readonly quiet: boolean
-}
-
-/**
- * Looks at a target and its records, newest first, and again while a publication may be under way. undefined where its directory is
- * missing, or `once` finds nothing.
- */
-export async function lookUntilQuiet<State>(
-  fs: FileSystem,
-  target: string,
-  once: (parent: Descriptor, name: string, records: readonly StoredRecord[]) => Promise<Look<State> | undefined>,
-): Promise<State | undefined> {
-  let before: Look<State> | undefined
-  for (let look = 1; ; look++) {
-    const now = await withRecord(fs, target, async (parent, name, records, missed) => {
-      refuseMissed(target, records, missed)
-      return once(parent, name, records)
-    }).catch((error: unknown) => {
-      // A listed name had gone at its opening, as beside a publication in the same instant.
-      if (look < looks && (error instanceof RecordMoving || movingCodes.has(codeOf(error) ?? '')))
-        return 'moving' as const
-      throw error
-    })
-    const quiet = now !== 'moving' && (now === undefined || now.quiet)
-    if (now !== 'moving' && (quiet || look === looks || now.sequence === before?.sequence)) return now?.state
-    before = now === 'moving' ? undefined : now
-  }
-}
-
-/** The record went while it was read, and its successor had not come when the names were listed. @internal */
-export function refuseMissed(target: string, records: readonly StoredRecord[], missed: boolean): void {
-  if (!missed || records.length > 0) return
-  throw new RecordMoving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
-}
-
-class RecordMoving extends Error {}
-const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
-
-/**
- * The state of a target in this directory: these records, newest first, compared with the disk, and the record that fits it; undefined
- * without any.
- */
+/** The state of a target, its records compared with the disk, and the record that fits it; undefined without any. */
 export async function publicationIn(
-  fs: FileSystem,
-  target: string,
-  parent: Descriptor,
-  name: string,
-  records: readonly StoredRecord[],
+  seen: Snapshot,
 ): Promise<{ state: Publication; record: StoredRecord; tree: Tree | undefined; here: FoundPlace } | undefined> {
-  // An aborted publication leaves its record until the next run: the one that fits the disk speaks.
-  const [newest] = records
-  if (newest === undefined) return undefined
-  const tree = await readTarget(fs, target, parent, name, newest.kind, records)
-  const record = recordFor(newest, records, tree)
+  const { fs, target, parent } = seen
+  const record = await seen.record()
+  if (record === undefined) return undefined
+  const tree = await seen.tree()
   const here = {
     parent: identityOf(await fs.attributes(parent)),
     target: tree?.identity,
@@ -142,19 +81,19 @@ export async function publicationIn(
     ...(isPinned(record.pin, fs.now()) && { pin: record.pin }),
     objects: [...record.objects],
     pendingHooks: [...record.pendingHooks],
-    ...((await hasOldContent(fs, parent, records)) && { retired: true as const }),
-    ...(await oldestKept(fs, parent, record)),
+    ...((await hasOldContent(seen)) && { retired: true as const }),
+    ...(await oldestKept(seen, record)),
     ...(record.removing && { removing: true as const }),
     ...(letGo !== undefined && { letGo: new Date(letGo) }),
     ...(record.relocation && { relocation: record.relocation }),
     ...(record.movedTo !== undefined && { movedTo: record.movedTo }),
-    differences: await differencesIn(fs, parent, name, record, tree),
+    differences: await differencesIn(seen, record, tree),
   }
   return { state, record, tree, here }
 }
 
 /** It stays for those who use it, or was too much to be removed at once. */
-async function hasOldContent(fs: FileSystem, parent: Descriptor, records: readonly StoredRecord[]): Promise<boolean> {
+async function hasOldContent({ fs, parent, records }: Snapshot): Promise<boolean> {
   if ((await findRetired({ fs, parent }, records)).length > 0) return true
   const name = records[0]?.staging?.name
   return name !== undefined && (await fs.look(parent, name)) !== undefined
@@ -162,21 +101,19 @@ async function hasOldContent(fs: FileSystem, parent: Descriptor, records: readon
 
 /** Where something of another kind stands at the target, that alone. */
 async function differencesIn(
-  fs: FileSystem,
-  parent: Descriptor,
-  name: string,
+  seen: Snapshot,
   record: StoredRecord,
   tree: Tree | undefined,
 ): Promise<Publication['differences']> {
+  const { fs, parent, name } = seen
   const found = tree === undefined ? await fs.look(parent, name) : undefined
   if (found !== undefined && found.type !== typeOf(record.kind)) return [{ path: '.', problem: 'type' }]
-  return [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))]
+  return [...compare(record, tree), ...(await formDifferences(seen, record))]
 }
 
 /** They go in the order in which they came. */
 async function oldestKept(
-  fs: FileSystem,
-  parent: Descriptor,
+  { fs, parent }: Snapshot,
   { history }: StoredRecord,
 ): Promise<Pick<Publication, 'pastSince'>> {
   for (const { name, replacedAt } of history?.generations.toReversed() ?? []) {
@@ -185,36 +122,9 @@ async function oldestKept(
   return {}
 }
 
-function typeOf(kind: StoredRecord['kind']): 'file' | 'directory' {
-  return kind === 'file' ? 'file' : 'directory'
-}
-
-/**
- * The content of a target in the form of its publication, as far as these records and the bound go; without a record, all of it. undefined
- * where there is none.
- */
-export async function readTarget(
-  fs: FileSystem,
-  target: string,
-  parent: Descriptor,
-  name: string,
-  kind: StoredRecord['kind'],
-  records: readonly Pick<StoredRecord, 'entries'>[],
-): Promise<Tree | undefined> {
-  const bound = records.length === 0 ? undefined : new Bound(records.flatMap(({ entries }) => entries))
-  const entry = await fs.look(parent, name)
-  if (entry === undefined) return undefined
-  if (entry.type !== typeOf(kind)) return undefined
-  if (kind === 'file') return readFileTree(fs, parent, name, bound)
-  const read = kind === 'symlink' ? readDataDirectory : readTree
-  return ifThere(fs, openOffMounts(fs, target, parent, name), (opened) => read(fs, opened, false, bound))
-}
-
 /** The parts of a symlink directory, on the way of its consumers, that differ from its form. */
 export async function formDifferences(
-  fs: FileSystem,
-  parent: Descriptor,
-  name: string,
+  { fs, parent, name }: Snapshot,
   record: StoredRecord,
 ): Promise<Publication['differences']> {
   if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory') return []
@@ -243,28 +153,9 @@ export async function formDifferences(
   })
 }
 
-/**
- * Of these records, newest first, the one that speaks of a target. Reads the target only where its inode and content decide: a publication
- * killed before its exchange leaves a record that does not count.
- */
-export async function speakingRecord(
-  fs: FileSystem,
-  target: string,
-  parent: Descriptor,
-  name: string,
-  records: readonly StoredRecord[],
-): Promise<StoredRecord | undefined> {
-  const [newest] = records
-  if (newest === undefined || newest.committed || records.length === 1) return newest
-  return recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind, records))
-}
-
 /** What the record that speaks for a target says of it: see RecordSaid. */
 export async function readRecord(fs: FileSystem, target: string): Promise<RecordSaid | undefined> {
-  const found = await lookUntilQuiet(fs, target, async (parent, name, records) => {
-    const state = await speakingRecord(fs, target, parent, name, records)
-    return state && { state, sequence: state.sequence, quiet: true }
-  })
+  const found = await speakingRecord(fs, target)
   if (found === undefined) return undefined
   const { kind, hold, pin } = found
   const pinned = isPinned(pin, fs.now()) ? pin : undefined
@@ -280,7 +171,7 @@ export async function readPublishedFiles(
 ): Promise<Record<string, { content: Uint8Array; mode: number }>> {
   // Without a prototype: `__proto__` is a name like another.
   const files = Object.create(null) as Record<string, { content: Uint8Array; mode: number }>
-  await withRecord(fs, target, async (parent, name, [newest]) => {
+  await withSnapshot(fs, target, async ({ parent, name, records: [newest] }) => {
     if ((await fs.look(parent, name))?.type !== 'directory') return
     await inScope(fs, async (scope) => {
       const root = await scope.keep(openOffMounts(fs, target, parent, name))
@@ -330,20 +221,11 @@ async function readInside(
 
 /** Whether a published directory has lost all its entries, or its record. Reads no content and takes no lock. */
 export async function isGone(fs: FileSystem, target: string): Promise<boolean> {
-  const isThere = await withRecord(fs, target, async (parent, name, [newest]) =>
-    newest === undefined ? false : holdsAny(fs, target, parent, name, newest),
-  )
-  return isThere !== true
+  return (await withSnapshot(fs, target, holdsAny)) !== true
 }
 
-async function holdsAny(
-  fs: FileSystem,
-  target: string,
-  parent: Descriptor,
-  name: string,
-  record: StoredRecord,
-): Promise<boolean> {
-  if ((await fs.look(parent, name))?.type !== 'directory') return false
+async function holdsAny({ fs, target, parent, name, records: [record] }: Snapshot): Promise<boolean> {
+  if (record === undefined || (await fs.look(parent, name))?.type !== 'directory') return false
   try {
     return await withOpen(fs, openOffMounts(fs, target, parent, name), async (opened) => {
       const names = topNames(record.entries.map(({ path }) => path))

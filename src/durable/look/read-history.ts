@@ -6,27 +6,26 @@ import { wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import type { HoldOptions, Generation, HistoryLimits, PastContent } from '../types.js'
 import { generationsOf, inGeneration } from './earlier-content.js'
-import { lookUntilQuiet, readTarget } from './inspect.js'
-import { describes, type StoredRecord, inForce, recordFor, withTakenOver } from '../record/index.js'
+import { lookUntilQuiet, Snapshot } from './snapshot.js'
+import { describes, type StoredRecord, inForce, withTakenOver } from '../record/index.js'
 import { holdOf, type LockedTarget, type Site, withLockedTarget } from '../target/index.js'
 
 /* Looking at the earlier contents of a target, and removing those that are to stay no longer. See history.ts. */
 
 /** Its present content and its earlier ones, newest first, each compared with the disk; undefined where nothing was ever published. */
 export async function readHistory(fs: FileSystem, target: string): Promise<PastContent[] | undefined> {
-  return lookUntilQuiet(fs, target, async (parent, name, records) => {
-    const [newest] = records
-    if (newest === undefined) return undefined
-    const tree = await readTarget(fs, target, parent, name, newest.kind, records)
-    const record = recordFor(newest, records, tree)
+  return lookUntilQuiet(fs, target, async (seen) => {
+    const record = await seen.record()
+    if (record === undefined) return undefined
+    const tree = await seen.tree()
     const past: PastContent[] = [presentOf(record, tree)]
     // What an aborted publication meant to keep is still at the target.
-    const isInForce = inForce(records, tree).length > 0
-    for (const generation of isInForce ? await generationsOf(fs, parent, record) : []) {
-      const found = await inGeneration(fs, parent, name, generation.name, (root) => readTree(fs, root, false))
+    const isInForce = inForce(seen.records, tree).length > 0
+    for (const generation of isInForce ? await generationsOf(seen, record) : []) {
+      const found = await inGeneration(seen, generation.name, (root) => readTree(fs, root, false))
       past.push({ ...saidOf(generation), replacedAt: new Date(generation.replacedAt), ...stateOf(generation, found) })
     }
-    return { state: past, sequence: record.sequence, quiet: past.every(({ state }) => state !== 'damaged') }
+    return { state: past, quiet: past.every(({ state }) => state !== 'damaged') }
   })
 }
 
@@ -93,10 +92,8 @@ async function beyond(fs: FileSystem, { site, records }: LockedTarget, limits: H
   })
   if (over.length === 0) return []
   // What an aborted publication counts as too much may be what the record in force keeps.
-  const [newest] = records.valid
-  const kind = newest?.kind ?? 'exchange'
-  const tree = await readTarget(fs, site.path, site.parent.directory, site.name, kind, records.valid)
-  const [speaking] = inForce(records.valid, tree)
+  const seen = new Snapshot(fs, site.path, site.parent.directory, site.name, records.valid)
+  const [speaking] = inForce(records.valid, await seen.tree())
   const stays = new Set(speaking && staying(speaking).map(({ name }) => name))
   return [...new Set(over.map(({ name }) => name))].filter((name) => !stays.has(name))
 }

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { damaged, generationsOf, noneEarlier, readEarlier } from './earlier-content.js'
 import { unfit } from '../errors.js'
-import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
-import { formDifferences, lookUntilQuiet, readPublishedFiles, readTarget, publicationIn } from './inspect.js'
-import { describes, isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
+import type { Attributes, FileSystem } from '../file-system.js'
+import { formDifferences, readPublishedFiles, publicationIn } from './inspect.js'
+import { lookUntilQuiet, type Snapshot, withSnapshot } from './snapshot.js'
+import { describes, isInForce, isPinned, type StoredRecord } from '../record/index.js'
 import type { Tree, TreeEntry } from '../path/index.js'
 import type { Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
 
@@ -71,25 +72,19 @@ interface PresentContent {
 }
 
 async function readPresent(fs: FileSystem, target: string): Promise<PresentContent | undefined> {
-  return lookUntilQuiet(fs, target, async (parent, name, records) => {
-    const there = await fs.look(parent, name)
-    const [newest] = records
-    const kind = newest?.kind ?? (there?.type === 'file' ? 'file' : 'exchange')
-    const tree = await readTarget(fs, target, parent, name, kind, records)
-    const record = newest && recordFor(newest, records, tree)
+  return lookUntilQuiet(fs, target, async (seen) => {
+    const there = await fs.look(seen.parent, seen.name)
+    const tree = await seen.tree()
+    const record = await seen.record()
     const intact = record !== undefined && describes(record, tree)
-    const brokenForm = record ? await formDifferences(fs, parent, name, record) : []
+    const brokenForm = record ? await formDifferences(seen, record) : []
     if (tree?.isCut) brokenForm.push({ path: '.', problem: 'more' })
     const content = {
       entries: tree ? await entriesOf(fs, target, tree, record) : there ? [ofOtherKind(there)] : [],
       ...saidOf(fs, record),
       ...(brokenForm.length > 0 && { brokenForm }),
     }
-    return {
-      state: { content, record, intact },
-      sequence: record?.sequence ?? 0,
-      quiet: record === undefined || intact,
-    }
+    return { state: { content, record, intact }, quiet: record === undefined || intact }
   })
 }
 
@@ -155,24 +150,19 @@ async function earlierContent(
   record: StoredRecord | undefined,
   sequence: number,
 ): Promise<TargetContent> {
-  const content = await withRecord(fs, target, async (parent, name) => {
-    const generations = record ? await generationsOf(fs, parent, record) : []
+  const content = await withSnapshot(fs, target, async (seen) => {
+    const generations = record ? await generationsOf(seen, record) : []
     const generation = generations.find((one) => one.sequence === sequence)
-    if (generation) return earlierOnce(fs, target, { parent, name }, generation)
+    if (generation) return earlierOnce(seen, generation)
     const shown = [record?.sequence, ...generations.map((one) => one.sequence)].join(', ')
     throw noneEarlier(target, `${target} has no content ${sequence}; there are ${shown}`)
   })
   return content ?? Promise.reject(noneEarlier(target, `${target} has no content ${sequence}: its directory is gone`))
 }
 
-async function earlierOnce(
-  fs: FileSystem,
-  target: string,
-  { parent, name }: { readonly parent: Descriptor; readonly name: string },
-  generation: Generation,
-): Promise<TargetContent> {
-  const found = await readEarlier(fs, parent, name, generation)
-  if (found === undefined || found instanceof Error) throw damaged(target, generation, found)
+async function earlierOnce(seen: Snapshot, generation: Generation): Promise<TargetContent> {
+  const found = await readEarlier(seen, generation)
+  if (found === undefined || found instanceof Error) throw damaged(seen.target, generation, found)
   const entries = found.entries.map((entry) => contentEntry(entry, found.files.get(entry.path), true))
   const { sequence, publishedAt, objects } = generation
   return { entries, sequence, publishedAt: new Date(publishedAt), objects }
@@ -191,12 +181,11 @@ export interface PublishedContent {
  * publishes it. Takes no lock.
  */
 export async function readPublishedContent(fs: FileSystem, target: string): Promise<PublishedContent | undefined> {
-  const record = await lookUntilQuiet(fs, target, async (parent, name, records) => {
-    const seen = await publicationIn(fs, target, parent, name, records)
-    if (seen === undefined) return undefined
+  const record = await lookUntilQuiet(fs, target, async (seen) => {
+    const found = await publicationIn(seen)
     // A record in a copy of the directory vouches for files that no fsync has reached.
-    const isWhole = seen.state.durable && describes(seen.record, seen.tree)
-    return { state: isWhole ? seen.record : undefined, sequence: seen.record.sequence, quiet: true }
+    const isWhole = found?.state.durable === true && describes(found.record, found.tree)
+    return { state: isWhole ? found.record : undefined, quiet: true }
   })
   if (record === undefined) return undefined
   const expected = record.entries.filter(({ type }) => type === 'file')

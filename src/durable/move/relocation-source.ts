@@ -2,11 +2,11 @@ import { basename } from 'node:path'
 import type { Reason } from '../../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
-import { lookUntilQuiet, readTarget, type PublishedContent } from '../look/index.js'
+import type { PublishedContent } from '../look/index.js'
 import { placeKey, namesFor, pathWithin, atPlace } from '../path/index.js'
 import { requestAsRecorded } from '../publish/index.js'
 import type { HoldOptions } from '../types.js'
-import { isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
+import { isInForce, isPinned, type StoredRecord, withRecord } from '../record/index.js'
 import { describeHold, describePin, holdOf, refuseHeld, refuseOtherPublisher } from '../target/index.js'
 import { findRetired } from '../keep/index.js'
 import type {
@@ -84,16 +84,6 @@ export function requestFor(
     lockTimeout,
     ...(log && { log }),
   }
-}
-
-/** The record of a target's content; where that has drifted, of the content before. */
-export async function recordOf(fs: FileSystem, target: string): Promise<StoredRecord | undefined> {
-  return lookUntilQuiet(fs, target, async (parent, name, records) => {
-    const [newest] = records
-    if (newest === undefined) return undefined
-    const state = recordFor(newest, records, await readTarget(fs, target, parent, name, newest.kind, records))
-    return { state, sequence: state.sequence, quiet: true }
-  })
 }
 
 /** Of the present content, or of the retired one. */

@@ -23,9 +23,8 @@ import {
   shown,
   userOf,
   wordOn,
-  recordOf,
 } from './relocation-source.js'
-import { type PublishedContent, readPublishedContent } from '../look/index.js'
+import { type PublishedContent, readPublishedContent, speakingRecord } from '../look/index.js'
 import { removePublished } from '../remove/index.js'
 import { bodyWithMoves, rewriteRecord } from '../operator/index.js'
 import type { HoldOptions, Relocation, RelocationState, ReplaceResult } from '../types.js'
@@ -122,7 +121,7 @@ class Move {
 
   /** The recorded relocation; a text: why it cannot begin. It begins here where the new path was there before the request. */
   async #begin(): Promise<Relocation | string> {
-    const record = await this.#atNew(() => recordOf(this.fs, this.to))
+    const record = await this.#atNew(() => speakingRecord(this.fs, this.to))
     if (!record?.trusted) return notDurable(this.to, record)
     return record.relocation?.from === this.from ? record.relocation : this.#enter('staged')
   }
@@ -148,7 +147,7 @@ class Move {
   /** staged: the old content must be holdfast's own, and its record says from now on where it goes. */
   async claim({ since }: Relocation): Promise<Next> {
     const { fs, from, to, options } = this
-    const record = await recordOf(fs, from)
+    const record = await speakingRecord(fs, from)
     if (record === undefined) {
       if (await isThere(fs, from, basename(from))) throw notOurs(from, to)
       // Its disk may come later.
@@ -181,7 +180,7 @@ class Move {
       if (error instanceof NotNow) return (await this.#whereItWent()) ?? { waits: error.problem }
       throw error
     }
-    const old = await recordOf(fs, from)
+    const old = await speakingRecord(fs, from)
     const word = old && wordOn(from, old, fs.now())
     if (word !== undefined) return { waits: word }
     const user = (await userOf(fs, from)) ?? (await options.usedBy?.())
@@ -223,7 +222,7 @@ class Move {
   /** done: it was not there for its time, and came with its disk; or it was taken back, and named once more. */
   async lookAgain(): Promise<Next> {
     const { publisher, agent } = this.options.publication ?? {}
-    const record = await recordOf(this.fs, this.from)
+    const record = await speakingRecord(this.fs, this.from)
     if (record === undefined || record.kind === 'file' || record.removing) return {}
     const isOwn = publisher !== undefined && record.publisher === publisher && !isOtherAgents(record, agent)
     return isOwn || record.movedTo === this.to ? { next: 'staged' } : {}
@@ -247,7 +246,7 @@ class Move {
   /** It has been removed, or another call has published it; undefined: neither. */
   async #whereItWent(): Promise<Next | undefined> {
     const { fs, from } = this
-    const record = await recordOf(fs, from)
+    const record = await speakingRecord(fs, from)
     if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }
     // The lock of a target stays for ever: without it, this is not the directory that it was in.
     const isKnown = await isThere(fs, from, namesFor(basename(from)).lock)
@@ -257,7 +256,7 @@ class Move {
   }
 
   async #publishOld(content: PublishedContent): Promise<ReplaceResult> {
-    const old = await recordOf(this.fs, this.from)
+    const old = await speakingRecord(this.fs, this.from)
     if (old === undefined) throw new NotNow(this.from, {})
     const [result] = resultsOf(
       await publish(

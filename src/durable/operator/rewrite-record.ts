@@ -1,7 +1,7 @@
 import { silent } from '../../log.js'
 import { wrapped } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
-import { readTarget } from '../look/index.js'
+import { Snapshot } from '../look/index.js'
 import { checkTarget, type Tree } from '../path/index.js'
 import {
   refuseTargetBelow,
@@ -11,7 +11,7 @@ import {
   supersedeRecord,
   withLockedTarget,
 } from '../target/index.js'
-import { type RecordBody, recordBody, type StoredRecord, recordFor, nextSequence } from '../record/index.js'
+import { type RecordBody, recordBody, type StoredRecord, nextSequence } from '../record/index.js'
 import type { HoldOptions } from '../types.js'
 
 /* Writes an operator's or a relocation's word on a target durably, without publishing: in a new record of the present content. */
@@ -42,11 +42,11 @@ export async function rewriteRecord(
   const rewriting = withLockedTarget(fs, target, options, async ({ site, records }) => {
     const { name, names, parent } = site
     const { directory } = parent
-    const [newest] = records.valid
-    if (newest === undefined) throw nothingPublished(target)
-    const tree = await readTarget(fs, target, directory, name, newest.kind, records.valid)
+    const seen = new Snapshot(fs, target, directory, name, records.valid)
+    const record = await seen.record()
+    if (record === undefined) throw nothingPublished(target)
+    const tree = await seen.tree()
     await refuseTargetBelow({ fs, path: target, parent: directory, name }, tree)
-    const record = recordFor(newest, records.valid, tree)
     const body = change(record, tree)
     if (body === undefined) await syncRecord(site, names.record(record.sequence), renamed)
     else await supersedeRecord(site, nextSequence(records), body, record, log, renamed)

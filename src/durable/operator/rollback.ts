@@ -1,18 +1,9 @@
 import { objectName } from '../../message-text.js'
-import { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent, readTarget } from '../look/index.js'
+import { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent, withSnapshot } from '../look/index.js'
 import { type DurableWriteError, foreign, leftAsItWas, readError, unfit } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import type { HoldOptions } from '../types.js'
-import {
-  agentOf,
-  letGoSince,
-  letGoText,
-  withRecord,
-  describes,
-  digestBy,
-  type StoredRecord,
-  recordFor,
-} from '../record/index.js'
+import { agentOf, letGoSince, letGoText, withRecord, describes, digestBy, type StoredRecord } from '../record/index.js'
 import {
   goneFrom,
   PlannedTree,
@@ -101,24 +92,18 @@ async function earlier(
   target: string,
   options: RollbackOptions,
 ): Promise<{ generation: Generation; request: PublicationRequest }> {
-  const found = await withRecord(fs, target, async (parent, name, records) => {
-    const [newest] = records
-    if (newest === undefined) return undefined
-    const tree = await readTarget(fs, target, parent, name, newest.kind, records)
-    const record = recordFor(newest, records, tree)
-    const generation = chosen(
-      target,
-      record,
-      await generationsOf(fs, parent, record),
-      digestBy(record, tree),
-      options.to,
-    )
+  const found = await withSnapshot(fs, target, async (seen) => {
+    const [newest] = seen.records
+    const record = await seen.record()
+    if (newest === undefined || record === undefined) return undefined
+    const tree = await seen.tree()
+    const generation = chosen(target, record, await generationsOf(seen, record), digestBy(record, tree), options.to)
     if (options.force !== true) {
       refuseOtherObjects(target, generation, record)
       refuseLetGo(target, record, tree)
     }
     refuseVoidPin(target, record, options.pin, fs.now())
-    const content = await readEarlier(fs, parent, name, generation)
+    const content = await readEarlier(seen, generation)
     if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
     refuseOdd(target, generation, content.entries)
     options.confirmFiles?.(content.files)

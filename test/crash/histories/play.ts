@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Killed } from '../../durable/intercepted.js'
 import { DurableWriteError, wrapError } from '../../../src/durable/errors.js'
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
-import { recordOf } from '../../../src/durable/move/relocation-source.js'
+import { speakingRecord } from '../../../src/durable/look/snapshot.js'
 import { type PublishedContent, readPublishedContent } from '../../../src/durable/look/target-content.js'
 import { endRelocation, relocate } from '../../../src/durable/move/relocation.js'
 import { removePublished } from '../../../src/durable/remove/removal.js'
@@ -206,7 +206,7 @@ function move(fs: FileSystem, [to = '', from = '']: readonly string[], log: Log)
     const content = await readPublishedContent(fs, from).catch((error: unknown) => {
       throw wrapError(from, error, false, `could not read ${from}`)
     })
-    const { relocation, removing } = (await recordOf(fs, to)) ?? {}
+    const { relocation, removing } = (await speakingRecord(fs, to)) ?? {}
     const isMoving = relocation?.from === from && removing === undefined
     if (content === undefined && !isMoving) return { outcome: 'waits' }
     if (content !== undefined) {

@@ -1,6 +1,7 @@
 /** The bytes of an earlier content: whole, or not at all, with the reason; and the errors for those. */
 import t from 'tap'
 import { damaged, noneEarlier, readEarlier } from '../../../src/durable/look/earlier-content.js'
+import { Snapshot } from '../../../src/durable/look/snapshot.js'
 import { readTree } from '../../../src/durable/path/tree.js'
 import type { Generation } from '../../../src/durable/types.js'
 import { codeOf } from '../../../src/errors.js'
@@ -28,9 +29,10 @@ async function kept(before?: (call: string, name: string) => void) {
   }
   const read = async (wanted = digest, name = 'kept') => {
     calls.length = 0
-    const found = await readEarlier(fs, parent, 'certs', { name, digest: wanted } as Generation).catch(
-      (error: unknown) => [error],
-    )
+    const found = await readEarlier(new Snapshot(fs, '/etc/certs', parent, 'certs', []), {
+      name,
+      digest: wanted,
+    } as Generation).catch((error: unknown) => [error])
     return { found, reads: calls.filter((call) => call === 'read').length, open: fs.descriptors - 1 }
   }
   return read

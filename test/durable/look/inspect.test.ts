@@ -24,52 +24,13 @@ import {
   replaceDirectory,
 } from '../../../src/durable/index.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { lookUntilQuiet } from '../../../src/durable/look/inspect.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { readPublishedContent, readContent } from '../../../src/durable/look/target-content.js'
-import { codeOf } from '../../../src/errors.js'
 import { isKind } from '../../crash/judge/names.js'
-import { failure, intercepted } from '../intercepted.js'
+import { intercepted } from '../intercepted.js'
 import { scratch, scratchWith } from '../scratch.js'
 
 const object = { kind: 'Secret', namespace: 'n', name: 's', uid: 'u', resourceVersion: '7', paths: ['a'] }
-
-await t.test('who looks beside a publication looks again, until it is quiet or eight times', async (t) => {
-  const [, target] = scratchWith(t, 'certs')
-  const fs = new NodeFileSystem()
-  /** The answers of one look after the other, and how many were taken. */
-  const looking = async (look: (count: number) => { sequence: number; quiet: boolean } | undefined) => {
-    let count = 0
-    const state: unknown = await lookUntilQuiet(fs, target, async () => {
-      if (++count > 20) throw failure('ETIMEDOUT', 'look')
-      const found = look(count)
-      return Promise.resolve(found && { ...found, state: count })
-    }).catch(codeOf)
-    return [state, count]
-  }
-  t.strictSame(await looking(() => undefined), [undefined, 1])
-  t.strictSame(await looking(() => ({ sequence: 1, quiet: true })), [1, 1])
-  t.strictSame(await looking(() => ({ sequence: 1, quiet: false })), [2, 2], 'nobody publishes: it has drifted')
-  t.strictSame(await looking((sequence) => ({ sequence, quiet: sequence === 3 })), [3, 3])
-  t.strictSame(await looking((sequence) => ({ sequence, quiet: false })), [8, 8])
-  for (const code of ['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE']) {
-    const gone = (until: number) => (count: number) => {
-      if (count < until) throw failure(code, 'openat2')
-      return { sequence: 1, quiet: true }
-    }
-    t.strictSame(await looking(gone(2)), [2, 2], `${code}: what was listed was gone`)
-    t.strictSame(await looking(gone(9)), [code, 8], 'at each look')
-  }
-  const broken = () => {
-    throw failure('EIO', 'openat2')
-  }
-  t.strictSame(await looking(broken), ['EIO', 1])
-  const between = (count: number) => {
-    if (count === 2) throw failure('ENOENT', 'openat2')
-    return { sequence: 1, quiet: false }
-  }
-  t.strictSame(await looking(between), [4, 4], 'two looks that follow each other are compared')
-})
 
 for (const publish of ['exchange', 'symlink'] as const) {
   await t.test(`readPublication compares the published content with the disk (${publish})`, async (t) => {
