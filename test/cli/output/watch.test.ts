@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { main } from '../../../src/cli/main.js'
 import { replaceFile } from '../../../src/index.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { until } from '../../until.js'
 import { holdfast, Node } from '../holdfast.js'
 import { testIo } from '../in-process.js'
@@ -17,8 +18,9 @@ function statusOf(path: string, message: string): string {
   return JSON.stringify({ agent, directories: [{ ...directory, publishedAt: null, confirmedAt: null }] })
 }
 
-/** Runs `status --watch` in this process; `told` waits for a text, for less time than passes between two looks without an event. */
+/** Runs `status --watch` in this process. Its time stands still: only an event, never the look without one, shows a change. */
 function watching(t: Test, isTTY: boolean, ...flags: string[]) {
+  new SimulatedTime(t)
   const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }])
   mkdirSync(node.path('state'))
   const events = new EventEmitter()
@@ -36,13 +38,7 @@ function watching(t: Test, isTTY: boolean, ...flags: string[]) {
     put: (message: string) => replaceFile(node.path('state/status.json'), statusOf(node.path('disk/web'), message)),
     start: () => main(['status', '--watch', '--config', node.configuration, ...flags], { ...io, stdout }),
     told: (text: string | RegExp) =>
-      until(
-        String(text),
-        () => (typeof text === 'string' ? written.stdout.includes(text) : text.test(written.stdout)),
-        {
-          within: 9_000,
-        },
-      ),
+      until(String(text), () => (typeof text === 'string' ? written.stdout.includes(text) : text.test(written.stdout))),
     events,
     written,
     state,
