@@ -22,10 +22,11 @@ import type { Inode } from '../model/inode.js'
 import { ModelDisk, rootInode } from '../model/model-disk.js'
 import type { Instant } from '../model/play.js'
 import { powerCut } from '../model/power-cut.js'
+import { withoutTargets } from '../model/scenario.js'
 import { scenarios } from '../model/scenarios.js'
 import { run } from '../model/static-pods/explore.js'
-import { beginning, rolloutStories } from '../model/static-pods/rollouts.js'
-import { stories } from '../model/static-pods/stories.js'
+import { rollouts } from '../model/static-pods/rollouts.js'
+import { podStories } from '../model/static-pods/stories.js'
 import { crashStates } from '../power/cuts.js'
 import { Image } from '../power/image.js'
 import { LoopMount } from '../power/loop-mount.js'
@@ -131,21 +132,10 @@ export class Draw {
   }
 
   async #pods(): Promise<void> {
-    const explorer = new Explorer(
-      { name: '', targets: [], contents: [], directories: [], before: [], step: [], successors: [] },
-      1,
-      false,
-    )
-    const begun = [
-      ...stories.map(({ name, prepare, command }) => async () => {
-        const disk = new ModelDisk()
-        await prepare(disk)
-        return { name, disk, command }
-      }),
-      ...rolloutStories.map((story) => async () => ({ name: story.name, ...(await beginning(story)) })),
-    ]
-    for (const begin of begun) {
-      const { name, disk, command } = await begin()
+    const explorer = new Explorer(withoutTargets(''), 1, false)
+    for (const { name, prepare, command } of [...podStories, ...rollouts]) {
+      const disk = new ModelDisk()
+      await prepare(disk)
       const { instants } = await run(explorer, disk, command, { record: true })
       for (const found of ended(instants, disk, this.extent.each / 2, this.#random))
         this.#add(`model: ${name}`, found, clockStart, () => [])

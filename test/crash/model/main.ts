@@ -5,12 +5,10 @@ import { exploreFaults } from './faults.js'
 import { exploreForeigners } from './foreigners.js'
 import { exploreTakenOut } from './taken-out.js'
 import { exploreChains } from './chains.js'
-import type { Scenario } from './scenario.js'
+import { type Scenario, withoutTargets } from './scenario.js'
 import { scenarios } from './scenarios.js'
-import type { Story } from './static-pods/commands.js'
 import { exploreMeetings, explorePowerCutsOf } from './static-pods/explore.js'
-import { exploreRollouts, rolloutStories } from './static-pods/rollouts.js'
-import { stories } from './static-pods/stories.js'
+import { podStories, stories } from './static-pods/stories.js'
 
 /*
  * The model suite as a program: explores the core that lies beside it, prints its counts as one line of JSON, and each fault with the way
@@ -40,15 +38,6 @@ const phases = [
   ['chain', exploreChains],
 ] as const
 
-/** Commands on a node with a static pod: stories, without targets. */
-const storyPhases = [
-  ['power cut', explorePowerCutsOf],
-  ['two processes', exploreMeetings],
-] as const
-/** What a power cut takes back of two renames is one of many states. */
-const statesOf = ({ undone }: Story, states: number): number => (undone ? states * 2 : Math.ceil(states / 2))
-const noTargets = { targets: [], contents: [], directories: [], before: [], step: [], successors: [] }
-
 interface Exploration {
   readonly scenario: Scenario
   readonly phase: string
@@ -57,19 +46,15 @@ interface Exploration {
 
 const explorations: readonly Exploration[] = [
   ...scenarios.flatMap((scenario) => phases.map(([phase, explore]) => ({ scenario, phase, explore }))),
-  ...stories.flatMap((story) =>
-    storyPhases.map(([phase, explore]) => ({
-      scenario: { ...noTargets, name: story.name },
-      phase,
-      explore: (explorer: Explorer, { states, fewer, ...rest }: Effort) =>
-        explore(explorer, story, { ...rest, states: statesOf(story, states), fewer: Math.ceil(fewer / 2) }),
-    })),
-  ),
-  ...rolloutStories.map((story) => ({
-    scenario: { ...noTargets, name: story.name },
+  ...stories.map((story) => ({
+    scenario: withoutTargets(story.name),
     phase: 'power cut',
-    explore: (explorer: Explorer, { states, ...rest }: Effort) =>
-      exploreRollouts(explorer, story, { ...rest, states, fewer: 1, second: 1 }),
+    explore: (explorer: Explorer, effort: Effort) => explorePowerCutsOf(explorer, story, effort),
+  })),
+  ...podStories.map((story) => ({
+    scenario: withoutTargets(story.name),
+    phase: 'two processes',
+    explore: (explorer: Explorer, effort: Effort) => exploreMeetings(explorer, story, effort),
   })),
 ]
 

@@ -18,7 +18,6 @@ export interface Instant {
 
 export interface Played {
   readonly outcomes: readonly (PublishOutcome | undefined)[]
-  /** Before the first change, and after each. */
   readonly instants: readonly Instant[]
   readonly ledgers: readonly Ledger[]
   readonly faults: readonly string[]
@@ -35,6 +34,15 @@ export interface PlayOptions {
   readonly prepare?: (process: ModelProcess) => void
 }
 
+/** Before the first change of a disk, and after each from now on. */
+export function instantsOf(disk: ModelDisk): Instant[] {
+  const instants: Instant[] = []
+  const keep = (what: string): unknown => instants.push({ what, disk: disk.fork() })
+  keep('the first change')
+  disk.changed = keep
+  return instants
+}
+
 /** One call of the core by a new process, and whether its answers are true of the visible content. */
 export async function play(
   disk: ModelDisk,
@@ -44,11 +52,7 @@ export async function play(
   { record = false, rollback, prepare }: PlayOptions = {},
 ): Promise<Played> {
   const process = new ModelProcess(disk)
-  const instants: Instant[] = []
-  if (record) {
-    instants.push({ what: 'the first change', disk: disk.fork() })
-    disk.changed = (what) => instants.push({ what, disk: disk.fork() })
-  }
+  const instants = record ? instantsOf(disk) : []
   prepare?.(process)
   const faults: string[] = []
   const asked = step.flatMap((wanted, index) => (wanted === undefined ? [] : [{ index, wanted }]))

@@ -30,6 +30,11 @@ export interface Scenario {
   readonly successors: readonly Step[]
 }
 
+/** What is played and judged in another way. */
+export function withoutTargets(name: string): Scenario {
+  return { name, targets: [], contents: [], directories: [], before: [], step: [], successors: [] }
+}
+
 /** Names that look like ours, and are not: nothing may ever happen to them. */
 function bystanders(target: Target): readonly string[] {
   const known = bystandersOf.get(target) ?? namesLikeOurs(target)

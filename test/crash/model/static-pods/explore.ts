@@ -3,13 +3,40 @@ import type { Effort } from '../explore.js'
 import type { Explorer, Position } from '../explorer.js'
 import { ModelDisk } from '../model-disk.js'
 import { ModelProcess } from '../model-process.js'
-import type { Instant } from '../play.js'
-import { intactRevision, look, type View } from './node.js'
-import type { Command, Story } from './commands.js'
+import { type Instant, instantsOf } from '../play.js'
+import type { PodStory } from './commands.js'
+import { look } from './node.js'
+
+export type Command = (durable: DurableCalls) => Promise<unknown>
+
+/** A command on a node, and what is promised of the node. */
+export interface Story {
+  readonly name: string
+  /** Makes the node; its unsynced parts may be lost until the command has ended. */
+  readonly prepare: (disk: ModelDisk) => void | Promise<void>
+  readonly command: Command
+  readonly judge: (before: ModelDisk) => Judge | Promise<Judge>
+  /** How many times the usual states of each instant. */
+  readonly share: number
+  /** Each state is judged; to go on from each would take minutes: so many of each instant. */
+  readonly recovered?: number
+}
+
+type Wrong = (fault: string) => void
+
+/** What must hold once the command has succeeded; `isCut`: and after a power cut. */
+type Done = (position: Position, wrong: Wrong, isCut?: boolean) => unknown
+
+export interface Judge {
+  /** What may never be seen, however far the command came. */
+  readonly whole: (disk: ModelDisk, wrong: Wrong) => unknown
+  readonly done: Done
+  /** The commands that succeed after a kill or a power cut, and what must hold then. */
+  readonly next: (disk: ModelDisk, isCut: boolean) => [Command, Done][] | Promise<[Command, Done][]>
+}
 
 interface Ended {
   readonly failure: Error | undefined
-  /** Before the first change, and after each. */
   readonly instants: readonly Instant[]
 }
 
@@ -23,11 +50,7 @@ export async function run(
   explorer.counts.plays += 1
   const process = new ModelProcess(disk)
   process.before = before
-  const instants: Instant[] = []
-  if (record) {
-    instants.push({ what: 'the first change', disk: disk.fork() })
-    disk.changed = (what) => instants.push({ what, disk: disk.fork() })
-  }
+  const instants = record ? instantsOf(disk) : []
   let failure: Error | undefined
   try {
     await command(new DurableCalls(process))
@@ -39,82 +62,35 @@ export async function run(
   return { failure, instants }
 }
 
-async function prepared(explorer: Explorer, { name, prepare }: Story): Promise<Position & { view: View }> {
+async function prepared({ name, prepare }: Pick<Story, 'name' | 'prepare'>): Promise<Position> {
   const disk = new ModelDisk()
   await prepare(disk)
-  const { view, fault } = await look(disk)
-  if (fault !== undefined) explorer.report(`before: ${fault}`, [name])
-  return { disk, ledgers: [], trail: [name], view }
+  return { disk, ledgers: [], trail: [name] }
 }
 
-/** What may never be seen of a node, however far the command came: all of it is as it was, or as it is to be. */
-async function whole(
+/** The command does, and what it has done outlives so many power cuts. */
+async function succeeds(
   explorer: Explorer,
-  { after, isForeign, undone }: Story,
-  before: View,
-  { disk, trail }: Position,
-): Promise<void> {
-  const { view, torn, certificates, fault } = await look(disk)
-  const wrong = (what: string): void => explorer.report(what, trail)
-  if (isForeign) return
-  if (fault !== undefined) wrong(fault)
-  for (const revision of torn) wrong(`revision ${revision} is torn`)
-  for (const part of ['live', 'link', 'own'] as const) {
-    if (![before, after, undone ?? after].some((known) => known[part] === view[part])) wrong(`${part} is ${view[part]}`)
-  }
-  for (const revision of before.revisions) {
-    if (after.revisions.includes(revision) && !view.revisions.includes(revision)) wrong(`revision ${revision} is gone`)
-  }
-  for (const revision of [view.live, view.link]) {
-    if (revision !== undefined && !view.revisions.includes(revision))
-      wrong(`revision ${revision} is named, and is not there`)
-  }
-  if (view.live !== before.live && view.live === after.live && (after.live ?? 0) > (before.live ?? 0)) {
-    if (certificates !== after.live) wrong(`revision ${view.live} is live with the certificates of ${certificates}`)
-  }
-  // The next process takes the monitor for done.
-  if (before.own && !view.own && !isDone(view, after)) wrong("the monitor's manifest is gone before its work is done")
-}
-
-function isDone(view: View, after: View): boolean {
-  return view.live === after.live && view.link === after.link
-}
-
-/** What must hold once the command has succeeded, now and after a power cut. */
-async function done(
-  explorer: Explorer,
-  { after, isGone }: Story,
-  { disk, trail }: Position,
-  isCut = false,
-): Promise<void> {
-  const { view, torn, left, fault } = await look(disk)
-  const wrong = fault ?? torn.map((revision) => `revision ${revision} is torn`)[0]
-  if (wrong !== undefined) explorer.report(`after success: ${wrong}`, trail)
-  const [found, expected] = [view, after].map(({ live, link, own, revisions }) =>
-    [live, link, own, ...revisions].join(),
-  )
-  if (found !== expected) explorer.report(`after success: ${found}, not ${expected}`, trail)
-  if (left.length > 0 && (isGone || !isCut)) explorer.report(`after success: ${left.join()} is left`, trail)
-}
-
-async function succeeds(explorer: Explorer, asked: Story, position: Position, effort: Effort): Promise<void> {
-  const { undone } = asked
-  const { view } = await look(position.disk)
-  const isUndone = undone !== undefined && view.live === undone.live && view.link === undone.link
-  const story = isUndone ? { ...asked, after: undone } : asked
+  position: Position,
+  [command, done]: readonly [Command, Done],
+  limit: number,
+  record = false,
+): Promise<Ended> {
   const disk = position.disk.fork()
-  const { failure } = await run(explorer, disk, story.command)
-  const ended = { ...position, disk, trail: [...position.trail, `the command again: ${shown(failure)}`] }
-  if (failure !== undefined) explorer.report('does not succeed', ended.trail)
-  await done(explorer, story, ended)
-  await eachCut(explorer, ended, effort.fewer, (survivor) => done(explorer, story, survivor, true))
+  const ran = await run(explorer, disk, command, { record })
+  const ended = { ...position, disk, trail: [...position.trail, `the command: ${shown(ran.failure)}`] }
+  if (ran.failure !== undefined) explorer.report('does not succeed', ended.trail)
+  const judge = (at: Position, isCut: boolean): unknown => done(at, (fault) => explorer.report(fault, at.trail), isCut)
+  await judge(ended, false)
+  await eachCut(explorer, ended, limit, (survivor) => judge(survivor, true))
+  return ran
 }
 
-export async function eachCut(
+async function eachCut(
   explorer: Explorer,
   position: Position,
   limit: number,
-  task: (survivor: Position) => Promise<void>,
+  task: (survivor: Position) => unknown,
 ): Promise<void> {
   const survivors: Position[] = []
   explorer.cut(position, limit, (survivor) => survivors.push(survivor))
@@ -125,38 +101,37 @@ function shown(failure: Error | undefined): string {
   return failure === undefined ? 'done' : (failure.stack ?? failure.message)
 }
 
-/** Every instant of the command: a power cut in every way, or a kill; then the command again. */
+/** Every instant of the command: a power cut in every way, or a kill; then what may come next. */
 export async function explorePowerCutsOf(explorer: Explorer, story: Story, effort: Effort): Promise<void> {
-  if (story.meanwhile) return
-  await intactRevision(7)
-  const start = await prepared(explorer, story)
-  const disk = start.disk.fork()
-  const first = await run(explorer, disk, story.command, { record: true })
-  const ended = { ...start, disk, trail: [...start.trail, shown(first.failure)] }
-  if (first.failure !== undefined) explorer.report('does not succeed', ended.trail)
-  await done(explorer, story, ended)
-  await eachCut(explorer, ended, effort.states, (survivor) => done(explorer, story, survivor, true))
+  const { command, recovered } = story
+  const states = Math.ceil(effort.states * story.share)
+  const fewer = recovered ?? Math.ceil(effort.fewer / 2)
+  const start = await prepared(story)
+  const { whole, done, next } = await story.judge(start.disk)
+  const judge = (at: Position): unknown => whole(at.disk, (fault) => explorer.report(fault, at.trail))
+  const { instants } = await succeeds(explorer, start, [command, done], states, true)
   const known = new Set<string>()
-  for (const { what, disk } of first.instants) {
+  for (const { what, disk } of instants) {
     const stopped = { ...start, disk, trail: [...start.trail, `stopped after: ${what}`] }
-    await whole(explorer, story, start.view, stopped)
-    await succeeds(explorer, story, stopped, effort)
-    await eachCut(explorer, stopped, effort.states, async (survivor) => {
-      await whole(explorer, story, start.view, survivor)
+    await judge(stopped)
+    for (const one of await next(disk, false)) await succeeds(explorer, stopped, one, fewer)
+    let wentOn = 0
+    await eachCut(explorer, stopped, states, async (survivor) => {
+      await judge(survivor)
       const key = explorer.keyOf(survivor)
-      // What another program wrote and did not sync may be lost, and the command with it: it ended in nothing.
-      if (known.has(key) || story.isForeign) return
+      if (known.has(key) || ++wentOn > (recovered ?? Infinity)) return
       known.add(key)
-      await succeeds(explorer, story, survivor, effort)
+      for (const one of await next(survivor.disk, true)) await succeeds(explorer, survivor, one, fewer)
     })
   }
 }
 
 /** Another process comes at each call of the command: each success is true, and the live revision is whole. */
-export async function exploreMeetings(explorer: Explorer, story: Story, effort: Effort): Promise<void> {
+export async function exploreMeetings(explorer: Explorer, story: PodStory, effort: Effort): Promise<void> {
   const { meanwhile } = story
   if (!meanwhile) return
-  const start = await prepared(explorer, story)
+  const start = await prepared(story)
+  const { view: before } = await look(start.disk)
   let calls = 0
   await run(explorer, start.disk.fork(), story.command, {
     before: () => {
@@ -179,7 +154,7 @@ export async function exploreMeetings(explorer: Explorer, story: Story, effort: 
       `then: ${shown(first.failure)}`,
     ]
     const byOther = second.failure === undefined ? meanwhile.live : undefined
-    const live = byOther ?? (first.failure === undefined ? story.after.live : start.view.live)
+    const live = byOther ?? (first.failure === undefined ? story.after.live : before.live)
     const judge = async ({ disk, trail }: Position): Promise<void> => {
       const { view, torn, fault } = await look(disk)
       if (fault !== undefined) explorer.report(fault, trail)
@@ -192,6 +167,6 @@ export async function exploreMeetings(explorer: Explorer, story: Story, effort: 
     }
     const ended = { ...start, disk, trail }
     await judge(ended)
-    await eachCut(explorer, ended, effort.fewer, judge)
+    await eachCut(explorer, ended, Math.ceil(effort.fewer / 2), judge)
   }
 }

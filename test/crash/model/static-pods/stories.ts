@@ -4,7 +4,8 @@ import { recordLastKnownGood } from '../../../../src/static-pods/monitor/last-kn
 import { elsewhere, moveAway, putBack } from '../foreigners.js'
 import type { ModelDisk } from '../model-disk.js'
 import { makeDirectory, makeEntry } from '../scenario.js'
-import { installs, monitors, nodeWith, prunes, type Start, type Story } from './commands.js'
+import { installs, judged, monitors, nodeWith, type PodStory, prunes, type Start } from './commands.js'
+import type { Story } from './explore.js'
 import {
   directories,
   lastKnownGoodLink,
@@ -16,6 +17,7 @@ import {
   writeLive,
   writeRevision,
 } from './node.js'
+import { rollouts } from './rollouts.js'
 
 /** Another program has made all of the node, and synced nothing. */
 async function writtenByAnother(disk: ModelDisk): Promise<void> {
@@ -63,7 +65,7 @@ const installed: View = { live: 7, link: 6, own: false, revisions: [5, 6, 7] }
 const toWatch = { revisions: [5, 6], live: 7, own: true } as const
 const fellBack: View = { live: 6, link: 6, own: false, revisions: [5, 6, 7] }
 
-export const stories: readonly Story[] = [
+export const podStories: readonly PodStory[] = [
   {
     name: 'static pod: the first install',
     prepare: nodeWith({}),
@@ -193,7 +195,7 @@ export const stories: readonly Story[] = [
         { live: 7, link: undefined, own: false, revisions: [5, 6, 7] },
       ],
     ] as const
-  ).map(([name, start, command, after]): Story => ({
+  ).map(([name, start, command, after]): PodStory => ({
     name: `static pod: ${name}, below a directory that another program has moved`,
     prepare: movedMeanwhile(start),
     command,
@@ -228,4 +230,9 @@ export const stories: readonly Story[] = [
     after: fellBack,
     meanwhile: { command: installs(8), live: 8 },
   },
+]
+
+export const stories: readonly Story[] = [
+  ...podStories.filter(({ meanwhile }) => meanwhile === undefined).map(judged),
+  ...rollouts,
 ]
