@@ -9,13 +9,14 @@ import { eachChoice } from '../crash/model/choices.js'
 import { powerCut } from '../crash/model/power-cut.js'
 import { Random } from '../random.js'
 import { errorsIn, partsOf } from './calls/judge-answers.js'
-import { drawnPlays, faultsOf, playsDrawn } from './calls/faults.js'
+import { faultsOf, playEach, playsDrawn } from './calls/faults.js'
 import { stateOf } from './calls/orders.js'
 import { diskFor, play, type Played } from './calls/play.js'
 import { differencesOf, saidOf, targetsOn, viewOf } from './calls/readers.js'
 import { textOf, wholeOf } from '../crash/model/content.js'
 import { type ModelDisk, rootInode } from '../crash/model/model-disk.js'
-import { breachOf, faultOfWhole, ruleNames, shown, wholeIn } from './calls/rules.js'
+import type { Fault } from './calls/recorder.js'
+import { breachesOfRules, faultOfWhole, shown, wholeIn } from './calls/rules.js'
 import type { Scene } from './calls/scene.js'
 import { scenes } from './calls/scenes.js'
 
@@ -49,17 +50,14 @@ async function nextRun(failed: Played, undisturbed: Played): Promise<string | un
   if (what !== undefined) return shown(rule, failed, { what })
   // What a failed hold leaves goes with the next publication.
   const publishes = partsOf(next.answer).some((part) => 'outcome' in part)
-  for (const one of [
+  const breaches = await breachesOfRules({ ...next, start: failed.start }, [
     'each descriptor is closed',
     // Of a failure, the answer of the failed run is judged.
     ...(failed.fault === undefined ? (['the answer outlives a power cut'] as const) : []),
     ...(publishes ? (['nothing staged is left'] as const) : []),
-  ] as const) {
-    if ((scene.exempt?.[one] ?? scene.exemptFailing?.[one]) !== undefined) continue
-    const breach = await breachOf(one, { ...next, start: failed.start })
-    if (breach !== undefined) return `${rule}: ${breach}`
-  }
-  return undefined
+  ])
+  const breach = breaches.find((one) => one !== undefined)
+  return breach && `${rule}: ${breach}`
 }
 
 /** Earlier contents outlive a failure and a death: each content is whole, and the replaced content is there beside the new one. */
@@ -83,24 +81,6 @@ type Past = readonly { sequence: number; state: string }[]
 
 const codesOf = (part: object): string[] =>
   part instanceof Error ? ['code' in part ? String(part.code) : part.name] : []
-
-async function breachesOf(scene: Scene): Promise<{ tried: number; breaches: string[] }> {
-  const undisturbed = await play(scene)
-  const faults = drawnPlays(faultsOf(undisturbed.calls), scene.name)
-  const begun: Begun = new Map()
-  const breaches: string[] = []
-  for (const fault of faults) {
-    const failed = await play(scene, { fault, undisturbed })
-    for (const rule of ruleNames) {
-      if (scene.exempt?.[rule] !== undefined || scene.exemptFailing?.[rule] !== undefined) continue
-      const breach = await breachOf(rule, failed)
-      if (breach !== undefined) breaches.push(breach)
-    }
-    const breach = await breachOfNextRun(failed, undisturbed, begun)
-    if (breach !== undefined) breaches.push(breach)
-  }
-  return { tried: faults.length, breaches }
-}
 
 /** Where readers of one target must find the old content or the new one, whole: of the symlink form they go through `..data`. */
 function readIn(disk: ModelDisk): Map<string, string> {
@@ -156,55 +136,45 @@ async function stopsOf(scene: Scene): Promise<Stop[]> {
   })
 }
 
-async function breachesOfStops(scene: Scene): Promise<{ tried: number; breaches: string[] }> {
-  const undisturbed = await play(scene)
-  const stops = drawnPlays(await stopsOf(scene), scene.name)
-  const begun: Begun = new Map()
-  const breaches: string[] = []
-  for (const { end, how } of stops) {
-    const stopped = { ...undisturbed, end }
-    for (const judge of [halfDone, faultOfStopped, breachOfNextRun]) {
-      const breach = await judge(stopped, undisturbed, begun)
-      if (breach !== undefined) breaches.push(`${how}: ${breach}`)
-    }
-  }
-  return { tried: stops.length, breaches }
+/** One error suffices to stop the steps of which a power cut or a death may leave a part. */
+function errorsOf(calls: Played['calls']): Fault[] {
+  const stopping = calls.filter(({ name }) => /^(create|copy|read$|startWriteOut|sync|rename)/.test(name))
+  return stopping.map(({ index }) => ({ index, code: 'EIO' }))
 }
 
-/** One error suffices to stop the steps of which a power cut or a death may leave a part. */
-async function breachesOfErrors(scene: Scene): Promise<{ tried: number; breaches: string[] }> {
-  const undisturbed = await play(scene)
-  const stops = drawnPlays(
-    undisturbed.calls.filter(({ name }) => /^(create|copy|read$|startWriteOut|sync|rename)/.test(name)),
-    scene.name,
-  )
-  const begun: Begun = new Map()
-  const breaches: string[] = []
-  for (const { index } of stops) {
-    const failed = await play(scene, { fault: { index, code: 'EIO' }, undisturbed })
-    const isAcknowledged = errorsIn(failed.answer).length === 0
-    const left =
-      (await faultOfStopped(failed, undisturbed)) ??
-      (isAcknowledged ? await scene.promises?.(failed.end, undefined) : undefined)
-    if (left !== undefined) breaches.push(shown('what a failure has left', failed, { what: left }))
-    const breach = await breachOfNextRun(failed, undisturbed, begun)
-    if (breach !== undefined) breaches.push(breach)
-  }
-  return { tried: stops.length, breaches }
+async function breachOfLeft(failed: Played, undisturbed: Played): Promise<string | undefined> {
+  const isAcknowledged = errorsIn(failed.answer).length === 0
+  const what =
+    (await faultOfStopped(failed, undisturbed)) ??
+    (isAcknowledged ? await failed.scene.promises?.(failed.end, undefined) : undefined)
+  return what === undefined ? undefined : shown('what a failure has left', failed, { what })
 }
 
 t.comment(playsDrawn)
 
 for (const scene of scenes.filter(({ fails, dies }) => fails ?? dies)) {
   await t.test(`a process dies, or the power is cut, at each change of "${scene.name}"`, async (t) => {
-    const { tried, breaches } = await breachesOfStops(scene)
-    t.comment(`${tried} deaths and power cuts`)
-    t.equal(breaches[0], undefined, `${breaches.length} breaches`)
+    const undisturbed = await play(scene)
+    const begun: Begun = new Map()
+    await playEach(t, scene, await stopsOf(scene), async ({ end, how }) => {
+      const stopped = { ...undisturbed, end }
+      const breaches = [
+        await halfDone(stopped, undisturbed),
+        await faultOfStopped(stopped, undisturbed),
+        await breachOfNextRun(stopped, undisturbed, begun),
+      ]
+      return breaches.map((breach) => breach && `${how}: ${breach}`)
+    })
   })
 
   await t.test(`one call of "${scene.name}" fails`, async (t) => {
-    const { tried, breaches } = scene.fails ? await breachesOf(scene) : await breachesOfErrors(scene)
-    t.comment(`${tried} calls and errnos`)
-    t.equal(breaches[0], undefined, `${breaches.length} breaches`)
+    const undisturbed = await play(scene)
+    const begun: Begun = new Map()
+    const faults = (scene.fails ? faultsOf : errorsOf)(undisturbed.calls)
+    await playEach(t, scene, faults, async (fault) => {
+      const failed = await play(scene, { fault, undisturbed })
+      const breaches = scene.fails ? await breachesOfRules(failed) : [await breachOfLeft(failed, undisturbed)]
+      return [...breaches, await breachOfNextRun(failed, undisturbed, begun)]
+    })
   })
 }

@@ -1,6 +1,8 @@
+import type { Test } from 'tap'
 import { Random } from '../../random.js'
 import { replay, seed } from '../../seed.js'
 import type { Call, Fault } from './recorder.js'
+import type { Scene } from './scene.js'
 
 /** What a call can answer that the core tells apart, and what a full disk or a full table of descriptors has it answer; any call can meet a bad disk. */
 const codes: Readonly<Record<string, readonly string[]>> = {
@@ -55,10 +57,24 @@ const playsAll = process.env['HOLDFAST_PLAYS'] === 'all'
 const share = 1 / 12
 
 /** All plays; where nobody asks for all, the sixth of them that two seeds draw. */
-export function drawnPlays<T>(all: readonly T[], scene: string): readonly T[] {
+function drawnPlays<Play>(all: readonly Play[], scene: string): readonly Play[] {
   if (playsAll) return all
   const draws = [1, seed].map((one) => Random.for(one, scene))
   return all.filter(() => draws.map((random) => random.next() < share).includes(true))
+}
+
+/** Each of these plays of a scene that is drawn: its judge finds no breach. */
+export async function playEach<Play>(
+  t: Test,
+  { name }: Scene,
+  all: readonly Play[],
+  judge: (play: Play) => Promise<readonly (string | undefined)[]>,
+): Promise<void> {
+  const plays = drawnPlays(all, name)
+  const breaches: (string | undefined)[] = []
+  for (const play of plays) breaches.push(...(await judge(play)))
+  const found = breaches.filter((breach) => breach !== undefined)
+  t.equal(found[0], undefined, `${found.length} breaches in ${plays.length} plays`)
 }
 
 /** For the comments of a test that draws. */

@@ -455,6 +455,18 @@ export async function breachOf(rule: RuleName, played: Played): Promise<string |
   return breach && shown(rule, played, breach)
 }
 
+/** The breaches of those of these rules that hold in its scene in spite of a failure, or of what comes between. */
+export async function breachesOfRules(
+  played: Played,
+  names: readonly RuleName[] = ruleNames,
+): Promise<(string | undefined)[]> {
+  const { exempt, exemptFailing } = played.scene
+  const asked = names.filter((name) => (exempt?.[name] ?? exemptFailing?.[name]) === undefined)
+  const breaches: (string | undefined)[] = []
+  for (const name of asked) breaches.push(await breachOf(name, played))
+  return breaches
+}
+
 /** Calls that a report shows before the one that breaks a rule. */
 const callsShown = 25
 
