@@ -8,7 +8,7 @@ import { readTree } from '../test/e2e/disk.js'
 import { withOwner, type Owner } from '../test/e2e/guard.js'
 import { Node } from '../test/e2e/node.js'
 import { connections, memory, processorTime, wakeups } from '../test/e2e/process-figures.js'
-import { until } from '../test/e2e/until.js'
+import { until } from '../test/until.js'
 import { buildControlPlane } from './control-plane.js'
 import { window, type Footprint } from './footprint.js'
 

@@ -19,7 +19,7 @@ import { Cluster } from '../test/e2e/cluster.js'
 import { Node } from '../test/e2e/node.js'
 import { memory, processorTime } from '../test/e2e/process-figures.js'
 import { grant } from '../test/e2e/rights.js'
-import { until } from '../test/e2e/until.js'
+import { until } from '../test/until.js'
 import { executable, project } from '../test/project.js'
 import type { FleetOrder, FleetState } from './fleet-agents.js'
 

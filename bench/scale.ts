@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Cluster } from '../test/e2e/cluster.js'
 import { Node } from '../test/e2e/node.js'
-import { until } from '../test/e2e/until.js'
+import { until } from '../test/until.js'
 import type { AgentsOrder, AgentsState } from './scale-agents.js'
 
 t.setTimeout(1_800_000)

@@ -9,7 +9,7 @@ import { readPublished, readTree } from './disk.js'
 import { Gate } from './gate.js'
 import { workingDirectory } from './guard.js'
 import { Node } from './node.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())

@@ -3,7 +3,7 @@ import { type ChildProcess, execFile } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
 import type { ApiObject } from './api-client.js'
 import { endProcess, startProcess } from './guard.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 import { executable } from '../project.js'
 
 /** One line of the log. Its other fields depend on its subject. */

@@ -9,7 +9,7 @@ import { findProgram } from './assets.js'
 import { Authority, type KeyPair } from './authority.js'
 import { endProcess, startProcess } from './guard.js'
 import { freePort } from './ports.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 export class ApiServer {
   private child: ChildProcess | undefined

@@ -8,7 +8,7 @@ import { Cluster } from './cluster.js'
 import { readPublished } from './disk.js'
 import { Node } from './node.js'
 import { isMixed, type Pair, PairWriter } from './pairs.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())

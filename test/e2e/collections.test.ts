@@ -3,7 +3,7 @@ import t from 'tap'
 import { Cluster } from './cluster.js'
 import { readTree } from './disk.js'
 import { Node } from './node.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 /** More than a page of a list holds. */
 const others = 520

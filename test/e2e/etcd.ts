@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { findProgram } from './assets.js'
 import { endProcess, startProcess } from './guard.js'
 import { freePort } from './ports.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 export class Etcd {
   private child: ChildProcess | undefined

@@ -8,7 +8,7 @@ import type { Namespace } from './namespace.js'
 import { Node, type Directory } from './node.js'
 import { connections } from './process-figures.js'
 import { grant } from './rights.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())

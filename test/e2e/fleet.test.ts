@@ -21,7 +21,7 @@ import { workingDirectory } from './guard.js'
 import type { Namespace } from './namespace.js'
 import { Node, type Directory } from './node.js'
 import { grant, granted } from './rights.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 /** An agent sends a change within half a minute, at random; with this much more for a slow machine, in milliseconds. */
 const reported = { within: 90_000 }

@@ -9,7 +9,7 @@ import type { Namespace } from './namespace.js'
 import { Node } from './node.js'
 import { Random } from '../random.js'
 import { replay, seed } from '../seed.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 import { isKind } from '../crash/judge/names.js'
 
 const lives = 30

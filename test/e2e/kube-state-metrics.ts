@@ -12,7 +12,7 @@ import { findProgram } from './assets.js'
 import { Cluster } from './cluster.js'
 import { endProcess, startProcess, workingDirectory } from './guard.js'
 import { freePort } from './ports.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())

@@ -6,8 +6,7 @@ import { Cluster } from './cluster.js'
 import { readPublished, readTree } from './disk.js'
 import { Node } from './node.js'
 import { memory } from './process-figures.js'
-import { busyness } from '../until.js'
-import { until } from './until.js'
+import { busyness, until } from '../until.js'
 
 const secrets = 60
 const mebibyte = 1024 * 1024

@@ -6,8 +6,7 @@ import t from 'tap'
 import { Cluster } from './cluster.js'
 import { readPublished } from './disk.js'
 import { Node } from './node.js'
-import { busyness } from '../until.js'
-import { until } from './until.js'
+import { busyness, until } from '../until.js'
 
 const changes = 50
 

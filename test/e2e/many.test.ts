@@ -5,7 +5,7 @@ import { readTree } from './disk.js'
 import type { Namespace } from './namespace.js'
 import { Node, type NodeOptions } from './node.js'
 import { connections } from './process-figures.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())

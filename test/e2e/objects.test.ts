@@ -3,7 +3,7 @@ import t from 'tap'
 import { Cluster } from './cluster.js'
 import { leftovers, readPublished, readTree } from './disk.js'
 import { Node } from './node.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())

@@ -4,7 +4,7 @@ import { Cluster } from './cluster.js'
 import { leftovers, readPublished, readTree } from './disk.js'
 import { Gate } from './gate.js'
 import { Node } from './node.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())

@@ -9,7 +9,7 @@ import { makeCertificate, makeKey } from '../directories/make-certificates.js'
 import { project } from '../project.js'
 import { endProcess, startProcess } from './guard.js'
 import { freePort } from './ports.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 /** Whether this machine has Prometheus: Debian's package has both programs that this test needs. */
 function isInstalled(): boolean {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Cluster } from './cluster.js'
 import { readPublished, readTree } from './disk.js'
 import { Node } from './node.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 for (const watchCache of [true, false]) {
   await t.test(

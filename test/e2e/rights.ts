@@ -2,7 +2,7 @@
 import type { ApiClient } from './api-client.js'
 import { objectsOf } from './chart.js'
 import type { Cluster } from './cluster.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 export interface Rule {
   readonly apiGroups: readonly string[]

@@ -5,7 +5,7 @@ import { inParallel } from '../../src/parallel.js'
 import { Cluster } from './cluster.js'
 import { readTree } from './disk.js'
 import { Node } from './node.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const count = 2_000
 

@@ -5,7 +5,7 @@ import { readTree } from './disk.js'
 import type { Namespace } from './namespace.js'
 import { Node } from './node.js'
 import { SlowLink, type LinkOptions } from './slow-link.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const needsRoot = process.getuid?.() === 0 ? false : 'needs root: network namespaces'
 const atMost = { time: 1.5, bytes: 1.3 }

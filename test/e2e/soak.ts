@@ -20,7 +20,7 @@ import { workingDirectory } from './guard.js'
 import { Node, type NodeOptions } from './node.js'
 import { isMixed, PairWriter } from './pairs.js'
 import { SlowLink } from './slow-link.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const seconds = Number(process.env['HOLDFAST_SOAK_SECONDS'] ?? 600)
 /** Milliseconds between two faults. */

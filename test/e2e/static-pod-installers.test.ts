@@ -11,7 +11,7 @@ import { begin, ended, run } from '../static-pods/command.js'
 import { Gate } from './gate.js'
 import { grant } from './rights.js'
 import { clusterWithNode, nodeName, Site } from './static-pod-site.js'
-import { until } from './until.js'
+import { until } from '../until.js'
 
 const cluster = await clusterWithNode(t)
 

@@ -7,8 +7,8 @@ import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync 
 import { join } from 'node:path'
 import t from 'tap'
 import { contents, kept, scratch } from '../../durable/scratch.js'
+import { ownPrefix } from '../judge/names.js'
 import { library } from '../syscalls/distribution.js'
-import { keptNames } from './names.js'
 
 const { replaceDirectory, replaceFile } = await library()
 const isRoot = process.geteuid?.() === 0
@@ -24,6 +24,8 @@ const kinds = {
   fifo: (path: string) => execFileSync('mkfifo', [path]),
 }
 
+const suffixes = { lock: '.lock', record: '.1', 'next record': '.2', staging: '-0123456789abcdef' }
+
 for (const form of ['directory', 'file'] as const) {
   for (const which of ['lock', 'record', 'next record', 'staging'] as const) {
     for (const [kind, make] of Object.entries(kinds)) {
@@ -38,16 +40,7 @@ for (const form of ['directory', 'file'] as const) {
         const read = () => (form === 'directory' ? contents(target) : { file: readFileSync(target, 'utf8') })
         const is = (text: string) => (form === 'directory' ? { a: text, b: text } : { file: text })
         await publish('old')
-        const names = keptNames('target')
-        const taken = join(
-          parent,
-          {
-            lock: names.lock,
-            record: names.record(1),
-            'next record': names.record(2),
-            staging: names.staging,
-          }[which],
-        )
+        const taken = `${ownPrefix(target)}${suffixes[which]}`
         rmSync(taken, { force: true })
         make(taken, victim)
         const before = lstatSync(victim, { bigint: true })
@@ -81,7 +74,7 @@ for (const form of ['directory', 'file'] as const) {
 
 await t.test('a lock that another user owns', { skip: isRoot ? false : 'needs root (chown)' }, async (t) => {
   const parent = scratch(t)
-  const lock = join(parent, keptNames('target').lock)
+  const lock = `${ownPrefix(join(parent, 'target'))}.lock`
   writeFileSync(lock, '')
   execFileSync('chown', ['1:1', lock])
   await t.rejects(replaceFile(join(parent, 'target'), 'new'), { code: 'EPERM', published: false })

@@ -1,14 +1,15 @@
 /*
- * Two processes at one target. The first is stopped by strace in the midst of its exchange, for as long as a second wants to.
+ * Two processes at one target. The first is stopped by strace in the midst of its exchange, for as long as a second wants to: what happens
+ * meanwhile takes as long as it takes.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { kept, scratchWith } from '../../durable/scratch.js'
 import { until } from '../../until.js'
-import { goOn, isStopped, stoppedAt } from '../held.js'
+import { readProc, signalRunning } from '../../processes.js'
 import { environment, executable } from '../syscalls/distribution.js'
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0
@@ -40,6 +41,28 @@ function hasLockOpen({ pid }: ChildProcess): boolean {
     // A descriptor that is closed meanwhile.
     return false
   }
+}
+
+/** The command under strace, which writes to `log`: each of these calls takes effect, and stops the program before it returns. */
+function stoppedAt(call: string, command: readonly string[], log: string): string[] {
+  const trace = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGSTOP`]
+  return ['strace', '-f', '-qq', '-o', log, ...trace, ...command]
+}
+
+/** Whether it has been stopped. Its state in /proc does not show it: strace stops it for a moment at every call. */
+function isStopped(log: string): boolean {
+  return existsSync(log) && readFileSync(log, 'latin1').includes('stopped by SIGSTOP')
+}
+
+/** Lets the program below this strace go on, up to the next of those calls. */
+function goOn(strace: number | undefined): void {
+  const child = childOf(strace)
+  if (child !== undefined) signalRunning(child, 'SIGCONT')
+}
+
+function childOf(strace: number | undefined): number | undefined {
+  const children = readProc(`/proc/${strace ?? 0}/task/${strace ?? 0}/children`).trim()
+  return children === '' ? undefined : Number(children.split(' ')[0])
 }
 
 const forms = ['replace', 'write'] as const

@@ -14,14 +14,14 @@ import type { Fault, Job } from './judge.js'
 import { seed } from '../../seed.js'
 import { lives } from './lives.js'
 import { scenarios } from './scenarios.js'
-import { describe, errors, jobsOf, prepare, sweep } from './sweep.js'
-import { tableOf } from './table.js'
+import { type CallResult, describe, errors, jobsOf, prepare, sweep } from './sweep.js'
 
 t.setTimeout(0)
 
 const extent = process.env['HOLDFAST_SWEEP'] ?? 'usual'
 const only = process.env['HOLDFAST_SWEEP_ONLY'] ?? ''
-const faults: readonly Fault[] = extent === 'cheap' ? ['SIGKILL', 'EIO'] : ['SIGKILL', ...errors]
+const allFaults: readonly Fault[] = ['SIGKILL', ...errors]
+const faults: readonly Fault[] = extent === 'cheap' ? ['SIGKILL', 'EIO'] : allFaults
 const runs = { steps: 0, cheap: 120, usual: 160, all: Infinity }[extent] ?? Number(extent)
 /** A brief run knows the algorithm alone; the steps after a first publication rest on that. */
 const isBrief = extent === 'steps' || extent === 'cheap'
@@ -29,6 +29,28 @@ const swept = isBrief ? scenarios : [...scenarios, ...lives]
 /** As many as there is time for each day: a run of these takes twice as long. */
 const usualLives = 6
 const width = 2
+
+/** The injected faults, and their breaches: scenario × call, one column for each fault. */
+function tableOf(results: readonly CallResult[]): string[] {
+  const rows = new Map<string, CallResult[]>()
+  for (const result of results) {
+    const { prepared, site } = result.job
+    const key = `| ${prepared.scenario.name} | ${site.call} |`
+    rows.set(key, [...(rows.get(key) ?? []), result])
+  }
+  const cell = (row: readonly CallResult[], fault: Fault): string => {
+    const met = row.filter(({ job, wrong }) => job.fault === fault && wrong !== undefined)
+    const broken = met.filter(({ wrong }) => (wrong ?? []).length > 0).length
+    return broken > 0 ? `${met.length}, **${broken} broke**` : `${met.length}`
+  }
+  return [
+    `| scenario | call | ${faults.join(' | ')} |`,
+    `|---|---|${allFaults.map(() => '---').join('|')}|`,
+    ...[...rows]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, row]) => `${key} ${allFaults.map((fault) => cell(row, fault)).join(' | ')} |`),
+  ]
+}
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
