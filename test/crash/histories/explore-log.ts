@@ -2,7 +2,6 @@
 import { messageOf } from '../../../src/errors.js'
 import type { LogRecord } from '../../disk/write-log.js'
 import { Random } from '../../random.js'
-import { nextContent } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'
 import { faultsOfCall } from './judge.js'
@@ -76,10 +75,7 @@ export async function exploreByLog(
     const survivor = new RealGround(replayed)
     const isOver = cut.at > answered
     judgeCut(explored, survivor.look(), isOver ? knowledge : under, isOver ? allowedThen : allowed)
-    if (explored.faults.length === 0) {
-      const content = nextContent(random, last.content)
-      await recover(survivor, { do: 'publish', targets: last.targets, careful: last.careful, content }, explored)
-    }
+    if (explored.faults.length === 0) await recover(survivor, last, random, explored)
     replayed.unmount()
   }
   return explored

@@ -3,7 +3,7 @@ import { Random } from '../../random.js'
 import { eachChoice } from '../model/choices.js'
 import type { ModelDisk } from '../model/model-disk.js'
 import { powerCut } from '../model/power-cut.js'
-import { contentOf, expectedTexts, nextContent, visibleText } from './contents.js'
+import { contentOf, expectedTexts, visibleText } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import { type History, initialDisk } from './generate.js'
 import type { Answer } from './judge.js'
@@ -111,9 +111,7 @@ async function goOn(
   effort: Effort,
   explored: Explored,
 ): Promise<void> {
-  const content = nextContent(random, last.content)
   const ground = new ModelGround(survivor)
-  const undisturbed = { do: last.do, targets: last.targets, careful: last.careful } as const
-  const knowledge = await recover(ground, { ...undisturbed, content }, explored)
+  const knowledge = await recover(ground, last, random, explored)
   if (explored.faults.length === 0) cut(explored, random, ground.disk, effort.after, knowledge)
 }

@@ -1,6 +1,5 @@
 /** A history on real file systems: the power is lost in one instant of its last publication, and again after the next run. */
 import { Random } from '../../random.js'
-import { nextContent } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'
 import { faultsOfCall } from './judge.js'
@@ -39,9 +38,7 @@ export async function exploreOnReal(history: History, seed: number, disks: RealD
   ground.reboot()
   judgeCut(explored, ground.look(), knowledge, allowed)
   if (explored.faults.length > 0) return explored
-  const content = nextContent(random, last.content)
-  const { targets, careful } = last
-  const known = await recover(ground, { do: 'publish', targets, careful, content }, explored)
+  const known = await recover(ground, last, random, explored)
   if (explored.faults.length > 0) return explored
   const allowedThen = known.allowed(ground.look(), undefined, new Set())
   disks.lose(random.pick(disks.losses))

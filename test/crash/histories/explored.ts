@@ -1,5 +1,7 @@
 /** The findings about a history. */
+import type { Random } from '../../random.js'
 import { faultOfRepeat } from '../judge/answers.js'
+import { nextContent } from './contents.js'
 import { Knowledge } from './knowledge.js'
 import type { Answer } from './judge.js'
 import { type Allowed, faultAfterCut } from './judge-cut.js'
@@ -36,8 +38,17 @@ export function judgeCut(
   explored.faults.push(...faults.filter((fault) => fault !== undefined))
 }
 
-/** The next run after a power cut, and the one after that: their answers are true, and the second has nothing to do. */
-export async function recover(ground: Ground, next: Publication, explored: Explored): Promise<Knowledge> {
+/**
+ * The next run after a power cut, of the same content or of another, and the one after that: their answers are true, and the second has
+ * nothing to do.
+ */
+export async function recover(
+  ground: Ground,
+  { targets, careful, content }: Publication,
+  random: Random,
+  explored: Explored,
+): Promise<Knowledge> {
+  const next: Publication = { do: 'publish', targets, careful, content: nextContent(random, content) }
   const knowledge = new Knowledge()
   knowledge.durable(ground.look())
   const first = await playCall(ground, knowledge, next)

@@ -12,26 +12,27 @@ import { ModelProcess } from '../../crash/model/model-process.js'
 /** A generation of the symlink form, and the link that is about to be renamed over `..data`: readers go through `..data`. */
 const hiddenInside = /^(?:\.\.[0-9].*|\.\.data_tmp)$/
 
+/** What readers come to, each with its path; of `..data` also what is behind it, at the same path. */
+function* visible(disk: ModelDisk, { number, now } = disk.inode(rootInode), path = ''): Generator<[string, Inode]> {
+  for (const name of now.entries.keys()) {
+    const child = disk.child(number, name)
+    if (child === undefined || name.startsWith('.holdfast-') || hiddenInside.test(name)) continue
+    const behind = name === '..data' ? disk.child(number, child.now.data) : undefined
+    for (const one of [...(behind ? [behind] : []), child]) {
+      yield [`${path}/${name}`, one]
+      if (one.type === 'directory') yield* visible(disk, one, `${path}/${name}`)
+    }
+  }
+}
+
 /** All that readers find, by its path: names that begin with `.holdfast-` are holdfast's alone. */
 export function viewOf(disk: ModelDisk): Map<string, string> {
   const view = new Map<string, string>()
-  const walk = (inode: Inode, path: string): void => {
-    for (const [name] of inode.now.entries) {
-      const child = disk.child(inode.number, name)
-      if (child === undefined || name.startsWith('.holdfast-') || hiddenInside.test(name)) continue
-      const at = `${path}/${name}`
-      if (child.type !== 'directory') {
-        const shown = name === '..data' ? disk.child(inode.number, child.now.data) : child
-        if (shown?.type === 'directory') walk(shown, at)
-        view.set(at, name === '..data' ? 'the link ..data' : textOf(disk, child))
-        continue
-      }
-      const { mode, uid, gid, label, extended } = child.now.attributes
-      view.set(at, `d ${mode.toString(8)} ${uid}:${gid} ${label} ${extended}`)
-      walk(child, at)
-    }
+  for (const [path, inode] of visible(disk)) {
+    const { mode, uid, gid, label, extended } = inode.now.attributes
+    if (inode.type === 'directory') view.set(path, `d ${mode.toString(8)} ${uid}:${gid} ${label} ${extended}`)
+    else view.set(path, path.endsWith('/..data') ? 'the link ..data' : textOf(disk, inode))
   }
-  walk(disk.inode(rootInode), '')
   return view
 }
 
@@ -48,22 +49,7 @@ export function differencesOf(before: ReadonlyMap<string, string>, after: Readon
 
 /** The inodes that readers come to, with a path of each. */
 export function visibleInodes(disk: ModelDisk): Map<number, string> {
-  const found = new Map<number, string>()
-  const walk = (inode: Inode, path: string): void => {
-    for (const [name] of inode.now.entries) {
-      if (name.startsWith('.holdfast-') || hiddenInside.test(name)) continue
-      const child = disk.child(inode.number, name)
-      if (child === undefined) continue
-      const at = `${path}/${name}`
-      const named = name === '..data' ? disk.child(inode.number, child.now.data) : undefined
-      for (const one of [child, ...(named ? [named] : [])]) {
-        found.set(one.number, at)
-        if (one.type === 'directory') walk(one, at)
-      }
-    }
-  }
-  walk(disk.inode(rootInode), '')
-  return found
+  return new Map([...visible(disk)].map(([path, { number }]) => [number, path]))
 }
 
 /** What the program says of a target to those who ask: of its publication, its hold and its past. */
