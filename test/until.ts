@@ -2,11 +2,19 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
 
 /** How many times longer everything takes while others keep the machine busy. */
 export function busyness(): number {
   const [load = 0] = loadavg()
   return Math.min(8, Math.max(1, load / (2 * availableParallelism())))
+}
+
+/** Aborted at the end of the test. */
+export function signalOf(t: Pick<Test, 'teardown'>): AbortSignal {
+  const ending = new AbortController()
+  t.teardown(() => ending.abort())
+  return ending.signal
 }
 
 type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>

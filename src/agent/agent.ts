@@ -65,10 +65,16 @@ export class Agent {
     const signal = this.ended
     this.#departures = new Departures({ ...options, named, signal })
     this.#drops = new Drops({ ...options, named, signal, events: () => this.#events })
-    this.#freshness = new FreshnessTracker({ ...options, states: this.states, source: () => this.#source })
+    this.#freshness = new FreshnessTracker({
+      ...options,
+      signal,
+      states: this.states,
+      source: () => this.#source,
+    })
     this.#operations = new Operations({
       ...options,
       states: this.states,
+      signal,
       configuration: () => this.#configuration,
       isOwed: (path) => this.#departures.isOwed(path),
       source: () => this.#source,
@@ -124,6 +130,7 @@ export class Agent {
     this.#source = source
     this.#events = events
     await this.#openReport(source)
+    this.ended.throwIfAborted()
     this.#follow()
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
@@ -296,9 +303,8 @@ export class Agent {
     await this.#report.close()
     await this.#events.close()
     await this.#source?.close()
-    // What the source said until its close has begun new refreshes.
+    // What the source said until its close has begun a new one.
     clearImmediate(this.#refreshing)
-    this.#freshness.close()
     const hanging = await this.#operations.finish()
     return [...new Set([...hanging, ...this.#departures.underWay(), ...this.#drops.underWay()])]
   }

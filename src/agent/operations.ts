@@ -33,6 +33,8 @@ interface OperationsOptions extends Omit<AgentOptions, 'openSource' | 'moved'> {
   readonly moved: (state: DirectoryState) => void
   /** Brings the condition Fresh of a directory up to the source's last report. */
   readonly refresh: (state: DirectoryState) => void
+  /** Ends the agent: nothing begins any more, and what runs ends where every target is intact. */
+  readonly signal: AbortSignal
 }
 
 /** Milliseconds that the start waits for comparisons with the disk. A hanging one goes on in the background. */
@@ -65,7 +67,6 @@ export class Operations {
   readonly #publications: Workqueue
   readonly #hooks: Workqueue
   readonly #pacing = new Pacing()
-  readonly #abort = new AbortController()
   readonly #removals: PendingRemovals
   readonly #running: RunningOperations
   /** Directories that have not been compared with their records yet. */
@@ -85,22 +86,24 @@ export class Operations {
 
   constructor(options: OperationsOptions) {
     this.#options = options
-    const { log, states } = options
-    this.#removals = new PendingRemovals(log)
+    const { log, states, signal } = options
+    this.#removals = new PendingRemovals(log, signal)
     this.#others = new OtherAgents(() => options.configuration().driftInterval)
-    this.#watch = new TargetWatch((path) => this.#look(path), log)
+    this.#watch = new TargetWatch((path) => this.#look(path), signal, log)
     this.#mounts = new MountWatch(
       () => [...states].map(({ path }) => path),
       (path) => {
         const state = states.byPath(path)
         if (state) this.publish(state, causes.driftCheck)
       },
+      signal,
       log,
     )
     this.#running = new RunningOperations({
       timeout: () => options.configuration().operationTimeout,
       stalled: (state, milliseconds) => this.#stalled(state, milliseconds),
       lasting: options.changed,
+      signal,
     })
     const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
       const message = isSystemError(error)
@@ -155,7 +158,7 @@ export class Operations {
       return isDue && hasHooks(facts) && groupOf(operation) === group
     })
     this.#pacing.hooksBegan(together)
-    const options = { ...this.#options, node: node || hostname(), events: events(), signal: this.#abort.signal }
+    const options = { ...this.#options, node: node || hostname(), events: events() }
     return runHooksTogether(together, options)
   }
 
@@ -259,13 +262,9 @@ export class Operations {
     this.#mounts.start()
   }
 
-  /** Finishes or aborts its operations, at a point where every target is intact. Reports those that do not end in time. */
+  /** Resolves once what runs has ended, after the signal. Reports what does not end in time. */
   async stop(): Promise<void> {
-    this.#mounts.close()
-    this.#watch.close()
     for (const timer of this.#ends.values()) clearTimeout(timer)
-    this.#running.close()
-    this.#abort.abort()
     this.#passes = Promise.all([this.#publications.close(), this.#hooks.close(), this.#comparisons])
     if (!(await endsWithin(this.#passes, endGrace))) this.#reportHanging()
   }
@@ -283,7 +282,7 @@ export class Operations {
   }
 
   #isStopped(): boolean {
-    return this.#abort.signal.aborted
+    return this.#options.signal.aborted
   }
 
   #reportHanging(): void {
@@ -336,7 +335,7 @@ export class Operations {
   }
 
   async #reconcile(batch: Batch): Promise<Map<string, QueueResult | Promise<QueueResult>>> {
-    const { log, metrics, states, events, configuration, identity, isOwed } = this.#options
+    const { log, metrics, states, events, configuration, identity, isOwed, signal } = this.#options
     const source = this.#options.source()
     if (source === undefined) return new Map()
     this.#removals.busy()
@@ -345,7 +344,7 @@ export class Operations {
         log,
         metrics,
         events: events(),
-        signal: this.#abort.signal,
+        signal,
         lockTimeout: 0,
         agent: identity(),
         others: this.#others,
@@ -377,7 +376,7 @@ export class Operations {
         if (published || found) this.runHooksInTime(state)
         this.#awaitEnd(state)
       }
-      if (!this.#abort.signal.aborted) this.#removals.idle()
+      this.#removals.idle()
     }
   }
 
@@ -385,8 +384,8 @@ export class Operations {
   async #removing(state: DirectoryState, removal: Promise<QueueResult>): Promise<QueueResult> {
     const result = await this.#running.run([state], () => removal)
     this.#removals.add(state.path)
-    if (this.#isStopped()) return result
     this.#removals.idle()
+    if (this.#isStopped()) return result
     // A confirmation of this directory waited for the removal.
     this.#options.refresh(state)
     this.#options.changed()
@@ -398,7 +397,7 @@ export class Operations {
     clearTimeout(this.#ends.get(state))
     this.#ends.delete(state)
     const end = nextEnd(state.facts)
-    if (end === undefined || this.#abort.signal.aborted) return
+    if (end === undefined || this.#isStopped()) return
     const compare = (): void => this.publish(state, causes.driftCheck)
     const wait = end - Date.now()
     this.#ends.set(state, setTimeout(compare, wait > 0 ? Math.min(wait, longestTimeout) : secondLook).unref())

@@ -22,6 +22,8 @@ interface RunningOperationsOptions {
   lasting(): void
   /** Milliseconds of that while. */
   readonly lastingAfter?: number
+  /** Nothing is reported any more once it is aborted. */
+  readonly signal: AbortSignal
 }
 
 /** Milliseconds. */
@@ -30,9 +32,11 @@ const usuallyEnded = 2_000
 /** Which operations work on the disk now, and since when. */
 export class RunningOperations {
   readonly #running = new Set<Running>()
-  #closed = false
 
-  constructor(private readonly options: RunningOperationsOptions) {}
+  constructor(private readonly options: RunningOperationsOptions) {
+    const close = (): void => this.#running.forEach(stopWatching)
+    options.signal.addEventListener('abort', close, { once: true })
+  }
 
   /** Runs `work` as one operation of these directories. */
   async run<T>(states: readonly DirectoryState[], work: () => Promise<T>): Promise<T> {
@@ -75,7 +79,7 @@ export class RunningOperations {
   }
 
   #watch(running: Running): void {
-    if (this.#closed) return
+    if (this.options.signal.aborted) return
     const timeout = this.options.timeout()
     running.soon = setTimeout(() => this.options.lasting(), this.options.lastingAfter ?? usuallyEnded)
     running.timer = setTimeout(() => {
@@ -93,12 +97,6 @@ export class RunningOperations {
   /** The directories whose operations have not ended. */
   directories(): DirectoryState[] {
     return [...new Set([...this.#running].flatMap(({ states }) => states))]
-  }
-
-  /** Reports nothing any more. */
-  close(): void {
-    this.#closed = true
-    for (const running of this.#running) stopWatching(running)
   }
 }
 

@@ -42,14 +42,18 @@ export class TargetWatch {
   /** `changed` never rejects, and is not called again for a path before it has answered. */
   constructor(
     readonly changed: (path: string) => Promise<void>,
+    private readonly signal: AbortSignal,
     private readonly log: Log = silent,
-  ) {}
+  ) {
+    signal.addEventListener('abort', () => this.#close(), { once: true })
+  }
 
   /**
    * Watches beside and in this directory, whose disk has just answered. Where its parent did not exist yet, or was replaced by another one,
    * this is called again once it is there.
    */
   follow(path: string): void {
+    if (this.signal.aborted) return
     const parent = dirname(path)
     const paths = this.#paths.get(parent) ?? new Map<string, string>()
     this.#paths.set(parent, paths)
@@ -70,7 +74,7 @@ export class TargetWatch {
     this.#end(parent)
   }
 
-  close(): void {
+  #close(): void {
     clearInterval(this.#looks)
     for (const paths of [...this.#paths.values()]) for (const path of [...paths.values()]) this.forget(path)
   }

@@ -12,12 +12,12 @@ const quiet = 1_000
  */
 export class MountWatch {
   readonly #covers = new Map<string, string>()
-  #events: { close(): void } | undefined
 
   constructor(
     /** The configured directories. */
     private readonly paths: () => readonly string[],
     private readonly changed: (path: string) => void,
+    private readonly signal: AbortSignal,
     private readonly log: Log,
   ) {}
 
@@ -35,10 +35,11 @@ export class MountWatch {
    */
   start(): void {
     try {
-      this.#events = mountTable.watchMounts(async () => {
-        await sleep(quiet, { ref: false })
-        if (this.#events) this.#lookAll()
+      const events = mountTable.watchMounts(async () => {
+        await sleep(quiet, { signal: this.signal, ref: false }).catch(() => undefined)
+        if (!this.signal.aborted) this.#lookAll()
       })
+      this.signal.addEventListener('abort', () => events.close(), { once: true })
     } catch (error) {
       this.log.warn(
         {},
@@ -46,12 +47,6 @@ export class MountWatch {
       )
     }
     this.#lookAll()
-  }
-
-  close(): void {
-    const events = this.#events
-    this.#events = undefined
-    events?.close()
   }
 
   #lookAll(): void {

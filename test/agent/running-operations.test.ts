@@ -19,6 +19,7 @@ await t.test('an operation that has not ended in time is reported once, and not 
       lasting += 1
     },
     lastingAfter: 100,
+    signal: new AbortController().signal,
   })
   const phases: [number, string[]][] = []
   const work = running.run([state], async () => {
@@ -37,16 +38,18 @@ await t.test('an operation that has not ended in time is reported once, and not 
   t.equal(lasting, 1, 'not while it is paused')
 })
 
-await t.test('RunningOperations.close ends the reports on an operation that goes on', async (t) => {
+await t.test('the end of the agent ends the reports on an operation that goes on', async (t) => {
   const time = new SimulatedTime(t)
+  const ending = new AbortController()
   const running = new RunningOperations({
+    signal: ending.signal,
     timeout: () => 20,
     stalled: () => t.fail('reported'),
     lasting: () => t.fail('reported'),
   })
   await running.run([state], async () => {
     await running.pause(state, () => {
-      running.close()
+      ending.abort()
       return Promise.resolve()
     })
     t.strictSame(running.directories(), [state])

@@ -5,7 +5,7 @@ import { TargetWatch } from '../../src/agent/watch-directories.js'
 import { namesFor } from '../../src/durable/index.js'
 import { scratch } from '../durable/scratch.js'
 import { SimulatedTime } from '../simulated-time.js'
-import { until } from '../until.js'
+import { signalOf, until } from '../until.js'
 
 /** A watch beside a directory, and how often it has reported a change. */
 function scene(t: Parameters<typeof scratch>[0]) {
@@ -13,8 +13,7 @@ function scene(t: Parameters<typeof scratch>[0]) {
   const path = join(parent, 'certs')
   mkdirSync(parent)
   const reports: string[] = []
-  const watch = new TargetWatch((path) => Promise.resolve(void reports.push(path)))
-  t.teardown(() => watch.close())
+  const watch = new TargetWatch((path) => Promise.resolve(void reports.push(path)), signalOf(t))
   let sequence = 0
   /** Makes records until the watch has reported one: it begins some time after it was asked for. */
   const make = (of: string) => writeFileSync(join(parent, namesFor(basename(of)).record((sequence += 1))), '')
@@ -111,8 +110,7 @@ await t.test('the watch checks a record again that changes during the check, and
     if (!first) return
     first = false
     await new Promise<void>((resolve) => (answer = resolve))
-  })
-  t.teardown(() => watch.close())
+  }, signalOf(t))
   for (const one of paths) watch.follow(one)
   await until('the watch has begun', () => new Set(reports).size === paths.length)
   reports.length = 0

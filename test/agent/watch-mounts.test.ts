@@ -7,7 +7,7 @@ import { MountWatch } from '../../src/agent/watch-mounts.js'
 import { silent } from '../../src/log.js'
 import { scratch } from '../durable/scratch.js'
 import { wakeups } from '../e2e/process-figures.js'
-import { until } from '../until.js'
+import { signalOf, until } from '../until.js'
 
 const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
@@ -21,9 +21,9 @@ function scene(t: Test) {
   const watch = new MountWatch(
     () => paths,
     (path) => void reports.push(path),
+    signalOf(t),
     silent,
   )
-  t.teardown(() => watch.close())
   return { disk, paths, watch, reports }
 }
 
@@ -64,9 +64,11 @@ await t.test(
 await t.test('a process that only waits does not wake up, and what waits ends with its watch', async (t) => {
   let failed = 0
   const log = { ...silent, warn: () => void (failed += 1) }
+  const ending = new AbortController()
   const watch = new MountWatch(
     () => ['/srv/certs'],
     () => undefined,
+    ending.signal,
     log,
   )
   watch.start()
@@ -79,6 +81,5 @@ await t.test('a process that only waits does not wake up, and what waits ends wi
     windows.push(wakeups(process.pid) - before)
   }
   t.ok(Math.min(...windows) < 4, `${windows.join(', ')} times`)
-  watch.close()
-  watch.close()
+  ending.abort()
 })

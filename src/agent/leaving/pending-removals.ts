@@ -17,7 +17,12 @@ export class PendingRemovals {
   /** Tries in a row that ran short of something. */
   #failures = 0
 
-  constructor(private readonly log: Log) {}
+  constructor(
+    private readonly log: Log,
+    private readonly signal: AbortSignal,
+  ) {
+    signal.addEventListener('abort', () => clearTimeout(this.#timer), { once: true })
+  }
 
   add(target: string): void {
     this.#targets.add(target)
@@ -31,7 +36,7 @@ export class PendingRemovals {
   /** The publications have ended for now. */
   idle(): void {
     clearTimeout(this.#timer)
-    if (this.#targets.size > 0) this.#timer = setTimeout(() => void this.sync(), idleTime)
+    if (this.#targets.size > 0 && !this.signal.aborted) this.#timer = setTimeout(() => void this.sync(), idleTime)
   }
 
   /** Never rejects. */
@@ -48,7 +53,7 @@ export class PendingRemovals {
     const left = await Promise.all([...groups].map(([fileSystem, targets]) => this.#syncOn(fileSystem, targets)))
     for (const target of left.flat()) this.#targets.add(target)
     this.#failures = left.flat().length > 0 ? this.#failures + 1 : 0
-    if (this.#failures === 0) return
+    if (this.#failures === 0 || this.signal.aborted) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.sync(), retryDelay(this.#failures)).unref()
   }

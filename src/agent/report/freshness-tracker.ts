@@ -23,6 +23,8 @@ interface FreshnessTrackerOptions {
   source(): Pick<Source, 'latest' | 'isBehind'> | undefined
   /** A condition has changed. */
   changed(): void
+  /** No timer runs any more once it is aborted. */
+  readonly signal: AbortSignal
 }
 
 /** Milliseconds that a publication may take before the agent reports a newer version: most take far less. */
@@ -36,7 +38,13 @@ export class FreshnessTracker {
   /** Directories of which something was reported since the timer began. */
   readonly #news = new Set<DirectoryState>()
 
-  constructor(private readonly options: FreshnessTrackerOptions) {}
+  constructor(private readonly options: FreshnessTrackerOptions) {
+    const close = (): void => {
+      clearTimeout(this.#lossTimer)
+      clearTimeout(this.#newsTimer)
+    }
+    options.signal.addEventListener('abort', close, { once: true })
+  }
 
   confirmed(reference: ObjectReference): void {
     if (!this.#heartbeats.confirmed(reference, now())) this.#lookLater()
@@ -49,6 +57,7 @@ export class FreshnessTracker {
 
   /** One look for all that were lost together, after the time that they have to come back; one more for what came meanwhile. */
   #lookLater(): void {
+    if (this.options.signal.aborted) return
     this.#lookAgain = this.#lossTimer !== undefined
     this.#lossTimer ??= setTimeout(() => {
       this.#lossTimer = undefined
@@ -65,6 +74,7 @@ export class FreshnessTracker {
 
   /** The source was told of something newer about this directory. */
   told(state: DirectoryState): void {
+    if (this.options.signal.aborted) return
     this.#news.add(state)
     this.#newsTimer ??= setTimeout(() => {
       this.#newsTimer = undefined
@@ -100,11 +110,6 @@ export class FreshnessTracker {
   /** Another source knows nothing of what this one said. */
   forgetSource(): void {
     this.#heartbeats.clear()
-  }
-
-  close(): void {
-    clearTimeout(this.#lossTimer)
-    clearTimeout(this.#newsTimer)
   }
 }
 

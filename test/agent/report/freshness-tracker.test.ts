@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { DirectoryStates, DirectoryState } from '../../../src/agent/directory-state.js'
 import {
   FreshnessTracker,
@@ -10,10 +10,11 @@ import {
 import type { ObservedState, ObjectReference } from '../../../src/objects/types.js'
 import { directoryOf, secret, whole } from '../../directories/objects.js'
 import { parseConfiguration } from '../../../src/config/parse.js'
+import { signalOf } from '../../until.js'
 
 const reference = secret('web')
 
-function scene() {
+function scene(t: Test) {
   const states = new DirectoryStates()
   const state = states.add(directoryOf([whole(reference)], { path: '/srv/a' }))
   state.happened(
@@ -26,12 +27,13 @@ function scene() {
     states,
     source: () => (seen.open ? { latest: () => absent } : undefined),
     changed: () => (seen.changes += 1),
+    signal: signalOf(t),
   })
   return { states, state, tracker, seen }
 }
 
 await t.test('a confirmation makes a directory fresh, shows when, and is reported as a change once', async (t) => {
-  const { state, tracker, seen } = scene()
+  const { state, tracker, seen } = scene(t)
   tracker.refresh(state)
   t.match(state.facts.fresh, { status: 'False', reason: 'NotConfirmed' })
   t.strictSame([seen.changes, state.facts.confirmedAt], [1, undefined])
@@ -44,7 +46,7 @@ await t.test('a confirmation makes a directory fresh, shows when, and is reporte
 })
 
 await t.test('another source starts from nothing; without one, the condition stays', async (t) => {
-  const { state, tracker, seen } = scene()
+  const { state, tracker, seen } = scene(t)
   tracker.confirmed(reference)
   tracker.refresh(state)
   const fresh = state.facts.fresh
@@ -65,7 +67,7 @@ await t.test('another source starts from nothing; without one, the condition sta
 })
 
 await t.test('a watch that does not come back is reported by itself', async (t) => {
-  const { state, tracker } = scene()
+  const { state, tracker } = scene(t)
   tracker.confirmed(reference)
   tracker.refresh(state)
   t.match(state.facts.fresh, { status: 'True' })
@@ -79,11 +81,10 @@ await t.test('a watch that does not come back is reported by itself', async (t) 
   tracker.restarted(reference, 'connection')
   await lost
   t.match(state.facts.fresh, { status: 'False', reason: 'SourceUnavailable', message: /has not recovered/ })
-  tracker.close()
 })
 
 await t.test("a source's report of one directory refreshes that directory, and no other", async (t) => {
-  const { states, state, tracker, seen } = scene()
+  const { states, state, tracker, seen } = scene(t)
   const other = states.add(directoryOf([whole(secret('other'))], { path: '/srv/b' }))
   const dropped = states.add(directoryOf([whole(reference)], { path: '/srv/c' }))
   const looks: string[] = []
@@ -106,7 +107,6 @@ await t.test("a source's report of one directory refreshes that directory, and n
   t.strictSame(looks, ['/srv/a'])
   t.ok(state.facts.news)
   t.equal(seen.changes, 1)
-  tracker.close()
 })
 
 const secretA: ObjectReference = { kind: 'Secret', namespace: 'n', name: 'a' }
