@@ -1,6 +1,6 @@
 /** Runs agents without disks in a separate process, with the real source, watches and report. An observed object counts as published. */
 import { DirectoryState } from '../src/agent/directory-state.js'
-import { snapshotOf } from '../src/agent/report/node-report.js'
+import { reportSnapshot } from '../src/agent/report/node-report.js'
 import { parseConfiguration } from '../src/config/parse.js'
 import type { DirectoryConfiguration } from '../src/config/types.js'
 import { NodeReporter } from '../src/fleet/reporter.js'
@@ -74,7 +74,7 @@ class Agent implements SourceListener {
       node: name,
       agentID: `bench-${name}`,
       bootID,
-      snapshot: () => snapshotOf({ latest }, options, false),
+      snapshot: () => reportSnapshot({ latest }, options, false),
     })
     this.#source.follow(references.map((reference) => ({ reference })))
   }

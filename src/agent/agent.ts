@@ -174,10 +174,7 @@ export class Agent {
   #compareRegularly(): void {
     clearInterval(this.#driftTimer)
     const compare = (): void => {
-      for (const state of this.states) {
-        this.#operations.publish(state, causes.driftCheck)
-        if (state.facts.intact) this.#operations.runHooksInTime(state)
-      }
+      for (const state of this.states) this.#operations.publish(state, causes.driftCheck)
     }
     this.#driftTimer = setInterval(compare, this.#configuration.driftInterval)
   }

@@ -192,12 +192,12 @@ export class Daemon {
 
   get readiness(): ReadyzAnswer {
     return readiness(
-      [...this.#agent.states].map(({ facts: { configuration, intact, published, compared } }) => ({
+      [...this.#agent.states].map(({ facts: { configuration, intact, published, record } }) => ({
         path: configuration.path,
         required: hasRequired(configuration),
         intact,
         reason: published && published.status !== 'True' ? published.reason : 'PublishFailed',
-        message: compared ? (published?.message ?? '') : 'not yet compared with its record',
+        message: record === undefined ? 'not yet compared with its record' : (published?.message ?? ''),
       })),
     )
   }

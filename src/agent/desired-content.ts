@@ -178,7 +178,7 @@ async function readKeptFiles(
   try {
     return await readPublishedFiles(target, paths, limits.bytes)
   } catch (error) {
-    if (!isGone(error)) throw error
+    if (!isFileGone(error)) throw error
   }
   // Another type of file in the place of one of them must not take the others with it.
   const files = Object.create(null) as KeptFiles
@@ -186,14 +186,14 @@ async function readKeptFiles(
     try {
       Object.assign(files, await readPublishedFiles(target, [path], limits.bytes))
     } catch (error) {
-      if (!isGone(error)) throw error
+      if (!isFileGone(error)) throw error
     }
   }
   return files
 }
 
 /** The published file has gone, or another entry has its place. */
-function isGone(error: unknown): boolean {
+function isFileGone(error: unknown): boolean {
   const code = codeOf(error)
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
 }
@@ -205,7 +205,7 @@ export type PassRequest = Pick<
 >
 
 /** The request that makes the disk hold the rendered files. */
-export function requestFor(
+export function publicationRequest(
   configuration: DirectoryConfiguration,
   { files, objects }: Extract<Rendering, { ready: true }>,
   latest: Source['latest'],

@@ -67,12 +67,10 @@ interface VersionFacts {
  */
 export interface DirectoryFacts {
   readonly configuration: DirectoryConfiguration
-  /** undefined: there is none, or no comparison has read it yet. */
-  readonly record: RecordFacts | undefined
+  /** null: there is none. undefined: no comparison has read it since the start. */
+  readonly record: RecordFacts | null | undefined
   /** The objects of the published content, each in the newest version that the agent knows. */
   readonly objects: readonly PublishedObject[]
-  /** The disk has been compared with the record since the start. */
-  readonly compared: boolean
   /** This agent has published to it since the start, or found it as it should be. */
   readonly keeps: boolean
   /** The disk holds what the record says, known to be durable. */
@@ -88,8 +86,6 @@ export interface DirectoryFacts {
    * no source has reported it yet, and the record decides.
    */
   readonly desired: DesiredObjects | undefined
-  /** The record is of newer versions than those: the same source told them to another program first, as `holdfast sync`. */
-  readonly isAhead: boolean
   readonly versions: VersionFacts
   /** What an earlier run knew of the published content: it may have been killed before it recorded all of it. */
   readonly earlier: Pick<EarlierStatus, 'digest' | 'objects'>
@@ -190,21 +186,20 @@ function afterRestore({ conditions, confirmedAt, digest, objects }: EarlierStatu
     earlier: { ...(digest !== undefined && { digest }), ...(objects && { objects }) },
     published,
     fresh: conditions.find(({ type }) => type === 'Fresh'),
-    notCurrentSince: dateOf(published?.lastTransitionTime),
-    confirmedAt: dateOf(confirmedAt),
+    notCurrentSince: parsedDate(published?.lastTransitionTime),
+    confirmedAt: parsedDate(confirmedAt),
   }
 }
 
-function dateOf(text: string | null | undefined): Date | undefined {
+function parsedDate(text: string | null | undefined): Date | undefined {
   const date = new Date(text ?? NaN)
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
 function afterComparison(facts: DirectoryFacts, publication: Publication | undefined, now: Date): Changes {
-  const common = { compared: true, uncompared: undefined, isAhead: false }
   if (publication === undefined) {
-    const drift = facts.record && 'its publication record is missing'
-    return { ...common, record: undefined, objects: [], intact: false, drift, missingSince: undefined }
+    const drift = facts.record ? 'its publication record is missing' : undefined
+    return { uncompared: undefined, record: null, objects: [], intact: false, drift, missingSince: undefined }
   }
   const { digest, letGo, pin, settled, differences, actual } = publication
   const isWhole = settled && differences.length === 0
@@ -214,13 +209,12 @@ function afterComparison(facts: DirectoryFacts, publication: Publication | undef
   const desired = letGo === undefined && pin !== undefined ? { digest, objects } : facts.desired
   const found = letGo === undefined ? driftFrom({ ...facts, desired }, publication) : undefined
   return {
-    ...common,
+    uncompared: undefined,
     record: recordFrom(facts, publication, recorded),
     objects,
     desired,
     intact: isWhole && found?.isOther !== true,
     drift: found?.drift,
-    isAhead: found?.isAhead === true,
     missingSince: actual === undefined ? (facts.missingSince ?? now) : undefined,
   }
 }
@@ -233,17 +227,19 @@ interface Drift {
   readonly drift: string | undefined
   /** The record is of another content than the desired one. */
   readonly isOther: boolean
-  /** The record is of newer versions than the desired content. */
-  readonly isAhead: boolean
 }
 
 /** How the disk differs from the record, and the record from the desired content. */
 function driftFrom(by: Pick<DirectoryFacts, 'desired' | 'configuration'>, publication: Publication): Drift {
   const other = otherContent(by, publication)
   const differences = publication.differences.length === 0 ? [] : [summary(publication)]
-  if (other === undefined || other === 'newer')
-    return { drift: differences[0], isOther: false, isAhead: other === 'newer' }
-  return { drift: [other, ...differences].join('; '), isOther: true, isAhead: false }
+  if (other === undefined || other === 'newer') return { drift: differences[0], isOther: false }
+  return { drift: [other, ...differences].join('; '), isOther: true }
+}
+
+/** The record is of newer versions than the desired content: the same source told them to another program first, as `holdfast sync`. */
+export function isAhead({ record, ...by }: Pick<DirectoryFacts, 'record' | 'desired' | 'configuration'>): boolean {
+  return record?.letGo === undefined && record ? otherContent(by, record) === 'newer' : false
 }
 
 /**
@@ -253,7 +249,7 @@ function driftFrom(by: Pick<DirectoryFacts, 'desired' | 'configuration'>, public
  */
 function otherContent(
   { desired, configuration }: Pick<DirectoryFacts, 'desired' | 'configuration'>,
-  { digest, publishedAt, objects }: Publication,
+  { digest, publishedAt, objects }: Pick<RecordFacts, 'digest' | 'publishedAt' | 'objects'>,
 ): string | undefined {
   if (desired === undefined || desired.digest === digest || configuration.follows !== undefined) return undefined
   const wanted = new Map(desired.objects.map((object) => [objectName(object), object]))
@@ -296,18 +292,18 @@ function recordFrom({ record }: DirectoryFacts, read: Publication, objects: read
  * knows.
  */
 function newestObjects(
-  { compared, record, objects, earlier }: DirectoryFacts,
+  { record, objects, earlier }: DirectoryFacts,
   digest: string,
   recorded: readonly PublishedObject[],
 ) {
   // Another program may have recorded newer versions of the same content, and the record may wait for those of this process.
-  if (compared && record?.digest === digest) return newestOf(objects, recorded, 0)
-  if (compared || earlier.digest !== digest) return recorded
-  return newestOf(recorded, earlier.objects ?? [], 1)
+  if (record?.digest === digest) return newestVersions(objects, recorded, 0)
+  if (record !== undefined || earlier.digest !== digest) return recorded
+  return newestVersions(recorded, earlier.objects ?? [], 1)
 }
 
 /** Each object, or the same one of `others` in a newer version. `unordered`: 1 if that counts as newer where versions have no order. */
-function newestOf(objects: readonly PublishedObject[], others: readonly PublishedObject[], unordered: 0 | 1) {
+function newestVersions(objects: readonly PublishedObject[], others: readonly PublishedObject[], unordered: 0 | 1) {
   const known = new Map(others.map((object) => [objectName(object), object]))
   return objects.map((object) => {
     const other = known.get(objectName(object))
@@ -318,7 +314,7 @@ function newestOf(objects: readonly PublishedObject[], others: readonly Publishe
 }
 
 /** The record of a directory, or an empty one where the agent has read none yet. */
-function recordOf({ record }: DirectoryFacts, now: Date): RecordFacts {
+function recordOrEmpty({ record }: DirectoryFacts, now: Date): RecordFacts {
   return record ?? { digest: '', sequence: 0, publishedAt: now, pendingHooks: [], objects: [] }
 }
 
@@ -326,18 +322,16 @@ function afterPublication(facts: DirectoryFacts, outcome: PublishedOutcome, now:
   const { change, digest, sequence, certificates, warnings, unproven } = outcome
   const objects = outcome.objects.map(withoutPaths)
   const isNew = change !== 'unchanged'
-  const record = { ...recordOf(facts, now), digest, sequence }
+  const record = { ...recordOrEmpty(facts, now), digest, sequence }
   return {
     record: isNew ? afterReplacement(facts, { ...record, objects, publishedAt: now }, outcome) : record,
     objects,
-    compared: true,
     keeps: true,
     intact: true,
     drift: undefined,
     uncompared: undefined,
     rejection: undefined,
     desired: { digest, objects },
-    isAhead: false,
     publications: facts.publications + (isNew ? 1 : 0),
     passed: { certificates, emptied: warnings.flatMap(({ emptied }) => emptied ?? []), unproven },
   }
@@ -361,7 +355,7 @@ function withoutMove({ relocation: _from, movedTo: _to, ...rest }: RecordFacts):
 /** A comparison follows, unless the old path is gone. */
 function afterMove(facts: DirectoryFacts, { change, digest }: Moving, now: Date): Changes {
   if (change === undefined || change === 'unchanged' || digest === undefined) return { drift: undefined }
-  return { drift: undefined, record: { ...recordOf(facts, now), digest }, publications: facts.publications + 1 }
+  return { drift: undefined, record: { ...recordOrEmpty(facts, now), digest }, publications: facts.publications + 1 }
 }
 
 /** What the agent knows of a directory before its first event. @internal */
@@ -370,14 +364,12 @@ export function factsOf(configuration: DirectoryConfiguration): DirectoryFacts {
     configuration,
     record: undefined,
     objects: [],
-    compared: false,
     keeps: false,
     intact: false,
     drift: undefined,
     uncompared: undefined,
     rejection: undefined,
     desired: undefined,
-    isAhead: false,
     versions: { recordedAt: -Infinity, due: undefined },
     earlier: {},
     news: undefined,

@@ -51,7 +51,7 @@ class DirectoryRun {
     this.#digest = record?.digest
     this.#sequence = record?.sequence ?? 0
     this.#publications = publications
-    this.left = inOrder(this.state.facts)
+    this.left = pendingInOrder(this.state.facts)
   }
 
   /** Something else has been published since. */
@@ -114,7 +114,7 @@ export async function runPendingHooks(
   return new Map(
     runs.map((run) => {
       const { hooksOperation, facts } = run.state
-      if (options.signal.aborted && facts.record !== undefined) return [hooksOperation, 'wait']
+      if (options.signal.aborted && facts.record) return [hooksOperation, 'wait']
       // The newer publication has made its hooks due.
       if (run.outdated) return [hooksOperation, 'wait']
       return [hooksOperation, (facts.record?.pendingHooks ?? []).length > 0 ? 'retry' : run.result]
@@ -207,7 +207,7 @@ async function complete({ state, digest, fields }: DirectoryRun, key: string, lo
 }
 
 /** Pending hooks as the configuration orders them; those that it does not know come last. */
-function inOrder({ record, configuration }: DirectoryFacts): string[] {
+function pendingInOrder({ record, configuration }: DirectoryFacts): string[] {
   const order = configuration.afterPublish.map(({ key }) => key)
   const place = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length)
   return [...(record?.pendingHooks ?? [])].sort((a, b) => place(a) - place(b))
@@ -228,7 +228,7 @@ export function hookGroups(
     for (const { key } of state.configuration.afterPublish) {
       const hook = `${fileSystemOf(state.path)} ${key}`
       const other = groups.get(hook)
-      if (other !== undefined && other !== group) group = merged(group, other, groups)
+      if (other !== undefined && other !== group) group = mergedGroups(group, other, groups)
       groups.set(hook, group)
     }
     for (const member of group) ofState.set(member, group)
@@ -241,7 +241,7 @@ export function hookGroups(
   return (operation) => names.get(operation) ?? operation
 }
 
-function merged<T>(a: Set<T>, b: Set<T>, groups: Map<string, Set<T>>): Set<T> {
+function mergedGroups<T>(a: Set<T>, b: Set<T>, groups: Map<string, Set<T>>): Set<T> {
   const both = new Set([...a, ...b])
   for (const [hook, group] of groups) if (group === a || group === b) groups.set(hook, both)
   return both

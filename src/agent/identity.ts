@@ -36,7 +36,7 @@ export async function readIdentity(stateDirectory: string): Promise<string | und
   throw new Error(`${file} is not a file of the agent: remove it; the next start makes another one`)
 }
 
-async function made(stateDirectory: string): Promise<string> {
+async function readOrMake(stateDirectory: string): Promise<string> {
   const known = await readIdentity(stateDirectory)
   if (known !== undefined) return known
   const identity = randomBytes(16).toString('hex')
@@ -51,7 +51,7 @@ async function made(stateDirectory: string): Promise<string> {
 export async function agentIdentity(stateDirectory: string, log: Log): Promise<string | undefined> {
   let identity: string | undefined
   let problem = `${stateDirectory} does not answer`
-  const making = beside(stateDirectory, () => made(stateDirectory)).then(
+  const making = beside(stateDirectory, () => readOrMake(stateDirectory)).then(
     (found) => void (identity = found),
     (error: unknown) => void (problem = messageOf(error)),
   )
@@ -77,7 +77,7 @@ export async function passIdentity(stateDirectory: string): Promise<string | und
   if (!(await hadAgent(stateDirectory))) return undefined
   const lock = await lockForPass(stateDirectory)
   try {
-    return await (lock ? made(stateDirectory) : readIdentity(stateDirectory))
+    return await (lock ? readOrMake(stateDirectory) : readIdentity(stateDirectory))
   } catch {
     return undefined
   } finally {

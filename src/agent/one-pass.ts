@@ -7,7 +7,14 @@ import type { RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
 import type { DesiredObject, ObjectKind, ObjectReference, SourceListener } from '../objects/types.js'
-import { desiredObjects, PassObjects, renderFrom, requestFor, unreported, type PassRequest } from './desired-content.js'
+import {
+  desiredObjects,
+  PassObjects,
+  renderFrom,
+  publicationRequest,
+  unreported,
+  type PassRequest,
+} from './desired-content.js'
 import type { PublicationRequest } from '../durable/publish/index.js'
 import { noteForPass } from './leaving/departures.js'
 import { detectDrift } from './detect-drift.js'
@@ -135,7 +142,7 @@ async function renderedRequest(
   }
   const rendering = await renderFrom(configuration, new PassObjects(source, signal))
   if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }
-  return { request: requestFor(configuration, rendering, latest, pass) }
+  return { request: publicationRequest(configuration, rendering, latest, pass) }
 }
 
 /** What the source says that a directory must hold. */

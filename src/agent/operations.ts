@@ -13,14 +13,21 @@ import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file
 import { hookGroups, runHooksTogether } from './hook-runner.js'
 import { stalledMeaning, type PassOutcome } from './outcome.js'
 import { PendingRemovals } from './leaving/pending-removals.js'
-import { isOther, OtherAgents } from './other-keeper.js'
+import { isOtherAgent, OtherAgents } from './other-keeper.js'
 import { Pacing } from './pacing.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
 import { RunningOperations } from './running-operations.js'
 import { TargetWatch } from './watch-directories.js'
 import { MountWatch } from './watch-mounts.js'
-import { Workqueue, type Batch, type NewsTimes, type Pending, type QueueResult } from './workqueue.js'
+import {
+  Workqueue,
+  type Batch,
+  type NewsTimes,
+  type Pending,
+  type QueueResult,
+  type WorkqueueOptions,
+} from './workqueue.js'
 
 interface OperationsOptions extends Omit<AgentOptions, 'openSource' | 'moved'> {
   readonly states: DirectoryStates
@@ -112,8 +119,21 @@ export class Operations {
       log.error({ reason: 'PublishFailed', operations: [...batch.keys()] }, message)
     }
     const common = { failed, waits: options.changed }
-    this.#publications = new Workqueue({
+    this.#publications = new Workqueue({ ...common, ...this.#publishing() })
+    this.#hooks = new Workqueue({
       ...common,
+      newsFrom: (operation, { first }) => {
+        const state = states.byHooksOperation(operation)
+        return state === undefined ? first : this.#pacing.hooksFrom(state)
+      },
+      groups: () => hookGroups(states, fileSystemsNow()),
+      run: (batch, group) => this.#runHooks(batch, group),
+    })
+  }
+
+  #publishing(): Pick<WorkqueueOptions, 'newsFrom' | 'besideNews' | 'groups' | 'run'> {
+    const { states } = this.#options
+    return {
       newsFrom: (operation, times) => {
         const state = states.byOperation(operation)
         return state === undefined ? times.first : this.#pacing.publishFrom(state, times)
@@ -135,16 +155,7 @@ export class Operations {
           : onFileSystem(fileSystemOfGroup(group), () =>
               this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch)),
             ),
-    })
-    this.#hooks = new Workqueue({
-      ...common,
-      newsFrom: (operation, { first }) => {
-        const state = states.byHooksOperation(operation)
-        return state === undefined ? first : this.#pacing.hooksFrom(state)
-      },
-      groups: () => hookGroups(states, fileSystemsNow()),
-      run: (batch, group) => this.#runHooks(batch, group),
-    })
+    }
   }
 
   #runHooks(batch: Batch, group: string): Promise<Map<string, QueueResult>> {
@@ -212,11 +223,6 @@ export class Operations {
   /** Runs the pending hooks of the published content at once: an operator asks for it. */
   runHooks(state: DirectoryState): void {
     if (hasHooks(state.facts)) this.#hooks.add(state.hooksOperation, state.facts.record?.digest ?? '')
-  }
-
-  /** Runs the pending hooks of the published content as soon as `hookInterval` allows. */
-  runHooksInTime(state: DirectoryState): void {
-    if (hasHooks(state.facts)) this.#hooks.addNews(state.hooksOperation, state.facts.record?.digest ?? '')
   }
 
   /** The agent keeps the directory no longer. */
@@ -309,7 +315,7 @@ export class Operations {
     const said = await beside(path, () => readRecord(path)).catch(() => ({ hold: known, keeper: undefined }))
     const hold = said?.hold
     const { published, intact } = state.facts
-    const isTaken = published?.status === 'True' && isOther(state.facts, said?.keeper, this.#options.identity())
+    const isTaken = published?.status === 'True' && isOtherAgent(state.facts, said?.keeper, this.#options.identity())
     const hasGone = intact && (await beside(path, () => isGone(path)).catch(() => true))
     if (hold?.since !== known?.since || (hasGone && state.facts.intact) || isTaken)
       this.publish(state, causes.driftCheck)
@@ -367,17 +373,21 @@ export class Operations {
         const state = states.byOperation(operation)
         if (state && typeof result !== 'string') results.set(operation, this.#removing(state, result))
       }
+      for (const state of this.#statesOf(batch)) this.#runHooksInTime(state)
       return results
     } finally {
-      for (const state of this.#statesOf(batch)) {
-        const published = this.#published.delete(state)
-        // A comparison may have found another process's publication, whose hooks have yet to run.
-        const found = state.facts.intact && !this.#hooks.expects(state.hooksOperation)
-        if (published || found) this.runHooksInTime(state)
-        this.#awaitEnd(state)
-      }
+      for (const state of this.#statesOf(batch)) this.#awaitEnd(state)
       this.#removals.idle()
     }
+  }
+
+  /** The pass has published, or a comparison has found another process's publication: its hooks run as soon as `hookInterval` allows. */
+  #runHooksInTime(state: DirectoryState): void {
+    const { facts, hooksOperation } = state
+    const isNew = this.#published.delete(state)
+    // Those that have failed wait for their next try.
+    const isFound = facts.intact && !this.#hooks.expects(hooksOperation)
+    if (hasHooks(facts) && (isNew || isFound)) this.#hooks.addNews(hooksOperation, facts.record?.digest ?? '')
   }
 
   /** The removal of what others filled goes on beside the passes over other directories. */

@@ -74,7 +74,7 @@ function stateDirectoriesOf(pid: number): string[] {
 }
 
 /** Whether another agent than this one has taken the directory over, by what its record says now. */
-export function isOther(
+export function isOtherAgent(
   { keeps }: Pick<DirectoryFacts, 'keeps'>,
   keeper: string | undefined,
   agent: string | undefined,
@@ -95,7 +95,7 @@ export async function otherKeeper(
     (said) => said?.keeper,
     () => undefined,
   )
-  if (keeper === undefined || !isOther(facts, keeper, agent)) return undefined
+  if (keeper === undefined || !isOtherAgent(facts, keeper, agent)) return undefined
   if (await others?.hasEnded(keeper)) {
     log.info(
       { directory: path },

@@ -200,7 +200,7 @@ const intactCondition: ConditionState = {
 function incompleteCondition(outcome: OutcomeOf<'incomplete'>, { intact }: Context): ConditionState | undefined {
   if (isSourceAway(outcome) && intact) return intactCondition
   const [first] = outcome.findings
-  return first && { status: 'False', reason: first.reason, message: joined(outcome.findings) }
+  return first && { status: 'False', reason: first.reason, message: joinedMessages(outcome.findings) }
 }
 
 function incompleteLines(outcome: OutcomeOf<'incomplete'>, { directory }: Context): LogLine[] {
@@ -221,7 +221,7 @@ function incompleteEvents({ findings }: OutcomeOf<'incomplete'>, { directory }: 
       ? []
       : [onObject(reference, undefined, reason, (place) => `${message} (${directory} on ${place})`)],
   )
-  return [{ on: 'node', reason: first.reason, message: `${directory}: ${joined(findings)}` }, ...objects]
+  return [{ on: 'node', reason: first.reason, message: `${directory}: ${joinedMessages(findings)}` }, ...objects]
 }
 
 function publishedCondition({ warnings: [warning] }: PublishedOutcome, { directory, hold }: Context): ConditionState {
@@ -236,7 +236,7 @@ function publishedLines(outcome: PublishedOutcome, { directory, drift, removedOb
   const fields = { outcome: change, sequence, objects: objects.map(withoutPaths) }
   return [
     { level: 'info', reason, message: publishedMessage(directory, outcome, repaired), fields },
-    ...removedObjects.map((object) => ({ level: 'info', ...removal(directory, object) }) as const),
+    ...removedObjects.map((object) => ({ level: 'info', ...removalNote(directory, object) }) as const),
     ...warnings.map(({ reason, message }) => ({ level: 'warn', reason, message: `${directory}: ${message}` }) as const),
   ]
 }
@@ -252,7 +252,7 @@ function publishedMessage(
   return `${directory} is ${change}, ${unproven ? 'but durability is not proven here' : 'and durable'}`
 }
 
-function removal(directory: string, object: PublishedObject) {
+function removalNote(directory: string, object: PublishedObject) {
   const message = `${directory}: ${objectName(referenceOf(object))} is no longer published`
   return { reason: 'Removed', message } as const
 }
@@ -272,7 +272,10 @@ function publicationEvents(outcome: PublishedOutcome, context: Context): EventNo
     }),
     ...removedObjects.flatMap((object): EventNote[] => {
       const note = (place: string) => `it is no longer published in ${directory} on ${place}`
-      return [onObject(referenceOf(object), object.uid, 'Removed', note), { on: 'node', ...removal(directory, object) }]
+      return [
+        onObject(referenceOf(object), object.uid, 'Removed', note),
+        { on: 'node', ...removalNote(directory, object) },
+      ]
     }),
   ]
 }
@@ -302,7 +305,7 @@ function onObject(
   return { on, uid, reason, message }
 }
 
-function joined(findings: readonly ContentFinding[]): string {
+function joinedMessages(findings: readonly ContentFinding[]): string {
   return findings.map(({ message }) => message).join('; ')
 }
 
@@ -318,14 +321,14 @@ function systemFields(error: Error): object {
 /* The conditions of a directory that an operator holds, while the source has nothing newer: the agent refused nothing. */
 
 function heldCondition(directory: string, hold: Hold): ConditionState {
-  return { status: 'True', reason: 'Held', message: `${described(directory, hold)}; nothing newer is known` }
+  return { status: 'True', reason: 'Held', message: `${heldText(directory, hold)}; nothing newer is known` }
 }
 
 function heldEvents(directory: string, hold: Hold | undefined) {
   if (hold === undefined) return []
-  return [{ on: 'node', reason: 'Held', message: described(directory, hold) } as const]
+  return [{ on: 'node', reason: 'Held', message: heldText(directory, hold) } as const]
 }
 
-function described(directory: string, hold: Hold): string {
+function heldText(directory: string, hold: Hold): string {
   return describeOrders(directory, { hold }).join('; ')
 }

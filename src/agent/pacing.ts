@@ -40,7 +40,7 @@ export class Pacing {
   /** From when on such news count as whole. */
   quietFrom({ facts, configuration: { debounce } }: DirectoryState, { first, last }: NewsTimes): number {
     // Consumers wait for the first publication.
-    return facts.record === undefined ? first : Math.min(last + debounce.quiet, first + debounce.atMost)
+    return facts.record ? Math.min(last + debounce.quiet, first + debounce.atMost) : first
   }
 
   /** The pending hooks of these directories begin together: then they may run together again. */

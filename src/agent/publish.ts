@@ -11,7 +11,7 @@ import type { Log } from '../log.js'
 import { ConfiguredCheck, type Examining } from './content-check.js'
 import type { Rejection } from './conditions.js'
 import type { ObjectKind, ObjectReference, Source } from '../objects/types.js'
-import { historyFor, PassObjects, renderFrom, requestFor, unreported } from './desired-content.js'
+import { historyFor, PassObjects, renderFrom, publicationRequest, unreported } from './desired-content.js'
 import type { PublicationRequest } from '../durable/publish/index.js'
 import type { PassOutcome } from './outcome.js'
 import { recordGone } from './record-versions.js'
@@ -52,7 +52,7 @@ interface Ready {
  * Makes the disk hold the source's content, for all of these directories in one pair of barriers, or one for each 16 MiB; those with
  * `beforePublish` each in a separate pair, so that none waits for another's commands. Answers for each path; never rejects for a failure of one: the others go on.
  */
-export async function publish(
+export async function publishDirectories(
   configurations: readonly DirectoryConfiguration[],
   options: PublishOptions,
 ): Promise<Map<string, PassOutcome>> {
@@ -92,7 +92,7 @@ async function publishReady(
   const together = ready.filter(({ check }) => check === undefined)
   const alone = ready.filter(({ check }) => check !== undefined)
   const batches = [...(together.length > 0 ? [together] : []), ...alone.map((one) => [one])]
-  await Promise.all(batches.map((batch) => publishTogether(batch, options, outcomes)))
+  await Promise.all(batches.map((batch) => publishBatch(batch, options, outcomes)))
 }
 
 /** An object that is gone keeps a directory from being published, and its earlier contents from being kept. */
@@ -113,7 +113,7 @@ async function forget(configuration: DirectoryConfiguration, options: PublishOpt
   }
 }
 
-function isPublished(error: Error): boolean {
+function saysPublished(error: Error): boolean {
   return error instanceof DurableWriteError && error.published
 }
 
@@ -133,10 +133,10 @@ function readyFor(
       ? undefined
       : new ConfiguredCheck(configuration, { ...options, rejection: options.rejection(configuration.path) })
   const pass = { requireProven, agent, release, lockTimeout, log, ...(check && { check }) }
-  return { configuration, rendering, check, request: requestFor(configuration, rendering, latest, pass) }
+  return { configuration, rendering, check, request: publicationRequest(configuration, rendering, latest, pass) }
 }
 
-async function publishTogether(
+async function publishBatch(
   batch: readonly Ready[],
   options: PublishOptions,
   outcomes: Map<string, PassOutcome>,
@@ -159,7 +159,7 @@ async function publishTogether(
     const result = results[index]
     if (result) outcomes.set(path, outcomeFrom(result, one, options.signal))
     // Earlier contents that may not stay any longer go, even where a refusal stops the new content.
-    if (result && 'error' in result && !isPublished(result.error)) await forget(one.configuration, options)
+    if (result && 'error' in result && !saysPublished(result.error)) await forget(one.configuration, options)
     // The kept files of an object may not stay once another object has its name.
     if (one.rendering.objects.some(isGone)) await recordGone(path, isGone, options.log)
   }
@@ -214,13 +214,13 @@ async function replaceAll(requests: PublicationRequest[], { signal, later }: Pub
       const pair = going.filter(({ target }) => overlapping.includes(target))
       // An error of the whole batch is an error of each request.
       for (const request of pair.length > 0 ? pair : going) {
-        refused.set(request, pair.length > 0 ? overlaps(request.target, overlapping) : toError(error))
+        refused.set(request, pair.length > 0 ? overlapError(request.target, overlapping) : toError(error))
       }
     }
   }
 }
 
-function overlaps(target: string, paths: readonly string[]): Error {
+function overlapError(target: string, paths: readonly string[]): Error {
   const other = paths.find((path) => path !== target) ?? target
   return new DurableWriteError(`${target} and ${other} are the same directory, or one lies in the other`, {
     code: 'EEXIST',

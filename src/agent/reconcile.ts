@@ -8,10 +8,10 @@ import type { Examining } from './content-check.js'
 import { owed } from './leaving/departures.js'
 import { compareWithRecord, detectDrift, repairedDrift } from './detect-drift.js'
 import { withoutPaths, type ConditionState, type PublishedObject } from './conditions.js'
-import { isPastOver, type DirectoryFacts, type DirectoryState } from './directory-state.js'
-import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
+import { isAhead, isPastOver, type DirectoryFacts, type DirectoryState } from './directory-state.js'
+import { endOtherMove, followMove, hasOtherMove } from './leaving/moves.js'
 import { meaningOf, type Context, type PassOutcome, type Meaning } from './outcome.js'
-import { failedOutcome, publish } from './publish.js'
+import { failedOutcome, publishDirectories } from './publish.js'
 import { type OtherAgents, otherKeeper } from './other-keeper.js'
 import { recordHeldBack, recordVersions } from './record-versions.js'
 import type { AgentEvents } from './report/agent-events.js'
@@ -78,7 +78,7 @@ export async function reconcile(
   const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.facts.rejection]))
   const kept = await keptFrom(due, options)
   const own = due.filter(({ state }) => state.configuration.follows === undefined && !kept.has(state.path))
-  const outcomes = await publish(
+  const outcomes = await publishDirectories(
     own.map(({ state }) => state.configuration),
     {
       ...options,
@@ -95,7 +95,7 @@ export async function reconcile(
     const outcome = outcomes.get(work.state.path) ?? (await followFor(work, options))
     // The agent does not report a directory that was dropped meanwhile.
     if (outcome === undefined || options.state(work.operation) !== work.state) continue
-    results.set(work.operation, await finish(work, outcome, options))
+    results.set(work.operation, await finishPass(work, outcome, options))
   }
   for (const { operation, state } of own) {
     const removal = removals.get(state.path)
@@ -125,7 +125,10 @@ async function followFor({ operation, state }: Work, options: ReconcileOptions):
   const { configuration } = state
   if (options.state(operation) !== state || configuration.follows === undefined) return undefined
   // A directory that is dropped meanwhile, or configured in another way, does not move any more.
-  const outcome = await follow(configuration, { ...options, signal: AbortSignal.any([options.signal, state.ended]) })
+  const outcome = await followMove(configuration, {
+    ...options,
+    signal: AbortSignal.any([options.signal, state.ended]),
+  })
   return state.configuration === configuration ? outcome : undefined
 }
 
@@ -141,11 +144,11 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   const onlyCompare = why.every((cause) => cause === causes.driftCheck)
   await detectDrift(state, { log, metrics })
   if (onlyCompare && options.compareAgain?.(operation) === true) return false
-  if (state.facts.isAhead) setFloor(state.facts, source)
+  if (isAhead(state.facts)) setFloor(state.facts, source)
   const found = foundCondition(state.facts)
   if (found !== undefined && state.facts.published?.status === 'True') {
     // Its repair may take its time, or be refused.
-    judge(state, found)
+    judgePublished(state, found)
     options.drifted?.(state)
   }
   const { facts } = state
@@ -165,7 +168,7 @@ async function isDue({ operation, state, causes: why }: Work, options: Reconcile
   return due
 }
 
-function judge(state: DirectoryState, condition: ConditionState): void {
+function judgePublished(state: DirectoryState, condition: ConditionState): void {
   state.happened({ kind: 'judged', type: 'Published', condition })
 }
 
@@ -189,7 +192,7 @@ function hasHoldChanged({ record, published }: DirectoryFacts): boolean {
 }
 
 /** A failure to report one directory must not keep the others from being reported. */
-async function finish(work: Work, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
+async function finishPass(work: Work, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
   try {
     return await applyAndReport(work, outcome, options)
   } catch (error) {
@@ -209,7 +212,7 @@ async function applyAndReport(work: Work, outcome: PassOutcome, options: Reconci
   const drift = repairedDrift(state.facts, outcome, metrics)
   const changes = await applyOutcome(state, outcome, log).catch((error: unknown) => {
     const { uncompared } = state.facts
-    if (uncompared !== undefined) judge(state, uncompared)
+    if (uncompared !== undefined) judgePublished(state, uncompared)
     // Nor is it left without any outcome.
     options.applied(state, failedOutcome(error))
     throw error
@@ -227,7 +230,7 @@ async function applyAndReport(work: Work, outcome: PassOutcome, options: Reconci
     const found =
       outcome.kind === 'failed' && state.facts.uncompared !== undefined ? undefined : foundCondition(state.facts)
     const message = [meaning.condition, found].flatMap((each) => each?.message ?? []).join('; ')
-    judge(state, { ...meaning.condition, message })
+    judgePublished(state, { ...meaning.condition, message })
   }
   if (outcome.kind === 'published') {
     await endOtherMove(state, options)

@@ -29,7 +29,7 @@ export async function recordVersions(
   const newer = objects.filter((object) => !isSameVersion(object, known.get(objectName(object))))
   const holdBack = (until: number | undefined) => state.happened({ kind: 'held back', until })
   holdBack(undefined)
-  if (record === undefined || newer.length === 0) return
+  if (!record || newer.length === 0) return
   const now = performance.now()
   // The content is another object's from now on, and no earlier content of the deleted one.
   const isOther = newer.some((object) => known.get(objectName(object))?.uid !== object.uid)
@@ -59,7 +59,7 @@ export async function recordHeldBack(
   const latest = new Map(newest.map((object) => [objectName(object), object]))
   const isKnown = (one: PublishedObject, now: PublishedObject | undefined) =>
     now === undefined || isSameVersion(one, now)
-  if (record === undefined || record.objects.every((one) => isKnown(one, latest.get(objectName(one))))) {
+  if (!record || record.objects.every((one) => isKnown(one, latest.get(objectName(one))))) {
     state.happened({ kind: 'held back', until: undefined })
     return
   }

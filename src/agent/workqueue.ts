@@ -42,7 +42,7 @@ export interface NewsTimes {
 export interface WorkqueueOptions {
   /**
    * Names each key's group, asked each time that runs start. All keys of a group that are due go into one run, and no other of the group
-   * starts before it has ended; groups do not wait for one another. Keys stay due where it throws, and come again after a delay.
+   * starts before it has ended; groups do not wait for one another.
    */
   groups(): (key: string) => string
   /**
@@ -50,7 +50,7 @@ export interface WorkqueueOptions {
    * has resolved, while its group is free for others; it never rejects.
    */
   run(batch: Batch, group: string): Promise<ReadonlyMap<string, QueueResult | Promise<QueueResult>>>
-  /** Called with what `groups` threw or `run` rejected with. */
+  /** Called with what `run` rejected with. */
   failed(error: unknown, batch: Batch): void
   /** From when on a key may run for such news, by performance.now(); asked each time that runs start. Absent: at once. */
   newsFrom?(key: string, times: NewsTimes): number
@@ -99,9 +99,6 @@ export class Workqueue {
   /** Work on single keys that goes on after the runs of their groups. */
   readonly #lasting = new Set<Promise<void>>()
   #turn: NodeJS.Immediate | undefined
-  /** How often in a row the groups could not be named, and the next try. */
-  #failures = 0
-  #later: NodeJS.Timeout | undefined
   /** When the next news may run. */
   #newsTimer: NodeJS.Timeout | undefined
   #closed = false
@@ -185,7 +182,7 @@ export class Workqueue {
 
   #at(key: string): Pending | undefined {
     const entry = this.#entries.get(key)
-    return entry && pendingOf(key, entry, entry.news && this.#newsFrom(key, entry.news))
+    return entry && standingOf(key, entry, entry.news && this.#newsFrom(key, entry.news))
   }
 
   /** What goes out with others goes out a little earlier. */
@@ -197,7 +194,6 @@ export class Workqueue {
   async close(): Promise<void> {
     this.#closed = true
     clearImmediate(this.#turn)
-    clearTimeout(this.#later)
     clearTimeout(this.#newsTimer)
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
     await Promise.all(this.#runs.values())
@@ -262,18 +258,7 @@ export class Workqueue {
     if (this.#closed) return
     const due = this.#due()
     if (due.length === 0) return
-    let groups: Map<string, [string, QueueEntry][]>
-    try {
-      groups = this.#grouped(due)
-    } catch (error) {
-      this.#failures += 1
-      this.#options.failed(error, batchOf(due))
-      clearTimeout(this.#later)
-      this.#later = setTimeout(() => this.#schedule(), this.#delay(this.#failures))
-      return
-    }
-    this.#failures = 0
-    for (const [group, entries] of groups) {
+    for (const [group, entries] of this.#grouped(due)) {
       const run = this.#execute(group, entries).finally(() => {
         this.#runs.delete(group)
         if (!this.#closed) this.#schedule()
@@ -344,14 +329,10 @@ export class Workqueue {
     if (entry.forgotten) this.#entries.delete(key)
     // An addition meanwhile makes it due at once.
     if (result !== 'retry' || entry.forgotten || entry.causes.size > 0 || this.#closed) return
-    const delay = this.#delay(entry.failures)
+    const delay = (this.#options.delay ?? retryDelay)(entry.failures)
     entry.nextTry = entry.ended + delay
     entry.timer = setTimeout(() => this.add(key, 'retry'), delay)
     this.#options.waits?.(key)
-  }
-
-  #delay(failures: number): number {
-    return (this.#options.delay ?? retryDelay)(failures)
   }
 }
 
@@ -359,7 +340,7 @@ function batchOf(entries: readonly [string, QueueEntry][]): Batch {
   return new Map(entries.map(([key, { causes, since }]) => [key, { causes: [...causes], since }]))
 }
 
-function pendingOf(key: string, entry: QueueEntry, newsFrom: number | undefined): Pending | undefined {
+function standingOf(key: string, entry: QueueEntry, newsFrom: number | undefined): Pending | undefined {
   const { running, causes, timer, failures, news } = entry
   const attempt = failures + 1
   if (running) return { key, state: 'running', since: entry.began, attempt, nextTry: undefined }

@@ -44,7 +44,7 @@ export function availabilityOf(
 }
 
 /** Why a required object stops the directory that it belongs to; `places` are the contents that ask for it. */
-export function missing({ reference, state }: Availability, places: readonly string[]): ContentFinding {
+export function missingFinding({ reference, state }: Availability, places: readonly string[]): ContentFinding {
   const place = places.join(' and ')
   const name = objectName(reference)
   const message =

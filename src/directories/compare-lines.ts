@@ -99,7 +99,7 @@ function hunks(edits: readonly LineEdit[]): string[] {
     y += first - index
     const hunk = edits.slice(first, end)
     const [removed, added] = [hunk.filter(({ sign }) => sign !== '+'), hunk.filter(({ sign }) => sign !== '-')]
-    shown.push(`@@ -${range(x, removed.length)} +${range(y, added.length)} @@`, ...hunk.flatMap(linesOfEdit))
+    shown.push(`@@ -${hunkRange(x, removed.length)} +${hunkRange(y, added.length)} @@`, ...hunk.flatMap(linesOfEdit))
     x += removed.length
     y += added.length
     index = end
@@ -119,7 +119,7 @@ function endOfHunk(edits: readonly LineEdit[], from: number): number | undefined
 }
 
 /** From 1; before the first line, where there are none. */
-function range(start: number, count: number): string {
+function hunkRange(start: number, count: number): string {
   return count === 1 ? `${start + 1}` : `${count === 0 ? start : start + 1},${count}`
 }
 

@@ -3,7 +3,7 @@ import { objectName } from '../message-text.js'
 import { directoriesAbove } from '../relative-path.js'
 import type { ObjectReference, ObjectVersion } from '../objects/types.js'
 import type { RecordedObject } from '../durable/types.js'
-import { missing, type Availability } from './availability.js'
+import { missingFinding, type Availability } from './availability.js'
 import type { ContentFinding, RenderedFile } from './types.js'
 
 export interface DraftFile extends RenderedFile {
@@ -57,7 +57,7 @@ export class Draft {
     const name = objectName(availability.reference)
     const places = this.#lacking.get(name) ?? new Set()
     this.#lacking.set(name, places.add(place))
-    this.#findings.set(`missing ${name}`, missing(availability, [...places]))
+    this.#findings.set(`missing ${name}`, missingFinding(availability, [...places]))
   }
 
   get findings(): readonly ContentFinding[] {

@@ -85,7 +85,7 @@ export async function holdProcess(pidFile: string): Promise<HeldProcess> {
     if (leader !== pid) throw noLeader(pidFile, pid)
     const doubt = doubtOfOwners(pidFile, steps, found, self)
     if (doubt !== undefined) throw new PidFileError(`${pidFile}: ${doubt}`)
-    if (held === undefined && !isOwn(steps, self)) {
+    if (held === undefined && !isOwnPath(steps, self)) {
       const why = `this kernel cannot hold process ${pid} (pidfd_open, Linux 5.3, refused by its seccomp profile or missing)`
       throw new PidFileError(`${pidFile}: ${why}, and the file or a directory above it does not belong to root alone`)
     }
@@ -113,10 +113,10 @@ async function readPid(pidFile: string): Promise<{ steps: Step[]; pid: number }>
   try {
     const linksIn: string[] = []
     const path = await nodeFiles.followTrusted(new DurableCalls().fs, pidFile, pidFile, linksIn)
-    for (const holder of linksIn) await (await walk(holder, steps)).close()
-    const file = await walk(path, steps)
+    for (const holder of linksIn) await (await openSteps(holder, steps)).close()
+    const file = await openSteps(path, steps)
     try {
-      const doubts = steps.map((step) => doubtOf(step, pidFile, step === steps.at(-1) ? 'file' : 'directory'))
+      const doubts = steps.map((step) => stepDoubt(step, pidFile, step === steps.at(-1) ? 'file' : 'directory'))
       const doubt = doubts.find((text) => text !== undefined)
       if (doubt !== undefined) throw new PidFileError(`${pidFile}: ${doubt}`)
       return { steps, pid: checkPid(pidFile, await firstBytes(file)) }
@@ -141,7 +141,7 @@ function unreadable(pidFile: string, error: unknown): Error {
  * Opens each part of an absolute path from the descriptor of the one before it, and notes its status: none can be exchanged for another
  * in between. Answers the last one, opened by O_PATH.
  */
-async function walk(path: string, steps: Step[]): Promise<FileHandle> {
+async function openSteps(path: string, steps: Step[]): Promise<FileHandle> {
   let current = await open('/', O_PATH)
   let at = ''
   try {
@@ -246,9 +246,9 @@ interface SignalledProcess {
 }
 
 /** Why a part of the path is unsafe for every process; undefined: it is safe. */
-function doubtOf(step: Step, pidFile: string, expected: 'file' | 'directory'): string | undefined {
+function stepDoubt(step: Step, pidFile: string, expected: 'file' | 'directory'): string | undefined {
   const { kind, mode, links } = step
-  const subject = subjectOf(step, pidFile)
+  const subject = stepName(step, pidFile)
   const fileSystem = made.get(step.fileSystem)
   if (fileSystem !== undefined) return `${subject}lies on ${fileSystem}, where other users choose what files hold`
   if (kind !== expected) return `${subject}is ${expected === 'file' ? 'not a regular file' : 'no directory'}`
@@ -270,7 +270,7 @@ function doubtOfOwners(
 ): string | undefined {
   for (const step of steps) {
     const { uid, gid, mode, kind } = step
-    const subject = subjectOf(step, pidFile)
+    const subject = stepName(step, pidFile)
     if (uid !== 0 && uid !== self && uid !== process.uid) {
       return `${subject}belongs to user ${uid}, but process ${process.pid} to user ${process.uid}: holdfast does not signal it`
     }
@@ -285,11 +285,11 @@ function doubtOfOwners(
 }
 
 /** Whether the whole way belongs to root and to holdfast's own user, and to them alone. */
-function isOwn(steps: readonly Step[], self: number): boolean {
+function isOwnPath(steps: readonly Step[], self: number): boolean {
   return steps.every((step) => othersWrite(step, self) === undefined)
 }
 
 /** Nothing for the file itself, which the message names before. */
-function subjectOf({ path }: Step, pidFile: string): string {
+function stepName({ path }: Step, pidFile: string): string {
   return path === pidFile ? '' : `${path} `
 }

@@ -45,21 +45,26 @@ export async function render(
         renderCombined(draft, content, availability, directory.onMissing)
         break
       case 'selector':
-        renderSelection(draft, content, latest(content.reference), membersOf(content, directory).map(availability))
+        renderSelection(
+          draft,
+          content,
+          latest(content.reference),
+          selectedMembers(content, directory).map(availability),
+        )
     }
   }
   if (draft.findings.length > 0) return { ready: false, findings: draft.findings }
-  return finish(directory, draft, [...known.values()], now)
+  return finishRendering(directory, draft, [...known.values()], now)
 }
 
 /** The objects that the selection matches. */
-function membersOf({ place }: SelectedContent, { contents }: DirectoryConfiguration): ObjectReference[] {
+function selectedMembers({ place }: SelectedContent, { contents }: DirectoryConfiguration): ObjectReference[] {
   return contents.flatMap((content) =>
     content.type === 'object' && content.selected && content.place === place ? [content.reference] : [],
   )
 }
 
-async function finish(
+async function finishRendering(
   directory: DirectoryConfiguration,
   draft: Draft,
   known: readonly Availability[],
@@ -173,7 +178,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
   }
   if (content.items === undefined) {
     for (const [key, bytes] of object.data) {
-      if (isDataKey(key)) add(key, bytes, within(content, key), undefined)
+      if (isDataKey(key)) add(key, bytes, pathInto(content, key), undefined)
       else {
         const message = `${objectName(reference)} has a key that is not a valid file name: ${JSON.stringify(key.slice(0, 64))}`
         draft.find({ reason: 'ObjectInvalid', message, reference })
@@ -183,7 +188,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
   }
   for (const { key, path, mode } of content.items) {
     const bytes = object.data.get(key)
-    if (bytes !== undefined) add(key, bytes, within(content, path), mode)
+    if (bytes !== undefined) add(key, bytes, pathInto(content, path), mode)
     else if (!content.optional) draft.find(missingKey(reference, key, content.place))
   }
 }
@@ -198,11 +203,11 @@ function publishedOf(
 ): { paths: readonly string[]; complete: boolean } | undefined {
   const there = new Set(recorded.paths.filter((path) => Object.hasOwn(files, path)))
   if (content.items !== undefined) {
-    const asked = content.items.map(({ path }) => within(content, path))
+    const asked = content.items.map(({ path }) => pathInto(content, path))
     const paths = asked.filter((path) => there.has(path))
     return paths.length === 0 ? undefined : { paths, complete: paths.length === asked.length }
   }
-  const prefix = within(content, '')
+  const prefix = pathInto(content, '')
   const paths = [...there].filter((path) => path.startsWith(prefix) && !path.includes('/', prefix.length))
   // An object without a key is published completely without a file.
   const elsewhere = recorded.paths.length > 0 || recorded.combined !== undefined
@@ -219,13 +224,13 @@ function keep(draft: Draft, content: ObjectContent, kept: KeptObject, paths: rea
     const known = draft.files.get(path)
     // Another content of the same object took the file already, and it is unknown which of the two gave it.
     if (file === undefined || (known?.kept === true && known.content === file.content)) continue
-    const mode = content.items?.find((item) => within(content, item.path) === path)?.mode
+    const mode = content.items?.find((item) => pathInto(content, item.path) === path)?.mode
     const draftFile = { content: file.content, origin, reference, kept: true }
     draft.add(path, mode === undefined ? draftFile : { ...draftFile, mode }, reference)
     draft.record(reference, kept.recorded, { path })
   }
 }
 
-function within({ into }: ObjectContent, path: string): string {
+function pathInto({ into }: ObjectContent, path: string): string {
   return into === '' ? path : `${into}/${path}`
 }

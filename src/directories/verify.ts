@@ -17,7 +17,7 @@ const meanings: Readonly<Record<Publication['differences'][number]['problem'], s
 export function describeDifferences({ path, actual, digest, differences }: Publication): string[] {
   const isThere = actual !== undefined || differences.some((one) => one.path === '.' && one.problem === 'type')
   if (!isThere) return [`${path} does not exist`]
-  const described = inOrder(differences).map(
+  const described = sortedDifferences(differences).map(
     (difference) => `${describePath(difference.path, path)} ${meanings[difference.problem]}`,
   )
   if (described.length === 0 && actual !== digest) return [`${path} is not what was published`]
@@ -25,7 +25,7 @@ export function describeDifferences({ path, actual, digest, differences }: Publi
 }
 
 /** In the order of their paths, as they are described. */
-export function inOrder(differences: Publication['differences']): Publication['differences'] {
+export function sortedDifferences(differences: Publication['differences']): Publication['differences'] {
   return [...differences].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
 }
 

@@ -89,7 +89,8 @@ class World {
     const publication = this.publication()
     this.happened({ kind: 'compared', publication })
     const { record, intact, drift, objects } = this.facts
-    const read = publication && [publication.digest, publication.sequence, publication.hold, publication.pendingHooks]
+    const { digest, sequence, hold, pendingHooks } = publication ?? {}
+    const read = publication ? [digest, sequence, hold, pendingHooks] : null
     const known = record && [record.digest, record.sequence, record.hold, record.pendingHooks]
     if (JSON.stringify(read) !== JSON.stringify(known)) throw new Error('the record is another one')
     const isWhole = this.record !== undefined && this.disk === 'whole'
@@ -98,7 +99,7 @@ class World {
       this.own !== undefined &&
       Math.floor(this.record.version / 2) < Math.floor(this.own / 2)
     if (intact !== (isWhole && !isOlder)) throw new Error(`intact is ${String(intact)} (${drift ?? 'no drift'})`)
-    if (record !== undefined && intact === (drift !== undefined)) throw new Error(`drift is ${drift ?? 'none'}`)
+    if (record && intact === (drift !== undefined)) throw new Error(`drift is ${drift ?? 'none'}`)
     if (this.record && Number(objects[0]?.resourceVersion) < this.record.version)
       throw new Error('an older version than the record names')
     if (drift !== undefined && this.facts.published?.status === 'True') this.judge('False')

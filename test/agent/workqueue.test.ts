@@ -16,18 +16,13 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
   const faults: unknown[] = []
   const failures: number[] = []
   const waits: string[] = []
-  const lacking: { error: Error | undefined } = { error: undefined }
-  const lack = (error: Error | undefined) => void (lacking.error = error)
   /** How long the news of each key wait, as the test says: without a word, for ever. */
   const wait: {
     from: (key: string, times: NewsTimes) => number
     beside: (causes: ReadonlySet<string>) => number
   } = { from: () => Infinity, beside: () => -Infinity }
   const queue = new Workqueue({
-    groups: () => {
-      if (lacking.error) throw lacking.error
-      return (key) => (runs === 'batch' ? 'all' : key)
-    },
+    groups: () => (key) => (runs === 'batch' ? 'all' : key),
     delay: (count) => {
       failures.push(count)
       return delay
@@ -53,7 +48,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
     const run = begun.shift()
     return run ? Promise.resolve(run) : new Promise((resolve) => waiting.push(resolve))
   }
-  return { queue, next, begun, faults, failures, waits, lack, wait }
+  return { queue, next, begun, faults, failures, waits, wait }
 }
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -174,37 +169,6 @@ await t.test('a run that rejects is an error of the program, reported and run ag
   ;(await next()).fail(fault)
   t.strictSame((await next()).batch.get('a')?.causes, ['retry'])
   t.strictSame(faults, [fault])
-})
-
-await t.test('groups that cannot be named now are named later, for all that is due, with its causes', async (t) => {
-  const time = new SimulatedTime(t)
-  const out = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', syscall: 'open' })
-  const { queue, next, faults, failures, lack } = queueOf('batch', 50)
-  lack(out)
-  queue.add('a', 'x')
-  await time.advance(0)
-  t.equal(faults.length, 1)
-  t.ok(queue.pending('a'))
-  queue.add('b', 'y')
-  await time.advance(0)
-  t.equal(faults.length, 2, 'what is added asks at once')
-  lack(undefined)
-  const run = await time.during(next())
-  t.strictSame(
-    [...run.batch].map(([key, { causes }]) => [key, ...causes]),
-    [
-      ['a', 'x'],
-      ['b', 'y'],
-    ],
-  )
-  t.strictSame(faults, [out, out])
-  run.end({ a: 'done', b: 'done' })
-  lack(out)
-  await time.advance(20)
-  queue.add('a', 'z')
-  await time.advance(0)
-  t.strictSame(failures, [1, 2, 1], 'it counts failures in a row')
-  await queue.close()
 })
 
 await t.test('a key that was forgotten does not run again, and never runs twice at once', async (t) => {

@@ -33,7 +33,7 @@ interface MoveOptions {
 }
 
 /** One pass over an old path: publishes the new one's content there, and takes it away once no process needs it. Never rejects. */
-export async function follow(
+export async function followMove(
   { movedFrom, follows: to, afterPublish, retire, retireTimeout }: DirectoryConfiguration,
   { lockTimeout, signal, log, requireProven, agent }: MoveOptions,
 ): Promise<PassOutcome> {

@@ -76,7 +76,7 @@ export async function openEvents(source: Source, { log, node }: EventsOptions): 
   const reporter: Reporter = {
     node,
     place: node === '' ? `host ${instance}` : `node ${node}`,
-    uid: (reference) => uidOf(source.latest(reference)),
+    uid: (reference) => observedUid(source.latest(reference)),
   }
   return new ClusterEvents(new EventRecorder(source.api, { log, instance }), reporter, log)
 }
@@ -93,7 +93,7 @@ class ClusterEvents implements AgentEvents {
   }
 
   rewound(reference: ObjectReference, observation: ObservedState, message: string): void {
-    this.#record(() => [onObject(reference, uidOf(observation), 'HistoryRewound', message)])
+    this.#record(() => [objectEvent(reference, observedUid(observation), 'HistoryRewound', message)])
   }
 
   hookFailed(message: string): void {
@@ -122,7 +122,7 @@ class ClusterEvents implements AgentEvents {
   }
 }
 
-function uidOf(observation: ObservedState | undefined): string | undefined {
+function observedUid(observation: ObservedState | undefined): string | undefined {
   return observation && hasObject(observation) ? observation.object.uid : undefined
 }
 
@@ -143,7 +143,7 @@ export function draftsOf({ events }: Pick<Meaning, 'events'>, reporter: Reporter
 
 function draftsOfNote(note: EventNote, reporter: Reporter): EventDraft[] {
   if (note.on === 'node') return onNode(note.reason, note.message, reporter)
-  return [onObject(note.on, note.uid ?? reporter.uid(note.on), note.reason, note.message(reporter.place))]
+  return [objectEvent(note.on, note.uid ?? reporter.uid(note.on), note.reason, note.message(reporter.place))]
 }
 
 /** An event on this Node; none where its name is not known. */
@@ -154,7 +154,7 @@ function onNode(reason: Reason, note: string, { node }: Reporter): EventDraft[] 
 }
 
 /** An event on an object. `uid`: undefined where there is no such object, or no readable one. */
-function onObject(
+function objectEvent(
   { kind, namespace, name }: ObjectReference,
   uid: string | undefined,
   reason: Reason,

@@ -1,7 +1,7 @@
 import { expand, referencesOf } from '../../config/references.js'
 import { objectName } from '../../message-text.js'
-import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
-import type { DirectoryFacts, DirectoryState, DirectoryStates } from '../directory-state.js'
+import type { ObjectReference, ObservedState, Source, UnknownState, WatchRestartReason } from '../../objects/types.js'
+import { isAhead, type DirectoryFacts, type DirectoryState, type DirectoryStates } from '../directory-state.js'
 import type { ConditionState } from '../conditions.js'
 import type { Reason } from '../../reasons.js'
 
@@ -130,36 +130,17 @@ export function freshness(
   moment: Moment,
   heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
 ): Freshness {
-  const unconfirmed = (reason: ConditionState['reason'], message: string): Freshness => ({
-    condition: { status: 'False', reason, message },
-    confirmedAt: undefined,
-  })
   let oldest: Moment | undefined
   for (const reference of referencesOf(expand(facts.configuration, latest))) {
-    const name = objectName(reference)
-    const observation = latest(reference)
+    const why = whyUnconfirmed(reference, latest(reference), moment, heartbeats)
+    if (why !== undefined) return why
     const confirmation = heartbeats.lastConfirmed(reference)
-    // Since the start, as after a boot without an API server: no watch was lost, and the record alone knows the published versions.
-    const isFirst = confirmation === undefined
-    if (observation?.state === 'unknown') {
-      const { reason, message } = observation
-      return unconfirmed(isFirst && reason === 'SourceUnavailable' ? 'NotConfirmed' : reason, message)
-    }
-    const loss = heartbeats.lossOf(reference, moment)
-    if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
-      const since = loss.since.wall.toISOString()
-      const last = loss.message === undefined ? '' : `: ${loss.message}`
-      return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered${last}`)
-    }
-    if (observation === undefined || isFirst) {
-      return unconfirmed('NotConfirmed', `the source has not reported ${name} yet`)
-    }
-    if (oldest === undefined || confirmation.monotonic < oldest.monotonic) oldest = confirmation
+    if (confirmation && (oldest === undefined || confirmation.monotonic < oldest.monotonic)) oldest = confirmation
   }
   if (facts.published?.status !== 'True') {
     return unconfirmed(facts.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
   }
-  if (facts.isAhead) {
+  if (isAhead(facts)) {
     return unconfirmed('NotConfirmed', 'what is published is newer than what the source has reported')
   }
   if (facts.behind !== undefined) {
@@ -181,6 +162,35 @@ export function freshness(
     },
     confirmedAt: oldest.wall,
   }
+}
+
+function unconfirmed(reason: Reason, message: string): Freshness {
+  return { condition: { status: 'False', reason, message }, confirmedAt: undefined }
+}
+
+/** Why the newest version of one object is not known; undefined: the source has confirmed its report of it. */
+function whyUnconfirmed(
+  reference: ObjectReference,
+  observation: ObservedState | undefined,
+  moment: Moment,
+  heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
+): Freshness | undefined {
+  const name = objectName(reference)
+  // Since the start, as after a boot without an API server: no watch was lost, and the record alone knows the published versions.
+  const isFirst = heartbeats.lastConfirmed(reference) === undefined
+  if (observation?.state === 'unknown') {
+    const { reason, message } = observation
+    return unconfirmed(isFirst && reason === 'SourceUnavailable' ? 'NotConfirmed' : reason, message)
+  }
+  const loss = heartbeats.lossOf(reference, moment)
+  if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
+    const since = loss.since.wall.toISOString()
+    const last = loss.message === undefined ? '' : `: ${loss.message}`
+    return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered${last}`)
+  }
+  return observation === undefined || isFirst
+    ? unconfirmed('NotConfirmed', `the source has not reported ${name} yet`)
+    : undefined
 }
 
 /** A point in time: `monotonic` to measure with, since the wall clock may step; `wall` to show. @internal */

@@ -49,14 +49,14 @@ export async function serveHealth(configured: ServerAddress, health: Health): Pr
   // In the order in which they came; whether the request has.
   const connections = new Map<Socket, boolean>()
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    makeRoom(connections)
+    closeLeast(connections)
     connections.set(socket, false)
     socket.on('close', () => connections.delete(socket)).on('error', () => {})
     socket.setTimeout(silence, () => socket.destroy())
     readHead(socket, (head) => {
       connections.set(socket, true)
       answer(head, health, metrics).then(
-        (bytes) => finish(socket, bytes),
+        (bytes) => endWith(socket, bytes),
         () => socket.destroy(),
       )
     })
@@ -78,7 +78,7 @@ export async function serveHealth(configured: ServerAddress, health: Health): Pr
  * node may), cannot keep a prober out, as Node's own limit, which refuses newcomers, would. It is the oldest without a request, but for the
  * newest, whose requests may not have been read yet; or the oldest of all.
  */
-function makeRoom(connections: Map<Socket, boolean>): void {
+function closeLeast(connections: Map<Socket, boolean>): void {
   if (connections.size < mostConnections) return
   const all = [...connections]
   const [least] = all.slice(0, -newest).find(([, asked]) => !asked) ?? all[0] ?? []
@@ -89,7 +89,7 @@ function makeRoom(connections: Map<Socket, boolean>): void {
 
 /** Reads until the end of a request's head, and nothing from then on; ends the connection where none comes in time. */
 function readHead(socket: Socket, done: (head: string) => void): void {
-  const late = setTimeout(() => finish(socket, page({ status: 408 })), headTimeout).unref()
+  const late = setTimeout(() => endWith(socket, page({ status: 408 })), headTimeout).unref()
   const ended = (): void => void socket.destroy()
   let head = ''
   const read = (chunk: Buffer): void => {
@@ -99,7 +99,7 @@ function readHead(socket: Socket, done: (head: string) => void): void {
     if (end === -1 && head.length < longestHead) return
     clearTimeout(late)
     socket.off('data', read).off('end', ended).pause()
-    if (end === -1) finish(socket, page({ status: 431 }))
+    if (end === -1) endWith(socket, page({ status: 431 }))
     else done(head.slice(0, end))
   }
   socket
@@ -108,7 +108,7 @@ function readHead(socket: Socket, done: (head: string) => void): void {
     .once('close', () => clearTimeout(late))
 }
 
-function finish(socket: Socket, bytes: Buffer): void {
+function endWith(socket: Socket, bytes: Buffer): void {
   socket.write(bytes)
   socket.destroySoon()
 }
@@ -142,7 +142,7 @@ async function answer(head: string, health: Health, metrics: MetricsPage): Promi
   if (method !== 'GET' && method !== 'HEAD') {
     return page({ status: 405, text: 'this server answers only GET and HEAD\n' }, { allow: 'GET, HEAD' })
   }
-  if (host !== undefined && !isOwn(host, health.hosts())) {
+  if (host !== undefined && !isOwnHost(host, health.hosts())) {
     return page({ status: 421, text: 'this server has no such name: add it to server.hosts of the configuration\n' })
   }
   return page(await pageAt(url, health, metrics), {}, method === 'GET')
@@ -188,7 +188,7 @@ async function pageAt(url: string, health: Health, metrics: MetricsPage): Promis
  * Whether a Host header names this server. A page that a browser on this network has loaded can make its own name lead here, and would
  * read the answers.
  */
-function isOwn(host: string, names: readonly string[]): boolean {
+function isOwnHost(host: string, names: readonly string[]): boolean {
   const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::[0-9]*)?$/.exec(host) ?? []
   const name = (bracketed ?? plain).toLowerCase()
   return isIP(name) !== 0 || ['localhost', ...names].some((own) => own.toLowerCase() === name)

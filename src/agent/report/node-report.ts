@@ -50,7 +50,8 @@ export async function openNodeReport(source: Source, options: NodeReportOptions)
     // Of the kernel, in each container: kubelet reads the same file (cadvisor, machine.GetMachineInfo).
     const bootID = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
     const startedAt = performance.now()
-    const snapshot = (): Snapshot | undefined => snapshotOf(source, options, performance.now() - startedAt > patience)
+    const snapshot = (): Snapshot | undefined =>
+      reportSnapshot(source, options, performance.now() - startedAt > patience)
     return new NodeReporter(api, { log, node, agentID, bootID, snapshot })
   } catch (error) {
     log.warn({ reason: 'ReportRefused' }, `this node does not report: ${messageOf(error)}; everything else works`)
@@ -62,7 +63,7 @@ export async function openNodeReport(source: Source, options: NodeReportOptions)
 const patience = 60_000
 
 /** undefined: a directory has not been compared with the disk and the source yet, which is worth a wait unless it `isLate`. @internal */
-export function snapshotOf(
+export function reportSnapshot(
   source: Pick<Source, 'latest'>,
   { version, configuration, states }: Pick<NodeReportOptions, 'version' | 'configuration' | 'states'>,
   isLate: boolean,
@@ -71,8 +72,8 @@ export function snapshotOf(
   for (const state of states) {
     // An old path goes, and gets its content from the new one.
     if (state.configuration.follows !== undefined) continue
-    const { compared, published } = state.facts
-    if (!isLate && (!compared || published === undefined)) return undefined
+    const { record, published } = state.facts
+    if (!isLate && (record === undefined || published === undefined)) return undefined
     directories.push(directoryOf(state.facts, (reference) => source.latest(reference)))
   }
   return { agentVersion: version, configuration: configuration(), directories }
@@ -81,7 +82,7 @@ export function snapshotOf(
 function directoryOf(facts: DirectoryFacts, latest: Source['latest']): SnapshotDirectory {
   const { configuration, published, record, passed } = facts
   const { certificates, unproven } = passed
-  const pending = pendingOf(facts, latest)
+  const pending = unpublished(facts, latest)
   const hooksPending = pendingHookNames(facts)
   const ends = certificates.map(({ notAfter }) => notAfter.getTime())
   const reported = stateOf(facts, pending.length + hooksPending.length > 0)
@@ -116,7 +117,7 @@ function isConfirmed({ configuration }: DirectoryFacts, latest: Source['latest']
 }
 
 /** Versions of the source that the disk does not have. An object that is neither published nor readable now has an empty version. */
-function pendingOf(facts: DirectoryFacts, latest: Source['latest']): PublishedObject[] {
+function unpublished(facts: DirectoryFacts, latest: Source['latest']): PublishedObject[] {
   const known = new Map(facts.objects.map((object) => [objectName(object), object]))
   return referencesOf(expand(facts.configuration, latest)).flatMap((reference) => {
     const observed = latest(reference)

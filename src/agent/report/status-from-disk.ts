@@ -94,7 +94,7 @@ async function recordedCondition(
 
 /** Why the last pass could not publish something newer, where the disk still holds what that pass left, or nothing was published yet. */
 function refusedAtTheEnd({ intact, record, drift, uncompared }: DirectoryFacts, before: DirectoryStatus | undefined) {
-  if (uncompared !== undefined || drift !== undefined || (record !== undefined && !intact)) return undefined
+  if (uncompared !== undefined || drift !== undefined || (record && !intact)) return undefined
   if ((before?.digest ?? null) !== (record?.digest ?? null)) return undefined
   return before?.conditions.find(({ type, status }) => type === 'Published' && status !== 'True')
 }

@@ -36,14 +36,14 @@ export function statusLinesIn(stateDirectory: string): string {
 export function encodeStatusLines({ id, at, directories, operations }: StatusLines): string {
   const first: FirstLine = { id, count: directories.length }
   const each = directories.map((directory) => encodeStatusLine({ at, directories: [directory], operations }))
-  return [asText(first), ...each].join('')
+  return [jsonLine(first), ...each].join('')
 }
 
 export function encodeStatusLine(line: StatusLine): string {
-  return asText(line)
+  return jsonLine(line)
 }
 
-function asText(value: object): string {
+function jsonLine(value: object): string {
   return Buffer.from(encodeLine(value)).toString('utf8')
 }
 

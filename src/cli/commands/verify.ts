@@ -72,11 +72,12 @@ async function runVerify({ stdin, stdout, env }: Io, paths: readonly string[], o
 async function verify(directory: DirectoryConfiguration): Promise<Verified> {
   const { path } = directory
   const nothing = { path, digest: null, actual: null, publishedAt: null, differences: [] }
-  const [{ disableCoreDumps, readPublication }, { describeDifferences, inOrder }, { hasRequired }] = await Promise.all([
-    import('../../durable/index.js'),
-    import('../../directories/verify.js'),
-    import('../../agent/directory-state.js'),
-  ])
+  const [{ disableCoreDumps, readPublication }, { describeDifferences, sortedDifferences }, { hasRequired }] =
+    await Promise.all([
+      import('../../durable/index.js'),
+      import('../../directories/verify.js'),
+      import('../../agent/directory-state.js'),
+    ])
   disableCoreDumps()
   let publication: Publication | undefined
   try {
@@ -101,7 +102,7 @@ async function verify(directory: DirectoryConfiguration): Promise<Verified> {
     digest: publication.digest,
     actual: publication.actual ?? null,
     publishedAt: publication.publishedAt.toISOString(),
-    differences: inOrder(publication.differences),
+    differences: sortedDifferences(publication.differences),
     details: [...details, ...unsettled],
   }
 }

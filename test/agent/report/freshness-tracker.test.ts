@@ -181,7 +181,10 @@ await t.test("a published version newer than the source's report is not confirme
   const heartbeats = new Heartbeats()
   for (const reference of [secretA, configMap]) heartbeats.confirmed(reference, at(0))
   const state = await stateOf('True')
-  const { condition } = freshness({ ...state.facts, isAhead: true }, () => absent, at(1), heartbeats)
+  const version = (resourceVersion: string) => [{ ...secretA, uid: 'u', resourceVersion }]
+  const record = { sequence: 1, publishedAt: new Date(0), pendingHooks: [], digest: 'new', objects: version('2') }
+  const facts = { ...state.facts, record, desired: { digest: 'old', objects: version('1') } }
+  const { condition } = freshness(facts, () => absent, at(1), heartbeats)
   t.match(condition, { status: 'False', reason: 'NotConfirmed', message: /newer than what the source has reported/ })
 })
 

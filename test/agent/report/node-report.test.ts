@@ -1,7 +1,7 @@
 /** What an agent reports of each directory, from its own state and the source's. */
 import t from 'tap'
 import { DirectoryState } from '../../../src/agent/directory-state.js'
-import { snapshotOf } from '../../../src/agent/report/node-report.js'
+import { reportSnapshot } from '../../../src/agent/report/node-report.js'
 import type { ObservedState } from '../../../src/objects/types.js'
 import { directoryOf, present, secret, whole } from '../../directories/objects.js'
 import { published } from '../outcome-scene.js'
@@ -26,7 +26,7 @@ const observed = (resourceVersion: string): ObservedState => {
 
 function reported(states: readonly DirectoryState[], latest: ObservedState | undefined, isLate = false) {
   const options = { version: '1', configuration: () => 'c', states }
-  return snapshotOf({ latest: () => latest }, options, isLate)?.directories
+  return reportSnapshot({ latest: () => latest }, options, isLate)?.directories
 }
 
 await t.test(

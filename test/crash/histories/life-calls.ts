@@ -2,7 +2,7 @@
 import * as places from '../../../src/durable/single-calls/swap-places.js'
 import { join } from 'node:path'
 import { compareWithRecord } from '../../../src/agent/detect-drift.js'
-import { requestFor } from '../../../src/agent/desired-content.js'
+import { publicationRequest } from '../../../src/agent/desired-content.js'
 import { DirectoryState } from '../../../src/agent/directory-state.js'
 import { hasOtherMove } from '../../../src/agent/leaving/moves.js'
 import { defaultLimits } from '../../../src/config/directory.js'
@@ -246,7 +246,7 @@ async function pass(making: Making): Promise<Part> {
     )
     const asked = { requireProven: false, agent: call.agent, release: call.release, lockTimeout: 0, log }
     const rendering = { ready: true, files, objects, warnings: [], certificates: [] } as const
-    const request = { ...requestFor(configuration, rendering, () => undefined, asked), hooks: ['reload'] }
+    const request = { ...publicationRequest(configuration, rendering, () => undefined, asked), hooks: ['reload'] }
     const adopt = call.adopt !== false && takeOver({ replace: call.adopt === 'replace' })
     const more = { ...(adopt && { adopt }), ...wrongs(call, path) }
     results.push(...resultsOf(await publish([directoryPublication(fs, { ...request, ...more })], stopped(call).signal)))
