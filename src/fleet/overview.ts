@@ -1,19 +1,12 @@
 /** How a fleet stands: sums, and each exception. It keeps a few words for each node, and no report. */
 import type { ApiClient } from '../kubernetes/connection/client.js'
-import { field } from '../kubernetes/reads/api-error.js'
 import { listed } from '../message-text.js'
 import type { Log } from '../log.js'
-import { follow, readPages, type FollowOptions, type Followed } from './follow.js'
 import { hooksNotRun, longestQuiet, type FleetNode, type Obstacle } from './judge.js'
-import { factsOf, isLeftOut, nodeOf, type ReportFacts } from './read-report.js'
-import {
-  isSameObject,
-  namesObject,
-  reportsPath,
-  type ObjectNamed,
-  type ReportedDirectory,
-  type ReportedState,
-} from './types.js'
+import type { Silence } from './collection.js'
+import { NodeTable } from './node-table.js'
+import { factsOf, isLeftOut, type ReportFacts } from './read-report.js'
+import { isSameObject, namesObject, type ObjectNamed, type ReportedDirectory, type ReportedState } from './types.js'
 
 export interface OverviewOptions {
   /** A label selector of Nodes. */
@@ -66,13 +59,7 @@ export interface Overview {
   /** With `object`: the versions that directories have. */
   readonly versions?: readonly Group[]
   /** While it is watched: the API server has not answered since then, so that all of this may be old. */
-  readonly unanswered?: SilentNode
-}
-
-interface SilentNode {
-  /** RFC 3339. */
-  readonly since: string
-  readonly message: string
+  readonly unanswered?: Silence
 }
 
 /** The part of one report that the overview keeps. */
@@ -83,124 +70,55 @@ interface NodeFacts extends Pick<ReportFacts, 'nodeUID' | 'bootID' | 'takenAt' |
   readonly versions: readonly string[]
 }
 
-/** @throws FollowRefused, ConnectionError, the signal's reason */
-export async function overviewOf(api: Pick<ApiClient, 'get'>, options: OverviewOptions): Promise<Overview> {
-  const fleet = new Fleet(options)
-  for (const { path, query, to } of fleet.sources(() => undefined)) {
-    const { date } = await readPages(api, { path, query, signal: options.signal }, to.put)
-    to.complete(date)
-  }
-  return fleet.overview()
+/** @throws ApiError, ConnectionError, the signal's reason */
+export async function overviewOf(api: ApiClient, options: OverviewOptions): Promise<Overview> {
+  const fleet = tableOf(api, options, () => undefined)
+  await fleet.read(options.signal)
+  return summedUp(fleet, options)
 }
 
 /** Follows the fleet until the signal aborts; `changed`: the overview, once it is whole, may be another one. */
 export async function watchFleet(
-  api: Pick<ApiClient, 'get' | 'stream'>,
+  api: ApiClient,
   { log, ...options }: OverviewOptions & { readonly log: Log },
   changed: (overview: () => Overview) => void,
-): Promise<never> {
-  const fleet = new Fleet(options)
-  const ending = new AbortController()
-  const signal = AbortSignal.any([options.signal, ending.signal])
-  const sources = fleet.sources(() => {
-    if (fleet.isWhole) changed(() => fleet.overview())
+): Promise<void> {
+  const fleet = tableOf(api, options, () => {
+    if (fleet.isWhole) changed(() => summedUp(fleet, options))
   })
-  try {
-    return await Promise.race(sources.map(({ path, query, to }) => follow(api, to, { path, query, signal, log })))
-  } finally {
-    ending.abort()
-  }
+  await fleet.follow(options.signal, log)
 }
 
-interface FleetSource extends Pick<FollowOptions, 'path' | 'query'> {
-  readonly to: Followed
+function tableOf(api: ApiClient, options: OverviewOptions, changed: () => void): NodeTable<NodeFacts> {
+  return new NodeTable(api, { nodes: options.nodes, read: (report) => nodeFacts(factsOf(report), options), changed })
 }
 
-class Fleet {
-  readonly #nodes = new Map<string, FleetNode>()
-  readonly #facts = new Map<string, NodeFacts>()
-  /** Collections of which no whole list has come yet. */
-  readonly #missing = new Set(['nodes', 'reports'])
-  /** Of the collections that the API server does not answer for now. */
-  readonly #unanswered = new Map<string, SilentNode>()
-  /** From performance.now() to the server's clock, in milliseconds. */
-  #offset = performance.timeOrigin
-
-  constructor(private readonly options: OverviewOptions) {}
-
-  get isWhole(): boolean {
-    return this.#missing.size === 0
-  }
-
-  /** The nodes first: a report that comes later is then of a Node that is known. */
-  sources(changed: () => void): FleetSource[] {
-    const into = <Item>(
-      which: string,
-      map: Map<string, Item>,
-      read: (object: unknown) => Item | undefined,
-    ): Followed => ({
-      put: (object) => {
-        const name = field(field(object, 'metadata'), 'name')
-        const item = read(object)
-        if (typeof name !== 'string') return
-        if (item === undefined) map.delete(name)
-        else map.set(name, item)
-        changed()
-      },
-      remove: (name) => {
-        map.delete(name)
-        changed()
-      },
-      complete: (date) => {
-        // A list takes a moment: a clock that is wrong by less than the longest quiet changes nothing.
-        if (date !== undefined) this.#offset = date - performance.now()
-        this.#missing.delete(which)
-        changed()
-      },
-      unanswered: (message) => {
-        const { since = this.#now().toISOString() } = this.#unanswered.get(which) ?? {}
-        if (message === undefined) this.#unanswered.delete(which)
-        else this.#unanswered.set(which, { since, message })
-        changed()
-      },
-    })
-    return [
-      { path: '/api/v1/nodes', query: { labelSelector: this.options.nodes }, to: into('nodes', this.#nodes, nodeOf) },
-      { path: reportsPath, to: into('reports', this.#facts, (object) => nodeFacts(factsOf(object), this.options)) },
-    ]
-  }
-
-  #now(): Date {
-    return new Date(performance.now() + this.#offset)
-  }
-
-  overview(): Overview {
-    const now = this.#now()
-    const found = [...this.#nodes.values()].map((node) => ({ node, facts: this.#facts.get(node.name) }))
-    const known = found.flatMap(({ node, facts }) => (facts === undefined ? [] : [{ node, facts }]))
-    const exceptions = found.flatMap(({ node, facts }) => [
-      ...nodeExceptions(node, facts, now.getTime()),
-      ...(facts?.exceptions ?? []),
-    ])
-    const sum = (state: keyof Sums): number => known.reduce((all, { facts }) => all + facts.sums[state], 0)
-    const [first] = known
-      .flatMap(({ node, facts: { expires } }) => (expires === undefined ? [] : [{ node: node.name, at: expires }]))
-      .sort((a, b) => compare(a.at, b.at))
-    const [unanswered] = [...this.#unanswered.values()].sort((a, b) => compare(a.since, b.since))
-    return {
-      at: now.toISOString(),
-      nodes: this.#nodes.size,
-      reports: known.length,
-      directories: { current: sum('current'), waiting: sum('waiting'), held: sum('held'), failed: sum('failed') },
-      ...(first && { expires: first }),
-      exceptions: exceptions.sort(
-        (a, b) => compare(a.node, b.node) || compare(a.directory ?? '', b.directory ?? '') || compare(a.state, b.state),
-      ),
-      agentVersions: groups(known.map(({ facts }) => facts.agentVersion)),
-      configurations: groups(known.map(({ facts }) => facts.configuration)),
-      ...(this.options.object && { versions: groups(known.flatMap(({ facts }) => facts.versions)) }),
-      ...(unanswered && { unanswered }),
-    }
+function summedUp(fleet: NodeTable<NodeFacts>, { object }: OverviewOptions): Overview {
+  const now = fleet.now()
+  const rows = fleet.rows()
+  const known = rows.flatMap(({ node, report }) => (report === undefined ? [] : [{ node, facts: report }]))
+  const exceptions = rows.flatMap(({ node, report }) => [
+    ...nodeExceptions(node, report, now.getTime()),
+    ...(report?.exceptions ?? []),
+  ])
+  const sum = (state: keyof Sums): number => known.reduce((all, { facts }) => all + facts.sums[state], 0)
+  const [first] = known
+    .flatMap(({ node, facts: { expires } }) => (expires === undefined ? [] : [{ node: node.name, at: expires }]))
+    .sort((a, b) => compare(a.at, b.at))
+  const { silence } = fleet
+  return {
+    at: now.toISOString(),
+    nodes: rows.length,
+    reports: known.length,
+    directories: { current: sum('current'), waiting: sum('waiting'), held: sum('held'), failed: sum('failed') },
+    ...(first && { expires: first }),
+    exceptions: exceptions.sort(
+      (a, b) => compare(a.node, b.node) || compare(a.directory ?? '', b.directory ?? '') || compare(a.state, b.state),
+    ),
+    agentVersions: groups(known.map(({ facts }) => facts.agentVersion)),
+    configurations: groups(known.map(({ facts }) => facts.configuration)),
+    ...(object && { versions: groups(known.flatMap(({ facts }) => facts.versions)) }),
+    ...(silence && { unanswered: silence }),
   }
 }
 

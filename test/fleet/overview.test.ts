@@ -148,9 +148,9 @@ await t.test('a watched fleet is shown anew as its nodes come, report and go', a
   }
   server.cut()
   await until('it says that this may be old', () => latest?.().unanswered)
-  t.match(latest?.().unanswered, { since: /^\d{4}-/, message: /cut off|closed|HTTP 503: away/ })
+  t.match(latest?.().unanswered, { since: /^\d{4}-/, message: /cut off|closed|HTTP 503/ })
   server.answer = () => false
   await until('both streams go on', () => latest?.().unanswered === undefined)
-  abort.abort(new Error('over'))
-  await t.rejects(watching, { message: 'over' })
+  abort.abort()
+  await t.resolves(watching)
 })

@@ -242,7 +242,11 @@ await t.test('an API server that denies or is away during the last reads is aske
   server.refuseOnce(reportsPath, 'list', 503)
   server.putReport('n2')
   t.match(await waiting, { ended: 'done' })
-  t.match(server.warnings, [/^the last reads fail, and are made again: list .*secrets: HTTP 403/], 'wait warns once')
+  t.match(
+    server.warnings,
+    [/^the last reads fail, and are made again: Secret ns\/ca: list failed with HTTP 403/],
+    'wait warns once',
+  )
 })
 
 await t.test('the end of the time ends wait with what is missing, also before any answer', async (t) => {

@@ -75,7 +75,7 @@ export function refusedRequest(
   const { status, retryAfter } = answer
   const said = statusMessage(answer.body)
   const what = `${describeTarget(target)}: ${verb} failed with HTTP ${status}${said && ` (${said})`}`
-  const known = status === 403 ? forbidden : adviceFor(status)
+  const known = target.advice?.[status] ?? (status === 403 ? forbidden : adviceFor(status))
   const advice = answer.foreign ?? unsentAdvice(answer) ?? known
   return new ApiError(restartReason(status), advice ? `${what}: ${advice}` : what, {
     status,

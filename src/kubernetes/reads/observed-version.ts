@@ -76,6 +76,12 @@ export function observeList(reference: ObjectReference, json: unknown): Observed
   return observeObject(reference, others.length === 0 ? item : undefined)
 }
 
+/** metadata.name of an object. */
+export function metadataName(json: unknown): string | undefined {
+  const name = field(field(json, 'metadata'), 'name')
+  return typeof name === 'string' ? name : undefined
+}
+
 /** metadata.uid of an object. */
 export function uidOf(json: unknown): string | undefined {
   const uid = field(field(json, 'metadata'), 'uid')

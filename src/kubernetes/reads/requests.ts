@@ -8,12 +8,14 @@ const metadata = (kind: string): string => `application/json;as=${kind};g=meta.k
 /** Media types of answers that have each object's metadata alone, as kubectl asks for where it shows names; a watch sends objects. */
 export const metadataOnly = { object: metadata('PartialObjectMetadata'), list: metadata('PartialObjectMetadataList') }
 
-/** One object, or without `name` a collection, of the core group. */
+/** One object, or without `name` a collection: of the core group, or of holdfast's own. */
 export interface ApiTarget {
-  readonly resource: 'secrets' | 'configmaps' | 'pods' | 'nodes'
+  readonly resource: 'secrets' | 'configmaps' | 'pods' | 'nodes' | 'nodepublications'
   /** undefined for a resource without namespaces. */
   readonly namespace: string | undefined
   readonly name: string | undefined
+  /** What helps where the API server refuses with this HTTP status, if not what helps for other resources. */
+  readonly advice?: Readonly<Record<number, string>>
 }
 
 /** A right that a rule of a Role has to grant. */
@@ -24,10 +26,13 @@ export interface Right {
   readonly name: string | undefined
 }
 
-const singular = { secrets: 'Secret', configmaps: 'ConfigMap', pods: 'pod', nodes: 'node' } as const satisfies Record<
-  ApiTarget['resource'],
-  string
->
+const singular = {
+  secrets: 'Secret',
+  configmaps: 'ConfigMap',
+  pods: 'pod',
+  nodes: 'node',
+  nodepublications: 'NodePublication',
+} as const satisfies Record<ApiTarget['resource'], string>
 
 const resources = { Secret: 'secrets', ConfigMap: 'configmaps' } as const satisfies Record<
   ObjectReference['kind'],
@@ -72,9 +77,9 @@ export function listQuery(reference: ObjectReference): Query {
   return { fieldSelector: `metadata.name=${reference.name}` }
 }
 
-/** A watch that goes on after this resource version. */
-export function watchQuery(reference: ObjectReference, from: string, seconds: number): Query {
-  return { ...streamQuery(listQuery(reference), seconds), resourceVersion: from }
+/** A watch of what the selector matches that goes on after this resource version. */
+export function watchQuery(selector: Query, from: string, seconds: number): Query {
+  return { ...streamQuery(selector, seconds), resourceVersion: from }
 }
 
 /**

@@ -14,19 +14,34 @@ import { sizeOf, type ObservedVersion, type StoredObject } from '../stored-objec
 import type { ObjectReference } from '../types.js'
 import { ApiError, brokenRequest, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
 import { listPages } from '../../kubernetes/reads/list-pages.js'
-import { itemsOf, observeAbsence, observeObject, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
+import {
+  itemsOf,
+  metadataName,
+  observeAbsence,
+  observeObject,
+  resourceVersionOf,
+} from '../../kubernetes/reads/observed-version.js'
 import { readSelected, type ReadContext } from './read-selected.js'
 import {
   readFresh,
   isBelow,
   isKnown,
+  sayFailed,
   takeFresh,
   type Ask,
   type EventType,
   type WatchEvents,
+  type WatchFailure,
   type WatchSubject,
 } from './watch-subject.js'
-import { metadataOnly, objectTarget, pathOf, type ApiTarget, type Query } from '../../kubernetes/reads/requests.js'
+import {
+  metadataOnly,
+  objectTarget,
+  pathOf,
+  watchQuery,
+  type ApiTarget,
+  type Query,
+} from '../../kubernetes/reads/requests.js'
 import { labelsOf, Selections } from '../../kubernetes/reads/selections.js'
 
 /** Objects on one page of a list; client-go's pager has the same. */
@@ -95,7 +110,7 @@ export class CollectionSubject implements WatchSubject {
   readonly objects = (): readonly StoredObject[] => [...this.followed.values()]
 
   query(from: string | undefined, seconds: number): Query {
-    return { watch: '1', allowWatchBookmarks: 'true', timeoutSeconds: String(seconds), resourceVersion: from ?? '' }
+    return watchQuery({}, from ?? '', seconds)
   }
 
   async list(ask: Ask): Promise<string | undefined> {
@@ -109,7 +124,7 @@ export class CollectionSubject implements WatchSubject {
     for await (const answer of listPages(get, { limit: pageSize })) {
       if (answer.status !== 200) throw refusedRequest(this.target, 'list', answer)
       for (const item of itemsOf(answer.body, this.target)) {
-        const name = nameOf(item)
+        const name = metadataName(item)
         if (name === undefined) continue
         this.#selections.set(name, labelsOf(item))
         if (this.followed.has(name)) found.set(name, item)
@@ -146,7 +161,7 @@ export class CollectionSubject implements WatchSubject {
       if (unread.length < manyReads || unread.length < names.size / 2) continue
       const wanted = new Map(unread.map((stored) => [stored.reference.name, stored]))
       const take = (object: unknown): Promise<number> => {
-        const stored = wanted.get(nameOf(object) ?? '')
+        const stored = wanted.get(metadataName(object) ?? '')
         if (stored === undefined || !this.#unread.has(stored)) return Promise.resolve(0)
         const observed = observeObject(stored.reference, object)
         this.#accepts(stored, observed)
@@ -179,6 +194,10 @@ export class CollectionSubject implements WatchSubject {
       },
       complete: () => Promise.resolve(),
     }
+  }
+
+  failed(failure: WatchFailure): void {
+    sayFailed(this, failure)
   }
 
   #tell(stored: StoredObject, version: string | undefined): void {
@@ -253,7 +272,7 @@ export class CollectionSubject implements WatchSubject {
   }
 
   #take(type: EventType, object: unknown): void {
-    const name = nameOf(object) ?? ''
+    const name = metadataName(object) ?? ''
     const version = resourceVersionOf(object)
     if (this.#selections.any) {
       const before = this.followed.get(name)
@@ -383,9 +402,4 @@ function isOfObject(error: unknown): error is ApiError {
 
 function isSelection({ reference }: StoredObject): boolean {
   return reference.selector !== undefined
-}
-
-function nameOf(object: unknown): string | undefined {
-  const name = field(field(object, 'metadata'), 'name')
-  return typeof name === 'string' ? name : undefined
 }

@@ -11,13 +11,13 @@ import { Backoff } from '../../backoff.js'
 import { ConnectionError, type ApiClient, type RequestOptions } from '../../kubernetes/connection/client.js'
 import { wasCut } from '../../kubernetes/connection/connection-error.js'
 import { brokenRequest, refusedRequest, ApiError } from '../../kubernetes/reads/api-error.js'
-import type { Recovery } from './recovery.js'
+import { Recovery } from './recovery.js'
 import { describeTarget } from '../../kubernetes/reads/requests.js'
-import type { AbortableSemaphore } from '../../abortable-semaphore.js'
-import type { StreamingLists } from './streaming-lists.js'
+import { AbortableSemaphore } from '../../abortable-semaphore.js'
+import { StreamingLists } from './streaming-lists.js'
 import type { WatchTiming } from './timing.js'
 import { InitialEventsLate, readEvents, WatchSession } from './watch-session.js'
-import { describeObjects, isKnown, sayUnknown, type WatchSubject } from './watch-subject.js'
+import { describeObjects, type WatchSubject } from './watch-subject.js'
 
 /** The watches of one source share it. */
 export interface WatchContext {
@@ -33,6 +33,21 @@ export interface WatchContext {
    * service account, and answers further requests with 429.
    */
   readonly openings: AbortableSemaphore
+}
+
+/** Watches that begin at a time. */
+const openings = 4
+
+export function watchContext(
+  shared: Pick<WatchContext, 'client' | 'listener' | 'log' | 'random' | 'timing'>,
+): WatchContext {
+  const { log, random, timing } = shared
+  return {
+    ...shared,
+    recovery: new Recovery(timing, random),
+    streamingLists: new StreamingLists(log, timing.streamingRetry),
+    openings: new AbortableSemaphore(openings),
+  }
 }
 
 interface FailureRule {
@@ -90,7 +105,7 @@ export class Reflector {
     this.#backoff = new Backoff(context.timing, context.random)
   }
 
-  /** Resolves, never rejects, when the watch was stopped. */
+  /** Resolves when the watch was stopped; rejects where its subject does not take a failure. */
   async run(): Promise<void> {
     let from: string | undefined
     while (!this.#isStopped()) {
@@ -234,25 +249,12 @@ export class Reflector {
       })
   }
 
-  /**
-   * The known state of the object stays through every failure, except that a lasting denial is reported: a person has to do something
-   * about it.
-   */
-  #report(failure: ApiError, rule: FailureRule, first: boolean): void {
+  #report(error: ApiError, rule: FailureRule, first: boolean): void {
     const { log, recovery } = this.context
-    const { subject } = this
-    const states = subject.objects().map(({ latest }) => latest)
-    const fields = { object: describeObjects(subject), restart: failure.reason }
-    const isNews = rule.until === 'server' ? recovery.failed(commonCause(failure)) : first
-    const lasting = this.#isLastingDenial(failure)
-    if (states.every(isKnown) && !lasting) {
-      log[isNews ? rule.log : 'debug'](fields, `${failure.message}; holdfast keeps the version that it knows`)
-      return
-    }
-    const { observation } = failure
-    const repeated = states.some((latest) => latest?.state === 'unknown' && latest.reason === observation.reason)
-    log[(rule.until === 'server' ? !isNews : repeated) ? 'debug' : 'warn'](fields, failure.message)
-    sayUnknown(subject, observation, lasting)
+    const isShared = rule.until === 'server'
+    const isNews = isShared ? recovery.failed(commonCause(error)) : first
+    const isLasting = this.#isLastingDenial(error)
+    this.subject.failed({ error, log, level: rule.log, isNews, isShared, isLasting })
   }
 
   #isLastingDenial(failure: ApiError): boolean {

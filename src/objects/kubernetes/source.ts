@@ -7,7 +7,6 @@
  * certain; known states stay while the server is away; a denied or broken object does not hold up others.
  */
 import { objectName } from '../../message-text.js'
-import { AbortableSemaphore } from '../../abortable-semaphore.js'
 import type { SourceConfiguration } from '../../config/source.js'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
@@ -25,13 +24,11 @@ import type {
 import type { ApiClient } from '../../kubernetes/connection/client.js'
 import { brokenRequest } from '../../kubernetes/reads/api-error.js'
 import { readFresh, ObjectSubject, type WatchSubject } from './watch-subject.js'
-import { Recovery } from './recovery.js'
 import { defaultTiming, type WatchTiming } from './timing.js'
-import { StreamingLists } from './streaming-lists.js'
 import type { StoredObject } from '../stored-object.js'
 import { CollectionSubject } from './collection-subject.js'
 import { collectionPath, objectTarget } from '../../kubernetes/reads/requests.js'
-import { Reflector, type WatchContext } from './reflector.js'
+import { Reflector, watchContext, type WatchContext } from './reflector.js'
 
 interface Watch {
   readonly subject: WatchSubject
@@ -52,9 +49,6 @@ export interface KubernetesSourceOptions {
   readonly watch?: WatchScope
 }
 
-/** Watches that begin at a time. */
-const openings = 4
-
 /** Bytes of content that stay in memory between two publications. */
 const contentBudget = 16 * 1024 * 1024
 
@@ -73,16 +67,8 @@ export class KubernetesSource implements ObservableSource {
     const random = options.random ?? Math.random
     this.#scope = options.watch ?? 'objects'
     this.#store = new ObjectStore(listener, new ContentBudget(options.contentBudget ?? contentBudget))
-    this.#context = {
-      client,
-      listener,
-      log: options.log ?? silent,
-      random,
-      timing,
-      recovery: new Recovery(timing, random),
-      streamingLists: new StreamingLists(options.log ?? silent, timing.streamingRetry),
-      openings: new AbortableSemaphore(openings),
-    }
+    const log = options.log ?? silent
+    this.#context = watchContext({ client, listener, log, random, timing })
   }
 
   follow(desired: readonly DesiredObject[]): void {

@@ -1,6 +1,7 @@
 /** The subject of one watch, and the meaning of its answers: one object, or a collection of which some objects are followed. */
 import { listed, objectName } from '../../message-text.js'
-import type { ObjectReference, ObservedState, UnknownState } from '../types.js'
+import type { Log } from '../../log.js'
+import type { ObjectReference, ObservedState } from '../types.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { isSameState } from '../same-state.js'
 import { compareResourceVersions } from '../resource-version.js'
@@ -13,6 +14,7 @@ import {
 } from '../../kubernetes/reads/observed-version.js'
 import {
   collectionPath,
+  describeTarget,
   objectTarget,
   streamingListQuery,
   watchQuery,
@@ -21,7 +23,7 @@ import {
   listQuery,
   pathOf,
 } from '../../kubernetes/reads/requests.js'
-import { isAbsent, protocolError, refusedRequest } from '../../kubernetes/reads/api-error.js'
+import { isAbsent, protocolError, refusedRequest, type ApiError } from '../../kubernetes/reads/api-error.js'
 
 /** How often GET and list may say different things: the object was made or deleted between the two. */
 const maximumContradictions = 3
@@ -38,7 +40,7 @@ export interface WatchSubject {
   readonly path: string
   /** The media type that the server answers with; undefined: whole objects. */
   readonly accept: string | undefined
-  /** The objects of which it reports. */
+  /** The stored objects that it keeps up to date. */
   readonly objects: () => readonly StoredObject[]
   /** Its initial events may come in the stream. */
   readonly streams: boolean
@@ -46,8 +48,23 @@ export interface WatchSubject {
   query(from: string | undefined, seconds: number): Query
   /** Reads all there is, and answers as of which version of the collection. */
   list(ask: Ask): Promise<string | undefined>
-  /** Reads the events of one stream. */
+  /** Reads the events of one stream, which the server has just opened. */
   events(ask: Ask): WatchEvents
+  /** Takes a failure, after which the watch starts again. @throws ends the watch */
+  failed(failure: WatchFailure): void
+}
+
+export interface WatchFailure {
+  readonly error: ApiError
+  readonly log: Log
+  /** `debug`: it belongs to the ordinary course of a watch. */
+  readonly level: 'warn' | 'debug'
+  /** The first of its kind, for as long as it stays. */
+  readonly isNews: boolean
+  /** All watches of the source have it. */
+  readonly isShared: boolean
+  /** A denial that has lasted: a person has to do something about it. */
+  readonly isLasting: boolean
 }
 
 export interface WatchEvents {
@@ -78,7 +95,7 @@ export class ObjectSubject implements WatchSubject {
   query(from: string | undefined, seconds: number): Query {
     return from === undefined
       ? streamingListQuery(this.#reference, seconds)
-      : watchQuery(this.#reference, from, seconds)
+      : watchQuery(listQuery(this.#reference), from, seconds)
   }
 
   async list(ask: Ask): Promise<string | undefined> {
@@ -89,6 +106,10 @@ export class ObjectSubject implements WatchSubject {
 
   events(ask: Ask): WatchEvents {
     return new ObjectEvents(this.stored, () => this.#readFresh(ask))
+  }
+
+  failed(failure: WatchFailure): void {
+    sayFailed(this, failure)
   }
 
   #readFresh(ask: Ask): Promise<ObservedVersion> {
@@ -155,13 +176,24 @@ export function isKnown(latest: ObservedState | undefined): boolean {
   return latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
 }
 
-export function describeObjects(subject: WatchSubject): string {
-  return listed(subject.objects().map(({ reference }) => objectName(reference)))
+export function describeObjects({ objects, target }: Pick<WatchSubject, 'objects' | 'target'>): string {
+  return listed(objects().map(({ reference }) => objectName(reference))) || describeTarget(target)
 }
 
-/** Says of the objects that are not known, or of all of them, why they are not. */
-export function sayUnknown(subject: WatchSubject, observation: UnknownState, all: boolean): void {
-  for (const stored of subject.objects()) if (all || !isKnown(stored.latest)) stored.say(observation)
+/** The known state of an object stays through every failure, but for a lasting denial. */
+export function sayFailed(
+  subject: Pick<WatchSubject, 'objects' | 'target'>,
+  { error: { message, reason, observation }, log, level, isNews, isShared, isLasting }: WatchFailure,
+): void {
+  const fields = { object: describeObjects(subject), restart: reason }
+  const objects = subject.objects()
+  if (!isLasting && objects.every(({ latest }) => isKnown(latest))) {
+    log[isNews ? level : 'debug'](fields, `${message}; holdfast keeps the version that it knows`)
+    return
+  }
+  const isRepeated = objects.some(({ latest }) => latest?.state === 'unknown' && latest.reason === observation.reason)
+  log[(isShared ? !isNews : isRepeated) ? 'debug' : 'warn'](fields, message)
+  for (const stored of objects) if (isLasting || !isKnown(stored.latest)) stored.say(observation)
 }
 
 export function isBelow(a: string, b: string): boolean {
