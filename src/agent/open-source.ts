@@ -40,13 +40,13 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
   kubernetes: {
     async open({ kubeconfig, context, search = 'service-account', watch, qps, burst }, listener, options) {
       const { log, version, trust } = options
-      const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
+      const [{ connect }, { clusterAccess }, { KubernetesSource }] = await Promise.all([
         import('../kubernetes/connection/connection.js'),
         import('../kubernetes/credentials/cluster-access.js'),
         import('../objects/kubernetes/source.js'),
       ])
       const obey = trust && ((obeyed: Obeyed) => trust.obey(obeyed))
-      const access = () => loadClusterAccess({ kubeconfig, context, environment: process.env, search, log, obey })
+      const access = clusterAccess({ kubeconfig, context, environment: process.env, search, log, obey })
       return new KubernetesSource(
         connect(access, { version, rate: { qps, burst }, observer: listener.api }),
         listener,

@@ -45,22 +45,24 @@ export async function openApiWays(
   log: Log,
   [first, ...others]: readonly [FileVersion, ...FileVersion[]],
 ): Promise<ApiWay[]> {
-  const [{ disableCoreDumps }, { loadClusterAccess }, { alsoTrusting, lazyAccess }, { connect }] = await Promise.all([
+  const [{ disableCoreDumps }, { clusterAccess }, { alsoTrusting }, { connect }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../kubernetes/credentials/cluster-access.js'),
     import('../../kubernetes/credentials/access.js'),
     import('../../kubernetes/connection/connection.js'),
   ])
   disableCoreDumps()
-  const load = ({ read }: FileVersion) =>
-    loadClusterAccess({ kubeconfig, context, environment, log, read, timing: { look: 0 } })
-  const all = [lazyAccess(() => load(first))]
+  const accessBy = ({ read }: FileVersion) =>
+    clusterAccess({ kubeconfig, context, environment, log, read, timing: { look: 0 } })
+  const all = [accessBy(first)]
   for (const other of others) {
     // An unusable version is no other way; a probe then shows what the first one lacks.
-    const access = await load(other).catch((error: unknown) => {
-      log.warn({}, `the mirror pod is asked without what the directory held before: ${messageOf(error)}`)
-      return undefined
-    })
+    const access = await accessBy(other)
+      .open()
+      .catch((error: unknown) => {
+        log.warn({}, `the mirror pod is asked without what the directory held before: ${messageOf(error)}`)
+        return undefined
+      })
     if (access && other.hasOwn) all.push(access)
   }
   return all.map((own) => {

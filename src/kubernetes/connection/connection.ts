@@ -1,4 +1,4 @@
-import { isAnonymous, lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
+import { isAnonymous, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
 import {
   ConnectionError,
   type ApiClient,
@@ -22,9 +22,6 @@ import { TokenBucket, type RateLimit } from './token-bucket.js'
 import { TransportPool } from './transport-pool.js'
 import { takeLines } from './watch-lines.js'
 
-/** Milliseconds between two looks at the credentials' files, while a request waits for other credentials. */
-const lookInterval = 1_000
-
 export interface ConnectOptions {
   /** holdfast's own, for the User-Agent. */
   readonly version: string
@@ -35,11 +32,10 @@ export interface ConnectOptions {
 }
 
 /**
- * A client of the API server that `access` leads to. Nothing is opened before the first request. `access` may be a
- * function, which is called until it succeeds: an agent may start before its kubeconfig is there, and every request
- * rejects with ConnectionError 'credentials' meanwhile. Call `close` in the end: open connections keep a process alive.
+ * A client of the API server that `access` leads to. Nothing is opened before the first request. An agent may start before its kubeconfig
+ * is there: every request rejects with ConnectionError 'credentials' meanwhile. Call `close` in the end: open connections keep a process alive.
  */
-export function connect(access: ClusterAccess | (() => Promise<ClusterAccess>), options: ConnectOptions): ApiClient {
+export function connect(access: ClusterAccess, options: ConnectOptions): ApiClient {
   return new Connection(access, options)
 }
 
@@ -65,9 +61,9 @@ class Connection implements ApiClient {
   readonly #userAgent: string
   readonly #checks: NodeJS.Timeout
   readonly #files: CredentialWatch
-  readonly #access: ClusterAccess
   readonly #largeReads = new LargeReads(8, 128 * 1024)
-  readonly #renewal = new CredentialWait(() => this.#differs())
+  /** Those who wait for other credentials than the rejected ones. */
+  readonly #waiting = new Set<() => void>()
   readonly #bucket: TokenBucket | undefined
   readonly #observer: ApiObserver
   #rejected: AccessSnapshot | undefined
@@ -77,24 +73,26 @@ class Connection implements ApiClient {
   #notAfter: Date | undefined
   #closed: ConnectionError | undefined
 
-  constructor(access: ClusterAccess | (() => Promise<ClusterAccess>), options: ConnectOptions) {
+  constructor(
+    private readonly access: ClusterAccess,
+    options: ConnectOptions,
+  ) {
     this.#limits = { ...transportLimits, ...options.limits }
     this.#pool = new TransportPool(this.#limits)
     this.#bucket = options.rate && new TokenBucket(options.rate)
     this.#observer = options.observer ?? unobserved
     this.#userAgent = `holdfast/${options.version} (linux/${process.arch === 'x64' ? 'amd64' : process.arch})`
-    this.#access = typeof access === 'function' ? lazyAccess(access) : access
     // Credentials may rotate while nothing but silent watches goes on.
     this.#checks = setInterval(() => this.#check(), this.#limits.ping).unref()
     this.#files = new CredentialWatch({
-      files: () => this.#access.files(),
+      files: () => this.access.files(),
       isCurrent: () => this.#isCurrent(),
       interval: this.#limits.look,
     })
   }
 
   get defaultNamespace(): string | undefined {
-    return this.#access.namespace
+    return this.access.namespace
   }
 
   get connections(): number {
@@ -106,7 +104,16 @@ class Connection implements ApiClient {
   }
 
   renewal(signal: AbortSignal): Promise<void> {
-    return this.#renewal.wait(signal)
+    return new Promise((resolve) => {
+      const end = () => {
+        signal.removeEventListener('abort', end)
+        this.#waiting.delete(end)
+        resolve()
+      }
+      signal.addEventListener('abort', end)
+      this.#waiting.add(end)
+      if (signal.aborted || this.#isReplaced) end()
+    })
   }
 
   async get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse> {
@@ -297,14 +304,14 @@ class Connection implements ApiClient {
 
   async #current(signal: AbortSignal, rejected?: AccessSnapshot): Promise<AccessSnapshot> {
     if (this.#closed) throw this.#closed
-    const work = rejected ? this.#access.renew(rejected) : this.#access.current()
+    const work = rejected ? this.access.renew(rejected) : this.access.current()
     const seconds = this.#limits.credentials / 1000
     // A plugin has a shorter time, and its error names it; files on a disk that hangs have none.
     const late = new Deadline(
       this.#limits.credentials,
       signal,
       () =>
-        new ConnectionError(`${this.#access.origin}: the credentials did not come within ${seconds} s`, 'credentials'),
+        new ConnectionError(`${this.access.origin}: the credentials did not come within ${seconds} s`, 'credentials'),
     )
     let access: AccessSnapshot
     try {
@@ -325,21 +332,26 @@ class Connection implements ApiClient {
     if (this.#closed) throw this.#closed
     const before = this.#inUse
     this.#inUse = access
-    if (access !== before) this.#files.soon()
+    if (access !== before) {
+      this.#files.soon()
+      for (const end of [...this.#waiting]) end()
+    }
     if (access.connectionId === before?.connectionId) return
     this.#origin = `${access.server.origin}${basePath(access.server)}`
     this.#notAfter = access.certificate && notAfter(access.certificate.chain)
     this.#pool.switchTo(access)
   }
 
-  async #differs(): Promise<boolean> {
-    return this.#rejected !== undefined && this.#access.differs(this.#rejected)
+  /** Another request has found other credentials since the API server rejected these. */
+  get #isReplaced(): boolean {
+    const [rejected, inUse] = [this.#rejected, this.#inUse]
+    return rejected !== undefined && inUse !== undefined && !sameAccess(rejected, inUse)
   }
 
   /** Compares a stat of each file: the client soon follows a kubeconfig that leads elsewhere, and runs no plugin for it. */
   async #isCurrent(): Promise<boolean> {
     const inUse = this.#inUse
-    if (inUse === undefined || !(await this.#access.differs(inUse).catch(() => false))) return true
+    if (inUse === undefined || !(await this.access.differs(inUse).catch(() => false))) return true
     this.#check()
     return false
   }
@@ -347,7 +359,7 @@ class Connection implements ApiClient {
   #check(): void {
     // Without a first request there is nothing to keep up; a failure shows itself to the next request.
     if (this.#inUse === undefined) return
-    this.#access.current().then(
+    this.access.current().then(
       (access) => {
         if (!this.#closed) this.#switchTo(access)
       },
@@ -407,38 +419,4 @@ function requestOf(
 /** Of a server whose API begins below its root; without a slash at the end. */
 function basePath({ pathname }: URL): string {
   return pathname.replace(/\/+$/, '')
-}
-
-/** Those who wait for other credentials than the ones that were rejected; there is one look for all of them. @internal */
-export class CredentialWait {
-  readonly #waiting = new Set<() => void>()
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(private readonly differs: () => Promise<boolean>) {}
-
-  /** Resolves when the credentials differ, or when the signal aborts. */
-  wait(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        signal.removeEventListener('abort', end)
-        this.#waiting.delete(end)
-        if (this.#waiting.size === 0) this.#stop()
-        resolve()
-      }
-      signal.addEventListener('abort', end)
-      this.#waiting.add(end)
-      this.#timer ??= setInterval(() => void this.#look(), lookInterval).unref()
-      if (signal.aborted) end()
-    })
-  }
-
-  async #look(): Promise<void> {
-    if (!(await this.differs().catch(() => false))) return
-    for (const end of [...this.#waiting]) end()
-  }
-
-  #stop(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
 }

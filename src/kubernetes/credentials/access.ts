@@ -23,8 +23,8 @@ export interface ClusterAccess {
   /** The namespace that the context or the service account names. */
   readonly namespace: string | undefined
   /**
-   * The access in force now; looks for changed files on the way. Rejects only where there are no credentials at all,
-   * such as when a credential plugin fails.
+   * The access in force now; looks for changed files on the way. Rejects only where there are no credentials at all, such as when there is
+   * no kubeconfig yet, or a credential plugin fails: the next call tries again.
    */
   current(): Promise<AccessSnapshot>
   /** The server answered 401 to this snapshot: reads every file again, and runs a credential plugin again. */
@@ -50,32 +50,6 @@ export function isAnonymous({ server, certificate, headers }: AccessSnapshot): b
 /** Whether a request made with one could fare differently with the other. */
 export function sameAccess(a: AccessSnapshot, b: AccessSnapshot): boolean {
   return a.connectionId === b.connectionId && JSON.stringify(a.headers) === JSON.stringify(b.headers)
-}
-
-/**
- * Access that is loaded when it is first needed, and tried again at the next need where loading fails: an agent may
- * start before its kubeconfig is there.
- */
-export function lazyAccess(load: () => Promise<ClusterAccess>): ClusterAccess {
-  let loaded: ClusterAccess | undefined
-  let loading: Promise<ClusterAccess> | undefined
-  const obtain = async (): Promise<ClusterAccess> => {
-    loading ??= load().finally(() => (loading = undefined))
-    loaded ??= await loading
-    return loaded
-  }
-  return {
-    get origin() {
-      return loaded?.origin ?? 'not loaded'
-    },
-    get namespace() {
-      return loaded?.namespace
-    },
-    current: async () => (loaded ?? (await obtain())).current(),
-    differs: async (rejected: AccessSnapshot) => loaded !== undefined && loaded.differs(rejected),
-    renew: async (rejected: AccessSnapshot) => (loaded ?? (await obtain())).renew(rejected),
-    files: () => loaded?.files() ?? [],
-  }
 }
 
 /** The same credentials, at a server whose certificate an authority of the others may have signed, too, as far as these can be had. */

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { access, readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { join, resolve } from 'node:path'
-import { type Log, silent } from '../../log.js'
+import type { Log } from '../../log.js'
 import type { ClusterAccess } from './access.js'
-import { CredentialFiles, type ReadFile } from './credential-files.js'
+import type { CredentialFiles, ReadFile } from './credential-files.js'
 import { resolveContext, type ContextSettings } from './kubeconfig.js'
-import { openAccess, type AccessTiming, type SettingsSource } from './live-access.js'
+import { LiveAccess, type AccessTiming, type SettingsSource } from './live-access.js'
 import type { Environment } from '../connection/proxy.js'
 import type { Obeyed } from '../../trust.js'
 import { decodeYaml } from '../../yaml/decode.js'
@@ -35,13 +35,10 @@ export interface AccessOptions {
   readonly obey?: ((obeyed: Obeyed) => Promise<void>) | undefined
 }
 
-/**
- * Finds the API server and our credentials. Throws KubeconfigError: which file, which field, what to do. The ClusterAccess itself
- * follows credentials that rotate afterwards.
- */
-export async function loadClusterAccess(options: AccessOptions): Promise<ClusterAccess> {
+/** Finds the API server and our credentials at the first need, and follows credentials that rotate afterwards. */
+export function clusterAccess(options: AccessOptions): LiveAccess {
   const { environment, log, timing, read, obey } = options
-  return openAccess(await findSource(options), {
+  return new LiveAccess(() => findSource(options), {
     environment,
     ...(log && { log }),
     ...(timing && { timing }),
@@ -50,11 +47,15 @@ export async function loadClusterAccess(options: AccessOptions): Promise<Cluster
   })
 }
 
+/** The same, found now. @throws KubeconfigError: which file, which field, what to do */
+export function loadClusterAccess(options: AccessOptions): Promise<ClusterAccess> {
+  return clusterAccess(options).open()
+}
+
 async function findSource(options: AccessOptions): Promise<SettingsSource> {
-  const { kubeconfig, context, environment, search = 'kubectl', serviceAccount = SERVICE_ACCOUNT, read } = options
-  const log = options.log ?? silent
+  const { kubeconfig, context, environment, search = 'kubectl', serviceAccount = SERVICE_ACCOUNT } = options
   if (kubeconfig !== undefined && kubeconfig !== '') {
-    return kubeconfigSource([resolve(kubeconfig)], context, new CredentialFiles(log, read), { obey: options.obey })
+    return kubeconfigSource([resolve(kubeconfig)], context, { obey: options.obey })
   }
   if (search === 'service-account') {
     if (context) throw noContext(context)
@@ -63,7 +64,7 @@ async function findSource(options: AccessOptions): Promise<SettingsSource> {
   const listed = (environment['KUBECONFIG'] ?? '').split(':').filter((path) => path !== '')
   if (listed.length > 0) {
     const paths = [...new Set(listed.map((path) => resolve(path)))]
-    return kubeconfigSource(paths, context, new CredentialFiles(log), { variable: 'KUBECONFIG' })
+    return kubeconfigSource(paths, context, { variable: 'KUBECONFIG' })
   }
   // A context can only be one of a kubeconfig, so that asking for one skips the service account, as in kubectl.
   if (!context && inPod(environment)) return serviceAccountSource(environment, serviceAccount)
@@ -73,7 +74,7 @@ async function findSource(options: AccessOptions): Promise<SettingsSource> {
     const tried = `KUBECONFIG and the pod's service account are not set${fallback ? `, and there is no ${fallback}` : ''}`
     throw new KubeconfigError('', '', `no kubeconfig found: ${tried}; name one with --kubeconfig`)
   }
-  return kubeconfigSource([fallback], context, new CredentialFiles(log))
+  return kubeconfigSource([fallback], context)
 }
 
 function noContext(context: string): KubeconfigError {
@@ -84,12 +85,11 @@ function noContext(context: string): KubeconfigError {
 function kubeconfigSource(
   paths: readonly string[],
   context: string | undefined,
-  files: CredentialFiles,
   { variable, obey }: { readonly variable?: string; readonly obey?: AccessOptions['obey'] } = {},
 ): SettingsSource {
   // Parsed again only when the text differs: a daemon comes here once a minute for as long as it runs.
   let parsed: { digest: string; settings: ContextSettings } | undefined
-  const read = async (): Promise<ContextSettings> => {
+  const read = async (files: CredentialFiles): Promise<ContextSettings> => {
     const present = variable === undefined ? paths : await existing(paths)
     if (present.length === 0) {
       throw new KubeconfigError('', variable ?? '', `none of its files exists: ${paths.join(', ')}`)

@@ -31,7 +31,8 @@ export interface SettingsSource {
   readonly origin: string
   /** Files whose change means that `read` may answer differently. */
   readonly paths: readonly string[]
-  read(): Promise<ContextSettings>
+  /** Each file by way of these, so that one which is broken later leaves its last good content in force. */
+  read(files: CredentialFiles): Promise<ContextSettings>
 }
 
 export interface LiveAccessOptions {
@@ -54,16 +55,10 @@ interface LoadedCredentials {
   readonly fingerprints: ReadonlyMap<string, string>
 }
 
-/** Reads once, so that an error shows at once (KubeconfigError); later changes of the files are followed. */
-export async function openAccess(source: SettingsSource, options: LiveAccessOptions): Promise<ClusterAccess> {
-  const access = new LiveAccess(source, options)
-  await access.open()
-  return access
-}
-
-class LiveAccess implements ClusterAccess {
+export class LiveAccess implements ClusterAccess {
   readonly #files: CredentialFiles
   readonly #timing: AccessTiming
+  #source: SettingsSource | undefined
   #loaded: LoadedCredentials | undefined
   #snapshot: AccessSnapshot | undefined
   #credential: ExecCredential | undefined
@@ -78,20 +73,23 @@ class LiveAccess implements ClusterAccess {
   #pending: Promise<AccessSnapshot> | undefined
   #warning: string | undefined
 
+  /** `find` is called until the settings that it leads to could be read: an agent may start before its kubeconfig is there. */
   constructor(
-    private readonly source: SettingsSource,
+    private readonly find: () => Promise<SettingsSource>,
     private readonly options: LiveAccessOptions,
   ) {
     this.#files = new CredentialFiles(options.log ?? silent, options.read)
     this.#timing = { ...accessTiming, ...options.timing }
   }
 
-  async open(): Promise<void> {
+  /** Reads once, so that an error shows at once (KubeconfigError). */
+  async open(): Promise<this> {
     this.#loaded = await this.#load()
+    return this
   }
 
   get origin(): string {
-    return this.source.origin
+    return this.#source?.origin ?? 'not loaded'
   }
 
   get namespace(): string | undefined {
@@ -153,17 +151,18 @@ class LiveAccess implements ClusterAccess {
       return await this.#load()
     } catch (error) {
       if (!this.#loaded || this.options.read) throw error
-      this.#files.report(this.source.origin, (error as Error).message)
+      this.#files.report(this.origin, (error as Error).message)
       return this.#loaded
     }
   }
 
   async #load(): Promise<LoadedCredentials> {
-    const { paths } = this.source
+    const source = this.#source ?? (await this.find())
+    const { paths } = source
     const now = await Promise.all(paths.map(fingerprint))
     const fingerprints = new Map(paths.map((path, index) => [path, now[index] ?? '']))
-    const { settings, warning } = shownTo(await this.source.read())
-    this.#warn(warning)
+    const { settings, warning } = shownTo(await source.read(this.#files))
+    this.#warn(source, warning)
     const { cluster, user } = settings
     const text = async (material: Material | undefined, check: (text: string) => string | undefined) => {
       if (material?.type !== 'file') return material?.text
@@ -190,14 +189,15 @@ class LiveAccess implements ClusterAccess {
       proxy: cluster.proxy ?? proxyFromEnvironment(cluster.server, this.options.environment),
       fingerprints,
     }
+    this.#source = source
     this.#readAt = performance.now()
     return loaded
   }
 
   /** Once, for as long as there is reason to. */
-  #warn(warning: string | undefined): void {
+  #warn({ origin }: SettingsSource, warning: string | undefined): void {
     if (warning !== undefined && warning !== this.#warning) {
-      this.options.log?.warn({ path: this.source.origin }, `${this.source.origin}: ${warning}`)
+      this.options.log?.warn({ path: origin }, `${origin}: ${warning}`)
     }
     this.#warning = warning
   }

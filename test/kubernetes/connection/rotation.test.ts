@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Log } from '../../../src/log.js'
 import { alsoTrusting } from '../../../src/kubernetes/credentials/access.js'
-import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
-import { connect, CredentialWait } from '../../../src/kubernetes/connection/connection.js'
+import { clusterAccess, loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import { connect } from '../../../src/kubernetes/connection/connection.js'
 import type { AccessTiming } from '../../../src/kubernetes/credentials/live-access.js'
 import type { TransportLimits } from '../../../src/kubernetes/connection/transport.js'
 import { SimulatedTime } from '../../simulated-time.js'
@@ -239,7 +239,7 @@ void t.test('the client finds a kubeconfig that comes later', async (t) => {
   const file = join(directory.path, 'later', 'config')
   const running = await startServer({ protocol: 'http' })
   t.teardown(() => running.close())
-  const api = connect(() => loadClusterAccess({ kubeconfig: file, environment: {} }), { version: '1' })
+  const api = connect(clusterAccess({ kubeconfig: file, environment: {} }), { version: '1' })
   t.teardown(() => api.close())
   t.match(await failure(api.get('/', {}, once)), {
     reason: 'credentials',
@@ -343,21 +343,21 @@ void t.test('close ends a wait for credentials', async (t) => {
   await t.resolves(api.renewal(ending.signal), 'and where it had ended before')
 })
 
-void t.test('one look serves all who wait for credentials, and none is made once nobody does', async (t) => {
-  const time = new SimulatedTime(t)
-  let looks = 0
-  const renewal = new CredentialWait(() => Promise.resolve(++looks === 4))
-  const [first, second] = [new AbortController(), new AbortController()]
-  const waiting = [renewal.wait(first.signal), renewal.wait(second.signal)]
-  await time.advance(1_000)
-  first.abort()
-  await time.advance(1_000)
-  t.equal(looks, 2)
-  second.abort()
+void t.test('all who wait for credentials are served together, and who comes later does not wait', async (t) => {
+  const { api, put } = await setUp(t, {
+    user: { tokenFile: 'token' },
+    limits: { look: 20 },
+    server: { handler: (seen, reply) => json(reply, seen.headers['authorization'] === 'Bearer b' ? 200 : 401, {}) },
+  })
+  t.equal((await api.get('/', {}, once)).status, 401)
+  const { signal } = new AbortController()
+  const waiting = [api.renewal(signal), api.renewal(signal)]
+  put('token', 'a')
   await Promise.all(waiting)
-  await time.advance(60_000)
-  t.equal(looks, 2)
-  await time.during(renewal.wait(new AbortController().signal))
-  await time.advance(60_000)
-  t.equal(looks, 4, 'nor once they differ')
+  await t.resolves(api.renewal(signal), 'the server has not seen these')
+  t.equal((await api.get('/', {}, once)).status, 401)
+  const again = api.renewal(signal)
+  put('token', 'b')
+  await again
+  t.equal((await api.get('/', {}, once)).status, 200)
 })

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import { clusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { Recorder, reference } from '../recorder.js'
@@ -126,7 +126,13 @@ void t.test('a mistake in the kubeconfig is reported once for all watches, and a
   let context = 'nope'
   const recorder = new Recorder()
   const logged: string[] = []
-  const access = () => loadClusterAccess({ kubeconfig: file, context, environment: {} })
+  const access = clusterAccess({
+    kubeconfig: file,
+    get context() {
+      return context
+    },
+    environment: {},
+  })
   const source = new KubernetesSource(connect(access, { version: '1' }), recorder, {
     timing: shortTiming,
     log: recordingLog(logged),
