@@ -138,7 +138,7 @@ export class FleetCollection<Item> implements WatchSubject {
 }
 
 /** Follows these until the signal aborts. @throws ApiError: the API server refuses one that was never read */
-export async function follow(
+export async function followAll(
   client: ApiClient,
   collections: readonly FleetCollection<unknown>[],
   signal: AbortSignal,

@@ -2,9 +2,9 @@
 import type { ApiClient } from '../kubernetes/connection/client.js'
 import { pathOf } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
-import { FleetCollection, follow, type Silence } from './collection.js'
+import { FleetCollection, followAll, type Silence } from './collection.js'
 import type { FleetNode } from './judge.js'
-import { nodeOf } from './read-report.js'
+import { fleetNode } from './read-report.js'
 import { reportsPath } from './types.js'
 
 /** What helps where the API server refuses a collection, by the HTTP status. */
@@ -40,7 +40,7 @@ export class NodeTable<Report> {
       target: nodesTarget,
       path: pathOf(nodesTarget),
       selector: { labelSelector: nodes },
-      read: nodeOf,
+      read: fleetNode,
       changed,
     })
     this.reports = new FleetCollection(api, { target: reportsTarget, path: reportsPath, read, changed })
@@ -79,6 +79,6 @@ export class NodeTable<Report> {
 
   /** Follows all of them until the signal aborts. @throws ApiError: the API server refuses what was never read */
   follow(signal: AbortSignal, log: Log): Promise<void> {
-    return follow(this.api, this.#all, signal, log)
+    return followAll(this.api, this.#all, signal, log)
   }
 }

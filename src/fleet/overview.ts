@@ -5,7 +5,7 @@ import type { Log } from '../log.js'
 import { hooksNotRun, longestQuiet, type FleetNode, type Obstacle } from './judge.js'
 import type { Silence } from './collection.js'
 import { NodeTable } from './node-table.js'
-import { factsOf, isLeftOut, type ReportFacts } from './read-report.js'
+import { reportFacts, isLeftOut, type ReportFacts } from './read-report.js'
 import { isSameObject, namesObject, type ObjectNamed, type ReportedDirectory, type ReportedState } from './types.js'
 
 export interface OverviewOptions {
@@ -90,7 +90,11 @@ export async function watchFleet(
 }
 
 function tableOf(api: ApiClient, options: OverviewOptions, changed: () => void): NodeTable<NodeFacts> {
-  return new NodeTable(api, { nodes: options.nodes, read: (report) => nodeFacts(factsOf(report), options), changed })
+  return new NodeTable(api, {
+    nodes: options.nodes,
+    read: (report) => nodeFacts(reportFacts(report), options),
+    changed,
+  })
 }
 
 function summedUp(fleet: NodeTable<NodeFacts>, { object }: OverviewOptions): Overview {
@@ -104,7 +108,7 @@ function summedUp(fleet: NodeTable<NodeFacts>, { object }: OverviewOptions): Ove
   const sum = (state: keyof Sums): number => known.reduce((all, { facts }) => all + facts.sums[state], 0)
   const [first] = known
     .flatMap(({ node, facts: { expires } }) => (expires === undefined ? [] : [{ node: node.name, at: expires }]))
-    .sort((a, b) => compare(a.at, b.at))
+    .sort((a, b) => byText(a.at, b.at))
   const { silence } = fleet
   return {
     at: now.toISOString(),
@@ -113,7 +117,7 @@ function summedUp(fleet: NodeTable<NodeFacts>, { object }: OverviewOptions): Ove
     directories: { current: sum('current'), waiting: sum('waiting'), held: sum('held'), failed: sum('failed') },
     ...(first && { expires: first }),
     exceptions: exceptions.sort(
-      (a, b) => compare(a.node, b.node) || compare(a.directory ?? '', b.directory ?? '') || compare(a.state, b.state),
+      (a, b) => byText(a.node, b.node) || byText(a.directory ?? '', b.directory ?? '') || byText(a.state, b.state),
     ),
     agentVersions: groups(known.map(({ facts }) => facts.agentVersion)),
     configurations: groups(known.map(({ facts }) => facts.configuration)),
@@ -196,12 +200,12 @@ function isChosen(reported: ReportedDirectory, { directory, object }: OverviewOp
   return object === undefined || namesObject(reported, object)
 }
 
-const compare = (a: string, b: string): number => Number(a > b) - Number(a < b)
+const byText = (a: string, b: string): number => Number(a > b) - Number(a < b)
 
 function groups(values: readonly string[]): Group[] {
   const counts = new Map<string, number>()
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
   return [...counts]
     .map(([value, nodes]) => ({ value, nodes }))
-    .sort((a, b) => b.nodes - a.nodes || compare(a.value, b.value))
+    .sort((a, b) => b.nodes - a.nodes || byText(a.value, b.value))
 }

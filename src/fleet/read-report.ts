@@ -12,11 +12,11 @@ import {
 } from './types.js'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+const itemsIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 const count = (value: unknown): number => (typeof value === 'number' && value >= 0 ? value : 0)
 
 /** undefined: it is no Node. */
-export function nodeOf(object: unknown): FleetNode | undefined {
+export function fleetNode(object: unknown): FleetNode | undefined {
   const metadata = field(object, 'metadata')
   const [name, uid] = [text(field(metadata, 'name')), text(field(metadata, 'uid'))]
   if (name === '') return undefined
@@ -31,7 +31,7 @@ export function reportFor(object: unknown, sought: Sought): FleetReport | undefi
   const status = field(object, 'status')
   const name = text(field(field(object, 'metadata'), 'name'))
   if (name === '' || typeof status !== 'object' || status === null) return undefined
-  const directories = list(field(status, 'directories')).map(directoryOf)
+  const directories = itemsIn(field(status, 'directories')).map(reportedDirectory)
   const isCut =
     field(status, 'truncated') === true && count(field(field(status, 'summary'), 'directories')) > directories.length
   const kept = directories.filter(
@@ -60,20 +60,20 @@ export function isLeftOut(directory: ReportedDirectory): boolean {
   return directory === leftOut
 }
 
-function directoryOf(value: unknown): ReportedDirectory {
+function reportedDirectory(value: unknown): ReportedDirectory {
   const state = directoryStates.find((word) => word === field(value, 'state')) ?? 'Failed'
   const message = text(field(value, 'message'))
   const since = text(field(value, 'since'))
   const publishedAt = text(field(value, 'publishedAt'))
   const notAfter = text(field(value, 'notAfter'))
-  const hooksPending = list(field(value, 'hooksPending')).map(text)
-  const pending = list(field(value, 'pending')).map(objectOf)
+  const hooksPending = itemsIn(field(value, 'hooksPending')).map(text)
+  const pending = itemsIn(field(value, 'pending')).map(reportedObject)
   return {
     path: text(field(value, 'path')),
     state,
     reason: text(field(value, 'reason')),
     sequence: count(field(value, 'sequence')),
-    objects: list(field(value, 'objects')).map(objectOf),
+    objects: itemsIn(field(value, 'objects')).map(reportedObject),
     ...(message !== '' && { message }),
     ...(since !== '' && { since }),
     ...(publishedAt !== '' && { publishedAt }),
@@ -85,7 +85,7 @@ function directoryOf(value: unknown): ReportedDirectory {
   }
 }
 
-function objectOf(value: unknown): ReportedObject {
+function reportedObject(value: unknown): ReportedObject {
   return {
     kind: text(field(value, 'kind')),
     namespace: text(field(value, 'namespace')),
@@ -100,7 +100,7 @@ function objectOf(value: unknown): ReportedObject {
  * have written something beside it. 0 where it does not say, as where a proxy drops managedFields.
  */
 function takenAt(object: unknown, agentID: string): number {
-  const entries = list(field(field(object, 'metadata'), 'managedFields'))
+  const entries = itemsIn(field(field(object, 'metadata'), 'managedFields'))
   const times = entries
     .filter((entry) => field(entry, 'subresource') === 'status' && field(entry, 'manager') === managerOf(agentID))
     .map((entry) => Date.parse(text(field(entry, 'time'))))
@@ -114,7 +114,7 @@ export interface ReportFacts extends FleetReport {
   readonly summary: ReportSummary
 }
 
-export function factsOf(object: unknown): ReportFacts | undefined {
+export function reportFacts(object: unknown): ReportFacts | undefined {
   const report = reportFor(object, undefined)
   if (report === undefined) return undefined
   const status = field(object, 'status')

@@ -8,7 +8,7 @@ import { messageOf } from '../errors.js'
 import { realClock, type EventClock } from '../kubernetes/events/event-recorder.js'
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
 import { credentialsAdvice, field, isAbsent, statusMessage, unsentAdvice } from '../kubernetes/reads/api-error.js'
-import { uidOf } from '../kubernetes/reads/observed-version.js'
+import { metadataUid } from '../kubernetes/reads/observed-version.js'
 import { describeTarget, metadataOnly, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
@@ -210,7 +210,7 @@ export class NodeReporter {
     const target = nodeTarget(node)
     const answer = await this.#get(pathOf(target))
     if (isAbsent(answer, node)) throw new ReportRefused(`there is no Node ${node} (is the node's name right?)`)
-    const nodeUID = uidOf(this.#body(answer, `get ${describeTarget(target)}`))
+    const nodeUID = metadataUid(this.#body(answer, `get ${describeTarget(target)}`))
     if (nodeUID === undefined) throw new Unanswered(`Node ${node} has no uid`)
     const identity = { nodeUID, bootID, agentID }
     const found = await this.#get(this.#path)

@@ -2,7 +2,7 @@
 import { sleep } from '../deadline.js'
 import { messageOf } from '../errors.js'
 import type { ApiClient } from '../kubernetes/connection/client.js'
-import { metadataName, resourceVersionOf, uidOf } from '../kubernetes/reads/observed-version.js'
+import { metadataName, resourceVersionOf, metadataUid } from '../kubernetes/reads/observed-version.js'
 import { collectionPath, listQuery, metadataOnly, objectTarget } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import type { ObjectKind, ObjectVersion } from '../objects/types.js'
@@ -196,6 +196,6 @@ class Wait {
 }
 
 function versionOf(object: unknown): ObjectVersion | undefined {
-  const [uid, resourceVersion] = [uidOf(object), resourceVersionOf(object)]
+  const [uid, resourceVersion] = [metadataUid(object), resourceVersionOf(object)]
   return uid === undefined || resourceVersion === undefined ? undefined : { uid, resourceVersion }
 }

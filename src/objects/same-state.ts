@@ -5,7 +5,7 @@ import type { KubernetesObject, ObservedState, UnloadedObject } from './types.js
 /** Whether two observed states are the same, so that there is nothing new to report. */
 export function isSameState(a: ObservedState | undefined, b: ObservedState): boolean {
   if (a === undefined) return false
-  if (hasObject(a) && hasObject(b)) return isSameObject(a.object, b.object)
+  if (hasObject(a) && hasObject(b)) return isSameStored(a.object, b.object)
   if (a.state === 'unknown' && b.state === 'unknown') return a.reason === b.reason && a.message === b.message
   if (a.state === 'selected' && b.state === 'selected') return isDeepStrictEqual(a.names, b.names)
   return a.state === b.state
@@ -18,7 +18,7 @@ export function hasObject(state: ObservedState): state is Extract<ObservedState,
   return state.state === 'present' || state.state === 'unloaded'
 }
 
-function isSameObject(a: AnyObject, b: AnyObject): boolean {
+function isSameStored(a: AnyObject, b: AnyObject): boolean {
   return (
     a.uid === b.uid && a.resourceVersion === b.resourceVersion && a.terminating === b.terminating && isSameContent(a, b)
   )

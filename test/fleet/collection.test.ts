@@ -1,6 +1,6 @@
 /** Follows collections of an API server that breaks off, forgets, refuses and ends its watches. */
 import t, { type Test } from 'tap'
-import { FleetCollection, follow } from '../../src/fleet/collection.js'
+import { FleetCollection, followAll } from '../../src/fleet/collection.js'
 import type { ApiClient } from '../../src/kubernetes/connection/client.js'
 import { metadataName } from '../../src/kubernetes/reads/observed-version.js'
 import { silent } from '../../src/log.js'
@@ -21,7 +21,7 @@ async function scene(t: Test) {
   const server = await FleetServer.start(t)
   const abort = new AbortController()
   const collection = nodes(server.api)
-  const begin = (): Promise<void> => follow(server.api, [collection], abort.signal, server.log)
+  const begin = (): Promise<void> => followAll(server.api, [collection], abort.signal, server.log)
   t.teardown(() => abort.abort())
   /** Waits until it is read, and these are its objects. */
   const has = (...names: string[]): Promise<unknown> =>
@@ -135,7 +135,7 @@ await t.test('watches that end at once, and bring nothing, are not opened again 
 
 await t.test('the refusal of a request without a credential advises no right', async (t) => {
   const { api } = await start(t, { handler: (_, reply) => void refuse(reply, 403, 'no') }, {})
-  const following = follow(api, [nodes(api)], new AbortController().signal, silent)
+  const following = followAll(api, [nodes(api)], new AbortController().signal, silent)
   await t.rejects(following, { message: /HTTP 403 .*: no credential was sent: give the user .*plugin$/ })
 })
 

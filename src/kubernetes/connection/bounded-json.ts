@@ -33,7 +33,7 @@ export class TooManyValues extends JsonRefused {}
  * @throws JsonRefused
  */
 export function parseBounded(text: string, most = Infinity): unknown {
-  const bounded = bound(text, most)
+  const bounded = withoutWide(text, most)
   try {
     return JSON.parse(bounded) as unknown
   } catch {
@@ -48,7 +48,7 @@ interface Wide {
   readonly members: number
 }
 
-function bound(text: string, most: number): string {
+function withoutWide(text: string, most: number): string {
   const scan = new JsonScan(most)
   for (let at = 0; at < text.length;) {
     const code = text.charCodeAt(at)

@@ -8,7 +8,7 @@ export class NotProcessed extends Error {}
 /** Says in one sentence why no connection came about to the proxy, which it names by host and port: its URL may hold a password. */
 export function proxyError(proxy: URL, error: unknown): ConnectionError {
   const { code = '', message } = error as NodeJS.ErrnoException
-  const known = code === 'ECONNREFUSED' ? 'connection refused (ECONNREFUSED)' : explain(code, message)
+  const known = code === 'ECONNREFUSED' ? 'connection refused (ECONNREFUSED)' : explainCode(code, message)
   const advice = 'check proxy-url in the kubeconfig, or HTTPS_PROXY and NO_PROXY in the environment'
   const text = `${nameOf(proxy)}: ${known}; the API server was not asked: ${advice}`
   return new ConnectionError(text, code === 'ETIMEDOUT' ? 'timeout' : 'connection', { cause: error })
@@ -26,7 +26,7 @@ export function wrapConnectionError(server: string, error: unknown): ConnectionE
   // A server that waits for a TLS handshake resets a connection with HTTP.
   const hint = server.startsWith('http:') && code === 'ECONNRESET' ? `; ${wantsTls}` : ''
   const reason = code === 'ETIMEDOUT' ? 'timeout' : 'connection'
-  return new ConnectionError(`${server}: ${explain(code, cause.message)}${hint}`, reason, { cause: error })
+  return new ConnectionError(`${server}: ${explainCode(code, cause.message)}${hint}`, reason, { cause: error })
 }
 
 export const wantsTls = 'does the server want https://?'
@@ -54,7 +54,7 @@ export function wasCut({ cause }: ConnectionError): boolean {
   return code === undefined || cuts.includes(code)
 }
 
-function explain(code: string, message: string): string {
+function explainCode(code: string, message: string): string {
   const known = explanations[code]
   if (known !== undefined) return known
   if (authorityCodes.has(code)) {

@@ -16,7 +16,7 @@ import { Deadline, unlessAborted } from '../../deadline.js'
 import { LargeReads } from './large-reads.js'
 import { notAfter } from '../../x509/certificates.js'
 import { ReadProgress } from './progress.js'
-import { dateOf, foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
+import { readDate, foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
 import { transportLimits, type HttpResponse, type TransportLimits, type HttpRequest } from './transport.js'
 import { TokenBucket, type RateLimit } from './token-bucket.js'
 import { TransportPool } from './transport-pool.js'
@@ -199,7 +199,7 @@ class Connection implements ApiClient {
       return {
         status: answer.status,
         retryAfter: after,
-        date: dateOf(answer.headers.date),
+        date: readDate(answer.headers.date),
         body: parseJson(bytes, describeCall(call)),
         ...parties,
       }

@@ -114,7 +114,7 @@ export function retryAfter(value: unknown, now = Date.now()): number | undefined
 }
 
 /** A Date header, in milliseconds since the epoch. */
-export function dateOf(value: unknown): number | undefined {
+export function readDate(value: unknown): number | undefined {
   const date = typeof value === 'string' ? Date.parse(value) : NaN
   return Number.isNaN(date) ? undefined : date
 }

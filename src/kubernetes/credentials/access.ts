@@ -36,7 +36,7 @@ export interface ClusterAccess {
 }
 
 /** Computes `connectionId`. */
-export function snapshotOf(parts: Omit<AccessSnapshot, 'connectionId'>): AccessSnapshot {
+export function accessSnapshot(parts: Omit<AccessSnapshot, 'connectionId'>): AccessSnapshot {
   const { server, serverName, insecure, authority, certificate, proxy } = parts
   const made = [server.href, serverName, insecure, authority, certificate?.chain, certificate?.key, proxy?.href]
   return { ...parts, connectionId: createHash('sha256').update(JSON.stringify(made)).digest('hex') }
@@ -61,7 +61,7 @@ export function alsoTrusting(access: ClusterAccess, others: readonly ClusterAcce
       one && isVerified(one) ? [one.authority ?? systemAuthorities()] : [],
     )
     const joined = isVerified(snapshot)
-      ? snapshotOf({ ...snapshot, authority: [...new Set(trusted)].join('\n') })
+      ? accessSnapshot({ ...snapshot, authority: [...new Set(trusted)].join('\n') })
       : snapshot
     own.set(joined, snapshot)
     return joined

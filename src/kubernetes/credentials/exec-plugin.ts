@@ -134,7 +134,7 @@ export interface ExecCredential {
  * a secret, and so are the messages of the parsers that quote it.
  */
 function readExecCredential(output: string, apiVersion: string): ExecCredential {
-  const document = mapping(parseJson(output), 'its output')
+  const document = mapping(parseOutput(output), 'its output')
   if (document['kind'] !== 'ExecCredential') throw new Error('the kind of its output is not ExecCredential')
   if (document['apiVersion'] !== apiVersion) throw new Error(`the apiVersion of its output is not ${apiVersion}`)
   if (document['status'] === undefined || document['status'] === null) throw new Error('its output has no status')
@@ -147,7 +147,7 @@ function readExecCredential(output: string, apiVersion: string): ExecCredential 
   return { token, certificate, expires: readExpiry(text(status, 'expirationTimestamp')) }
 }
 
-function parseJson(output: string): unknown {
+function parseOutput(output: string): unknown {
   try {
     return JSON.parse(output) as unknown
   } catch {

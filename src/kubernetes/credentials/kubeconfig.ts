@@ -171,15 +171,15 @@ function readUser(entry: KubeconfigField): UserSettings {
 }
 
 function readClientCertificate(entry: KubeconfigField): UserSettings['certificate'] {
-  const chain = materialPair(entry, 'client-certificate', checked(certificateProblem))
-  const key = materialPair(entry, 'client-key', checked(privateKeyProblem))
+  const chain = materialPair(entry, 'client-certificate', refusing(certificateProblem))
+  const key = materialPair(entry, 'client-key', refusing(privateKeyProblem))
   if (!chain && !key) return undefined
   if (!key) throw entry.error('client-certificate is set without client-key')
   if (!chain) throw entry.error('client-key is set without client-certificate')
   return { chain, key }
 }
 
-function checked(problemOf: (pem: string) => string | undefined): (text: string, field: KubeconfigField) => void {
+function refusing(problemOf: (pem: string) => string | undefined): (text: string, field: KubeconfigField) => void {
   return (text, field) => {
     const problem = problemOf(text)
     if (problem !== undefined) throw field.error(problem)

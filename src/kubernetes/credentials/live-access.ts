@@ -1,5 +1,5 @@
 import { silent, type Log } from '../../log.js'
-import { sameAccess, snapshotOf, type AccessSnapshot, type ClusterAccess } from './access.js'
+import { sameAccess, accessSnapshot, type AccessSnapshot, type ClusterAccess } from './access.js'
 import { fingerprint } from '../../regular-file.js'
 import { CredentialFiles, type ReadFile } from './credential-files.js'
 import { authorityProblem } from '../../x509/authorities.js'
@@ -263,7 +263,7 @@ export class LiveAccess implements ClusterAccess {
     const { cluster, user } = settings
     const token = this.#credential?.token
     const header = token === undefined ? authorization : `Bearer ${token}`
-    return snapshotOf({
+    return accessSnapshot({
       server: cluster.server,
       serverName: cluster.serverName,
       insecure: cluster.insecure,

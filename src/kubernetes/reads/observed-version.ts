@@ -6,7 +6,7 @@ import { decodeObject, InvalidObjectError } from './decode.js'
 import { field, ApiError } from './api-error.js'
 import { isIdentifier, longestName, longestVersion } from '../../kubernetes-names.js'
 import { describeTarget, objectTarget, type ApiTarget } from './requests.js'
-import { labelsOf } from './selections.js'
+import { objectLabels } from './selections.js'
 
 /**
  * The object is there. An undecodable object counts as observed, with its version all the same.
@@ -24,7 +24,7 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
   try {
     const object = decodeObject(reference, json)
     const { resourceVersion, uid } = object
-    return { observation: { state: 'present', object }, resourceVersion, uid, labels: labelsOf(json) }
+    return { observation: { state: 'present', object }, resourceVersion, uid, labels: objectLabels(json) }
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error
     return {
@@ -34,8 +34,8 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
         message: `${objectName(reference)}: ${error.message}`,
       },
       resourceVersion: resourceVersionOf(json),
-      uid: uidOf(json) ?? '',
-      labels: labelsOf(json),
+      uid: metadataUid(json) ?? '',
+      labels: objectLabels(json),
     }
   }
 }
@@ -83,7 +83,7 @@ export function metadataName(json: unknown): string | undefined {
 }
 
 /** metadata.uid of an object. */
-export function uidOf(json: unknown): string | undefined {
+export function metadataUid(json: unknown): string | undefined {
   const uid = field(field(json, 'metadata'), 'uid')
   return typeof uid === 'string' && isIdentifier(uid, longestName) ? uid : undefined
 }

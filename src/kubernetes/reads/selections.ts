@@ -62,7 +62,7 @@ interface Match {
 }
 
 /** metadata.labels, as the API server gives them. */
-export function labelsOf(object: unknown): Labels {
+export function objectLabels(object: unknown): Labels {
   const labels = field(field(object, 'metadata'), 'labels')
   const entries = typeof labels === 'object' && labels !== null ? Object.entries(labels) : []
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))

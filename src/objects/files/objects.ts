@@ -65,7 +65,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
     const body = record(value, 'the document')
     const { kind, version } = typeOf(body, position.kind)
     if (version === 'v1') {
-      if (kind === 'Secret' || kind === 'ConfigMap') return [{ ...readObject(kind, body, context), place }]
+      if (kind === 'Secret' || kind === 'ConfigMap') return [{ ...readFileObject(kind, body, context), place }]
       if (kind === 'List') return readList(body, place, context, position)
       if (kind === 'SecretList') return readList(body, place, context, { ...position, kind: 'Secret' })
       if (kind === 'ConfigMapList') return readList(body, place, context, { ...position, kind: 'ConfigMap' })
@@ -107,7 +107,7 @@ function readList(
   })
 }
 
-function readObject(
+function readFileObject(
   kind: ObjectKind,
   body: Readonly<Record<string, unknown>>,
   { defaultNamespace, version }: ReadingContext,
@@ -116,7 +116,7 @@ function readObject(
   const name = nameOf(metadata.name, 'metadata.name')
   const namespace = nameOf(metadata.namespace ?? defaultNamespace, 'metadata.namespace')
   try {
-    checkFields(kind, body)
+    refuseUnknownField(kind, body)
     const data = decodeData(kind, body)
     if (kind === 'Secret') addStringData(data, body.stringData)
     const object = {
@@ -126,7 +126,7 @@ function readObject(
       data,
       terminating: metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null,
     }
-    return { object, labels: labelsOf(metadata.labels) }
+    return { object, labels: readLabels(metadata.labels) }
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error
     throw new InvalidObjectError(`${objectName({ kind, namespace, name })}: ${error.message}`)
@@ -134,7 +134,7 @@ function readObject(
 }
 
 /** As strings, some of which must be quoted in YAML: a label that the API refuses would never match. */
-function labelsOf(value: unknown): Labels {
+function readLabels(value: unknown): Labels {
   const labels = Object.create(null) as Record<string, string>
   for (const [key, label] of Object.entries(record(value ?? {}, 'metadata.labels'))) {
     // The API server, too, reads null as empty.
@@ -160,7 +160,7 @@ const knownFields: Readonly<Record<ObjectKind, readonly string[]>> = {
 }
 
 /** A misspelt `data` would be an object without data, and would empty the published directory. */
-function checkFields(kind: ObjectKind, body: Readonly<Record<string, unknown>>): void {
+function refuseUnknownField(kind: ObjectKind, body: Readonly<Record<string, unknown>>): void {
   const unknown = Object.keys(body).find((name) => !knownFields[kind].includes(name))
   if (unknown === undefined) return
   throw new InvalidObjectError(`unknown field ${quote(unknown)}: known are ${knownFields[kind].join(', ')}`)
@@ -229,7 +229,7 @@ export async function parseDocuments(name: string, text: string): Promise<Parsed
   // A byte order mark is no part of JSON.
   const bare = text.replace(/^\ufeff/, '')
   try {
-    return name.endsWith('.json') ? parseJson(name, bare) : await parseYaml(name, bare)
+    return name.endsWith('.json') ? jsonDocument(name, bare) : await parseYaml(name, bare)
   } catch (error) {
     if (error instanceof RangeError) throw new FileError(`${name}: it is nested too deeply`)
     if (!(error instanceof YamlError)) throw error
@@ -241,7 +241,7 @@ function placeAt(name: string, position: Position | undefined): string {
   return position === undefined ? name : `${name}:${position.line}`
 }
 
-function parseJson(name: string, text: string): ParsedDocument[] {
+function jsonDocument(name: string, text: string): ParsedDocument[] {
   if (text.trim() === '') return []
   return [{ value: readJson(text), place: `${name}:1`, itemPlace: (index) => `${name}: items[${index}]` }]
 }

@@ -42,7 +42,7 @@ import {
   type ApiTarget,
   type Query,
 } from '../../kubernetes/reads/requests.js'
-import { labelsOf, Selections } from '../../kubernetes/reads/selections.js'
+import { objectLabels, Selections } from '../../kubernetes/reads/selections.js'
 
 /** Objects on one page of a list; client-go's pager has the same. */
 const pageSize = 500
@@ -126,7 +126,7 @@ export class CollectionSubject implements WatchSubject {
       for (const item of itemsOf(answer.body, this.target)) {
         const name = metadataName(item)
         if (name === undefined) continue
-        this.#selections.set(name, labelsOf(item))
+        this.#selections.set(name, objectLabels(item))
         if (this.followed.has(name)) found.set(name, item)
       }
       version ??= resourceVersionOf(answer.body)
@@ -258,7 +258,7 @@ export class CollectionSubject implements WatchSubject {
   async #readLabels(name: string, ask: Ask): Promise<Labels | undefined> {
     const target = { ...this.target, name }
     const answer = await this.context.client.get(pathOf(target), {}, { ...ask(), accept: this.accept })
-    if (answer.status === 200) return labelsOf(answer.body)
+    if (answer.status === 200) return objectLabels(answer.body)
     if (isAbsent(answer, name)) return undefined
     throw refusedRequest(target, 'get', answer)
   }
@@ -281,7 +281,7 @@ export class CollectionSubject implements WatchSubject {
         this.#tell(before, version)
         return
       }
-      const changed = this.#selections.set(name, type === 'DELETED' ? undefined : labelsOf(object))
+      const changed = this.#selections.set(name, type === 'DELETED' ? undefined : objectLabels(object))
       for (const stored of changed ? this.#report() : []) this.#tell(stored, undefined)
     }
     const stored = this.followed.get(name)

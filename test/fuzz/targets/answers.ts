@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { silent } from '../../../src/log.js'
 import type { ApiClient } from '../../../src/kubernetes/connection/client.js'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
-import { snapshotOf } from '../../../src/kubernetes/credentials/access.js'
+import { accessSnapshot } from '../../../src/kubernetes/credentials/access.js'
 import { ApiError } from '../../../src/kubernetes/reads/api-error.js'
 import { ApiReader } from '../../../src/kubernetes/reads/api-reader.js'
 import { observeObject } from '../../../src/kubernetes/reads/observed-version.js'
@@ -88,7 +88,7 @@ async function open(): Promise<{ server: Server; client: ApiClient }> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   server.unref()
   const { port } = server.address() as AddressInfo
-  const snapshot = snapshotOf({
+  const snapshot = accessSnapshot({
     server: new URL(`http://127.0.0.1:${port}`),
     serverName: undefined,
     insecure: false,
