@@ -88,7 +88,8 @@ function textAfter(command) {
   const blocks = text
     .trim()
     .split(/\n{2,}/)
-    .filter((block) => block !== '')
+    // The page explains all options.
+    .filter((block) => block !== '' && !block.startsWith('Global options '))
   const isExamples = (block) => block.startsWith('Examples:\n')
   const isCodes = (block) => block.startsWith('Exit codes: ')
   return {

@@ -3,7 +3,7 @@ import { exitCodeAfter, exitCodeOf, exitCodes, UsageError } from './words/exit-c
 import { processIo, type Io } from './output/io.js'
 import { behindDoor } from './output/colour.js'
 import { normalLine } from './words/argv.js'
-import { readEnvironment } from './words/option.js'
+import { readEnvironment } from './words/command.js'
 import { isForPrograms, print } from './output/print.js'
 import { program } from './program.js'
 import { reportError } from './output/report-error.js'

@@ -1,9 +1,11 @@
 import { unlink, writeFileSync } from 'node:fs'
-import { Command } from 'commander'
+import { Argument, Command, Help } from 'commander'
 import { wantsColour } from './output/colour.js'
 import { fitHelp } from './output/help-text.js'
 import type { Io } from './output/io.js'
-import { describeOption } from './words/option.js'
+import { describeOption, Flag } from './words/command.js'
+import type { CommandData, TypedFlag } from './words/types.js'
+import { globalFlags } from './words/options.js'
 import { version } from './words/version.js'
 
 /** The commands; each has a file. The help lists them by their groups. @internal */
@@ -33,7 +35,7 @@ export const commands = {
   rbac: async () => (await import('./commands/rbac.js')).rbacCommand,
   schema: async () => (await import('./commands/schema.js')).schemaCommand,
   completion: async () => (await import('./commands/completion.js')).completionCommand,
-} satisfies Record<string, () => Promise<(io: Io) => Command>>
+} satisfies Record<string, () => Promise<CommandData>>
 
 /** The commands as the help lists them, under their purpose. */
 const groups: Readonly<Record<string, readonly (keyof typeof commands)[]>> = {
@@ -51,9 +53,6 @@ function groupOf(name: string): string {
 }
 
 const versionFlags = ['-V', '--version']
-
-/** A line break inside a paragraph of a description: where the source wraps, not the terminal. */
-const lineBreak = /(?<!\n)\n(?!\n)/g
 
 /** The parser of a command line, with those of the commands that it needs: without one, with all. */
 export async function program(io: Io, argv: readonly string[] = []): Promise<Command> {
@@ -89,17 +88,15 @@ Examples:
   const versionCommand = new Command('version')
     .description('print the version')
     .action(() => io.stdout.write(`${version()}\n`))
-  const made = await Promise.all(namesFor(argv).map(async (name) => (await commands[name]())(io)))
-  for (const command of made) holdfast.addCommand(command.helpGroup(groupOf(command.name())))
+  for (const data of await Promise.all(namesFor(argv).map((name) => commands[name]())))
+    holdfast.addCommand(parserOf(data, io).helpGroup(groupOf(data.name)))
   // kubectl's users type `version` first.
   holdfast.addCommand(versionCommand, { hidden: true })
   // By it the executable asks a file system (problemOfState): it runs no script.
   holdfast.addCommand(askCommand, { hidden: true })
   if (argv[0] === completeName)
     holdfast.addCommand((await import('./commands/complete.js')).completeCommand(io), { hidden: true })
-  for (const command of made) present(command, 'holdfast', io)
-  speak(holdfast, 'holdfast', io)
-  return holdfast
+  return speak(holdfast, 'holdfast', io, globalFlags)
 }
 
 const completeName = '__complete'
@@ -119,19 +116,82 @@ function isCommand(name: string): name is keyof typeof commands {
   return Object.hasOwn(commands, name)
 }
 
-/** A command and its subcommands, in the form of all of ours; `parent`: the words before its name. */
-function present(command: Command, parent: string, io: Io): void {
-  const path = `${parent} ${command.name()}`
-  command.helpOption('-h, --help', 'explain this command').allowExcessArguments(false)
-  if (command.commands.length > 0) command.helpCommand('help [command]', 'explain a command')
-  speak(command, path, io)
-  for (const subcommand of command.commands) present(subcommand, path, io)
+/** Knows what stood behind `--`, which commander takes away. */
+class Parser extends Command {
+  afterDashes: readonly string[] | undefined
+
+  override parseOptions(argv: string[]) {
+    const dashes = argv.indexOf('--')
+    this.afterDashes = dashes < 0 ? undefined : argv.slice(dashes + 1)
+    return super.parseOptions(argv)
+  }
 }
 
-function speak(command: Command, path: string, { stdout, stderr, env }: Io): void {
-  command
-    .description(command.description().replace(lineBreak, ' '))
-    .configureHelp({ optionDescription: describeOption, minWidthToWrap: 24 })
+/** The parser of a command and of those below it. `parent`: the words before its name. */
+export function parserOf(data: CommandData, io: Io, parent = 'holdfast'): Command {
+  const { name, words = [], flags = [], commands = [], usage, run } = data
+  const path = `${parent} ${name}`
+  const parser = new Parser(name)
+    .summary(data.summary)
+    .description(data.description)
+    .helpOption('-h, --help', 'explain this command')
+    .allowExcessArguments(false)
+    .addHelpText('after', textAfter(data))
+  if (usage !== undefined) parser.usage(usage)
+  for (const [usual, description, choices] of words) {
+    const argument = new Argument(usual, description)
+    parser.addArgument(choices ? argument.choices(choices) : argument)
+  }
+  for (const one of flags) parser.addOption(one)
+  for (const one of commands) parser.addCommand(parserOf(one, io, path))
+  // A flag behind the name of a subcommand is the subcommand's, also where both have one of that name.
+  if (commands.length > 0) parser.helpCommand('help [command]', 'explain a command').enablePositionalOptions()
+  if (run) {
+    const act = run as unknown as (...given: readonly unknown[]) => unknown
+    parser.action(async (...called: unknown[]) => {
+      const named = parser.options
+        .map((option) => [option.attributeName(), option.long ?? ''] as const)
+        .filter(([attribute]) => parser.getOptionValueSource(attribute) === 'cli')
+      const given = { io, options: parser.opts(), named: new Map(named), afterDashes: parser.afterDashes }
+      await act(given, ...called.slice(0, -2))
+    })
+  }
+  return speak(parser, path, io)
+}
+
+/** The help of many commands names them alone. */
+const isGlobal = (option: unknown): boolean => option instanceof Flag && option.settings.global === true
+
+function textAfter({ flags = [], more, examples, exitCodes }: CommandData): string {
+  const shared = flags.filter(isGlobal).map(({ short, long }) => short ?? long)
+  return [
+    ...(shared.length > 0 ? [`Global options ("holdfast --help" explains them): ${shared.join(', ')}`] : []),
+    ...(more === undefined ? [] : [more]),
+    `Examples:\n${examples}`,
+    `Exit codes: ${exitCodes}`,
+  ]
+    .map((block) => `\n${block}`)
+    .join('\n')
+}
+
+/** A line break inside a paragraph of a description: where the source wraps, not the terminal. */
+const lineBreak = /(?<!\n)\n(?!\n)/g
+
+/** Has a parser write in the form of all of ours. `global`: the flags that its help explains for all commands. */
+function speak(parser: Command, path: string, { stdout, stderr, env }: Io, global: readonly TypedFlag[] = []): Command {
+  return parser
+    .description(parser.description().replace(lineBreak, ' '))
+    .configureHelp({
+      optionDescription: describeOption,
+      // Its width is known once it is laid out. What proposes a flag for a misspelt one, and a manual page, look at all of them.
+      visibleOptions(one) {
+        const all = Help.prototype.visibleOptions.call(this, one)
+        return this.helpWidth === undefined ? all : all.filter((option) => !isGlobal(option))
+      },
+      showGlobalOptions: true,
+      visibleGlobalOptions: () => [...global],
+      minWidthToWrap: 24,
+    })
     .configureOutput({
       writeOut: (text) => stdout.write(fitHelp(text, stdout.columns ?? 80)),
       writeErr: stderr.write,

@@ -6,63 +6,43 @@ import { contentCheck } from '../content/content-check.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
-import {
-  configOption,
-  lockTimeoutOption,
-  pathReportOptions,
-  sourceOptions,
-  type OutputFlags,
-  type SourceFlags,
-} from '../words/options.js'
-import { parseDurationFlag } from '../words/option-values.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { table } from '../output/table.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { pathReportFlags, sourceFlags, configFlag, timeoutFlag, lockTimeoutFlag } from '../words/options.js'
 
-interface AdoptFlags extends SourceFlags, OutputFlags {
-  readonly config?: string
-  readonly timeout: number
-  readonly lockTimeout: number
-  readonly dryRun?: true
-}
+const flags = [
+  configFlag,
+  flag('--dry-run', 'print what each check finds, and change nothing'),
+  timeoutFlag('how long to wait for the source', 60_000, '60s'),
+  lockTimeoutFlag,
+  ...sourceFlags,
+  ...pathReportFlags,
+]
+
+type AdoptFlags = FlagsOf<typeof flags>
 
 /** `holdfast adopt PATH` */
-export function adoptCommand(io: Io): Command {
-  return new Command('adopt')
-    .summary("take over another program's directory")
-    .description(
-      `Takes over a directory that holdfast did not publish: puts what the source says in its place, once seven checks have passed. Changes nothing
+export const adoptCommand = command({
+  name: 'adopt',
+  summary: "take over another program's directory",
+  description: `Takes over a directory that holdfast did not publish: puts what the source says in its place, once seven checks have passed. Changes nothing
 before that, but for two empty directories beside PATH, which it exchanges and removes. What was there stays as content 0 of its history (see "holdfast history PATH") until the next publication. Where the
 content is equal, no hook runs; else the agent runs them.
 
 The directory needs no "adopt" in its configuration: the command is its own consent. With "adopt: replace", it is taken over even if
 it holds what the new content does not have.`,
-    )
-    .argument('<path>', 'a directory of the configuration')
-    .addOption(configOption())
-    .option('--dry-run', 'print what each check finds, and change nothing')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait for the source')
-        .argParser(parseDurationFlag)
-        .default(60_000, '60s'),
-    )
-    .addOption(lockTimeoutOption())
-    .addOptions(sourceOptions())
-    .addOptions(pathReportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast adopt /etc/kubernetes/certs --config /etc/holdfast.yaml --dry-run
-  holdfast adopt /etc/kubernetes/certs --config /etc/holdfast.yaml
-
-Exit codes: 0 adopted, or holdfast's already (with --dry-run: it would be), 1 a check has not passed, and nothing was changed, 2 wrong
+  words: [['<path>', 'a directory of the configuration']],
+  flags,
+  examples: `  holdfast adopt /etc/kubernetes/certs --config /etc/holdfast.yaml --dry-run
+  holdfast adopt /etc/kubernetes/certs --config /etc/holdfast.yaml`,
+  exitCodes: `0 adopted, or holdfast's already (with --dry-run: it would be), 1 a check has not passed, and nothing was changed, 2 wrong
 usage or configuration, 3 published but not known to be durable, 75 another process holds the lock.`,
-    )
-    .action((path: string, options: AdoptFlags) => runAdopt(io, path, options))
-}
+  run: ({ io, options }, path) => runAdopt(io, path, options),
+})
 
 async function runAdopt(io: Io, path: string, options: AdoptFlags): Promise<void> {
   const target = await targetArgument(path)

@@ -1,55 +1,45 @@
-import type { ServerAddress } from '../../config/types.js'
 import { fingerprint } from '../../regular-file.js'
 import { Exit, exitCodeAfter, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { loadTrusted, nodeName } from '../content/load.js'
-import { createLogger, type LogFlags } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
-import { logOptions, configOption, requireProvenOption, sourceOptions, type SourceFlags } from '../words/options.js'
+import { createLogger } from '../output/logger.js'
 import { parseListen } from '../words/option-values.js'
 import { Ending } from '../signals.js'
 import { version } from '../words/version.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { daemonLogFlags, sourceFlags, configFlag, agentRequireProvenFlag } from '../words/options.js'
 
-interface AgentFlags extends SourceFlags, LogFlags {
-  readonly config?: string
-  readonly listen?: ServerAddress
-  readonly requireProven?: true
-}
+const flags = [
+  configFlag,
+  flag('--listen <address:port>', 'serve /livez, /readyz and /metrics here instead of server.address', {
+    parse: parseListen,
+    env: 'HOLDFAST_LISTEN',
+  }),
+  ...sourceFlags,
+  agentRequireProvenFlag,
+  ...daemonLogFlags,
+]
+
+type AgentFlags = FlagsOf<typeof flags>
 
 /** `holdfast agent --config FILE` */
-export function agentCommand(io: Io): Command {
-  const command = new Command('agent')
-    .summary('keep the configured directories as their source says, until stopped')
-    .description(
-      `Runs as a daemon: keeps each configured directory as its Secrets and ConfigMaps say, intact and durable, and repairs what
+export const agentCommand = command({
+  name: 'agent',
+  summary: 'keep the configured directories as their source says, until stopped',
+  description: `Runs as a daemon: keeps each configured directory as its Secrets and ConfigMaps say, intact and durable, and repairs what
 other programs change in it. Logs go to standard error, state to the configured stateDirectory.
 
 SIGHUP: reads the configuration again (reports an invalid one and keeps the old one in force) and compares the disk.
 SIGTERM: finishes or aborts what is in flight, leaves every target intact, and ends with 0.`,
-    )
-    .addOption(configOption())
-    .addOption(
-      new Option('--listen <address:port>', 'serve /livez, /readyz and /metrics here instead of server.address')
-        .argParser(parseListen)
-        .env('HOLDFAST_LISTEN'),
-    )
-  return command
-    .addOptions(sourceOptions())
-    .addOption(requireProvenOption().env('HOLDFAST_REQUIRE_PROVEN'))
-    .addOptions(logOptions('auto'))
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast agent --config /etc/holdfast.yaml
+  flags,
+  examples: `  holdfast agent --config /etc/holdfast.yaml
   HOLDFAST_CONFIG=/etc/holdfast.yaml NODE_NAME=node-1 holdfast agent --log-level debug
-  kill -HUP PID
-
-Exit codes: 0 after SIGTERM, 1 could not start, or its stateDirectory was taken away, 2 wrong usage or configuration, 75 another
+  kill -HUP PID`,
+  exitCodes: `0 after SIGTERM, 1 could not start, or its stateDirectory was taken away, 2 wrong usage or configuration, 75 another
 agent has the stateDirectory, 128+N ended by another signal.`,
-    )
-    .action((options: AgentFlags) => runAgent(io, options))
-}
+  run: ({ io, options }) => runAgent(io, options),
+})
 
 /** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
 async function runAgent(io: Io, options: AgentFlags): Promise<void> {

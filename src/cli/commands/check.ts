@@ -6,38 +6,45 @@ import { Exit, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { inputName, loadForLooking, loadWithFlags, nodeName } from '../content/load.js'
 import { selected } from '../content/select.js'
-import { Command, Option } from '../words/option.js'
-import {
-  reportOptions,
-  configOption,
-  headersOption,
-  requireProvenOption,
-  sourceOptions,
-  type OutputFlags,
-  type SourceFlags,
-} from '../words/options.js'
 import { print } from '../output/print.js'
-import { parseDurationFlag } from '../words/option-values.js'
 import { interruptible } from '../signals.js'
 import { shortPath, table, type Cell } from '../output/table.js'
 import { version } from '../words/version.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import {
+  reportFlags,
+  sourceFlags,
+  headersFlag,
+  configInputFlag,
+  requireProvenFlag,
+  timeoutFlag,
+} from '../words/options.js'
 
-interface CheckFlags extends SourceFlags, OutputFlags {
-  readonly config?: string
-  readonly timeout: number
-  readonly requireProven?: true
-  readonly consumers?: true
-  readonly podManifestDir?: string
-  readonly offline?: true
-  readonly headers: boolean
-}
+const flags = [
+  configInputFlag,
+  flag('--offline', 'judge the configuration alone: no node, no source, no root', {
+    conflicts: ['consumers', 'podManifestDir', 'requireProven'],
+  }),
+  headersFlag,
+  timeoutFlag('how long to wait for each answer of the API server', 10_000, '10s'),
+  requireProvenFlag,
+  flag('--consumers', 'look also for who uses the directories, and who still uses old content'),
+  flag(
+    '--pod-manifest-dir <dir>',
+    "kubelet's manifest directory, for --consumers (default: /etc/kubernetes/manifests)",
+  ),
+  ...sourceFlags,
+  ...reportFlags,
+]
+
+type CheckFlags = FlagsOf<typeof flags>
 
 /** `holdfast check --config FILE` */
-export function checkCommand(io: Io): Command {
-  const command = new Command('check')
-    .summary('check whether this node is fit: file systems, permissions, API access, free space')
-    .description(
-      `Checks whether this node is fit for the configuration, and says what to do where it is not. For each directory: mount, file
+export const checkCommand = command({
+  name: 'check',
+  summary: 'check whether this node is fit: file systems, permissions, API access, free space',
+  description: `Checks whether this node is fit for the configuration, and says what to do where it is not. For each directory: mount, file
 system, an exchange tried beside the target, free space, owners, hooks, certificates against the clock; for the process:
 capabilities, AIO, limits; for the source: whether it answers, and each permission that the agent needs. Run it where the
 agent runs: in its pod, as its user.
@@ -50,49 +57,16 @@ repository's CI. Names without a namespace then count as those of "default".
 
 Beside each target, holdfast creates two empty directories, exchanges them, and removes them. It writes nothing else, runs
 no hook, and reads no object from the API server.`,
-    )
-    .argument('[path...]', 'only these directories of the configuration')
-    .addOption(configOption({ input: true }))
-    .addOption(
-      new Option('--offline', 'judge the configuration alone: no node, no source, no root').conflicts([
-        'consumers',
-        'podManifestDir',
-        'requireProven',
-      ]),
-    )
-    .addOption(headersOption())
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait for each answer of the API server')
-        .argParser(parseDurationFlag)
-        .default(10_000, '10s'),
-    )
-    .addOption(requireProvenOption())
-    .addOption(new Option('--consumers', 'look also for who uses the directories, and who still uses old content'))
-    .addOption(
-      new Option(
-        '--pod-manifest-dir <dir>',
-        "kubelet's manifest directory, for --consumers (default: /etc/kubernetes/manifests)",
-      ),
-    )
-  return command
-    .addOptions(sourceOptions())
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast check --config /etc/holdfast.yaml
+  words: [['[path...]', 'only these directories of the configuration']],
+  flags,
+  examples: `  holdfast check --config /etc/holdfast.yaml
   holdfast check --config /etc/holdfast.yaml -o json
   holdfast check --config /etc/holdfast.yaml --consumers
   holdfast check --config deploy/holdfast.yaml --offline
-  kubectl -n holdfast exec daemonset/holdfast -- holdfast check
-
-Exit codes: 0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
-    )
-    .action((paths: string[], options: CheckFlags) =>
-      options.offline ? checkOffline(io, paths, options) : checkNode(io, paths, options),
-    )
-}
+  kubectl -n holdfast exec daemonset/holdfast -- holdfast check`,
+  exitCodes: `0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
+  run: ({ io, options }, paths) => (options.offline ? checkOffline(io, paths, options) : checkNode(io, paths, options)),
+})
 
 async function consumersOf({ directories }: AgentConfiguration, named: string | undefined): Promise<ConsumerReport> {
   const { findConsumers } = await import('../../check/consumers.js')

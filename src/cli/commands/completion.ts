@@ -1,5 +1,4 @@
-import { Argument, Command } from 'commander'
-import type { Io } from '../output/io.js'
+import { command } from '../words/command.js'
 
 /*
  * What each shell runs at its key: it asks `holdfast __complete` (complete.ts). Through `eval`, which knows the aliases of bash and zsh.
@@ -65,21 +64,15 @@ complete --command holdfast --no-files --arguments '(__holdfast_offers)'
 const scripts = { bash, zsh, fish } as const
 
 /** `holdfast completion SHELL` */
-export function completionCommand({ stdout }: Io): Command {
-  return new Command('completion')
-    .summary('print the completion script of a shell')
-    .description(`Prints a script that completes commands, flags and their values in a shell.`)
-    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
-    .addHelpText(
-      'after',
-      `
-Examples:
-  source <(holdfast completion bash)
+export const completionCommand = command({
+  name: 'completion',
+  summary: 'print the completion script of a shell',
+  description: `Prints a script that completes commands, flags and their values in a shell.`,
+  words: [['<shell>', 'the shell', Object.keys(scripts)]],
+  examples: `  source <(holdfast completion bash)
   holdfast completion bash > /etc/bash_completion.d/holdfast
   holdfast completion zsh > /usr/local/share/zsh/site-functions/_holdfast
-  holdfast completion fish > ~/.config/fish/completions/holdfast.fish
-
-Exit codes: 0 printed, 2 wrong usage.`,
-    )
-    .action((shell: keyof typeof scripts) => stdout.write(scripts[shell]))
-}
+  holdfast completion fish > ~/.config/fish/completions/holdfast.fish`,
+  exitCodes: `0 printed, 2 wrong usage.`,
+  run: ({ io }, shell) => io.stdout.write(scripts[shell as keyof typeof scripts]),
+})

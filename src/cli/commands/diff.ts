@@ -7,67 +7,48 @@ import { painter, wantsColour } from '../output/colour.js'
 import { diffText, type ShownDiff, type ShownSide } from '../output/diff-text.js'
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
-import { Command, Option } from '../words/option.js'
-import { reportOptions, configOption, sourceOptions, type OutputFlags, type SourceFlags } from '../words/options.js'
 import { print } from '../output/print.js'
-import { parseDurationFlag, parseSequence } from '../words/option-values.js'
+import { parseSequence } from '../words/option-values.js'
 import { interruptible } from '../signals.js'
 import { targetArgument } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { reportFlags, sourceFlags, configFlag, timeoutFlag } from '../words/options.js'
 
-interface DiffFlags extends SourceFlags, OutputFlags {
-  readonly config?: string
-  readonly from?: number
-  readonly to?: number | 'desired'
-  readonly showText?: true
-  readonly timeout: number
-}
+const flags = [
+  flag('--from <sequence>', 'which content; without it, what is on the disk', { parse: parseSequence }),
+  flag('--to <sequence>', 'which content, or desired: what the source says; with --from, what is there', {
+    parse: parseTo,
+  }),
+  flag('--show-text', 'with the lines of files that come from ConfigMaps'),
+  configFlag,
+  timeoutFlag('how long to wait for the source', 60_000, '60s'),
+  ...sourceFlags,
+  ...reportFlags,
+]
+
+type DiffFlags = FlagsOf<typeof flags>
 
 /** `holdfast diff PATH` */
-export function diffCommand(io: Io): Command {
-  const command = new Command('diff')
-    .summary('compare what a directory holds, held, and must hold')
-    .description(
-      `Compares what is at PATH with what the source says that it must hold, as "sync" would publish it: names, modes, owners, sizes, whether
+export const diffCommand = command({
+  name: 'diff',
+  summary: 'compare what a directory holds, held, and must hold',
+  description: `Compares what is at PATH with what the source says that it must hold, as "sync" would publish it: names, modes, owners, sizes, whether
 contents are the same, and what has become of certificates. With --from, compares an earlier content (see "holdfast history PATH")
 with what is there; with --to, what is there with an earlier one.
 
 It takes no lock and writes nothing. It shows no byte of a Secret, and no digest of one. With --show-text it shows which lines of a
 file have changed, where ConfigMaps alone have given them.`,
-    )
-    .argument('<path>', 'a directory of the configuration; with --from or --to a number, any that has a history')
-    .addOption(
-      new Option('--from <sequence>', 'which content; without it, what is on the disk').argParser(parseSequence),
-    )
-    .addOption(
-      new Option(
-        '--to <sequence>',
-        'which content, or desired: what the source says; with --from, what is there',
-      ).argParser(parseTo),
-    )
-    .option('--show-text', 'with the lines of files that come from ConfigMaps')
-    .addOption(configOption())
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait for the source')
-        .argParser(parseDurationFlag)
-        .default(60_000, '60s'),
-    )
-  return command
-    .addOptions(sourceOptions())
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast diff /etc/kubernetes/certs --config /etc/holdfast.yaml
+  words: [['<path>', 'a directory of the configuration; with --from or --to a number, any that has a history']],
+  flags,
+  examples: `  holdfast diff /etc/kubernetes/certs --config /etc/holdfast.yaml
   holdfast diff /etc/kubernetes/certs --from 6
   holdfast diff /etc/kubernetes/certs --from 5 --to 6 -o json
-  holdfast diff /etc/kubernetes/certs --from 6 --to desired --config /etc/holdfast.yaml --show-text
-
-Exit codes: 0 no difference, 1 not compared (the source does not answer, or there is no such content), 2 wrong usage or
+  holdfast diff /etc/kubernetes/certs --from 6 --to desired --config /etc/holdfast.yaml --show-text`,
+  exitCodes: `0 no difference, 1 not compared (the source does not answer, or there is no such content), 2 wrong usage or
 configuration, 4 they differ.`,
-    )
-    .action((path: string, options: DiffFlags) => runDiff(io, path, options))
-}
+  run: ({ io, options }, path) => runDiff(io, path, options),
+})
 
 const otherwise = 'to compare what it held, use --from and --to with numbers'
 

@@ -10,7 +10,7 @@ import { parseSelector, SelectorError } from '../../label-selector.js'
 import { isLabel, isObjectName } from '../../kubernetes-names.js'
 import { isComparable } from '../../objects/resource-version.js'
 import type { ObjectKind } from '../../objects/types.js'
-import { openApi, type ApiFlags } from '../content/open-api.js'
+import { openApi } from '../content/open-api.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
 import type { Io, Output } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
@@ -19,128 +19,83 @@ import { ProgressLine } from '../output/progress.js'
 import { age, shortDigest, table, type Cell } from '../output/table.js'
 import { interruptible } from '../signals.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
-import { Command, Option } from '../words/option.js'
-import { parseDurationFlag } from '../words/option-values.js'
-import { headersOption, reportOptions, type OutputFlags } from '../words/options.js'
-
-interface ObjectFlags {
-  readonly secret?: NamedObject
-  readonly configmap?: NamedObject
-}
-
-interface FleetFlags extends OutputFlags, ApiFlags, ObjectFlags {
-  readonly nodes: string
-}
-
-interface FleetStatusFlags extends FleetFlags {
-  readonly directory?: string
-  readonly watch?: true
-  readonly headers: boolean
-}
-
-interface WaitFlags extends FleetFlags {
-  readonly resourceVersion?: string
-  readonly timeout: number
-  readonly reportedOnly?: true
-  readonly ignoreSilent?: true
-}
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { reportFlags, apiFlags, headersFlag, timeoutFlag } from '../words/options.js'
 
 interface NamedObject {
   readonly namespace: string
   readonly name: string
 }
 
-/** `holdfast fleet status` and `holdfast fleet wait`. */
-export function fleetCommand(io: Io): Command {
-  return new Command('fleet')
-    .summary('show what all nodes have, and wait until they have it')
-    .description(
-      `Asks the cluster what its nodes have on their disks: agents with report: true in their configuration report it, one
-NodePublication (npub) for each node. Any machine with a kubeconfig will do.`,
-    )
-    .addCommand(fleetStatusCommand(io))
-    .addCommand(waitCommand(io))
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast fleet status
-  holdfast fleet wait --secret kube-system/ca-bundle --timeout 30m
+const fleetFlags = [
+  ...apiFlags,
+  flag('--nodes <selector>', 'only Nodes with these labels', { parse: parseNodes, fallback: linuxNodes }),
+  flag('--secret <namespace/name>', 'the Secret in question', { parse: parseObject, conflicts: ['configmap'] }),
+  flag('--configmap <namespace/name>', 'the ConfigMap in question', { parse: parseObject }),
+]
 
-Exit codes: 0 shown, or each node has the object; 1 not; 2 wrong usage.`,
-    )
-}
+const statusFlags = [
+  ...fleetFlags,
+  flag('--directory <path>', 'only this directory of each node', { parse: parseDirectory }),
+  flag('-w, --watch', 'show it again whenever a node reports something new, until SIGINT'),
+  headersFlag,
+  ...reportFlags,
+]
 
-function apiOptions(): Option[] {
-  return [
-    new Option('--kubeconfig <file>', 'kubeconfig to use').env('HOLDFAST_KUBECONFIG'),
-    new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'),
-    new Option('--nodes <selector>', 'only Nodes with these labels').argParser(parseNodes).default(linuxNodes),
-    new Option('--secret <namespace/name>', 'the Secret in question').argParser(parseObject).conflicts('configmap'),
-    new Option('--configmap <namespace/name>', 'the ConfigMap in question').argParser(parseObject),
-  ]
-}
+type FleetStatusFlags = FlagsOf<typeof statusFlags>
 
-function fleetStatusCommand(io: Io): Command {
-  return new Command('status')
-    .summary('show how the directories of all nodes stand')
-    .description(
-      `Shows sums over all nodes, then each directory that is not current and each node that does not report, then which versions
+const fleetStatusCommand = command({
+  name: 'status',
+  summary: 'show how the directories of all nodes stand',
+  description: `Shows sums over all nodes, then each directory that is not current and each node that does not report, then which versions
 of the agent and of its configuration run. With --secret or --configmap, only directories that have that object or are to get it,
 in which versions, and the nodes that have no such directory.`,
-    )
-    .addOptions(apiOptions())
-    .addOption(new Option('--directory <path>', 'only this directory of each node').argParser(parseDirectory))
-    .option('-w, --watch', 'show it again whenever a node reports something new, until SIGINT')
-    .addOption(headersOption())
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast fleet status
+  flags: statusFlags,
+  examples: `  holdfast fleet status
   holdfast fleet status --secret kube-system/ca-bundle --nodes node-role.kubernetes.io/worker
-  holdfast fleet status --watch
+  holdfast fleet status --watch`,
+  exitCodes: `0 shown, 1 the cluster did not answer, 2 wrong usage, 130 --watch ended by SIGINT.`,
+  run: ({ io, options }) => interruptible(io, (signal) => runStatus(io, options, signal)),
+})
 
-Exit codes: 0 shown, 1 the cluster did not answer, 2 wrong usage, 130 --watch ended by SIGINT.`,
-    )
-    .action((options: FleetStatusFlags) => interruptible(io, (signal) => runStatus(io, options, signal)))
-}
+const waitFlags = [
+  ...fleetFlags,
+  flag('--resource-version <version>', "the version to wait for (default: the object's at the start)", {
+    parse: parseVersion,
+  }),
+  timeoutFlag('how long to wait for all nodes together', 1_800_000, '30m'),
+  flag('--reported-only', 'do not wait for nodes that have no report'),
+  flag('--ignore-silent', 'believe reports that are older than an hour'),
+  ...reportFlags,
+]
 
-function waitCommand(io: Io): Command {
-  return new Command('wait')
-    .summary('wait until each node has an object on its disk')
-    .description(
-      `Waits until each selected node has this version of the object, or a newer one, on its disk: published, durable on a file
+type WaitFlags = FlagsOf<typeof waitFlags>
+
+const waitCommand = command({
+  name: 'wait',
+  summary: 'wait until each node has an object on its disk',
+  description: `Waits until each selected node has this version of the object, or a newer one, on its disk: published, durable on a file
 system where that is proven, with its hooks run. Exit code 0 is a proof, by a report of each node since its last boot: a node
 without a report, or with one that is too old, is waited for.`,
-    )
-    .addOptions(apiOptions())
-    .addOption(
-      new Option(
-        '--resource-version <version>',
-        "the version to wait for (default: the object's at the start)",
-      ).argParser(parseVersion),
-    )
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait for all nodes together')
-        .argParser(parseDurationFlag)
-        .default(1_800_000, '30m'),
-    )
-    .option('--reported-only', 'do not wait for nodes that have no report')
-    .option('--ignore-silent', 'believe reports that are older than an hour')
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast fleet wait --secret kube-system/ca-bundle && kubectl delete secret -n kube-system old-signer
-  holdfast fleet wait --configmap kube-system/ca --nodes pool=edge --timeout 2h
+  flags: waitFlags,
+  examples: `  holdfast fleet wait --secret kube-system/ca-bundle && kubectl delete secret -n kube-system old-signer
+  holdfast fleet wait --configmap kube-system/ca --nodes pool=edge --timeout 2h`,
+  exitCodes: `0 each node has it, 1 not in time, no node is selected, or the object was deleted or replaced, 2 wrong usage.`,
+  run: ({ io, options }) => interruptible(io, (signal) => runWait(io, options, signal)),
+})
 
-Exit codes: 0 each node has it, 1 not in time, no node is selected, or the object was deleted or replaced, 2 wrong usage.`,
-    )
-    .action((options: WaitFlags) => interruptible(io, (signal) => runWait(io, options, signal)))
-}
+/** `holdfast fleet status` and `holdfast fleet wait`. */
+export const fleetCommand = command({
+  name: 'fleet',
+  summary: 'show what all nodes have, and wait until they have it',
+  description: `Asks the cluster what its nodes have on their disks: agents with report: true in their configuration report it, one
+NodePublication (npub) for each node. Any machine with a kubeconfig will do.`,
+  commands: [fleetStatusCommand, waitCommand],
+  examples: `  holdfast fleet status
+  holdfast fleet wait --secret kube-system/ca-bundle --timeout 30m`,
+  exitCodes: `0 shown, or each node has the object; 1 not; 2 wrong usage.`,
+})
 
 function parseNodes(text: string): string {
   try {
@@ -171,7 +126,10 @@ function parseObject(text: string): NamedObject {
   return { namespace, name }
 }
 
-function objectOf({ secret, configmap }: ObjectFlags): (NamedObject & { readonly kind: ObjectKind }) | undefined {
+function objectOf({
+  secret,
+  configmap,
+}: FlagsOf<typeof fleetFlags>): (NamedObject & { readonly kind: ObjectKind }) | undefined {
   if (secret) return { kind: 'Secret', ...secret }
   return configmap && { kind: 'ConfigMap', ...configmap }
 }

@@ -1,46 +1,38 @@
 import type { PastContent } from '../../durable/types.js'
-import type { Io } from '../output/io.js'
-import { Command } from '../words/option.js'
-import { headersOption, reportOptions, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { objectText, shortDigest, table } from '../output/table.js'
 import { targetArgument } from '../words/target.js'
+import { command } from '../words/command.js'
+import { reportFlags, headersFlag } from '../words/options.js'
+
+const flags = [headersFlag, ...reportFlags]
 
 /** `holdfast history PATH` */
-export function historyCommand({ stdout }: Io): Command {
-  return new Command('history')
-    .summary("show a directory's earlier contents")
-    .description(
-      `Lists what PATH holds and what it held before, newest first: the earlier contents that "history: N" keeps beside it. Each is compared
+export const historyCommand = command({
+  name: 'history',
+  summary: "show a directory's earlier contents",
+  description: `Lists what PATH holds and what it held before, newest first: the earlier contents that "history: N" keeps beside it. Each is compared
 with the digest of what was published; one that is damaged is never published again.`,
+  words: [['<path>', 'a directory or file that holdfast has published']],
+  flags,
+  examples: `  holdfast history /etc/kubernetes/certs
+  holdfast history /etc/kubernetes/certs -o json`,
+  exitCodes: `0 shown, 1 nothing is published there, or it cannot be read, 2 wrong usage.`,
+  run: async ({ io: { stdout }, options }, target) => {
+    const path = await targetArgument(target)
+    const { history } = await import('../../durable/index.js')
+    const contents = await history.read(path)
+    if (contents === undefined) {
+      throw new Error(`holdfast has published nothing at ${path}: there is no record beside it`)
+    }
+    await print(stdout, options.output, { path, contents: contents.map(shown) }, (wide) =>
+      table([
+        ...(options.headers ? [['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS']] : []),
+        ...contents.map((content) => row(content, wide)),
+      ]),
     )
-    .argument('<path>', 'a directory or file that holdfast has published')
-    .addOption(headersOption())
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast history /etc/kubernetes/certs
-  holdfast history /etc/kubernetes/certs -o json
-
-Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong usage.`,
-    )
-    .action(async (target: string, options: OutputFlags & { headers: boolean }) => {
-      const path = await targetArgument(target)
-      const { history } = await import('../../durable/index.js')
-      const contents = await history.read(path)
-      if (contents === undefined) {
-        throw new Error(`holdfast has published nothing at ${path}: there is no record beside it`)
-      }
-      await print(stdout, options.output, { path, contents: contents.map(shown) }, (wide) =>
-        table([
-          ...(options.headers ? [['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS']] : []),
-          ...contents.map((content) => row(content, wide)),
-        ]),
-      )
-    })
-}
+  },
+})
 
 /** The reasons in people's words; the words of the JSON are those of the record. */
 const causes = {

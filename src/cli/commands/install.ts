@@ -5,87 +5,68 @@ import { UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
 import { openApi } from '../content/open-api.js'
-import { Command, Option } from '../words/option.js'
-import {
-  reportOptions,
-  addKlogOptions,
-  addPlaceOptions,
-  addRevisionOptions,
-  nodeNameOf,
-  dryRunOption,
-  nodeNameOption,
-  requireFlags,
-  requireProvenOption,
-  revisionObjects,
-  type OutputFlags,
-  type PlaceFlags,
-  type RevisionFlags,
-} from '../words/options.js'
 import { print, changesText, outcomeText } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import {
+  reportFlags,
+  apiFlags,
+  dryRunFlag,
+  requireProvenFlag,
+  nodeNameFlag,
+  nodeNameOf,
+  klogFlags,
+  requireFlags,
+  revisionFlags,
+  placeFlags,
+  revisionObjects,
+} from '../words/options.js'
 
-interface InstallFlags extends RevisionFlags, PlaceFlags, OutputFlags {
-  readonly kubeconfig?: string
-  readonly context?: string
-  readonly nodeName?: string
-  readonly resources?: string
-  readonly checkHostPaths?: true
-  readonly allowOlder?: true
-  readonly requireProven?: true
-  readonly dryRun?: true
-}
+const flags = [
+  ...revisionFlags,
+  ...placeFlags,
+  ...klogFlags,
+  flag('--resources <dir>', "from files: the directory that holds the revision's content"),
+  ...apiFlags,
+  nodeNameFlag,
+  flag('--check-host-paths', 'refuse a pod whose host paths do not exist on this node'),
+  flag('--allow-older', 'install an older revision in place of a newer, live one'),
+  dryRunFlag,
+  requireProvenFlag,
+  ...reportFlags,
+]
+
+type InstallFlags = FlagsOf<typeof flags>
 
 /** `holdfast install [MANIFEST] …` */
-export function installCommand(io: Io): Command {
-  const command = new Command('install')
-    .summary('install one revision of a static pod, from the API or from local files')
-    .description(
-      `Installs a static pod with all that it needs on this node: first its revision's directory, complete, in one rename; then
+export const installCommand = command({
+  name: 'install',
+  summary: 'install one revision of a static pod, from the API or from local files',
+  description: `Installs a static pod with all that it needs on this node: first its revision's directory, complete, in one rename; then
 its manifest, in one rename, as kubelet needs it. After a crash at any instant, the node has the old pod or the new one, never
 a manifest that names missing files.
 
 From the API: the flags are those of OpenShift's installer. In a pod (POD_NAME is set), it first waits for the
 other installers on the node, and gives way to one of a newer revision. From files: name a manifest, and with --resources what goes into
 the revision beside it; it asks no API server.`,
-    )
-    .argument('[manifest]', 'a local manifest; without one, the pod comes from the API')
-  addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
-  return command
-    .option('--resources <dir>', "from files: the directory that holds the revision's content")
-    .addOption(new Option('--kubeconfig <file>', 'kubeconfig to use').env('HOLDFAST_KUBECONFIG'))
-    .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
-    .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
-    .option('--check-host-paths', 'refuse a pod whose host paths do not exist on this node')
-    .option('--allow-older', 'install an older revision in place of a newer, live one')
-    .addOption(dryRunOption())
-    .addOption(requireProvenOption())
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast install -v=4 --revision=6 --namespace=openshift-kube-apiserver --pod=kube-apiserver-pod \\
+  words: [['[manifest]', 'a local manifest; without one, the pod comes from the API']],
+  flags,
+  examples: `  holdfast install -v=4 --revision=6 --namespace=openshift-kube-apiserver --pod=kube-apiserver-pod \\
     --resource-dir=/etc/kubernetes/static-pod-resources --pod-manifest-dir=/etc/kubernetes/manifests \\
     --configmaps=kube-apiserver-pod --configmaps=config --secrets=etcd-client --node-name=master-0
   holdfast install web.yaml --pod-manifest-dir /etc/kubernetes/manifests
   holdfast install web.yaml --pod-manifest-dir /etc/kubernetes/manifests --resources ./web \\
-    --resource-dir /var/lib/web --revision 7 --dry-run
-
-Exit codes: 0 installed or already so, 1 not installed (the manifests are as they were), 2 wrong usage or a manifest that
+    --resource-dir /var/lib/web --revision 7 --dry-run`,
+  exitCodes: `0 installed or already so, 1 not installed (the manifests are as they were), 2 wrong usage or a manifest that
 kubelet would refuse, 3 published but not known to be durable, 75 another process holds a lock.`,
-    )
-    .action(async (manifest: string | undefined, options: InstallFlags, self: Command) => {
-      const typed = ['kubeconfig', 'context', 'namespace'].filter((name) => self.getOptionValueSource(name) === 'cli')
-      await runInstall(
-        io,
-        manifest,
-        options,
-        typed.map((name) => `--${name}`),
-      )
-    })
-}
+  run: ({ io, options, named }, manifest) => {
+    const typed = ['kubeconfig', 'context', 'namespace'].filter((name) => named.has(name)).map((name) => `--${name}`)
+    return runInstall(io, manifest, options, typed)
+  },
+})
 
 /** `typed`: of the flags that the environment may hold too, those that stand on the command line. */
 async function runInstall(

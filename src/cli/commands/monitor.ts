@@ -1,89 +1,69 @@
 import { basename, dirname } from 'node:path'
 import type { MonitorOutcome, MonitorRequest } from '../../static-pods/monitor/monitor.js'
-import type { OperatorResource } from '../../static-pods/monitor/operator-status.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { logToFile } from '../output/log-file.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
 import { parseDurationFlag, parseName, parseOperator, parseRevisionFlag } from '../words/option-values.js'
-import { reportOptions, addKlogOptions, nodeNameOf, requireFlags, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
-import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
+import { openProbes, readinessFlags, readinessSettings } from '../words/readiness-options.js'
 import { interruptible } from '../signals.js'
 import { pathArgument } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { daemonReportFlags, nodeNameOf, klogFlags, requireFlags } from '../words/options.js'
 
-interface MonitorFlags extends OutputFlags, ReadinessFlags {
-  readonly revision?: number
-  readonly fallbackTimeoutDuration: number
-  readonly resourceDir?: string
-  readonly manifestsDir?: string
-  readonly targetName?: string
-  readonly pod?: string
-  readonly manifest?: string
-  readonly installerLockFile?: string
-  readonly logFilePath?: string
-  readonly keepOwnManifest?: true
-  readonly operatorStatus?: OperatorResource
-}
+const flags = [
+  ...klogFlags,
+  flag('--revision <number>', 'the revision to watch', { parse: parseRevisionFlag }),
+  flag('--target-name <name>', 'kube-apiserver: the pod is NAME-pod', { parse: parseName }),
+  flag('--resource-dir <dir>', 'where the revisions are'),
+  flag('--manifests-dir <dir>', "kubelet's manifest directory"),
+  flag('--pod <name>', 'instead of --target-name: the pod as install names it, NAME-REVISION', { parse: parseName }),
+  flag('--manifest <file>', "the pod's live manifest (default: NAME.yaml in --manifests-dir)"),
+  flag('--fallback-timeout-duration <duration>', 'how long the revision may take to become ready', {
+    parse: parseDurationFlag,
+    fallback: 33_000,
+    shown: '33s',
+  }),
+  flag('--installer-lock-file <file>', 'lock (flock) that installers hold while manifests change'),
+  ...readinessFlags,
+  flag('--log-file-path <file>', 'log to this file too: 5 MB, and two older ones, for 28 days'),
+  flag(
+    '--operator-status <resource>',
+    "RESOURCE.GROUP/NAME: write currentRevision into this operator's status, as library-go's monitor does",
+    { parse: parseOperator },
+  ),
+  flag('--keep-own-manifest', "do not remove the monitor's own manifest"),
+  ...daemonReportFlags,
+]
+
+type MonitorFlags = FlagsOf<typeof flags>
 
 /** `holdfast monitor …` */
-export function monitorCommand(io: Io): Command {
-  const command = addKlogOptions(new Command('monitor'))
-    .summary('watch a new revision; fall back to the last known good one')
-    .description(
-      `Watches the revision that was just installed. Ready for --ready-for: the monitor records it as the last known good one. Not
+export const monitorCommand = command({
+  name: 'monitor',
+  summary: 'watch a new revision; fall back to the last known good one',
+  description: `Watches the revision that was just installed. Ready for --ready-for: the monitor records it as the last known good one. Not
 ready in time: the monitor puts back the manifest of the last known good revision, or of the newest older one that is intact,
 with annotations that say why. Then it removes its own manifest, NAME-startup-monitor-pod.yaml. It may be killed
 at any instant and started again; the timeout runs on.
 
 The revision is ready when all of --ready-url, --ready-exec, --kubelet-url and, with --kubeconfig, the mirror pod say so. What cannot answer (no
 right, no program) does not count; if nothing else is known in time, the revision stays, and the exit code is 1.`,
-    )
-    .addOption(new Option('--revision <number>', 'the revision to watch').argParser(parseRevisionFlag))
-    .addOption(new Option('--target-name <name>', 'kube-apiserver: the pod is NAME-pod').argParser(parseName))
-    .option('--resource-dir <dir>', 'where the revisions are')
-    .option('--manifests-dir <dir>', "kubelet's manifest directory")
-    .addOption(
-      new Option('--pod <name>', 'instead of --target-name: the pod as install names it, NAME-REVISION').argParser(
-        parseName,
-      ),
-    )
-    .option('--manifest <file>', "the pod's live manifest (default: NAME.yaml in --manifests-dir)")
-    .addOption(
-      new Option('--fallback-timeout-duration <duration>', 'how long the revision may take to become ready')
-        .argParser(parseDurationFlag)
-        .default(33_000, '33s'),
-    )
-    .option('--installer-lock-file <file>', 'lock (flock) that installers hold while manifests change')
-  return addReadinessOptions(command)
-    .option('--log-file-path <file>', 'log to this file too: 5 MB, and two older ones, for 28 days')
-    .addOption(
-      new Option(
-        '--operator-status <resource>',
-        "RESOURCE.GROUP/NAME: write currentRevision into this operator's status, as library-go's monitor does",
-      ).argParser(parseOperator),
-    )
-    .option('--keep-own-manifest', "do not remove the monitor's own manifest")
-    .addOptions(reportOptions('auto'))
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast monitor --revision=7 --target-name=kube-apiserver --fallback-timeout-duration=300s \\
+  flags,
+  examples: `  holdfast monitor --revision=7 --target-name=kube-apiserver --fallback-timeout-duration=300s \\
     --resource-dir=/etc/kubernetes/static-pod-resources --manifests-dir=/etc/kubernetes/manifests \\
     --installer-lock-file=/var/lock/kube-apiserver-installer.lock \\
     --ready-url=https://localhost:6443/readyz --ready-ca=/etc/kubernetes/ca.crt
   holdfast monitor --revision 3 --target-name web --resource-dir /var/lib/web --manifests-dir /etc/kubernetes/manifests \\
     --ready-exec '/usr/local/bin/web-check'
   holdfast monitor --revision 2 --pod kube-apiserver --manifest /etc/kubernetes/manifests/kube-apiserver.yaml \\
-    --resource-dir /var/lib/holdfast/pods --ready-url https://node-1:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
-
-Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness unknown, 2 wrong usage, 3 written but
+    --resource-dir /var/lib/holdfast/pods --ready-url https://node-1:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt`,
+  exitCodes: `0 ready and recorded, 1 fell back, nothing to fall back to, or readiness unknown, 2 wrong usage, 3 written but
 not known to be durable.`,
-    )
-    .action((options: MonitorFlags) => runMonitor(io, options))
-}
+  run: ({ io, options }) => runMonitor(io, options),
+})
 
 async function runMonitor(io: Io, options: MonitorFlags): Promise<void> {
   const { revision, resourceDir, installerLockFile } = options

@@ -2,77 +2,55 @@ import type { PruneLine } from '../../static-pods/prune/prune.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option, parseCount } from '../words/option.js'
 import { collectRevisions, parseDurationFlag, parseName, parseEligibleRevision } from '../words/option-values.js'
-import { reportOptions, addKlogOptions, requireFlags, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { print, outcomeText } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { table } from '../output/table.js'
 import { pathArgument } from '../words/target.js'
+import { command, flag, parseCount } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { reportFlags, requireProvenFlag, acceptedFlag, klogFlags, requireFlags } from '../words/options.js'
 
-interface PruneFlags extends OutputFlags {
-  readonly maxEligibleRevision?: number
-  readonly protectedRevisions?: readonly number[]
-  readonly resourceDir?: string
-  readonly staticPodName?: string
-  readonly podManifestDir?: string
-  readonly keep?: number
-  readonly dryRun?: true
-  readonly requireProven?: true
-  readonly lockTimeout: number
-}
+const flags = [
+  ...klogFlags,
+  flag('--max-eligible-revision <number>', 'the newest revision that may be removed', { parse: parseEligibleRevision }),
+  flag('--protected-revisions <numbers>', 'revisions that stay; repeat it, or use commas', { parse: collectRevisions }),
+  flag('--keep <number>', 'how many of the newest revisions stay', { parse: parseCount }),
+  flag('--resource-dir <dir>', 'where the revisions are'),
+  flag('--static-pod-name <name>', 'name of the pod: kube-apiserver-pod', { parse: parseName }),
+  flag(
+    '--pod-manifest-dir <dir>',
+    'manifests that protect what they name (default: manifests, beside --resource-dir; else /etc/kubernetes/manifests)',
+  ),
+  requireProvenFlag,
+  flag('--dry-run', 'print what would be removed, and why the rest stays'),
+  flag('--lock-timeout <duration>', 'how long to wait for a running installation', {
+    parse: parseDurationFlag,
+    fallback: 60_000,
+    shown: '1m0s',
+  }),
+  // Older versions of library-go's pruner took it, for temporary files that holdfast does not leave.
+  acceptedFlag('--cert-dir <dir>'),
+  ...reportFlags,
+]
+
+type PruneFlags = FlagsOf<typeof flags>
 
 /** `holdfast prune …` */
-export function pruneCommand(io: Io): Command {
-  return (
-    addKlogOptions(new Command('prune'))
-      .summary('remove old revisions of a static pod')
-      .description(
-        `Removes revisions of a static pod, DIR/NAME-REVISION, that nothing needs any more. Whatever the flags say, these stay: the
+export const pruneCommand = command({
+  name: 'prune',
+  summary: 'remove old revisions of a static pod',
+  description: `Removes revisions of a static pod, DIR/NAME-REVISION, that nothing needs any more. Whatever the flags say, these stay: the
 revision of the live manifest, those that any other manifest names, and the last known good one. Directories with names
 that only look similar, and links, stay too. After a crash, each revision is intact or gone.`,
-      )
-      .addOption(
-        new Option('--max-eligible-revision <number>', 'the newest revision that may be removed').argParser(
-          parseEligibleRevision,
-        ),
-      )
-      .addOption(
-        new Option('--protected-revisions <numbers>', 'revisions that stay; repeat it, or use commas').argParser(
-          collectRevisions,
-        ),
-      )
-      .addOption(new Option('--keep <number>', 'how many of the newest revisions stay').argParser(parseCount))
-      .option('--resource-dir <dir>', 'where the revisions are')
-      .addOption(new Option('--static-pod-name <name>', 'name of the pod: kube-apiserver-pod').argParser(parseName))
-      .option(
-        '--pod-manifest-dir <dir>',
-        'manifests that protect what they name (default: manifests, beside --resource-dir; else /etc/kubernetes/manifests)',
-      )
-      .addOption(requireProvenOption())
-      .option('--dry-run', 'print what would be removed, and why the rest stays')
-      .addOption(
-        new Option('--lock-timeout <duration>', 'how long to wait for a running installation')
-          .argParser(parseDurationFlag)
-          .default(60_000, '1m0s'),
-      )
-      // Older versions of library-go's pruner took it, for temporary files that holdfast does not leave.
-      .addOption(new Option('--cert-dir <dir>').hideHelp())
-      .addOptions(reportOptions())
-      .addHelpText(
-        'after',
-        `
-Examples:
-  holdfast prune --max-eligible-revision=7 --protected-revisions=5,6,7 \\
+  flags,
+  examples: `  holdfast prune --max-eligible-revision=7 --protected-revisions=5,6,7 \\
     --resource-dir=/etc/kubernetes/static-pod-resources --static-pod-name=kube-apiserver-pod
-  holdfast prune --keep 3 --resource-dir /var/lib/web --static-pod-name web --pod-manifest-dir /etc/kubernetes/manifests --dry-run
-
-Exit codes: 0 done, 1 at least one revision was not removed, there is no resource directory, or it is unknown what is in use, 2 wrong
+  holdfast prune --keep 3 --resource-dir /var/lib/web --static-pod-name web --pod-manifest-dir /etc/kubernetes/manifests --dry-run`,
+  exitCodes: `0 done, 1 at least one revision was not removed, there is no resource directory, or it is unknown what is in use, 2 wrong
 usage, 75 an installation is running.`,
-      )
-      .action((options: PruneFlags) => runPrune(io, options))
-  )
-}
+  run: ({ io, options }) => runPrune(io, options),
+})
 
 async function runPrune(io: Io, options: PruneFlags): Promise<void> {
   const { resourceDir, staticPodName, podManifestDir, maxEligibleRevision, keep, protectedRevisions } = options

@@ -1,94 +1,43 @@
 import { selectionsOf } from '../../config/references.js'
 import type { AgentConfiguration } from '../../config/types.js'
 import type { Permission } from '../../config/permissions.js'
-import type { OperatorResource } from '../../static-pods/monitor/operator-status.js'
 import type { KubeletResource, Subject } from '../../static-pods/install/rbac.js'
 import { printJson, type Io } from '../output/io.js'
 import { loadForRights } from '../content/load.js'
-import { Command, Option } from '../words/option.js'
 import { parseName, parseOperator } from '../words/option-values.js'
-import {
-  logOptions,
-  addKlogOptions,
-  addPlaceOptions,
-  addRevisionOptions,
-  configOption,
-  nodeNameOf,
-  nodeNameOption,
-  requireFlags,
-  requireProvenOption,
-  revisionObjects,
-  type RevisionFlags,
-} from '../words/options.js'
 import { printYaml } from '../output/print.js'
-import {
-  groupOption,
-  nodeGroupOption,
-  ofNodeGroup,
-  serviceAccountOf,
-  subjectsOf,
-  userOption,
-  type SubjectFlags,
-} from '../words/rbac-subjects.js'
+import { nodeGroupFlag, ofNodeGroup, serviceAccountOf, subjectFlags, subjectsOf } from '../words/rbac-subjects.js'
 import { pathArgument } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import {
+  logFlags,
+  namespaceFlag,
+  configInputFlag,
+  anyNodeNameFlag,
+  nodeNameOf,
+  acceptedFlag,
+  klogFlags,
+  requireFlags,
+  revisionFlags,
+  placeFlags,
+  revisionObjects,
+} from '../words/options.js'
 
-interface RbacFlags extends SubjectFlags {
-  readonly nodeGroup?: string
-  readonly config?: string
-  readonly namespace?: string
-  readonly name?: string
-  readonly report?: true
-  readonly output: 'yaml' | 'json'
-}
+const yamlOutputFlag = flag('-o, --output <format>', 'yaml or json', { choices: ['yaml', 'json'], fallback: 'yaml' })
 
-/** `holdfast rbac --config FILE`, `holdfast rbac install …` and `holdfast rbac monitor …`. */
-export function rbacCommand(io: Io): Command {
-  return (
-    new Command('rbac')
-      .summary('print the smallest Roles that the agent needs')
-      .description(
-        `Prints the smallest Roles and bindings that "holdfast agent" needs for a configuration, as objects for kubectl apply: one
-Role for each namespace, with get, list and watch of exactly the named Secrets and ConfigMaps, and create and patch of events (which
-cannot be limited to names), there and in "default" for those about the Node. With report: true, a ClusterRole for the report of the
-node, too. It asks no API server.
+const flags = [
+  configInputFlag,
+  ...subjectFlags(' (default: holdfast/holdfast)'),
+  nodeGroupFlag,
+  flag('--name <name>', "name of the Roles (default: the service account's NAMESPACE:NAME)", { parse: parseName }),
+  namespaceFlag,
+  flag('--report', 'with the rights of report: true, before the configuration has it'),
+  yamlOutputFlag,
+  ...logFlags,
+]
 
-"holdfast rbac install" does the same for an installation of a static pod, "holdfast rbac monitor" for its monitor.`,
-      )
-      .addOption(configOption({ input: true }))
-      .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME (default: holdfast/holdfast)')
-      .addOption(userOption())
-      .addOption(groupOption())
-      .addOption(nodeGroupOption())
-      .addOption(
-        new Option('--name <name>', "name of the Roles (default: the service account's NAMESPACE:NAME)").argParser(
-          parseName,
-        ),
-      )
-      .addOption(
-        new Option('-n, --namespace <name>', 'namespace for objects named without one').env('HOLDFAST_NAMESPACE'),
-      )
-      .option('--report', 'with the rights of report: true, before the configuration has it')
-      .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-      .addOptions(logOptions())
-      // Flags behind "install" are the subcommand's, also where both have a flag of that name.
-      .enablePositionalOptions()
-      .addCommand(rbacInstallCommand(io))
-      .addCommand(rbacMonitorCommand(io))
-      .addHelpText(
-        'after',
-        `
-Examples:
-  holdfast rbac --config /etc/holdfast.yaml | kubectl apply -f -
-  holdfast rbac --config /etc/holdfast.yaml --service-account node-agents/certs -o json
-  holdfast rbac --config edge.yaml --node-group edge | kubectl apply -f -
-  holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
-    --node-name=n1 --service-account=installer | kubectl apply -f -
-
-Exit codes: 0 printed (for source.files, nothing to apply), 2 wrong usage or configuration.`,
-      )
-      .action((options: RbacFlags) => runRbac(io, options))
-  )
-}
+type RbacFlags = FlagsOf<typeof flags>
 
 /** Of a service account that is named without one: where deploy/ puts it. */
 const defaultNamespace = 'holdfast'
@@ -166,43 +115,41 @@ function ruleOf({ group, resource, names, verbs }: Permission): object {
   }
 }
 
-interface RbacInstallFlags extends RevisionFlags, SubjectFlags {
-  readonly nodeName?: string
-  readonly name: string
-  readonly output: 'yaml' | 'json'
-}
+const installFlags = [
+  ...revisionFlags,
+  ...placeFlags,
+  ...klogFlags,
+  // Users may pass an installation's whole command line: rbac takes flags that say nothing of rights.
+  ...[
+    '--kubeconfig <file>',
+    '--context <name>',
+    '--check-host-paths',
+    '--allow-older',
+    '--dry-run',
+    '--require-proven',
+  ].map((words) => acceptedFlag(words)),
+  ...logFlags,
+  anyNodeNameFlag,
+  ...subjectFlags(),
+  flag('--name <name>', 'name of the Role', { parse: parseName, fallback: 'holdfast-installer' }),
+  yamlOutputFlag,
+]
+
+type RbacInstallFlags = FlagsOf<typeof installFlags>
 
 /** `holdfast rbac install …`: a subcommand of `rbac`. */
-function rbacInstallCommand(io: Io): Command {
-  const command = new Command('install').summary('print the smallest Role that an installation needs').description(
-    `Prints the rights that "holdfast install" needs with the same flags: get on exactly the named objects, list of pods to
+const rbacInstallCommand = command({
+  name: 'install',
+  summary: 'print the smallest Role that an installation needs',
+  description: `Prints the rights that "holdfast install" needs with the same flags: get on exactly the named objects, list of pods to
 wait for other installers, get of the node, create and patch of events. With --service-account, --user or --group, the
 bindings too.`,
-  )
-  addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
-  // Users may pass an installation's whole command line: rbac takes flags that say nothing of rights, and does not explain them.
-  for (const flag of ['--kubeconfig <file>', '--context <name>', '--check-host-paths', '--allow-older', '--dry-run'])
-    command.addOption(new Option(flag).hideHelp())
-  return command
-    .addOption(requireProvenOption().hideHelp())
-    .addOptions(logOptions().map((option) => option.hideHelp()))
-    .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
-    .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
-    .addOption(userOption())
-    .addOption(groupOption())
-    .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'))
-    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-    .addHelpText(
-      'after',
-      `
-Example:
-  holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
-    --node-name=n1 --service-account=installer | kubectl apply -f -
-
-Exit codes: 0 printed, 2 wrong usage.`,
-    )
-    .action((options: RbacInstallFlags) => runRbacInstall(io, options))
-}
+  flags: installFlags,
+  examples: `  holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
+    --node-name=n1 --service-account=installer | kubectl apply -f -`,
+  exitCodes: `0 printed, 2 wrong usage.`,
+  run: ({ io, options }) => runRbacInstall(io, options),
+})
 
 async function runRbacInstall(io: Io, options: RbacInstallFlags): Promise<void> {
   const objects = revisionObjects(options)
@@ -220,55 +167,34 @@ async function runRbacInstall(io: Io, options: RbacInstallFlags): Promise<void> 
   await printObjects(io, options.output, roles)
 }
 
-interface RbacMonitorFlags extends SubjectFlags {
-  readonly targetName?: string
-  readonly namespace?: string
-  readonly nodeName?: string
-  readonly operatorStatus?: OperatorResource
-  readonly kubeletAccess?: KubeletResource
-  readonly name: string
-  readonly output: 'yaml' | 'json'
-}
+const monitorFlags = [
+  flag('--target-name <name>', 'name of the pod in its manifest', { parse: parseName }),
+  flag('-n, --namespace <name>', 'namespace of the pod', { parse: parseName, env: 'HOLDFAST_NAMESPACE' }),
+  anyNodeNameFlag,
+  flag('--operator-status <resource>', 'RESOURCE.GROUP/NAME, as for monitor', { parse: parseOperator }),
+  flag('--kubelet-access <resource>', 'the right for --kubelet-url', {
+    choices: ['nodes/pods', 'nodes/proxy'] satisfies KubeletResource[],
+  }),
+  ...subjectFlags(),
+  flag('--name <name>', 'name of the Role', { parse: parseName, fallback: 'holdfast-monitor' }),
+  yamlOutputFlag,
+]
+
+type RbacMonitorFlags = FlagsOf<typeof monitorFlags>
 
 /** `holdfast rbac monitor …`: a subcommand of `rbac`. */
-function rbacMonitorCommand(io: Io): Command {
-  return new Command('monitor')
-    .summary('print the smallest Role that a monitor needs')
-    .description(
-      `Prints the rights that "holdfast monitor" needs with --kubeconfig: get of the mirror pod, TARGET-NODE, and with --operator-status
+const rbacMonitorCommand = command({
+  name: 'monitor',
+  summary: 'print the smallest Role that a monitor needs',
+  description: `Prints the rights that "holdfast monitor" needs with --kubeconfig: get of the mirror pod, TARGET-NODE, and with --operator-status
 get of that resource and patch of its status. With --kubelet-access, the right by which the node's kubelet answers --kubelet-url: nodes/pods, or
 nodes/proxy for a kubelet before 1.33, which also lets its owner run commands in every pod of the node. With --service-account, --user or --group, the bindings too.`,
-    )
-    .addOption(new Option('--target-name <name>', 'name of the pod in its manifest').argParser(parseName))
-    .addOption(
-      new Option('-n, --namespace <name>', 'namespace of the pod').argParser(parseName).env('HOLDFAST_NAMESPACE'),
-    )
-    .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
-    .addOption(
-      new Option('--operator-status <resource>', 'RESOURCE.GROUP/NAME, as for monitor').argParser(parseOperator),
-    )
-    .addOption(
-      new Option('--kubelet-access <resource>', 'the right for --kubelet-url').choices([
-        'nodes/pods',
-        'nodes/proxy',
-      ] satisfies KubeletResource[]),
-    )
-    .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
-    .addOption(userOption())
-    .addOption(groupOption())
-    .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-monitor'))
-    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-    .addHelpText(
-      'after',
-      `
-Example:
-  holdfast rbac monitor --target-name=kube-apiserver --namespace=openshift-kube-apiserver --node-name=master-0 \\
-    --operator-status=kubeapiservers.operator.openshift.io/cluster --service-account=monitor | kubectl apply -f -
-
-Exit codes: 0 printed, 2 wrong usage.`,
-    )
-    .action((options: RbacMonitorFlags) => runRbacMonitor(io, options))
-}
+  flags: monitorFlags,
+  examples: `  holdfast rbac monitor --target-name=kube-apiserver --namespace=openshift-kube-apiserver --node-name=master-0 \\
+    --operator-status=kubeapiservers.operator.openshift.io/cluster --service-account=monitor | kubectl apply -f -`,
+  exitCodes: `0 printed, 2 wrong usage.`,
+  run: ({ io, options }) => runRbacMonitor(io, options),
+})
 
 async function runRbacMonitor(io: Io, options: RbacMonitorFlags): Promise<void> {
   const { targetName = '', namespace = '', operatorStatus, name } = options
@@ -285,6 +211,27 @@ async function runRbacMonitor(io: Io, options: RbacMonitorFlags): Promise<void> 
   })
   await printObjects(io, options.output, roles)
 }
+
+/** `holdfast rbac --config FILE`, `holdfast rbac install …` and `holdfast rbac monitor …`. */
+export const rbacCommand = command({
+  name: 'rbac',
+  summary: 'print the smallest Roles that the agent needs',
+  description: `Prints the smallest Roles and bindings that "holdfast agent" needs for a configuration, as objects for kubectl apply: one
+Role for each namespace, with get, list and watch of exactly the named Secrets and ConfigMaps, and create and patch of events (which
+cannot be limited to names), there and in "default" for those about the Node. With report: true, a ClusterRole for the report of the
+node, too. It asks no API server.
+
+"holdfast rbac install" does the same for an installation of a static pod, "holdfast rbac monitor" for its monitor.`,
+  flags,
+  commands: [rbacInstallCommand, rbacMonitorCommand],
+  examples: `  holdfast rbac --config /etc/holdfast.yaml | kubectl apply -f -
+  holdfast rbac --config /etc/holdfast.yaml --service-account node-agents/certs -o json
+  holdfast rbac --config edge.yaml --node-group edge | kubectl apply -f -
+  holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
+    --node-name=n1 --service-account=installer | kubectl apply -f -`,
+  exitCodes: `0 printed (for source.files, nothing to apply), 2 wrong usage or configuration.`,
+  run: ({ io, options }) => runRbac(io, options),
+})
 
 async function printObjects({ stdout }: Io, output: 'yaml' | 'json', items: readonly object[], headline = '') {
   if (output === 'json') {

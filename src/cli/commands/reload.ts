@@ -2,54 +2,38 @@ import { sleep } from '../../deadline.js'
 import type { AgentStatus } from '../../agent/report/status-file.js'
 import { codeOf } from '../../errors.js'
 import { UsageError } from '../words/exit-codes.js'
-import type { Io } from '../output/io.js'
 import { loadForLooking } from '../content/load.js'
-import { Command, Option } from '../words/option.js'
-import { parseDurationFlag } from '../words/option-values.js'
-import { reportOptions, configOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
-
-interface ReloadFlags extends OutputFlags {
-  readonly config?: string
-  readonly timeout: number
-}
+import { command } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { reportFlags, configFlag, timeoutFlag } from '../words/options.js'
 
 /** Milliseconds between looks at the status file. */
 const lookInterval = 50
 
+const flags = [configFlag, timeoutFlag('how long to wait for the agent', 30_000, '30s'), ...reportFlags]
+
+type ReloadFlags = FlagsOf<typeof flags>
+
 /** `holdfast reload [--config FILE]` */
-export function reloadCommand(io: Io): Command {
-  return new Command('reload')
-    .summary('make the running agent read its configuration again')
-    .description(
-      `Sends SIGHUP to the agent that keeps its state in the configured stateDirectory, and waits until it has put its configuration file in
+export const reloadCommand = command({
+  name: 'reload',
+  summary: 'make the running agent read its configuration again',
+  description: `Sends SIGHUP to the agent that keeps its state in the configured stateDirectory, and waits until it has put its configuration file in
 force, or refused it. The agent is found by its status file; it must run in the same container, or both on the host.
 
 Without --config, it is the agent with its state in /var/lib/holdfast.`,
-    )
-    .addOption(configOption())
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait for the agent')
-        .argParser(parseDurationFlag)
-        .default(30_000, '30s'),
-    )
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast reload --config /etc/holdfast.yaml
-  kubectl -n holdfast exec holdfast-x7k2p -- holdfast reload
-
-Exit codes: 0 the configuration is in force, 1 no agent runs, or it did not answer in time, 2 wrong usage or configuration.`,
-    )
-    .action(async (options: ReloadFlags) => {
-      const pid = await interruptible(io, (signal) => reload(options, signal))
-      const text = () => `process ${pid} has put its configuration in force\n`
-      await print(io.stdout, options.output, { pid, reloaded: true }, text)
-    })
-}
+  flags,
+  examples: `  holdfast reload --config /etc/holdfast.yaml
+  kubectl -n holdfast exec holdfast-x7k2p -- holdfast reload`,
+  exitCodes: `0 the configuration is in force, 1 no agent runs, or it did not answer in time, 2 wrong usage or configuration.`,
+  run: async ({ io, options }) => {
+    const pid = await interruptible(io, (signal) => reload(options, signal))
+    const text = () => `process ${pid} has put its configuration in force\n`
+    await print(io.stdout, options.output, { pid, reloaded: true }, text)
+  },
+})
 
 async function reload(options: ReloadFlags, signal: AbortSignal): Promise<number> {
   const [{ readAgentStatus }, { statusFileIn }] = await Promise.all([

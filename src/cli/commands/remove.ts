@@ -1,84 +1,69 @@
 import { sleep } from '../../deadline.js'
 import type { KeptRecord } from '../../durable/record/index.js'
 import type { Log } from '../../log.js'
-import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
 import { parseDurationFlag } from '../words/option-values.js'
-import { pathReportOptions, lockTimeoutOption, requireProvenOption, type OutputFlags } from '../words/options.js'
 import { outcomeText, print } from '../output/print.js'
 import { refuseConfigured, refuseOthers } from '../content/refuse-configured.js'
 import { NotPublished } from '../words/exit-codes.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
-
-interface RemoveFlags extends OutputFlags {
-  readonly force: boolean
-  readonly release: boolean
-  readonly wait?: number
-  readonly stateDirectory?: string
-  readonly podManifestDir?: string
-  readonly requireProven?: true
-  readonly dryRun?: true
-  readonly lockTimeout: number
-}
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { pathReportFlags, requireProvenFlag, lockTimeoutFlag } from '../words/options.js'
 
 /** Milliseconds between two looks whether a process still uses it. */
 const lookInterval = 1_000
 
 const removeItFirst = (file: string): string => `remove it from ${file} first`
 
+const flags = [
+  flag(
+    '--force',
+    'even if PATH is not as it was published, an agent or sync has published it and it has not left their configuration, or not all processes can be looked at; what is seen to be in use stays',
+    { fallback: false },
+  ),
+  flag('--release', 'even if PATH is held or rolled back', { fallback: false }),
+  flag('--wait <duration>', 'how long to wait until nobody uses it', { parse: parseDurationFlag }),
+  flag('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'),
+  flag('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
+  flag('--dry-run', 'print what would be removed, or why it stays; remove nothing'),
+  requireProvenFlag,
+  lockTimeoutFlag,
+  ...pathReportFlags,
+]
+
+type RemoveFlags = FlagsOf<typeof flags>
+
 /** `holdfast remove PATH` */
-export function removeCommand(io: Io): Command {
-  return new Command('remove')
-    .summary('take a published directory or file away')
-    .description(
-      `Removes PATH, with its earlier contents and, last, its record, on the disk before this command ends with 0: a power cut at any
+export const removeCommand = command({
+  name: 'remove',
+  summary: 'take a published directory or file away',
+  description: `Removes PATH, with its earlier contents and, last, its record, on the disk before this command ends with 0: a power cut at any
 instant leaves PATH whole, or the removal is finished by the same command.
 
 PATH goes only while nobody uses it: no process has something of it open, mapped or mounted, or works in it, and no static pod
 mounts it by itself. What holdfast did not publish stays in any case; what has changed since, and what an agent that runs here is
 configured to publish, stays, too.`,
-    )
-    .argument('<path>', 'a directory or file that holdfast has published')
-    .option(
-      '--force',
-      'even if PATH is not as it was published, an agent or sync has published it and it has not left their configuration, or not all processes can be looked at; what is seen to be in use stays',
-      false,
-    )
-    .option('--release', 'even if PATH is held or rolled back', false)
-    .addOption(new Option('--wait <duration>', 'how long to wait until nobody uses it').argParser(parseDurationFlag))
-    .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
-    .addOption(
-      new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
-    )
-    .option('--dry-run', 'print what would be removed, or why it stays; remove nothing')
-    .addOption(requireProvenOption())
-    .addOption(lockTimeoutOption())
-    .addOptions(pathReportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast remove /etc/kubernetes/certs
+  words: [['<path>', 'a directory or file that holdfast has published']],
+  flags,
+  examples: `  holdfast remove /etc/kubernetes/certs
   holdfast remove /etc/kubernetes/certs --dry-run
-  holdfast remove /etc/kubernetes/certs --wait 10m
-
-Exit codes: 0 removed, 1 not removed (in use, held, rolled back, changed, configured, or nothing is published there; PATH is as it
+  holdfast remove /etc/kubernetes/certs --wait 10m`,
+  exitCodes: `0 removed, 1 not removed (in use, held, rolled back, changed, configured, or nothing is published there; PATH is as it
 was), 2 wrong usage, 3 gone from its place, but not all of it is known to be removed: do what the error says, then run the same command
 again, 75 another process holds PATH's lock.`,
-    )
-    .action(async (path: string, options: RemoveFlags) => {
-      const target = await targetArgument(path)
-      const log = createLogger(io, options)
-      await refuseConfigured(target, options, removeItFirst)
-      const proof = await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
-      const unproven = await warnIfUnproven(io, options, target, proof)
-      const { dryRun = false } = options
-      const document = { ...(dryRun && { dryRun }), path: target, removed: true, ...unproven }
-      await print(io.stdout, options.output, document, () => `${outcomeText('removed', dryRun)} ${target}\n`)
-    })
-}
+  run: async ({ io, options }, path) => {
+    const target = await targetArgument(path)
+    const log = createLogger(io, options)
+    await refuseConfigured(target, options, removeItFirst)
+    const proof = await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
+    const unproven = await warnIfUnproven(io, options, target, proof)
+    const { dryRun = false } = options
+    const document = { ...(dryRun && { dryRun }), path: target, removed: true, ...unproven }
+    await print(io.stdout, options.output, document, () => `${outcomeText('removed', dryRun)} ${target}\n`)
+  },
+})
 
 /** Answers whether it is on a file system on which durability is not proven. */
 async function removeOnceUnused(

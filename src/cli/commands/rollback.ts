@@ -1,32 +1,40 @@
 import { InvalidArgumentError } from 'commander'
 import type { Pin } from '../../durable/types.js'
-import { findConditions, type ContentCheckFlags } from '../content/content-check.js'
+import { findConditions } from '../content/content-check.js'
 import type { Io } from '../output/io.js'
-import { Command, Option } from '../words/option.js'
 import { parseDurationFlag, parseSequence } from '../words/option-values.js'
-import { dryRunOption, pathReportOptions, lockTimeoutOption, type OutputFlags } from '../words/options.js'
 import { changesText, print } from '../output/print.js'
 import { createLogger } from '../output/logger.js'
 import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { pathReportFlags, dryRunFlag, lockTimeoutFlag } from '../words/options.js'
 
-interface RollbackFlags extends OutputFlags, ContentCheckFlags {
-  readonly to?: number
-  readonly reason: string
-  readonly pin: 'newer' | 'released' | number
-  readonly force: boolean
-  readonly release: boolean
-  readonly lockTimeout: number
-  readonly dryRun?: true
-}
+const flags = [
+  flag('--to <sequence>', 'which content; without it, the newest one that differs', { parse: parseSequence }),
+  flag('--reason <text>', 'why, for those who meet the pin', { fallback: '' }),
+  flag('--pin <until>', 'newer, released, or how long (2h)', { parse: parsePin, fallback: 'newer' }),
+  flag('--force', 'even if a certificate in it has expired, or an object in it has been replaced by another one', {
+    fallback: false,
+  }),
+  flag('--release', 'even if PATH is held, which ends the hold', { fallback: false }),
+  // No variable and no usual file: the configuration that the agent has in force decides.
+  flag('-c, --config <file>', 'the configuration file'),
+  flag('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'),
+  flag('--no-check', 'without the commands of "beforePublish"'),
+  dryRunFlag,
+  lockTimeoutFlag,
+  ...pathReportFlags,
+]
+
+type RollbackFlags = FlagsOf<typeof flags>
 
 /** `holdfast rollback PATH` */
-export function rollbackCommand(io: Io): Command {
-  return (
-    new Command('rollback')
-      .summary('publish an earlier content again')
-      .description(
-        `Publishes an earlier content of PATH again (see "holdfast history PATH"), by the same steps as any publication: whoever opens PATH
+export const rollbackCommand = command({
+  name: 'rollback',
+  summary: 'publish an earlier content again',
+  description: `Publishes an earlier content of PATH again (see "holdfast history PATH"), by the same steps as any publication: whoever opens PATH
 sees all of the present content or all of the earlier one. The present content becomes history.
 
 PATH is pinned then, so that neither the agent nor "sync" undoes it: with --pin newer until an object is newer than those that were
@@ -36,43 +44,16 @@ While it is pinned, drift is reported and not repaired. The agent runs the hooks
 The commands of "beforePublish" examine the earlier content first, and what they reject is not published. Without --config, they are those
 of the configuration that the agent of this node has in force: where its file is not what the agent has read, nothing is published.
 Where no agent's state leads to PATH, a warning says so. A dry run starts no such command.`,
-      )
-      .argument('<path>', 'a directory with "history" in its configuration')
-      .addOption(
-        new Option('--to <sequence>', 'which content; without it, the newest one that differs').argParser(
-          parseSequence,
-        ),
-      )
-      .option('--reason <text>', 'why, for those who meet the pin', '')
-      .addOption(new Option('--pin <until>', 'newer, released, or how long (2h)').default('newer').argParser(parsePin))
-      .option(
-        '--force',
-        'even if a certificate in it has expired, or an object in it has been replaced by another one',
-        false,
-      )
-      .option('--release', 'even if PATH is held, which ends the hold', false)
-      // No variable and no usual file: the configuration that the agent has in force decides.
-      .addOption(new Option('-c, --config <file>', 'the configuration file'))
-      .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
-      .option('--no-check', 'without the commands of "beforePublish"')
-      .addOption(dryRunOption())
-      .addOption(lockTimeoutOption())
-      .addOptions(pathReportOptions())
-      .addHelpText(
-        'after',
-        `
-Examples:
-  holdfast rollback /etc/kubernetes/certs --reason 'INC-1234: old clients'
+  words: [['<path>', 'a directory with "history" in its configuration']],
+  flags,
+  examples: `  holdfast rollback /etc/kubernetes/certs --reason 'INC-1234: old clients'
   holdfast rollback /etc/kubernetes/certs --to 7 --pin 2h
   holdfast rollback /etc/kubernetes/certs --dry-run
-  holdfast release /etc/kubernetes/certs
-
-Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 published, but its durability is unknown,
+  holdfast release /etc/kubernetes/certs`,
+  exitCodes: `0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 published, but its durability is unknown,
 75 another process holds PATH's lock.`,
-      )
-      .action((path: string, options: RollbackFlags) => rollback(io, path, options))
-  )
-}
+  run: ({ io, options }, path) => rollback(io, path, options),
+})
 
 /** Publishes the chosen content, and prints the result. */
 async function rollback(io: Io, path: string, options: RollbackFlags): Promise<void> {
@@ -144,7 +125,7 @@ function pinned(until: Pin['until'], shown: string): string {
   return until === 'released' ? 'pinned until it is released' : `pinned until ${shown}`
 }
 
-function parsePin(text: string): RollbackFlags['pin'] {
+function parsePin(text: string): 'newer' | 'released' | number {
   if (text === 'newer' || text === 'released') return text
   try {
     return parseDurationFlag(text)

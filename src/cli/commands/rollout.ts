@@ -5,44 +5,48 @@ import type { RolloutRequest } from '../../static-pods/rollout/rollout-plan.js'
 import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
 import { parseDurationFlag } from '../words/option-values.js'
-import {
-  dryRunOption,
-  isNamed,
-  reportOptions,
-  requireFlags,
-  requireProvenOption,
-  type OutputFlags,
-} from '../words/options.js'
 import { escaped } from '../../message-text.js'
 import { changesText, outcomeText, print } from '../output/print.js'
 import { table } from '../output/table.js'
-import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
+import { openProbes, readinessFlags, readinessSettings } from '../words/readiness-options.js'
 import { interruptible } from '../signals.js'
 import { pathArgument, targetArgument } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { reportFlags, type OutputFlags, dryRunFlag, requireProvenFlag, requireFlags } from '../words/options.js'
 
-interface RolloutFlags extends OutputFlags, ReadinessFlags {
-  readonly podManifestDir?: string
-  readonly resources?: string
-  readonly resourceDir?: string
-  readonly podManifestsLockFile?: string
-  readonly timeout: number
-  readonly fallback: boolean
-  readonly resume?: true
-  readonly status?: true
-  readonly dryRun?: true
-  readonly takeBack?: true
-  readonly allowOlder?: true
-  readonly requireProven?: true
-}
+const flags = [
+  flag('--pod-manifest-dir <dir>', "kubelet's manifest directory"),
+  flag('--resources <dir>', 'the new content of --resource-dir; holdfast copies it, with its owners, modes and ACLs'),
+  flag('--resource-dir <dir>', 'the directory that the pods read'),
+  flag('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change'),
+  flag('--timeout <duration>', 'how long each pod may take to become ready; 0: without a limit', {
+    parse: parseTimeout,
+    fallback: 300_000,
+    shown: '5m',
+  }),
+  flag('--no-fallback', 'leave a pod that is not ready as it is, for what cannot go back (a schema of etcd)'),
+  flag('--resume', 'finish or take back a rollout that was interrupted, as its own flags said'),
+  flag('--take-back', 'with --resume: take it back at once, without a look at the new pods'),
+  flag(
+    '--status',
+    'show what a rollout stands at, in --pod-manifest-dir or in all usual directories, and change nothing',
+  ),
+  flag('--allow-older', 'make an older revision live in place of a newer one'),
+  ...readinessFlags,
+  dryRunFlag,
+  requireProvenFlag,
+  ...reportFlags,
+]
+
+type RolloutFlags = FlagsOf<typeof flags>
 
 /** `holdfast rollout MANIFEST …` */
-export function rolloutCommand(io: Io): Command {
-  const command: Command = new Command('rollout')
-    .summary('change static pods one after the other; take all back if one does not become ready')
-    .description(
-      `Makes each MANIFEST live, and watches its pod. Ready for --ready-for: the next one. Not ready in time: every manifest goes back
+export const rolloutCommand = command({
+  name: 'rollout',
+  summary: 'change static pods one after the other; take all back if one does not become ready',
+  description: `Makes each MANIFEST live, and watches its pod. Ready for --ready-for: the next one. Not ready in time: every manifest goes back
 to what it was before, byte for byte, and the exit code is 1. With --resources, the content of DIR takes the place of --resource-dir in the
 same rollout; the old directory stays, out of sight, until every pod is ready and no process uses it, and the way back exchanges the two again.
 
@@ -51,54 +55,25 @@ power is cut, the next rollout, or --resume in a unit at boot, finishes it or ta
 
 A pod is ready when all of --ready-url, --ready-exec, --kubelet-url and, with --kubeconfig, the mirror pod say so. The last two tell the new
 pod from the old one. The others cannot: with these alone, an answer counts after a failed one, or after 30 s.`,
-    )
-    .argument('[manifests...]', 'files, each with one pod, in the order in which the pods change')
-    .option('--pod-manifest-dir <dir>', "kubelet's manifest directory")
-    .option(
-      '--resources <dir>',
-      'the new content of --resource-dir; holdfast copies it, with its owners, modes and ACLs',
-    )
-    .option('--resource-dir <dir>', 'the directory that the pods read')
-    .option('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change')
-    .addOption(
-      new Option('--timeout <duration>', 'how long each pod may take to become ready; 0: without a limit')
-        .argParser(parseTimeout)
-        .default(300_000, '5m'),
-    )
-    .option('--no-fallback', 'leave a pod that is not ready as it is, for what cannot go back (a schema of etcd)')
-    .option('--resume', 'finish or take back a rollout that was interrupted, as its own flags said')
-    .option('--take-back', 'with --resume: take it back at once, without a look at the new pods')
-    .option(
-      '--status',
-      'show what a rollout stands at, in --pod-manifest-dir or in all usual directories, and change nothing',
-    )
-    .option('--allow-older', 'make an older revision live in place of a newer one')
-  return addReadinessOptions(command)
-    .addOption(dryRunOption())
-    .addOption(requireProvenOption())
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast rollout kube-apiserver.yaml --pod-manifest-dir /etc/kubernetes/manifests --timeout 5m \\
+  words: [['[manifests...]', 'files, each with one pod, in the order in which the pods change']],
+  flags,
+  examples: `  holdfast rollout kube-apiserver.yaml --pod-manifest-dir /etc/kubernetes/manifests --timeout 5m \\
     --ready-url https://node-1:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
   holdfast rollout etcd.yaml kube-apiserver.yaml --pod-manifest-dir /etc/kubernetes/manifests \\
     --resources ./pki.new --resource-dir /etc/kubernetes/pki --kubelet-url https://node-1:10250 \\
     --kubelet-ca /var/lib/kubelet/pki/kubelet.crt --kubelet-cert /root/admin.crt --kubelet-key /root/admin.key
   holdfast rollout --resume --pod-manifest-dir /etc/kubernetes/manifests
-  holdfast rollout --status
-
-Exit codes: 0 every pod is ready, or nothing to do, 1 taken back, or not known to be ready, or --resume where no rollout was ever begun, 2 wrong usage, 3 written but not
+  holdfast rollout --status`,
+  exitCodes: `0 every pod is ready, or nothing to do, 1 taken back, or not known to be ready, or --resume where no rollout was ever begun, 2 wrong usage, 3 written but not
 known to be durable, 75 another rollout is under way,
 or another program holds a lock (then --resume goes on).`,
-    )
-    .action((manifests: string[], options: RolloutFlags) => {
-      if (options.status) return showStatus(io, command, options)
-      if (options.resume) refuseFlags(command)
-      return runRollout(io, manifests, options)
-    })
-}
+  run: ({ io, options, named }, manifests) => {
+    if (options.status)
+      return showStatus(io, options, ignoredFlag(named, ofStatus) ?? (manifests.length > 0 && 'MANIFEST'))
+    if (options.resume) refuseFlags(named)
+    return runRollout(io, manifests, options)
+  },
+})
 
 /** As kubectl rollout status has it. */
 function parseTimeout(text: string): number {
@@ -106,20 +81,15 @@ function parseTimeout(text: string): number {
 }
 
 /** Flags that count for a resume, too. */
-const ofResume = new Set([
-  'resume',
-  'takeBack',
-  'podManifestDir',
-  ...reportOptions().map((option) => option.attributeName()),
-])
+const ofResume = new Set(['resume', 'takeBack', 'podManifestDir', ...reportFlags.map((one) => one.attributeName())])
 
 /** Those of a look. */
 const ofStatus = new Set([...ofResume, 'status'])
 for (const flag of ['resume', 'takeBack']) ofStatus.delete(flag)
 
 /** @throws UsageError for a flag that a resume would ignore: the state file says how the rollout goes on */
-function refuseFlags(command: Command): void {
-  const ignored = ignoredFlag(command, ofResume)
+function refuseFlags(named: ReadonlyMap<string, string>): void {
+  const ignored = ignoredFlag(named, ofResume)
   if (ignored === undefined) return
   throw new UsageError(
     `--resume goes on as the flags of the interrupted rollout said: leave out ${ignored}, or name the manifests and all flags ` +
@@ -127,16 +97,13 @@ function refuseFlags(command: Command): void {
   )
 }
 
-function ignoredFlag(command: Command, known: ReadonlySet<string>): string | undefined {
-  const isIgnored = (name: string): boolean => isNamed(command, name) && !known.has(name)
-  return command.options.find((option) => isIgnored(option.attributeName()))?.long
+function ignoredFlag(named: ReadonlyMap<string, string>, known: ReadonlySet<string>): string | undefined {
+  return [...named].find(([attribute]) => !known.has(attribute))?.[1]
 }
 
-async function showStatus(io: Io, command: Command, { podManifestDir, output }: RolloutFlags): Promise<void> {
-  const ignored = ignoredFlag(command, ofStatus)
-  if (ignored !== undefined || command.args.length > 0) {
-    throw new UsageError(`--status only looks: leave out ${ignored ?? 'MANIFEST'}`)
-  }
+/** `ignored`: what stands on the line without a meaning for a look. */
+async function showStatus(io: Io, { podManifestDir, output }: RolloutFlags, ignored: string | false): Promise<void> {
+  if (ignored) throw new UsageError(`--status only looks: leave out ${ignored}`)
   const [{ DurableCalls }, { checkManifestDirectory }, { rolloutStatus, rolloutLine, usualManifestDirectories }] =
     await Promise.all([
       import('../../durable/index.js'),

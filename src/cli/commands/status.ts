@@ -6,8 +6,6 @@ import { escaped } from '../../message-text.js'
 import type { AgentConfiguration } from '../../config/types.js'
 import { toError } from '../../errors.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
-import { Command } from '../words/option.js'
-import { pathReportOptions, configOption, headersOption, type OutputFlags } from '../words/options.js'
 import { loadForLooking } from '../content/load.js'
 import { selected } from '../content/select.js'
 import type { Io, Output } from '../output/io.js'
@@ -17,16 +15,31 @@ import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { wrapLines } from '../output/help-text.js'
 import { age, objectText, shortDigest, shortPath, table, type Cell } from '../output/table.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { pathReportFlags, headersFlag, configInputFlag } from '../words/options.js'
 
 /** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
 const longestSilence = 10 * 60_000
 
+const flags = [
+  flag('--orphans', 'with what is kept for paths that are not configured'),
+  configInputFlag,
+  headersFlag,
+  flag('-w, --watch', 'show it again whenever the agent reports something new, until SIGINT'),
+  ...pathReportFlags,
+]
+
+type StatusFlags = FlagsOf<typeof flags> & {
+  /** The line itself names the configuration. */
+  readonly named?: boolean
+}
+
 /** `holdfast status [--config FILE]` */
-export function statusCommand(io: Io): Command {
-  return new Command('status')
-    .summary("show each directory's state as a table")
-    .description(
-      `Shows what the agent last reported of each directory: whether the newest objects are published, and whether the source has
+export const statusCommand = command({
+  name: 'status',
+  summary: "show each directory's state as a table",
+  description: `Shows what the agent last reported of each directory: whether the newest objects are published, and whether the source has
 recently confirmed that nothing is newer, and which processes still use old content. It says when the configuration has changed
 since the agent read it. Where no agent runs, or that of another configuration, --config makes it compare the disk with the records
 of what was published in the configured directories: it tells a hold, a rollback and an expired certificate, too. It asks no source.
@@ -35,40 +48,20 @@ Without --config, it shows the status in /var/lib/holdfast.
 
 With a PATH, it shows this directory alone. With --orphans, it also lists what holdfast keeps for paths that are no directories of the configuration: beside those directories,
 and in or beside each PATH.`,
-    )
-    .argument('[path...]', 'only these directories; with --orphans: where to look, too')
-    .option('--orphans', 'with what is kept for paths that are not configured')
-    .addOption(configOption({ input: true }))
-    .addOption(headersOption())
-    .option('-w, --watch', 'show it again whenever the agent reports something new, until SIGINT')
-    .addOptions(pathReportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast status
+  words: [['[path...]', 'only these directories; with --orphans: where to look, too']],
+  flags,
+  examples: `  holdfast status
   holdfast status --config /etc/holdfast.yaml -o json
   holdfast status --orphans /etc/kubernetes
   holdfast status --watch
-  holdfast status /etc/kubernetes/certs --no-headers
-
-Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration, 130 --watch ended by SIGINT.`,
-    )
-    .action(async (paths: string[], given: StatusFlags, command: Command) => {
-      const options = { ...given, named: command.getOptionValueSource('config') === 'cli' }
-      if (options.watch === true) await interruptible(io, (signal) => watchStatus(io, paths, options, signal))
-      else await printStatus(io, io.stdout, options, await shownFor(io, options, paths))
-    })
-}
-
-interface StatusFlags extends OutputFlags {
-  readonly config?: string
-  readonly orphans?: true
-  readonly watch?: true
-  readonly headers: boolean
-  /** The line itself names the configuration. */
-  readonly named?: boolean
-}
+  holdfast status /etc/kubernetes/certs --no-headers`,
+  exitCodes: `0 shown, 1 there is no status, 2 wrong usage or configuration, 130 --watch ended by SIGINT.`,
+  run: async ({ io, options: given, named }, paths) => {
+    const options = { ...given, named: named.has('config') }
+    if (options.watch === true) await interruptible(io, (signal) => watchStatus(io, paths, options, signal))
+    else await printStatus(io, io.stdout, options, await shownFor(io, options, paths))
+  },
+})
 
 async function shownFor(io: Io, options: StatusFlags, paths: readonly string[]): Promise<ShownStatus> {
   const status = await statusFor(io, options)

@@ -4,73 +4,54 @@ import type { Io } from '../output/io.js'
 import { loadTrusted } from '../content/load.js'
 import { selected } from '../content/select.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
-import {
-  pathReportOptions,
-  configOption,
-  dryRunOption,
-  lockTimeoutOption,
-  releaseOption,
-  requireProvenOption,
-  sourceOptions,
-  type OutputFlags,
-  type SourceFlags,
-} from '../words/options.js'
 import { print } from '../output/print.js'
-import { parseDurationFlag } from '../words/option-values.js'
 import { ProgressLine, waitingFor } from '../output/progress.js'
 import { interruptible } from '../signals.js'
 import { version } from '../words/version.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import {
+  pathReportFlags,
+  sourceFlags,
+  configFlag,
+  dryRunFlag,
+  requireProvenFlag,
+  releaseFlag,
+  timeoutFlag,
+  lockTimeoutFlag,
+} from '../words/options.js'
 
-interface SyncFlags extends SourceFlags, OutputFlags {
-  readonly config?: string
-  readonly timeout: number
-  readonly allowStale?: true
-  readonly dryRun?: true
-  readonly hooks?: true
-  readonly requireProven?: true
-  readonly release?: true
-  readonly lockTimeout: number
-}
+const flags = [
+  configFlag,
+  timeoutFlag('how long to wait for the source', 60_000, '60s'),
+  flag('--allow-stale', 'succeed without an answer of the source where the directory is intact by its record'),
+  dryRunFlag,
+  flag('--hooks', 'run the hooks too; a hook that fails makes the exit code 1, though its directory is published'),
+  requireProvenFlag,
+  releaseFlag,
+  lockTimeoutFlag,
+  ...sourceFlags,
+  ...pathReportFlags,
+]
+
+type SyncFlags = FlagsOf<typeof flags>
 
 /** `holdfast sync --config FILE` */
-export function syncCommand(io: Io): Command {
-  const command = new Command('sync')
-    .summary('publish every configured directory once, then exit: for init containers')
-    .description(
-      `Runs one pass: asks the source for all objects, publishes every directory that differs from them, and exits. It reads and
+export const syncCommand = command({
+  name: 'sync',
+  summary: 'publish every configured directory once, then exit: for init containers',
+  description: `Runs one pass: asks the source for all objects, publishes every directory that differs from them, and exits. It reads and
 writes as the agent does, but leaves hooks to the agent unless --hooks is given.`,
-    )
-    .argument('[path...]', 'only these directories of the configuration')
-    .addOption(configOption())
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait for the source')
-        .argParser(parseDurationFlag)
-        .default(60_000, '60s'),
-    )
-    .option('--allow-stale', 'succeed without an answer of the source where the directory is intact by its record')
-    .addOption(dryRunOption())
-    .option('--hooks', 'run the hooks too; a hook that fails makes the exit code 1, though its directory is published')
-    .addOption(requireProvenOption())
-    .addOption(releaseOption())
-    .addOption(lockTimeoutOption())
-  return command
-    .addOptions(sourceOptions())
-    .addOptions(pathReportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast sync --config /etc/holdfast.yaml --timeout 60s
+  words: [['[path...]', 'only these directories of the configuration']],
+  flags,
+  examples: `  holdfast sync --config /etc/holdfast.yaml --timeout 60s
   holdfast sync --config /etc/holdfast.yaml --dry-run
   holdfast sync /etc/kubernetes/certs
-  holdfast sync --config /etc/holdfast.yaml --allow-stale -o json
-
-Exit codes: 0 every directory is as asked, 1 at least one is not (and was not changed), or a hook failed that --hooks
+  holdfast sync --config /etc/holdfast.yaml --allow-stale -o json`,
+  exitCodes: `0 every directory is as asked, 1 at least one is not (and was not changed), or a hook failed that --hooks
 asked for, 2 wrong usage or configuration, 3 published but not known to be durable, 75 another process holds a lock.`,
-    )
-    .action((paths: string[], options: SyncFlags) => runSync(io, paths, options))
-}
+  run: ({ io, options }, paths) => runSync(io, paths, options),
+})
 
 async function runSync(io: Io, paths: readonly string[], options: SyncFlags): Promise<void> {
   const [

@@ -1,58 +1,44 @@
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
 import { parseHostPort } from '../words/option-values.js'
-import { reportOptions, requireFlags, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { pathArgument } from '../words/target.js'
 import { version } from '../words/version.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { reportFlags, requireFlags } from '../words/options.js'
 
-interface TortureFlags extends OutputFlags {
-  readonly witness?: { readonly host: string; readonly port: number }
-  readonly keyFile?: string
-  readonly verify?: true
-  readonly reset?: true
-}
+const flags = [
+  flag('--witness <host:port>', 'where "holdfast witness" runs', { parse: parseHostPort, env: 'HOLDFAST_WITNESS' }),
+  flag('--key-file <file>', 'the key that both share; only its owner may read it', { env: 'HOLDFAST_KEY_FILE' }),
+  flag('--verify', 'examine what the outage has left, print the verdict, publish nothing'),
+  flag('--reset', 'the last outage was a reset, and the disk kept its power: do not count it'),
+  ...reportFlags,
+]
+
+type TortureFlags = FlagsOf<typeof flags>
 
 /** `holdfast torture DIR --witness HOST:PORT` */
-export function tortureCommand(io: Io): Command {
-  return new Command('torture')
-    .summary('does this disk keep what it acknowledged when its power goes?')
-    .description(
-      `Publishes one generation of files after the other in a new directory in DIR, and tells a witness on another machine of each before
+export const tortureCommand = command({
+  name: 'torture',
+  summary: 'does this disk keep what it acknowledged when its power goes?',
+  description: `Publishes one generation of files after the other in a new directory in DIR, and tells a witness on another machine of each before
 and after. Pull the plug; after the next start, run it with --verify: it compares the disk with what the witness heard, and prints a
 verdict for whoever sold the disk. Without --verify it examines the disk in the same way, and goes on: a verdict gains by many cuts.
 
 Only a power cut with a write in flight counts. holdfast cannot tell a reset, which leaves the disk its power, from a power cut: say
 --reset then. It writes nowhere but in its own directory, and removes nothing.`,
-    )
-    .argument('<dir>', 'a directory on the disk')
-    .addOption(
-      new Option('--witness <host:port>', 'where "holdfast witness" runs')
-        .argParser(parseHostPort)
-        .env('HOLDFAST_WITNESS'),
-    )
-    .addOption(
-      new Option('--key-file <file>', 'the key that both share; only its owner may read it').env('HOLDFAST_KEY_FILE'),
-    )
-    .option('--verify', 'examine what the outage has left, print the verdict, publish nothing')
-    .option('--reset', 'the last outage was a reset, and the disk kept its power: do not count it')
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast torture /mnt/disk --witness 192.0.2.7:10809 --key-file witness.key
-  holdfast torture /mnt/disk --witness 192.0.2.7:10809 --key-file witness.key --verify
-
-Exit codes: 0 everything acknowledged was kept (with --verify: in at least one power cut; without: until a signal came),
+  words: [['<dir>', 'a directory on the disk']],
+  flags,
+  examples: `  holdfast torture /mnt/disk --witness 192.0.2.7:10809 --key-file witness.key
+  holdfast torture /mnt/disk --witness 192.0.2.7:10809 --key-file witness.key --verify`,
+  exitCodes: `0 everything acknowledged was kept (with --verify: in at least one power cut; without: until a signal came),
 1 no verdict (no power cut has been examined, no witness, another disk is mounted), 2 wrong usage, 4 the disk lost what it had
 acknowledged.`,
-    )
-    .action((directory: string, options: TortureFlags) => run(io, directory, options))
-}
+  run: ({ io, options }, directory) => run(io, directory, options),
+})
 
 async function run(io: Io, directory: string, options: TortureFlags): Promise<void> {
   const { witness, keyFile } = options

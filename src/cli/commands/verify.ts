@@ -1,14 +1,15 @@
 import type { DirectoryConfiguration } from '../../config/types.js'
 import type { Publication } from '../../durable/types.js'
 import { painter, wantsColour, type Paint } from '../output/colour.js'
-import { Command } from '../words/option.js'
-import { pathReportOptions, configOption, headersOption, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { Exit, exitCodes } from '../words/exit-codes.js'
 import { loadForLooking } from '../content/load.js'
 import { selected } from '../content/select.js'
 import type { Io } from '../output/io.js'
 import { table, type Cell } from '../output/table.js'
+import { command } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { pathReportFlags, headersFlag, configInputFlag } from '../words/options.js'
 
 /** The result of comparing a directory. Everything but `ok` and `nothing` is a fault. */
 type State = 'ok' | 'differs' | 'unsettled' | 'unpublished' | 'nothing' | 'unreadable'
@@ -24,38 +25,27 @@ interface Verified {
   readonly details: readonly string[]
 }
 
+const flags = [configInputFlag, headersFlag, ...pathReportFlags]
+
+type VerifyFlags = FlagsOf<typeof flags>
+
 /** `holdfast verify --config FILE` */
-export function verifyCommand(io: Io): Command {
-  return new Command('verify')
-    .summary('compare the disk with what was published')
-    .description(
-      `Compares each configured directory with the record of what was published there: names, contents, modes and owners. It
+export const verifyCommand = command({
+  name: 'verify',
+  summary: 'compare the disk with what was published',
+  description: `Compares each configured directory with the record of what was published there: names, contents, modes and owners. It
 only reads; it asks no API server and needs no running agent.
 
 States: ok; differs (another program changed it); unsettled (visible, but not known to survive a power cut); unpublished
 (nothing was ever published there, although it has required objects); nothing (the same, with optional objects alone).`,
-    )
-    .argument('[path...]', 'only these directories of the configuration')
-    .addOption(configOption({ input: true }))
-    .addOption(headersOption())
-    .addOptions(pathReportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast verify --config /etc/holdfast.yaml
+  words: [['[path...]', 'only these directories of the configuration']],
+  flags,
+  examples: `  holdfast verify --config /etc/holdfast.yaml
   holdfast verify --config /etc/holdfast.yaml -o json
-  holdfast verify /etc/kubernetes/certs --quiet
-
-Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 it is not.`,
-    )
-    .action((paths: string[], options: VerifyFlags) => runVerify(io, paths, options))
-}
-
-interface VerifyFlags extends OutputFlags {
-  readonly config?: string
-  readonly headers: boolean
-}
+  holdfast verify /etc/kubernetes/certs --quiet`,
+  exitCodes: `0 the disk is as published, 2 wrong usage or configuration, 4 it is not.`,
+  run: ({ io, options }, paths) => runVerify(io, paths, options),
+})
 
 async function runVerify({ stdin, stdout, env }: Io, paths: readonly string[], options: VerifyFlags): Promise<void> {
   const configuration = await loadForLooking(options, options.config === '-' ? stdin : undefined)

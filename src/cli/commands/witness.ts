@@ -1,50 +1,41 @@
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
-import { Command, Option } from '../words/option.js'
 import { parseListen } from '../words/option-values.js'
-import { reportOptions, requireFlags, type OutputFlags } from '../words/options.js'
 import { print } from '../output/print.js'
 import { interruptible } from '../signals.js'
 import { pathArgument } from '../words/target.js'
+import { command, flag } from '../words/command.js'
+import type { FlagsOf } from '../words/types.js'
+import { reportFlags, requireFlags } from '../words/options.js'
 
-interface WitnessFlags extends OutputFlags {
-  readonly listen: { readonly host: string; readonly port: number }
-  readonly keyFile?: string
-  readonly state?: string
-}
+const flags = [
+  flag('--listen <address:port>', 'where to listen', {
+    parse: parseListen,
+    fallback: parseListen(':10809'),
+    shown: ':10809',
+  }),
+  flag('--key-file <file>', 'the key that both share; only its owner may read it', { env: 'HOLDFAST_KEY_FILE' }),
+  flag('--state <file>', 'where to remember; a file for each disk'),
+  ...reportFlags,
+]
+
+type WitnessFlags = FlagsOf<typeof flags>
 
 /** `holdfast witness --state FILE` */
-export function witnessCommand(io: Io): Command {
-  return new Command('witness')
-    .summary('remember what "holdfast torture" acknowledged on another machine')
-    .description(
-      `Listens for one "holdfast torture" on a machine whose power will be cut, and remembers in FILE what that has announced and
+export const witnessCommand = command({
+  name: 'witness',
+  summary: 'remember what "holdfast torture" acknowledged on another machine',
+  description: `Listens for one "holdfast torture" on a machine whose power will be cut, and remembers in FILE what that has announced and
 acknowledged. Start it on a machine that keeps its power; started again with the same FILE, it goes on.
 
 Both prove with a key that they are who they say. Without --key-file it makes one for this FILE, in FILE.key with mode 0600, and prints
 that name: copy the file to the other machine by a way that you trust.`,
-    )
-    .addOption(
-      new Option('--listen <address:port>', 'where to listen')
-        .argParser(parseListen)
-        .default(parseListen(':10809'), ':10809'),
-    )
-    .addOption(
-      new Option('--key-file <file>', 'the key that both share; only its owner may read it').env('HOLDFAST_KEY_FILE'),
-    )
-    .option('--state <file>', 'where to remember; a file for each disk')
-    .addOptions(reportOptions())
-    .addHelpText(
-      'after',
-      `
-Examples:
-  holdfast witness --state disk-7.json
-  holdfast witness --listen 192.0.2.7:10809 --state disk-7.json --key-file witness.key
-
-Exit codes: 0 ended by SIGTERM or SIGINT, 1 it cannot listen, or cannot write FILE, 2 wrong usage, 75 another witness has FILE.`,
-    )
-    .action((options: WitnessFlags) => run(io, options))
-}
+  flags,
+  examples: `  holdfast witness --state disk-7.json
+  holdfast witness --listen 192.0.2.7:10809 --state disk-7.json --key-file witness.key`,
+  exitCodes: `0 ended by SIGTERM or SIGINT, 1 it cannot listen, or cannot write FILE, 2 wrong usage, 75 another witness has FILE.`,
+  run: ({ io, options }) => run(io, options),
+})
 
 async function run(io: Io, options: WitnessFlags): Promise<void> {
   requireFlags({ '--state FILE': options.state })

@@ -14,7 +14,7 @@ interface CheckContext {
   readonly signal: AbortSignal
 }
 
-export interface ContentCheckFlags {
+interface ContentCheckFlags {
   readonly config?: string
   /** Of the agent that may run here. */
   readonly stateDirectory?: string

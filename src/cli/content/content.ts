@@ -20,7 +20,7 @@ export interface ContentInput {
   readonly command: readonly string[]
 }
 
-export interface ContentChecks {
+interface ContentChecks {
   readonly allowEmpty?: true
   /** `sha256:` and lower-case digits. */
   readonly expect?: string

@@ -2,31 +2,32 @@ import { InvalidArgumentError } from 'commander'
 import type { Subject } from '../../static-pods/install/rbac.js'
 import { isLabel } from '../../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
-import { Option } from './option.js'
+import { flag } from './command.js'
+import type { FlagsOf } from './types.js'
 import { parseName } from './option-values.js'
 
-/** The subjects to bind. */
-export interface SubjectFlags {
-  readonly serviceAccount?: string
-  readonly user?: readonly string[]
-  readonly group?: readonly string[]
-}
+const userFlags = [
+  flag('--user <name>', 'bind this user, as the API server knows it, too; repeat it for several', {
+    parse: collectSubjects,
+  }),
+  flag('--group <name>', 'bind this group too; repeat it for several', { parse: collectSubjects }),
+]
+
+/** The subjects to bind. `fallback`: the account that counts where none is named. */
+export const subjectFlags = (fallback = '') => [
+  flag('--service-account <name>', `service account to bind: [NAMESPACE/]NAME${fallback}`),
+  ...userFlags,
+]
+
+type SubjectFlags = FlagsOf<ReturnType<typeof subjectFlags>>
 
 const apiGroup = 'rbac.authorization.k8s.io'
 
-export const userOption = () =>
-  new Option('--user <name>', 'bind this user, as the API server knows it, too; repeat it for several').argParser(
-    collectSubjects,
-  )
-
-export const groupOption = () =>
-  new Option('--group <name>', 'bind this group too; repeat it for several').argParser(collectSubjects)
-
-export const nodeGroupOption = () =>
-  new Option(
-    '--node-group <name>',
-    'bind the identities of this group of nodes: service account holdfast/holdfast-NAME, and group holdfast:NAME',
-  ).argParser(parseNodeGroup)
+export const nodeGroupFlag = flag(
+  '--node-group <name>',
+  'bind the identities of this group of nodes: service account holdfast/holdfast-NAME, and group holdfast:NAME',
+  { parse: parseNodeGroup },
+)
 
 /** The group of each node's own user, whatever group of nodes it is in: deploy/fleet/policy.yaml. */
 const allNodes = 'nodes'

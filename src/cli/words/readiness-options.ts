@@ -7,56 +7,37 @@ import type { ProbeFiles } from '../../static-pods/ready/probe-files.js'
 import type { ApiWay } from '../../static-pods/ready/probe-mirror-pod.js'
 import { UsageError } from './exit-codes.js'
 import { openApi, openApiWays, type ApiFlags } from '../content/open-api.js'
-import { type Command, Option } from './option.js'
+import { flag } from './command.js'
+import type { FlagsOf } from './types.js'
 import { parseDurationFlag, parseName } from './option-values.js'
-import { nodeNameOf, nodeNameOption, requireFlags } from './options.js'
+import { apiFlags, nodeNameFlag, nodeNameOf, requireFlags } from './options.js'
 import { pathArgument } from './target.js'
 
-export interface ReadinessFlags {
-  readonly kubeconfig?: string
-  readonly context?: string
-  readonly namespace?: string
-  readonly nodeName?: string
-  readonly readyUrl?: readonly URL[]
-  readonly readyCa?: string
-  readonly readyExec?: readonly string[]
-  readonly readyFor?: number
-  readonly kubeletUrl?: URL
-  readonly kubeletCa?: string
-  readonly kubeletCert?: string
-  readonly kubeletKey?: string
-  readonly kubeletTokenFile?: string
-}
+export const readinessFlags = [
+  flag('--ready-url <url>', 'ready when a GET answers 200 to 299; repeat it for several', { parse: collectUrls }),
+  flag('--ready-ca <file>', 'certificate authorities for --ready-url, PEM'),
+  flag('--ready-exec <command>', 'ready when /bin/sh -c COMMAND exits with 0; REVISION is in its environment', {
+    parse: collectCommands,
+  }),
+  flag(
+    '--ready-for <duration>',
+    'how long it must answer so, without a failure, within the timeout (default: 10s, or 5s longer than a liveness probe needs to kill within 30s; half of the timeout, if that is shorter)',
+    { parse: parseDurationFlag },
+  ),
+  flag('--kubelet-url <url>', 'ask this kubelet for the pod: https://NODE:10250', { parse: parseUrlFlag }),
+  flag('--kubelet-ca <file>', 'certificate authorities for --kubelet-url, PEM'),
+  flag('--kubelet-cert <file>', 'client certificate for --kubelet-url, PEM'),
+  flag('--kubelet-key <file>', 'its key, PEM'),
+  flag('--kubelet-token-file <file>', 'a token for --kubelet-url'),
+  ...apiFlags,
+  flag('-n, --namespace <name>', 'namespace of the pod, if its manifest names none', {
+    parse: parseName,
+    env: 'HOLDFAST_NAMESPACE',
+  }),
+  nodeNameFlag,
+]
 
-export function addReadinessOptions(command: Command): Command {
-  const options = [
-    new Option('--ready-url <url>', 'ready when a GET answers 200 to 299; repeat it for several').argParser(
-      collectUrls,
-    ),
-    new Option('--ready-ca <file>', 'certificate authorities for --ready-url, PEM'),
-    new Option(
-      '--ready-exec <command>',
-      'ready when /bin/sh -c COMMAND exits with 0; REVISION is in its environment',
-    ).argParser(collectCommands),
-    new Option(
-      '--ready-for <duration>',
-      'how long it must answer so, without a failure, within the timeout (default: 10s, or 5s longer than a liveness probe needs to kill within 30s; half of the timeout, if that is shorter)',
-    ).argParser(parseDurationFlag),
-    new Option('--kubelet-url <url>', 'ask this kubelet for the pod: https://NODE:10250').argParser(parseUrlFlag),
-    new Option('--kubelet-ca <file>', 'certificate authorities for --kubelet-url, PEM'),
-    new Option('--kubelet-cert <file>', 'client certificate for --kubelet-url, PEM'),
-    new Option('--kubelet-key <file>', 'its key, PEM'),
-    new Option('--kubelet-token-file <file>', 'a token for --kubelet-url'),
-    new Option('--kubeconfig <file>', 'kubeconfig with which to read the mirror pod').env('HOLDFAST_KUBECONFIG'),
-    new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'),
-    new Option('-n, --namespace <name>', 'namespace of the pod, if its manifest names none')
-      .argParser(parseName)
-      .env('HOLDFAST_NAMESPACE'),
-    nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'),
-  ]
-  for (const option of options) command.addOption(option)
-  return command
-}
+type ReadinessFlags = FlagsOf<typeof readinessFlags>
 
 function parseUrlFlag(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
