@@ -105,8 +105,7 @@ function recordFields() {
   for (const source of sources)
     walk(source, (node) => {
       if (!ts.isVariableDeclaration(node) || node.name.getText() !== 'knownFields') return
-      walk(node, (one) => (count += ts.isPropertyAssignment(one) && one.parent.parent.parent.parent === node ? 1 : 0))
-      walk(node, (one) => (count += ts.isShorthandPropertyAssignment(one) ? 1 : 0))
+      walk(node, (one) => (count += ts.isPropertyAssignment(one) && one.parent.parent.parent === node ? 1 : 0))
     })
   return count
 }

@@ -126,9 +126,9 @@ export interface Confirmed {
   readonly sequence: number
   readonly objects: readonly RecordedObject[]
   readonly after: string
-  readonly publisher?: Publisher
+  readonly publisher?: Publisher | undefined
   readonly publishedAt: number
-  readonly letGo?: LetGoMark
+  readonly letGo?: LetGoMark | undefined
   /** Present once its removal has begun. */
   readonly removing?: object | undefined
   readonly movedTo?: string | undefined

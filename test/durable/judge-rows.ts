@@ -18,7 +18,6 @@ export function record(
   marks: Partial<StoredRecord> = {},
 ): StoredRecord {
   return {
-    version: 1,
     name: 'certs',
     kind: 'exchange',
     boot: 'b',

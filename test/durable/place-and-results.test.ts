@@ -6,7 +6,8 @@ import { clean } from '../../src/durable/keep/clean.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import { readPublication } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/path/names.js'
-import { isOfThis, isSame, isRecordedPlace, pathWithin } from '../../src/durable/path/place.js'
+import { isOfThis, isSame, pathWithin } from '../../src/durable/path/place.js'
+import { knownFields } from '../../src/durable/record/record-fields.js'
 import { resultsOf, type PublishOutcome } from '../../src/durable/publish/publish.js'
 import { filePublication, planDirectory } from '../../src/durable/publish/replace.js'
 import { silent } from '../../src/log.js'
@@ -28,7 +29,7 @@ await t.test('a place in a record: absent, or all of it', async (t) => {
   ]
   const answer = (place: unknown): unknown => {
     try {
-      return isRecordedPlace(place)
+      return knownFields.place.is(place)
     } catch {
       return 'thrown'
     }

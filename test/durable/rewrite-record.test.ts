@@ -1,28 +1,12 @@
 /** A new record of published content: its fields, and its end after each failure and interruption. */
 import t from 'tap'
 import { setHold } from '../../src/durable/operator/hold.js'
-import { bodyWithMoves } from '../../src/durable/operator/rewrite-record.js'
-import type { Relocation } from '../../src/durable/types.js'
 import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'
 import { makeEntry } from '../crash/model/scenario.js'
-import { committed, record } from './judge-rows.js'
 import { names, published, refusal, target } from './model-target.js'
 
 const hold = { reason: 'INC-7', since: 1, until: null }
-
-await t.test('a rewritten record has the given words on moves, and none of the old ones', async (t) => {
-  const relocation: Relocation = { from: '/was/certs', as: 'removed', state: 'both', since: 1 }
-  const before = record(3, null, 'a', { ...committed, relocation, movedTo: '/is/certs', publisher: 'agent' })
-  const saidBy = (...given: Parameters<typeof bodyWithMoves>) => {
-    const { relocation: from, movedTo, publisher, after } = bodyWithMoves(...given)
-    return { from, movedTo, publisher, after }
-  }
-  const same = { publisher: 'agent', after: 'a' }
-  t.strictSame(saidBy(before, {}), { ...same, from: undefined, movedTo: undefined })
-  t.strictSame(saidBy(before, { relocation }), { ...same, from: relocation, movedTo: undefined })
-  t.strictSame(saidBy(before, { movedTo: '/there' }), { ...same, from: undefined, movedTo: '/there' })
-})
 
 await t.test('a lock alone, or a torn record, says of no publication; a record without a lock does', async (t) => {
   const { disk, fs, parent, beside, isHeld } = await published()

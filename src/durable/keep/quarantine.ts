@@ -26,7 +26,7 @@ export interface StagingArea {
 
 /** What records of whole publications say of staging names. */
 export type StagingClaims = readonly (Pick<RecordBody, 'boot' | 'before' | 'after' | 'entries' | 'removing'> & {
-  readonly staging?: StagedInodes
+  readonly staging?: StagedInodes | undefined
 })[]
 
 /**

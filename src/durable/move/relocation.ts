@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { silent } from '../../log.js'
 import { DurableWriteError, wrapped } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
-import { isOtherAgents, type RecordBody, type StoredRecord } from '../record/index.js'
+import { isOtherAgents, type RecordBody, recordBody, type StoredRecord } from '../record/index.js'
 import { claimed, publish, resultsOf, directoryPublication } from '../publish/index.js'
 import { atPlace, attempt, checkTarget, fsyncAll, namesFor, type Tree } from '../path/index.js'
 import {
@@ -26,7 +26,7 @@ import {
 } from './relocation-source.js'
 import { type PublishedContent, readPublishedContent, speakingRecord } from '../look/index.js'
 import { removePublished } from '../remove/index.js'
-import { bodyWithMoves, rewriteRecord } from '../operator/index.js'
+import { rewriteRecord } from '../operator/index.js'
 import type { HoldOptions, Relocation, RelocationState, ReplaceResult } from '../types.js'
 
 /*
@@ -68,7 +68,9 @@ export async function endRelocation(fs: FileSystem, path: string, options: HoldO
   const target = checkTarget(path)
   const doing = { problem: `could not end the relocation of ${target}`, verb: 'move' }
   const change = (record: StoredRecord) =>
-    record.relocation === undefined && record.movedTo === undefined ? undefined : bodyWithMoves(record, {})
+    record.relocation === undefined && record.movedTo === undefined
+      ? undefined
+      : recordBody(record, { relocation: undefined, movedTo: undefined })
   await rewriteRecord(fs, target, doing, change, options)
 }
 
@@ -129,8 +131,7 @@ class Move {
   async #enter(state: RelocationState): Promise<Relocation> {
     const { fs, to, from } = this
     const relocation: Relocation = { from, as: 'removed', state, since: fs.now() }
-    const change = (record: StoredRecord) =>
-      bodyWithMoves(record, { ...(record.movedTo !== undefined && { movedTo: record.movedTo }), relocation })
+    const change = (record: StoredRecord) => recordBody(record, { relocation })
     // Who waits for this record's lock waits for no thread of the old path's file system.
     await this.#atNew(() => rewriteRecord(fs, to, this.#doing, change, this.options))
     return relocation
@@ -158,10 +159,7 @@ class Move {
     const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
       refuseClaim(found, options, fs.now())
       refuseChain(from, found, to)
-      return bodyWithMoves(claimed(from, found, tree, to, options.publication?.agent), {
-        ...(found.relocation && { relocation: found.relocation }),
-        movedTo: to,
-      })
+      return recordBody(found, { ...claimed(from, found, tree, to, options.publication?.agent), movedTo: to })
     }
     await rewriteRecord(fs, from, this.#doing, change, options)
     return { next: 'both' }

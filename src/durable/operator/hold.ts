@@ -33,7 +33,7 @@ export async function setHold(
     (record, tree) => {
       if (hold === undefined && record.hold === undefined && record.pin === undefined) return undefined
       if (record.removing && tree === undefined) throw removed(target)
-      return recordBody(record, { hold, pin: hold && record.pin, removing: record.removing })
+      return recordBody(record, { hold, pin: hold && record.pin })
     },
     options,
   )
@@ -83,10 +83,8 @@ export async function letGo(
   const doing = { problem: `could not record that ${target} is let go`, verb: 'let it go' }
   const change = (record: StoredRecord) => {
     if (!isKept(record)) return undefined
-    const { hold, pin, removing, publishedAt } = record
     // An old path stops following the new one: a later relocation must claim it again.
-    const { movedTo: _, ...said } = record
-    return recordBody({ ...said, letGo: { since: fs.now(), publishedAt } }, { hold, pin, removing })
+    return recordBody(record, { movedTo: undefined, letGo: { since: fs.now(), publishedAt: record.publishedAt } })
   }
   return isKept(await rewriteRecord(fs, target, doing, change, options))
 }

@@ -11,7 +11,7 @@ import {
   supersedeRecord,
   withLockedTarget,
 } from '../target/index.js'
-import { type RecordBody, recordBody, type StoredRecord, nextSequence } from '../record/index.js'
+import { type RecordBody, type StoredRecord, nextSequence } from '../record/index.js'
 import type { HoldOptions } from '../types.js'
 
 /* Writes an operator's or a relocation's word on a target durably, without publishing: in a new record of the present content. */
@@ -53,12 +53,4 @@ export async function rewriteRecord(
     return record
   })
   return wrapped(target, problem, rewriting)
-}
-
-/** The same record, with just this of relocations. */
-export function bodyWithMoves(record: StoredRecord, moves: Pick<RecordBody, 'relocation' | 'movedTo'>): RecordBody {
-  const { hold, pin, removing } = record
-  const others = Object.entries(record).filter(([field]) => field !== 'relocation' && field !== 'movedTo')
-  const said = Object.fromEntries(others) as unknown as StoredRecord
-  return recordBody({ ...said, ...moves }, { hold, pin, removing })
 }

@@ -78,7 +78,6 @@ export {
   identityOf,
   isOfThis,
   isSame,
-  isRecordedPlace,
   isTrustedHere,
   pathWithin,
   placeKey,

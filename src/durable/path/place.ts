@@ -22,18 +22,6 @@ export interface RecordedPlace {
   readonly replaced?: Identity
 }
 
-/** Whether this can stand in a record: absent, or all of it. */
-export function isRecordedPlace(place: unknown): place is RecordedPlace | undefined {
-  if (place === undefined) return true
-  const { within, parent, target, replaced } = (place ?? {}) as Partial<RecordedPlace>
-  const areIdentities = [parent, target].every(isIdentity) && (replaced === undefined || isIdentity(replaced))
-  return typeof within === 'string' && areIdentities
-}
-
-function isIdentity(identity: Partial<Identity> | null | undefined): boolean {
-  return typeof identity?.inode === 'string' && typeof identity.birth === 'string'
-}
-
 export function identityOf({ inode, birth }: Pick<Attributes, 'inode' | 'birth'>): Identity {
   return { inode: inode.toString(), birth: birth.toString() }
 }
@@ -57,7 +45,7 @@ export function isSame(recorded: Identity, found: Identity | undefined): boolean
 interface PlaceClaim {
   readonly trusted: boolean
   /** Absent in records of 0.1.0. */
-  readonly place?: RecordedPlace
+  readonly place?: RecordedPlace | undefined
   readonly otherBoot: boolean
 }
 

@@ -6,6 +6,7 @@ import {
   letGoSince,
   letGoText,
   describes,
+  type RecordBody,
   recordBody,
   type StoredRecord,
 } from '../record/index.js'
@@ -20,10 +21,9 @@ export function isChangedSince({ recorded, record }: Pick<Judgement, 'recorded' 
   return !recorded && record !== undefined && letGoSince(record) !== undefined
 }
 
-/** Its record without that mark, kept by this agent. */
-function keptBy({ letGo: _, ...record }: StoredRecord, agent: string | undefined): StoredRecord {
-  const { publishedAt } = record
-  return { ...record, ...(agent !== undefined && { agent: { id: agent, publishedAt } }) }
+/** What its record says otherwise once this agent keeps it: it is not let go. */
+function keptBy({ publishedAt }: StoredRecord, agent: string | undefined): Partial<RecordBody> {
+  return { letGo: undefined, ...(agent !== undefined && { agent: { id: agent, publishedAt } }) }
 }
 
 /**
@@ -40,23 +40,21 @@ export async function takeIn(
   const { path, within } = site
   if (current === undefined || publisher !== 'agent') return undefined
   if (letGoSince(current) === undefined && !isOtherAgents(current, agent)) return undefined
-  const { hold, pin, removing } = current
   const kept = keptBy(current, agent)
-  const body = recordBody(kept, { hold, pin, removing })
-  const placed = body.place ? { ...body, place: { ...body.place, within } } : body
+  const place = current.place && { ...current.place, within }
   const renamed = () => renamedMeanwhile(path, `could not record who keeps ${path}`, 'publish')
-  await supersedeRecord(site, nextSequence, placed, current, log, renamed)
-  return { ...kept, sequence: nextSequence }
+  await supersedeRecord(site, nextSequence, recordBody(current, { ...kept, place }), current, log, renamed)
+  return { ...current, ...kept, sequence: nextSequence }
 }
 
-/** The record of an old path that moves, kept by this agent. Only unchanged content that this agent has published moves. */
+/** What the record of an old path that moves says otherwise, kept by this agent. Only unchanged content that this agent has published moves. */
 export function claimed(
   from: string,
   record: StoredRecord,
   tree: Tree | undefined,
   to: string,
   agent: string | undefined,
-): StoredRecord {
+): Partial<RecordBody> {
   if (record.movedTo !== to && isOtherAgents(record, agent)) {
     throw foreign(`another agent publishes ${from}, which is to move to ${to}`, from, {
       state: leftAsItWas(from),

@@ -4,7 +4,6 @@ import {
   isRepeated,
   type Judgement,
   letGoSince,
-  demanding,
   describes,
   isInForce,
   isPinned,
@@ -52,7 +51,6 @@ export function newBody(publishing: Publishing): RecordBody {
   const why = history === undefined ? 'published' : options.pin ? 'rolledBack' : causeOf(found, desired)
   return {
     ...found?.newest?.unknown,
-    version: 1,
     name,
     kind,
     boot,
@@ -63,14 +61,17 @@ export function newBody(publishing: Publishing): RecordBody {
     objects: options.objects ?? [],
     hooks: hooksOf(found, desired, options, options.hooks),
     entries: desired.entries,
-    ...(options.publisher && { publisher: options.publisher }),
+    publisher: options.publisher,
     ...marksAfter(publishing),
     attributes,
-    ...(options.attributes === 'keep' && { keepsAttributes: true }),
-    ...(staging && { staging }),
-    ...demanding({ hold, retired, history, pin }),
+    keepsAttributes: options.attributes === 'keep' || undefined,
+    staging,
+    hold,
+    retired: retired.length > 0 ? [...retired] : undefined,
+    history,
+    pin,
     ...movesAfter(publishing),
-    ...(why !== 'published' && { why }),
+    why: why === 'published' ? undefined : why,
     place,
   }
 }
@@ -93,8 +94,10 @@ function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined
 /** A rollback of a target that was let go does not configure it: its marks stay those of the last keeper. */
 function marksAfter({ now, found, options: { agent, pin } }: Publishing): Pick<RecordBody, 'agent' | 'letGo'> {
   const since = pin && found?.record && letGoSince(found.record)
-  const marks = { ...(agent !== undefined && { agent: { id: agent, publishedAt: now } }) }
-  return since === undefined ? marks : { ...marks, letGo: { since, publishedAt: now } }
+  return {
+    agent: agent === undefined ? undefined : { id: agent, publishedAt: now },
+    letGo: since === undefined ? undefined : { since, publishedAt: now },
+  }
 }
 
 /** A relocation continues from its recorded state; a request with another path begins a new one. */
@@ -104,7 +107,7 @@ function movesAfter({ now, found, options }: Publishing): Pick<RecordBody, 'relo
   const goesOn = movedFrom === undefined || (movedFrom !== null && before?.relocation?.from === movedFrom)
   const asked = movedFrom ? ({ from: movedFrom, as: 'removed', state: 'staged', since: now } as const) : undefined
   const relocation = goesOn ? before?.relocation : asked
-  return { ...(relocation && { relocation }), ...(typeof movedTo === 'string' && { movedTo }) }
+  return { relocation, movedTo: movedTo ?? undefined }
 }
 
 /**

@@ -19,7 +19,6 @@ export {
 } from './record-files.js'
 export {
   compare,
-  demanding,
   describes,
   digestBy,
   encodeAppendix,
@@ -27,14 +26,15 @@ export {
   isInForce,
   isPinned,
   recordBody,
-  removalBody,
   type Exchanged,
+  type StoredRecord,
+} from './record.js'
+export {
   type KnownEntry,
   type RecordBody,
   type RecordKind,
   type RetiredTree,
   type StagedInodes,
-  type StoredRecord,
-} from './record.js'
+} from './record-fields.js'
 export { inForce, isRecorded, recordFor } from './speaking-record.js'
 export { relationOf, takenOverAs, withTakenOver } from './taken-over.js'

@@ -1,4 +1,4 @@
-import type { RecordBody } from './record.js'
+import type { RecordBody } from './record-fields.js'
 
 /*
  * Whose a target is, beyond what published it: the agent that keeps it, and when the last one let it go. Each names the publication that

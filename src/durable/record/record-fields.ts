@@ -1,171 +1,290 @@
-import { generationPattern, stagingPattern, isRecordedPlace } from '../path/index.js'
-import { publicationCauses, relocationStates, type AgentMark } from '../types.js'
+import { generationPattern, type Identity, type RecordedPlace, stagingPattern, type TreeEntry } from '../path/index.js'
+import { isTakenOver } from './taken-over.js'
+import {
+  publicationCauses,
+  relocationStates,
+  type AgentMark,
+  type Generation,
+  type History,
+  type Hold,
+  type LetGoMark,
+  type Pin,
+  type Publisher,
+  type RecordedObject,
+  type Relocation,
+} from '../types.js'
 
-/* What each field of a record may hold: a right checksum alone does not make a record valid. */
+/*
+ * The fields of a record, in one table: what each is about, what it may hold, and what it asks of its reader. Its type, its check, how it is
+ * written again and which readers refuse it come from here.
+ */
+
+/** Whether a value may stand somewhere: a right checksum alone does not make a record valid. */
+type Is<T> = (value: unknown) => value is T
+
+/** What a record can ask of its reader, and this version understands. */
+const understood = ['hold', 'retired', 'history', 'pin', 'removing', 'adopted'] as const
+type Demand = (typeof understood)[number]
+
+interface Field<T> {
+  readonly is: Is<T>
+  /** What its reader must understand to publish after it: an older version would ignore this, with harm. */
+  readonly demands: (said: NonNullable<T>) => readonly Demand[]
+}
+
+const always = <T>(is: Is<T>): Field<T> => ({ is, demands: () => [] })
+
+const maybe = <T>(is: Is<T>, demands: Field<T>['demands'] = () => []): Field<T | undefined> => ({
+  is: optional(is),
+  demands,
+})
+
+/** What an exchange can leave under a staging name by this program's own doing: see quarantine.ts. Numbers of inodes, in decimal. */
+export interface StagedInodes {
+  readonly name: string
+  readonly staged: string
+  readonly old: string
+  /** The entries of the old content, where no other record has them: another program has added all others since. */
+  readonly entries?: readonly KnownEntry[]
+}
+
+/** Old content that stays under its staging name for those who use it: see retired.ts. */
+export interface RetiredTree {
+  readonly name: string
+  /** In decimal. */
+  readonly inode: string
+  /** Milliseconds since the epoch: it goes then in any case. */
+  readonly until: number
+  /** Its entries at its reading: another program has added all others since. */
+  readonly entries: readonly KnownEntry[]
+  /** It had too many to read, and goes with all that it holds. */
+  readonly goesWhole?: true
+}
+
+/** An entry, by what tells its content from another's. */
+export type KnownEntry = Pick<TreeEntry, 'path' | 'type' | 'sha256'>
+
+/** That a removal has begun. */
+interface Removing {
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  /** A build before this one could leave a symbolic link. */
+  readonly link?: undefined
+}
+
+export const isText: Is<string> = (value): value is string => typeof value === 'string'
+const isFlag: Is<boolean> = (value): value is boolean => typeof value === 'boolean'
+const isNumber: Is<number> = (value): value is number => Number.isSafeInteger(value)
+const isCount: Is<number> = (value): value is number => isNumber(value) && value >= 0
 
 /** Milliseconds since the epoch: the last that a Date can hold. */
 const latestTime = 8.64e15
-
-/** What a record can require of its reader, and this version understands. */
-const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin', 'removing', 'adopted'])
-
-/** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
-export const knownFields = {
-  version: (value) => value === 1,
-  name: isText,
-  kind: (value) => value === 'exchange' || value === 'symlink' || value === 'file',
-  boot: isText,
-  before: (value) => value === null || isText(value),
-  after: isText,
-  owned: (value) => typeof value === 'boolean',
-  publishedAt: isTime,
-  objects: (value) => isListOf(value, isObject),
-  hooks: (value) => isListOf(value, isText),
-  entries: (value) => isListOf(value, isEntry),
-  staging: (value) => value === undefined || isStaged(value),
-  place: isRecordedPlace,
-  publisher: (value) => value === undefined || isText(value),
-  attributes: (value) => value === undefined || value === null || isText(value),
-  keepsAttributes: (value) => value === undefined || typeof value === 'boolean',
-  requires: (value) => value === undefined || isListOf(value, (one) => understood.has(one)),
-  hold: (value) => value === undefined || isHold(value),
-  retired: (value) => value === undefined || isListOf(value, isRetired),
-  history: (value) => value === undefined || isHistory(value),
-  pin: (value) => value === undefined || isPin(value),
-  why: (value) => value === undefined || isCause(value),
-  removing: (value) => value === undefined || isRemoving(value),
-  relocation: (value) => value === undefined || isRelocation(value),
-  movedTo: (value) => value === undefined || isPath(value),
-  agent: (value) => value === undefined || isAgentMark(value),
-  letGo: (value) => value === undefined || has(value, isTime, 'since', 'publishedAt'),
-} as const satisfies Readonly<Record<string, (value: unknown) => boolean>>
-
-export function isText(value: unknown): value is string {
-  return typeof value === 'string'
-}
-
-function isNumber(value: unknown): value is number {
-  return Number.isSafeInteger(value)
-}
-
-/** Within the range of a Date. */
-function isTime(value: unknown): value is number {
-  return isNumber(value) && Math.abs(value) <= latestTime
-}
-
-/** A record may make holdfast read, move or remove staging names alone. */
-function isStagingName(value: unknown): boolean {
-  return isText(value) && stagingPattern.test(value)
-}
-
-function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isOne)
-}
-
-/** Whether `value` is an object in which each of these fields passes `isSuch`. */
-function has(value: unknown, isSuch: (field: unknown) => boolean, ...fields: readonly string[]): boolean {
-  const object = (value ?? {}) as Readonly<Record<string, unknown>>
-  return fields.every((field) => isSuch(object[field]))
-}
-
-function isObject(value: unknown): boolean {
-  return (
-    has(value, isText, 'kind', 'namespace', 'name', 'uid', 'resourceVersion') &&
-    has(value, (paths) => isListOf(paths, isText), 'paths') &&
-    has(value, (texts) => texts === undefined || isListOf(texts, isText), 'combined', 'others') &&
-    has(value, (gone) => gone === undefined || typeof gone === 'boolean', 'gone')
-  )
-}
-
-function isEntry(value: unknown): boolean {
-  const isSize = (size: unknown): boolean => size === undefined || isNumber(size)
-  return (
-    has(value, isText, 'path', 'type', 'sha256') &&
-    has(value, isNumber, 'mode', 'uid', 'gid') &&
-    has(value, isSize, 'size')
-  )
-}
-
-function isStaged(value: unknown): boolean {
-  const areKnown = (entries: unknown): boolean => entries === undefined || isListOf(entries, isKnown)
-  return has(value, isStagingName, 'name') && has(value, isText, 'staged', 'old') && has(value, areKnown, 'entries')
-}
-
-function isRetired(value: unknown): boolean {
-  const areKnown = (entries: unknown): boolean => isListOf(entries, isKnown)
-  const isNamed = has(value, isStagingName, 'name') && has(value, isText, 'inode')
-  return isNamed && has(value, isTime, 'until') && has(value, areKnown, 'entries')
-}
-
-function isKnown(value: unknown): boolean {
-  return has(value, isText, 'path', 'type', 'sha256')
-}
-
-function isHold(hold: unknown): boolean {
-  const isEnd = (until: unknown): boolean => until === null || isTime(until)
-  return has(hold, isText, 'reason') && has(hold, isTime, 'since') && has(hold, isEnd, 'until')
-}
-
-function isCause(value: unknown): boolean {
-  return publicationCauses.some((cause) => cause === value)
-}
-
-export function isAgentMark(value: unknown): value is AgentMark {
-  return has(value, isText, 'id') && has(value, isTime, 'publishedAt')
-}
-
-function isRemoving(value: unknown): boolean {
-  return has(value, isTime, 'since') && has(value, (link) => link === undefined, 'link')
-}
-
-function isPin(pin: unknown): boolean {
-  const isEnd = (until: unknown): boolean => until === 'newer' || until === 'released' || isTime(until)
-  const areObjects = (objects: unknown): boolean => isListOf(objects, isObject)
-  const isSaid = has(pin, isText, 'reason', 'digest') && has(pin, isTime, 'since')
-  return isSaid && has(pin, isEnd, 'until') && has(pin, areObjects, 'from')
-}
-
-function isHistory(history: unknown): boolean {
-  const areHooks = (hooks: unknown): boolean => hooks === undefined || isListOf(hooks, isText)
-  const isCount = (value: unknown): boolean => isNumber(value) && value >= 0
-  const isAge = (value: unknown): boolean => value === null || isTime(value)
-  const areKept = (generations: unknown): boolean => isListOf(generations, isGeneration)
-  return (
-    has(history, isCount, 'keep') &&
-    has(history, isAge, 'maxAge') &&
-    has(history, areHooks, 'hooks') &&
-    has(history, areKept, 'generations')
-  )
-}
-
-function isGeneration(value: unknown): boolean {
-  const isName = (name: unknown): boolean => isText(name) && generationPattern.test(name)
-  const areObjects = (objects: unknown): boolean => isListOf(objects, isObject)
-  const isSaid = has(value, isName, 'name') && has(value, isText, 'digest') && has(value, isCause, 'why')
-  return (
-    isSaid &&
-    has(value, isNumber, 'sequence') &&
-    has(value, isTime, 'publishedAt', 'replacedAt') &&
-    has(value, (instant) => instant === undefined || isUptime(instant), 'replacedIn') &&
-    has(value, areObjects, 'objects')
-  )
-}
-
-function isUptime(instant: unknown): boolean {
-  return has(instant, isText, 'boot') && has(instant, isTime, 'uptime')
-}
-
-function isRelocation(value: unknown): boolean {
-  const isState = (state: unknown): boolean => relocationStates.some((known) => known === state)
-  return (
-    has(value, isPath, 'from') &&
-    has(value, isTime, 'since') &&
-    has(value, isState, 'state') &&
-    has(value, (as) => as === 'removed', 'as')
-  )
-}
+const isTime: Is<number> = (value): value is number => isNumber(value) && Math.abs(value) <= latestTime
 
 /** Absolute, since holdfast reads it and publishes to it. */
-function isPath(value: unknown): boolean {
-  return isText(value) && value.startsWith('/') && !value.includes('\0')
+const isPath: Is<string> = (value): value is string => isText(value) && value.startsWith('/') && !value.includes('\0')
+
+const like =
+  (pattern: RegExp): Is<string> =>
+  (value): value is string =>
+    isText(value) && pattern.test(value)
+
+const oneOf =
+  <const T>(...values: readonly T[]): Is<T> =>
+  (value): value is T =>
+    values.some((one) => one === value)
+
+const either =
+  <A, B>(isOne: Is<A>, isOther: Is<B>): Is<A | B> =>
+  (value): value is A | B =>
+    isOne(value) || isOther(value)
+
+function optional<T>(is: Is<T>): Is<T | undefined> {
+  return either(is, oneOf(undefined))
+}
+
+const listOf =
+  <T>(isOne: Is<T>): Is<T[]> =>
+  (value): value is T[] =>
+    Array.isArray(value) && value.every(isOne)
+
+/** The compiler asks for each field of the type. */
+const shape =
+  <T extends object>(fields: { readonly [Name in keyof T]-?: Is<T[Name]> }): Is<T> =>
+  (value): value is T => {
+    const object = (value ?? {}) as Readonly<Record<string, unknown>>
+    return Object.entries<Is<unknown>>(fields).every(([name, is]) => is(object[name]))
+  }
+
+/** Compared and never interpreted: a later version may know more of them. */
+const isWord = <T extends string>(): Is<T> => isText as Is<T>
+
+const isObject = shape<RecordedObject>({
+  kind: isText,
+  namespace: isText,
+  name: isText,
+  uid: isText,
+  resourceVersion: isText,
+  paths: listOf(isText),
+  combined: optional(listOf(isText)),
+  others: optional(listOf(isText)),
+  gone: optional(isFlag),
+})
+
+const known = { path: isText, type: isWord<TreeEntry['type']>(), sha256: isText }
+const isKnown = shape<KnownEntry>(known)
+
+/** A record may make holdfast read, move or remove staging names alone. */
+const isStagingName = like(stagingPattern)
+
+const isIdentity = shape<Identity>({ inode: isText, birth: isText })
+const isCause = oneOf(...publicationCauses)
+
+const isGeneration = shape<Generation>({
+  name: like(generationPattern),
+  sequence: isNumber,
+  digest: isText,
+  publishedAt: isTime,
+  replacedAt: isTime,
+  replacedIn: optional(shape({ boot: isText, uptime: isTime })),
+  why: isCause,
+  objects: listOf(isObject),
+})
+
+export const isAgentMark = shape<AgentMark>({ id: isText, publishedAt: isTime })
+
+/** The fields that this version knows; any other is carried into the next record as it is. */
+export const knownFields = {
+  /** The target's basename. */
+  name: always(isText),
+  kind: always(oneOf('exchange', 'symlink', 'file')),
+  boot: always(isText),
+  /** Digest of the target before; null where there was none. */
+  before: always(either(isText, oneOf(null))),
+  after: always(isText),
+  /** The old content was this program's, too, drifted or not: neither a foreign directory nor none. */
+  owned: always(isFlag),
+  /** Milliseconds since the epoch. */
+  publishedAt: always(isTime),
+  objects: always(listOf(isObject)),
+  hooks: always(listOf(isText)),
+  entries: always(
+    listOf(
+      shape<KnownEntry & Pick<TreeEntry, 'mode' | 'uid' | 'gid' | 'size'>>({
+        ...known,
+        mode: isNumber,
+        uid: isNumber,
+        gid: isNumber,
+        size: optional(isNumber),
+      }),
+    ),
+  ),
+  /** Only where something is exchanged. */
+  staging: maybe(
+    shape<StagedInodes>({ name: isStagingName, staged: isText, old: isText, entries: optional(listOf(isKnown)) }),
+  ),
+  /** Absent in records of version 0.1.0: they prove nothing about durability. */
+  place: maybe(
+    shape<RecordedPlace>({ within: isText, parent: isIdentity, target: isIdentity, replaced: optional(isIdentity) }),
+  ),
+  /** Which program publishes here; absent after a by-hand call, and in older records. */
+  publisher: maybe(isWord<Publisher>()),
+  /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records. */
+  attributes: maybe(either(isText, oneOf(null))),
+  /** Mode and owner are the administrator's, as ACLs are: that they were changed is no drift. Absent: no. */
+  keepsAttributes: maybe(isFlag),
+  /** Stops every publication while it is in force. */
+  hold: maybe(shape<Hold>({ reason: isText, since: isTime, until: either(isTime, oneOf(null)) }), () => ['hold']),
+  /** Old content that may still be there. */
+  retired: maybe(
+    listOf(
+      shape<RetiredTree>({
+        name: isStagingName,
+        inode: isText,
+        until: isTime,
+        entries: listOf(isKnown),
+        goesWhole: optional(oneOf(true)),
+      }),
+    ),
+    ({ length }) => (length > 0 ? ['retired'] : []),
+  ),
+  /** Which earlier contents stay beside it; absent where none do. */
+  history: maybe(
+    shape<History>({
+      keep: isCount,
+      maxAge: either(isTime, oneOf(null)),
+      hooks: optional(listOf(isText)),
+      generations: listOf(isGeneration),
+    }),
+    ({ generations }) => [
+      ...(generations.length > 0 ? (['history'] as const) : []),
+      ...(generations.some(isTakenOver) ? (['adopted'] as const) : []),
+    ],
+  ),
+  /** An operator went back to this content, and it stays. */
+  pin: maybe(
+    shape<Pin>({
+      reason: isText,
+      since: isTime,
+      until: either(isTime, oneOf('newer', 'released')),
+      from: listOf(isObject),
+      digest: isText,
+    }),
+    () => ['pin'],
+  ),
+  /** Absent for `published`. */
+  why: maybe(isCause),
+  /** The target is being taken away: see removal.ts. */
+  removing: maybe(shape<Removing>({ since: isTime, link: oneOf(undefined) }), () => ['removing']),
+  /** Its content came from another path: see relocation.ts. */
+  relocation: maybe(
+    shape<Relocation>({ from: isPath, as: oneOf('removed'), state: oneOf(...relocationStates), since: isTime }),
+  ),
+  /** Its content moves to this path, and the agent keeps the two equal. */
+  movedTo: maybe(isPath),
+  agent: maybe(isAgentMark),
+  letGo: maybe(shape<LetGoMark>({ since: isTime, publishedAt: isTime })),
+} as const
+
+type Fields = typeof knownFields
+type Fixed<T> = T extends readonly (infer One)[] ? readonly One[] : T
+type Said<Name extends keyof Fields> = Fields[Name] extends Field<infer T> ? Fixed<T> : never
+type Optional = { [Name in keyof Fields]: undefined extends Said<Name> ? Name : never }[keyof Fields]
+
+/** What a record says. */
+export type RecordBody = { readonly [Name in Exclude<keyof Fields, Optional>]: Said<Name> } & {
+  readonly [Name in Optional]?: Said<Name>
+}
+
+export type RecordKind = RecordBody['kind']
+
+const tableOf = Object.entries(knownFields) as [keyof RecordBody, Field<unknown>][]
+
+/** What a record begins with: an older version refuses it by the demands of its fields. */
+interface Envelope {
+  readonly version: 1
+  readonly requires?: readonly Demand[] | undefined
+}
+
+export const isUnderstood = shape<Envelope>({ version: oneOf(1), requires: optional(listOf(oneOf(...understood))) })
+
+/** Accepts only the shape of a record, without any demand that this version does not understand. */
+export function isBody(line: unknown): line is RecordBody {
+  const body = (line ?? {}) as Readonly<Record<string, unknown>>
+  return isUnderstood(line) && tableOf.every(([name, { is }]) => is(body[name]))
+}
+
+/** The whole first line of a record. */
+export function enveloped(body: RecordBody): RecordBody & Envelope {
+  const requires = tableOf.flatMap(([name, { demands }]) => {
+    const said = body[name]
+    return said === undefined || said === null ? [] : demands(said)
+  })
+  return { version: 1, ...body, ...(requires.length > 0 && { requires }) }
+}
+
+/** What a record says that a later version has put there. */
+export function unknownIn(body: RecordBody): Readonly<Record<string, unknown>> {
+  const isLater = (name: string): boolean => !(name in knownFields || name === 'version' || name === 'requires')
+  return Object.fromEntries(Object.entries(body).filter(([name]) => isLater(name)))
 }

@@ -26,17 +26,15 @@ import {
   type Appendix,
   encodeAppendix,
   encodeRecord,
-  isBody,
   isOfOtherVersion,
   parseRecord,
-  type RecordBody,
   type StoredRecord,
   type Added,
   newerObjects,
 } from './record.js'
 import { othersWrite, sticky, writableByAll, writableByGroup } from '../../writers.js'
 import { encodeLine, type Line, readLines, wholeLines } from '../../checked-lines.js'
-import { isText, knownFields } from './record-fields.js'
+import { isBody, knownFields, type RecordBody } from './record-fields.js'
 import type { RecordedObject } from '../types.js'
 
 /*
@@ -167,7 +165,7 @@ export async function namedRecords(
 ): Promise<{ entry: string; name: string | undefined }[]> {
   return (await firstLines(fs, parent)).map(({ entry, line }) => ({
     entry,
-    name: line && 'name' in line && isText(line.name) ? line.name : undefined,
+    name: line && 'name' in line && knownFields.name.is(line.name) ? line.name : undefined,
   }))
 }
 
@@ -508,8 +506,8 @@ function compact(first: Line, added: readonly Line[]): string[] {
     if (isBody(value)) continue
     const fields: [string, unknown][] = Object.entries(value)
     const [field, said] = fields.length === 1 ? fields.flat() : []
-    if (field === 'objects' && knownFields.objects(said)) {
-      objects = newerObjects(objects, said as RecordedObject[])
+    if (field === 'objects' && knownFields.objects.is(said)) {
+      objects = newerObjects(objects, said)
       continue
     }
     const isLast = Object.entries(lastCounts).some(([name, counts]) => counts && name === field)

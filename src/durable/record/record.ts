@@ -1,21 +1,19 @@
 import { objectName } from '../../message-text.js'
-import type { RecordedPlace, Tree, TreeEntry } from '../path/index.js'
-import { isAgentMark, isText, knownFields } from './record-fields.js'
+import type { Tree } from '../path/index.js'
+import {
+  enveloped,
+  isAgentMark,
+  isBody,
+  isText,
+  isUnderstood,
+  knownFields,
+  type RecordBody,
+  type RetiredTree,
+  type StagedInodes,
+  unknownIn,
+} from './record-fields.js'
 import { encodeLine, wholeLines } from '../../checked-lines.js'
-import { isTakenOver } from './taken-over.js'
-import type {
-  AgentMark,
-  Cause,
-  Generation,
-  History,
-  Hold,
-  LetGoMark,
-  Pin,
-  Publication,
-  Publisher,
-  RecordedObject,
-  Relocation,
-} from '../types.js'
+import type { AgentMark, Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: the published content, its objects, and the hooks that have yet
@@ -34,17 +32,6 @@ import type {
  * A line that does not match its checksum counts as absent. record-files.ts adds all but the first.
  */
 
-export type RecordKind = 'exchange' | 'symlink' | 'file'
-
-/** What an exchange can leave under a staging name by this program's own doing: see quarantine.ts. Numbers of inodes, in decimal. */
-export interface StagedInodes {
-  readonly name: string
-  readonly staged: string
-  readonly old: string
-  /** The entries of the old content, where no other record has them: another program has added all others since. */
-  readonly entries?: readonly KnownEntry[]
-}
-
 /** What a publication by exchange has to tell. */
 export interface Exchanged {
   readonly staging?: StagedInodes
@@ -53,77 +40,7 @@ export interface Exchanged {
   readonly generation?: Generation
 }
 
-/** Old content that stays under its staging name for those who use it: see retired.ts. */
-export interface RetiredTree {
-  readonly name: string
-  /** In decimal. */
-  readonly inode: string
-  /** Milliseconds since the epoch: it goes then in any case. */
-  readonly until: number
-  /** Its entries at its reading: another program has added all others since. */
-  readonly entries: readonly KnownEntry[]
-  /** It had too many to read, and goes with all that it holds. */
-  readonly goesWhole?: true
-}
-
-/** An entry, by what tells its content from another's. */
-export type KnownEntry = Pick<TreeEntry, 'path' | 'type' | 'sha256'>
-
-export interface RecordBody {
-  readonly version: 1
-  /** The target's basename. */
-  readonly name: string
-  readonly kind: RecordKind
-  readonly boot: string
-  /** Digest of the target before; null where there was none. */
-  readonly before: string | null
-  readonly after: string
-  /** The old content was this program's, too, drifted or not: neither a foreign directory nor none. */
-  readonly owned: boolean
-  /** Milliseconds since the epoch. */
-  readonly publishedAt: number
-  readonly objects: readonly RecordedObject[]
-  readonly hooks: readonly string[]
-  readonly entries: readonly Omit<TreeEntry, 'label' | 'changed'>[]
-  /** Only where something is exchanged. */
-  readonly staging?: StagedInodes
-  /** Absent in records of version 0.1.0: they prove nothing about durability. */
-  readonly place?: RecordedPlace
-  /** Which program publishes here; absent after a by-hand call, and in older records. */
-  readonly publisher?: Publisher
-  /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records. */
-  readonly attributes?: string | null
-  /** Mode and owner are the administrator's, as ACLs are: that they were changed is no drift. Absent: no. */
-  readonly keepsAttributes?: boolean
-  /** What a reader must understand to publish after this record. */
-  readonly requires?: readonly string[]
-  /** Stops every publication while it is in force. */
-  readonly hold?: Hold
-  /** Old content that may still be there; absent where there is none. */
-  readonly retired?: readonly RetiredTree[]
-  /** An operator went back to this content, and it stays. */
-  readonly pin?: Pin
-  /** Which earlier contents stay beside it; absent where none do. */
-  readonly history?: History
-  /** Absent for `published`. */
-  readonly why?: Cause
-  /** The target is being taken away: see removal.ts. */
-  readonly removing?: Removing
-  /** Its content came from another path: see relocation.ts. */
-  readonly relocation?: Relocation
-  /** Its content moves to this path, and the agent keeps the two equal. */
-  readonly movedTo?: string
-  readonly agent?: AgentMark
-  readonly letGo?: LetGoMark
-}
-
-/** That a removal has begun. */
-export interface Removing {
-  /** Milliseconds since the epoch. */
-  readonly since: number
-}
-
-export interface StoredRecord extends RecordBody {
+export type StoredRecord = RecordBody & {
   readonly sequence: number
   /** Marked so, as `settled`: it was published for certain. */
   readonly committed: boolean
@@ -151,7 +68,7 @@ export type Added = Readonly<
 >
 
 export function encodeRecord(body: RecordBody): Uint8Array {
-  return encodeLine(body)
+  return encodeLine(enveloped(body))
 }
 
 export function encodeAppendix(appendix: Appendix): Uint8Array {
@@ -170,7 +87,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     if (isBody(line)) continue
     if (line.settled === true) committed = true
     if (isText(line.hook)) done.add(line.hook)
-    if (knownFields.objects(line.objects)) objects = newerObjects(objects, line.objects as RecordedObject[])
+    if (knownFields.objects.is(line.objects)) objects = newerObjects(objects, line.objects)
     if (line.attributes === null || isText(line.attributes)) attributes = line.attributes
     if (typeof line.keepsAttributes === 'boolean') keepsAttributes = line.keepsAttributes
     if (isText(line.within) && place) place = { ...place, within: line.within }
@@ -187,18 +104,9 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     committed,
     trusted: committed || body.boot !== boot,
     otherBoot: body.boot !== boot,
-    unknown: Object.fromEntries(Object.entries(body).filter(([field]) => !(field in knownFields))),
+    unknown: unknownIn(body),
     pendingHooks: body.hooks.filter((hook) => !done.has(hook)),
   }
-}
-
-/** None of them is forgotten. */
-const fields: Readonly<Record<keyof RecordBody, (value: unknown) => boolean>> = knownFields
-
-/** A right checksum is not enough: accepts only the shape of a record, without any field that this version does not understand. */
-export function isBody(line: unknown): line is RecordBody {
-  const body = (line ?? {}) as Readonly<Record<string, unknown>>
-  return Object.entries(fields).every(([field, isSuch]) => isSuch(body[field]))
 }
 
 export type Described = Pick<RecordBody, 'after' | 'entries' | 'keepsAttributes'>
@@ -252,60 +160,26 @@ export function isPinned(pin: Pin | undefined, now: number): pin is Pin {
   return pin !== undefined && (typeof pin.until !== 'number' || now < pin.until)
 }
 
-/** The body of a record that says the same as this one, with the operator's word replaced. */
-export function recordBody(
-  record: StoredRecord,
-  word: { readonly [Field in 'hold' | 'pin' | 'removing']: RecordBody[Field] | undefined },
-): RecordBody {
-  const { pendingHooks, unknown, retired, history } = record
-  const { hold, ...more } = word
-  const isDemanded = (field: string): boolean => demanded.some((one) => one === field)
-  const isKept = (field: string): boolean => field in knownFields && field !== 'requires' && !isDemanded(field)
-  const said = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
-  return { ...unknown, ...said, hooks: pendingHooks, ...demanding({ hold, retired, history, ...more }) }
+/** The body of a record that says the same as this one, but for these fields. */
+export function recordBody(record: StoredRecord, changes: Partial<RecordBody> = {}): RecordBody {
+  const { pendingHooks, unknown } = record
+  const said = Object.fromEntries(Object.entries(record).filter(([field]) => field in knownFields))
+  return { ...unknown, ...(said as unknown as RecordBody), hooks: pendingHooks, ...changes }
 }
 
-/**
- * The body of the record under which a removal takes a target away. `staging`: where it goes. `before` is `after`: the absent target proves
- * no aborted publication.
- */
-export function removalBody(record: StoredRecord, removing: Removing, staging: StagedInodes): RecordBody {
-  const { hold, pin, after } = record
-  return { ...recordBody(record, { hold, pin, removing }), before: after, staging }
-}
-
-type Demanding = Partial<Pick<RecordBody, (typeof demanded)[number]>>
-
-/** Fields that an older version would ignore, with harm. */
-const demanded = ['hold', 'retired', 'history', 'pin', 'removing'] as const
-
-/** Such fields, and the word that makes an older version refuse the record instead. */
-export function demanding(fields: {
-  readonly [Field in keyof Demanding]: Demanding[Field] | undefined
-}): Pick<RecordBody, keyof Demanding | 'requires'> {
-  const isSaid = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)
-  const said = Object.fromEntries(Object.entries(fields).filter(([, value]) => isSaid(value))) as Demanding
-  const generations = said.history?.generations ?? []
-  const requires = [
-    ...Object.keys(said).filter((field) => field !== 'history' || generations.length > 0),
-    ...(generations.some(isTakenOver) ? ['adopted'] : []),
-  ]
-  return { ...said, ...(requires.length > 0 && { requires }) }
-}
-
-/** What says whether this version understands a record. */
-interface Understood extends Partial<Record<'version' | 'requires', unknown>> {
-  /** A build before this one could leave a symbolic link where a directory had been. */
+/** A build before this one could leave a symbolic link where a directory had been. */
+interface OfAnyVersion {
+  readonly version?: unknown
   readonly relocation?: { readonly as?: unknown } | null
   readonly removing?: { readonly link?: unknown } | null
 }
 
 /** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */
 export function isOfOtherVersion(text: string): boolean {
-  const [body] = wholeLines(text) as Understood[]
+  const [body] = wholeLines(text) as OfAnyVersion[]
   if (body?.version === undefined) return false
-  const { version, requires, relocation, removing } = body
-  return version !== 1 || !knownFields.requires(requires) || relocation?.as === 'link' || removing?.link !== undefined
+  const { relocation, removing } = body
+  return !isUnderstood(body) || relocation?.as === 'link' || removing?.link !== undefined
 }
 
 /** The recorded objects, those named again in their newer version. */

@@ -36,7 +36,7 @@ import {
   withLockedTarget,
 } from '../target/index.js'
 import { publicationIn, readTarget, Snapshot } from '../look/index.js'
-import { nextSequence, readRecords, type Records, describes, removalBody, type StoredRecord } from '../record/index.js'
+import { nextSequence, readRecords, type Records, describes, recordBody, type StoredRecord } from '../record/index.js'
 import {
   removalAborted,
   changed,
@@ -164,7 +164,9 @@ class Removal {
     if (this.options.dryRun === true) return
     const staging = this.#names.staging(fs.random())
     const written = this.#names.record(nextSequence(records))
-    const body = removalBody(record, { since: fs.now() }, claimOf(staging, present))
+    // `before` is `after`: the absent target proves no aborted publication.
+    const removing = { since: fs.now() }
+    const body = recordBody(record, { removing, before: record.after, staging: claimOf(staging, present) })
     const renamed = () => renamedMeanwhile(path, `could not remove ${path}`, 'remove')
     // With the files that a publication has just removed in it: they must not come back as foreign ones.
     const also = present.opened === undefined ? [] : [present.opened]

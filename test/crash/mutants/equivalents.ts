@@ -81,7 +81,7 @@ export const equivalents: readonly Listed[] = [
     `readRecords swapped if (_ !== undefined) _.push(_) (2)`,
     `readRecords swapped if (_.isGeneration(_)) _.push(_)`,
     `parseRecord swapped if (isText(_.hook)) _.add(_.hook)`,
-    `parseRecord swapped if (knownFields.objects(_.objects)) _ = newerObjects(_, _.objects as RecordedObject[])`,
+    `parseRecord swapped if (knownFields.objects.is(_.objects)) _ = newerObjects(_, _.objects)`,
     `parseRecord swapped if (isText(_.within) && _) _ = { ..._, within: _.within }`,
     `checkRelativePath swapped const _ = JSON.stringify(_)`,
     `behindLeadingCommit swapped await sleep(headStart)`,

@@ -6,7 +6,7 @@ import {
   swapPlaces,
   syncPlaces,
 } from '../../../src/durable/single-calls/swap-places.js'
-import type { KnownEntry } from '../../../src/durable/record/record.js'
+import type { KnownEntry } from '../../../src/durable/record/record-fields.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { directory, first, killedIn, numberOf, published, root, second, target, type Scene } from './scene.js'

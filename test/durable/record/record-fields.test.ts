@@ -1,7 +1,7 @@
 /** What a record's fields may hold: each part of each of them, right and wrong. */
 import { inspect } from 'node:util'
 import t from 'tap'
-import { isText, knownFields } from '../../../src/durable/record/record-fields.js'
+import { isBody, isText, knownFields } from '../../../src/durable/record/record-fields.js'
 import { valueOf } from '../judgements.js'
 
 type Field = keyof typeof knownFields
@@ -76,10 +76,10 @@ const place = objectOf({
   within: text,
   parent: objectOf({ inode: text, birth: text }),
   target: objectOf({ inode: text, birth: text }),
+  replaced: optional(objectOf({ inode: text, birth: text })),
 })
 
 const rules = {
-  version: { right: [1], wrong: [0, 2, '1', undefined] },
   name: text,
   kind: { right: ['exchange', 'symlink', 'file'], wrong: [...noTexts, 'link'] },
   boot: text,
@@ -95,10 +95,6 @@ const rules = {
   publisher: optional(text),
   attributes: { right: [null, 'a', undefined], wrong: [7, true, ['a']] },
   keepsAttributes: optional(flag),
-  requires: optional({
-    right: [[], ['hold', 'retired', 'history', 'pin', 'removing', 'adopted']],
-    wrong: [...noLists, ['time-travel'], ['hold', 7]],
-  }),
   hold: optional(objectOf({ reason: text, since: time, until: { right: [null, 7], wrong: ['7', undefined] } })),
   retired: optional(listOf(objectOf({ name: stagingName, inode: text, until: time, entries }))),
   history: optional(
@@ -146,7 +142,7 @@ const rules = {
 await t.test('each field accepts its values, and nothing else', async (t) => {
   for (const [field, { right, wrong }] of Object.entries(rules) as [Field, Rule][]) {
     const answers = (values: readonly unknown[]): string[] =>
-      values.map((value) => `${inspect(value)}: ${inspect(valueOf(() => knownFields[field](value)))}`)
+      values.map((value) => `${inspect(value)}: ${inspect(valueOf(() => knownFields[field].is(value)))}`)
     const expected = (values: readonly unknown[], answer: boolean): string[] =>
       values.map((value) => `${inspect(value)}: ${answer}`)
     t.strictSame(answers(right), expected(right, true), `${field}: right`)
@@ -154,12 +150,25 @@ await t.test('each field accepts its values, and nothing else', async (t) => {
   }
 })
 
+await t.test('a record is of version 1, and asks of its reader what this version understands', async (t) => {
+  const right = Object.entries(rules).map(([field, rule]): [string, unknown] => [field, rule.right[0]])
+  const isRead = (said: object): unknown => valueOf(() => isBody({ version: 1, ...Object.fromEntries(right), ...said }))
+  for (const requires of [undefined, [], ['hold', 'retired', 'history', 'pin', 'removing', 'adopted']])
+    t.equal(isRead({ requires }), true, inspect(requires))
+  for (const requires of ['a', null, { 0: 'a', length: 1 }, ['time-travel'], ['hold', 7]])
+    t.equal(isRead({ requires }), false, inspect(requires))
+  for (const version of [0, 2, '1', undefined]) t.equal(isRead({ version }), false, inspect(version))
+})
+
 await t.test('an object of a record says all that tells it from others', async (t) => {
-  t.ok(knownFields.objects([object, { ...object, combined: ['b'] }]))
-  t.notOk(knownFields.objects([object, { ...object, combined: [7] }]))
-  t.ok(knownFields.staging({ name: staging, staged: '1', old: '2', entries: [known] }), 'modes are of `entries` alone')
-  t.notOk(knownFields.entries([known]))
-  t.ok(knownFields.place({ within: '/a', parent: identity, target: identity }))
+  t.ok(knownFields.objects.is([object, { ...object, combined: ['b'] }]))
+  t.notOk(knownFields.objects.is([object, { ...object, combined: [7] }]))
+  t.ok(
+    knownFields.staging.is({ name: staging, staged: '1', old: '2', entries: [known] }),
+    'modes are of `entries` alone',
+  )
+  t.notOk(knownFields.entries.is([known]))
+  t.ok(knownFields.place.is({ within: '/a', parent: identity, target: identity }))
   t.equal(isText('a'), true)
   t.equal(isText(undefined), false)
 })

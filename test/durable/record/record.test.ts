@@ -6,8 +6,8 @@ import {
   encodeRecord,
   isOfOtherVersion,
   parseRecord,
-  type RecordBody,
 } from '../../../src/durable/record/record.js'
+import type { RecordBody } from '../../../src/durable/record/record-fields.js'
 
 const object = (name: string, resourceVersion: string, more: object = {}) => ({
   kind: 'Secret',
@@ -19,7 +19,6 @@ const object = (name: string, resourceVersion: string, more: object = {}) => ({
   ...more,
 })
 const body: RecordBody = {
-  version: 1,
   name: 'certs',
   kind: 'exchange',
   boot: 'this boot',
