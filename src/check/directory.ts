@@ -2,7 +2,7 @@ import * as mountTable from '../mountinfo.js'
 import { dirname } from 'node:path'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import { namesFor, atPlace, findTarget, fitness, lockAt } from '../durable/index.js'
+import { namesFor, atPlace, findTarget, fitness, lockAt, otherForm } from '../durable/index.js'
 import type { TargetNames, Place, Scope } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
@@ -243,13 +243,7 @@ function checkTarget(
   const { records, opened, refusal, isEmpty, form, changedSince } = found
   if (refusal !== undefined) return faultOf('target', refusal)
   if (opened === undefined) return ok('target', 'does not exist yet')
-  if (form !== publish && isEmpty !== true) {
-    return fault(
-      'target',
-      `has the form "${form}", but the configuration says publish: ${publish}; another form would break its readers`,
-      `configure publish: ${form === 'file' ? 'exchange' : form}, or remove ${path} first`,
-    )
-  }
+  if (form !== publish && isEmpty !== true) return faultOf('target', otherForm(path, form ?? 'exchange'))
   const same = 'a directory on the same mount as its parent, where holdfast stages'
   const isOurs = records.valid.length > 0 && changedSince === undefined
   if (isOurs || isEmpty === true) return ok('target', same)

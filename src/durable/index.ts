@@ -30,6 +30,7 @@ export { describeOrders } from './target/index.js'
 export * as keeper from './record/keeper.js'
 export { findTarget, lockAt, openedByLists } from './look/found-target.js'
 export * as fitness from './look/fitness.js'
+export { otherForm } from './target/refusals.js'
 export { usesOf } from './look/index.js'
 
 const system: FileSystem = new NodeFileSystem()

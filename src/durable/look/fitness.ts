@@ -11,18 +11,10 @@ import {
   type TargetNames,
   writersBy,
 } from '../path/index.js'
-import { lowerLayer } from '../target/index.js'
+import { lacks, lowerLayer, type Obstacle } from '../target/index.js'
 import type { Owner } from '../types.js'
 
 /* Whether a place is fit for a target: can its file system exchange and sync, who else may write there, and is there room. */
-
-/** Why a place does not fit a target. */
-export interface Unfitness {
-  readonly problem: string
-  readonly advice: string
-  /** It is the kind of the file system, which no waiting changes. */
-  readonly lasting: boolean
-}
 
 /** Tries what a publication will do beside the target. Makes two empty directories, and removes them again. */
 export async function exchangeProblem(
@@ -30,14 +22,11 @@ export async function exchangeProblem(
   path: string,
   parent: Descriptor,
   names: TargetNames,
-): Promise<Unfitness | undefined> {
-  const other = `put ${path} on ext4, xfs or btrfs`
+): Promise<Obstacle | undefined> {
   const { failure, step, left } = await probeExchange(fs, parent, names)
   const code = codeOf(failure) ?? ''
-  if (step === 'exchange' && ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP'].includes(code)) {
-    const problem = `this file system cannot exchange two names in one step (RENAME_EXCHANGE: ${code})`
-    return { problem, advice: other, lasting: true }
-  }
+  if (step === 'exchange' && ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP'].includes(code))
+    return lacks('exchange', await fs.mount(parent))
   if (failure !== undefined) {
     const doing =
       step === 'create'
@@ -52,8 +41,7 @@ export async function exchangeProblem(
   }
   const syncing = codeOf((await fs.sync([parent]))[0])
   if (syncing === undefined) return undefined
-  if (syncing === 'EINVAL' || syncing === 'ENOSYS')
-    return { problem: `this file system does not sync a directory: ${syncing}`, advice: other, lasting: true }
+  if (syncing === 'EINVAL' || syncing === 'ENOSYS') return lacks('sync', await fs.mount(parent))
   return {
     problem: `the target's parent could not be synced: ${syncing}`,
     advice: adviceOn(path, syncing),
@@ -67,10 +55,10 @@ export async function immovableProblem(
   path: string,
   target: Descriptor,
   form: 'exchange' | 'symlink',
-): Promise<Unfitness | undefined> {
+): Promise<Obstacle | undefined> {
   const found = await fs.immovable(target)
   if (found === undefined) return undefined
-  if (found === 'of a lower layer') return form === 'symlink' ? undefined : { ...lowerLayer(path), lasting: true }
+  if (found === 'of a lower layer') return form === 'symlink' ? undefined : lowerLayer(path)
   const flag = found === 'immutable' ? 'i' : 'a'
   return { problem: `${path} is ${found} (chattr +${flag})`, advice: `chattr -${flag} ${path}`, lasting: false }
 }
@@ -90,7 +78,7 @@ export async function parentEntry(fs: FileSystem, parent: Descriptor, attributes
 }
 
 /** A user or group that may write to an entry. */
-export interface Writer extends Omit<Unfitness, 'lasting'> {
+export interface Writer extends Omit<Obstacle, 'lasting'> {
   readonly isEverybody: boolean
 }
 

@@ -15,7 +15,7 @@ import {
   barrier,
   type TargetNames,
 } from '../path/index.js'
-import { DurableWriteError, unfit, foreign } from '../errors.js'
+import { DurableWriteError, foreign } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import {
   generationFor,
@@ -28,7 +28,7 @@ import {
 } from '../keep/index.js'
 import { type Judgement, type Exchanged, takenOverAs } from '../record/index.js'
 import { type StagedContent, TargetPublication } from './publication.js'
-import { openTarget, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
+import { openTarget, otherForm, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
 import { type AdoptionScene, type DirectoryPublicationOptions, type DirectoryPlan, emptied } from './request.js'
 import { stageTree, stagingMode } from './stage.js'
@@ -122,12 +122,7 @@ export class DirectoryPublication extends TargetPublication {
   /** A target whose consumers go through `..data` would lose them with an exchange. */
   #refuseOtherForm(tree: Tree): void {
     if (!tree.entries.some(({ path, type }) => path === dataLink && type === 'symlink')) return
-    throw unfit(`${this.path} was published with publish: symlink`, {
-      code: 'EEXIST',
-      syscall: 'lstat',
-      path: this.path,
-      advice: 'another form would break its readers: keep publish: symlink, or remove the directory first',
-    })
+    throw otherForm(this.path, 'symlink')
   }
 
   protected async isComplete(): Promise<boolean> {

@@ -20,7 +20,10 @@ export {
   refuseOtherPublisher,
   refuseOtherThanDirectory,
   refusePinned,
+  lacks,
   lowerLayer,
+  type Obstacle,
+  otherForm,
   renameError,
   rolledBack,
 } from './refusals.js'

@@ -22,7 +22,7 @@ import { letGoSince, isInForce, isPinned, type RecordBody, readAllRecords, readR
  * Records tell, above a path and below it.
  */
 
-/** The target that holds a directory, and its record's path. */
+/** Another target, and its record's path. */
 export interface Above {
   readonly path: string
   readonly record: string
@@ -79,13 +79,17 @@ function isFinished(record: RecordBody, now: number): boolean {
 }
 
 export function insideAnother(path: string, above: Above): DurableWriteError {
-  return unfit(`${path} lies in ${above.path}, which holdfast publishes as a whole`, {
+  return nested(path, `${path} lies in ${above.path}, which holdfast publishes as a whole`, above)
+}
+
+function nested(path: string, problem: string, other: Above): DurableWriteError {
+  return unfit(problem, {
     code: 'EEXIST',
     syscall: 'lstat',
     path,
     advice:
       `publish both as one directory, or choose another path for one of them; ` +
-      `if nothing publishes ${above.path} any more, remove its record ${above.record}`,
+      `if nothing publishes ${other.path} any more, remove its record ${other.record}`,
   })
 }
 
@@ -136,18 +140,9 @@ async function refuseRecords(fs: FileSystem, path: string, root: Descriptor, fou
         }
         return undefined
       })
-      if (inner !== undefined) throw holdsAnother(path, inner, join(path, record))
+      if (inner === undefined) continue
+      const problem = `${inner}, which holdfast publishes by itself, lies in ${path}`
+      throw nested(path, problem, { path: inner, record: join(path, record) })
     }
-  })
-}
-
-function holdsAnother(path: string, inner: string, record: string): DurableWriteError {
-  return unfit(`${inner}, which holdfast publishes by itself, lies in ${path}`, {
-    code: 'EEXIST',
-    syscall: 'lstat',
-    path,
-    advice:
-      `publish both as one directory, or choose another path for one of them; ` +
-      `if nothing publishes ${inner} any more, remove its record ${record}`,
   })
 }

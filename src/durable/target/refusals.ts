@@ -224,12 +224,19 @@ export function refuseKeptByAgent(path: string, { record }: { readonly record?: 
 
 /** Refuses a target that holdfast published in another form than the request's. */
 export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists }: Judgement): void {
-  if (newest === undefined || newest.kind === kind || !exists) return
-  throw unfit(`holdfast published ${path} in the form "${newest.kind}", and is now asked for "${kind}"`, {
+  if (newest !== undefined && newest.kind !== kind && exists) throw otherForm(path, newest.kind)
+}
+
+/** Its readers find the content in this form. */
+export function otherForm(path: string, form: RecordKind): DurableWriteError {
+  return unfit(form === 'file' ? `${path} was published as a file` : `${path} was published with publish: ${form}`, {
     code: 'EEXIST',
     syscall: 'lstat',
     path,
-    advice: `another form would break its readers: keep the form, or remove ${path} first`,
+    advice:
+      form === 'file'
+        ? 'keep the file, or remove it first'
+        : `another form would break its readers: keep publish: ${form}, or remove the directory first`,
   })
 }
 
@@ -290,46 +297,47 @@ export function mountedFileError(path: string, cause: unknown): DurableWriteErro
   })
 }
 
+/** Why nothing can be published at a place: `check` and an adoption print it, a publication throws it. */
+export interface Obstacle {
+  readonly problem: string
+  readonly advice: string
+  /** No waiting changes it: it is the kind of the file system. */
+  readonly lasting: boolean
+}
+
 /** Without redirect_dir, an overlay does not rename directories of its lower layers (fs/overlayfs/dir.c). */
-export function lowerLayer(path: string): { problem: string; advice: string } {
+export function lowerLayer(path: string): Obstacle {
   return {
     problem: `${path} is in a lower layer of an overlay, which the kernel does not rename`,
     advice: 'mount a directory of the host at its parent, or choose a path that is not in the image',
+    lasting: true,
   }
 }
 
+const abilities = {
+  exchange: 'exchange two names in one step (RENAME_EXCHANGE)',
+  noreplace: 'rename without replacing (RENAME_NOREPLACE)',
+  sync: 'sync a directory',
+} as const
+
+/** What the fit file systems have, and this one lacks. */
+export function lacks(ability: keyof typeof abilities, { type }: Pick<Mount, 'type'>): Obstacle {
+  const problem = `a file system of type ${type} cannot ${abilities[ability]}`
+  return { problem, advice: 'put it on ext4, xfs or btrfs', lasting: true }
+}
+
 /** The error of a rename that did not make the new content visible. */
-export function renameError(path: string, { type }: Mount, mode: RenameMode, failure: Error): Error {
-  const code = codeOf(failure)
+export function renameError(path: string, mount: Mount, mode: RenameMode, failure: Error): Error {
+  const code = codeOf(failure) ?? ''
   if (code === 'EEXIST' && mode === 'noreplace') {
     return foreign(`another program created ${path} meanwhile`, path, { state: leftAsItWas(path) })
   }
-  if (code === 'EXDEV' && type === 'overlay' && mode === 'exchange') {
-    const { problem, advice } = lowerLayer(path)
-    return unfit(problem, {
-      code,
-      syscall: 'renameat2',
-      path,
-      state: leftAsItWas(path),
-      advice,
-      cause: failure,
-    })
-  }
+  const unable = ({ problem, advice }: Obstacle): DurableWriteError =>
+    unfit(problem, { code, syscall: 'renameat2', path, state: leftAsItWas(path), advice, cause: failure })
+  if (code === 'EXDEV' && mount.type === 'overlay' && mode === 'exchange') return unable(lowerLayer(path))
   // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)). ENOSYS is the answer of a
   // seccomp profile, or of a kernel before 3.15, on each file system: its advice is that of the errno.
-  if (code === 'EINVAL' && mode !== 'replace') {
-    return unfit(
-      `a file system of type ${type} cannot ${mode === 'exchange' ? 'exchange two names in one step (RENAME_EXCHANGE)' : 'rename without replacing (RENAME_NOREPLACE)'}`,
-      {
-        code,
-        syscall: 'renameat2',
-        path,
-        state: leftAsItWas(path),
-        advice: 'put it on ext4, xfs or btrfs',
-        cause: failure,
-      },
-    )
-  }
+  if (code === 'EINVAL' && mode !== 'replace') return unable(lacks(mode, mount))
   return failure
 }
 

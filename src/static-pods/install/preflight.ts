@@ -2,7 +2,7 @@
  * Checks each place on the node before an installation writes its first byte, and refuses where it could not end well: a fault
  * that shows only later would leave a revision behind that no manifest names.
  */
-import { codeOf, messageOf } from '../../errors.js'
+import { adviceFor, codeOf, messageOf } from '../../errors.js'
 import { dirname, join } from 'node:path'
 import type { DurableCalls } from '../../durable/index.js'
 import type { DirectoryPublicationRequest, FileRequest } from '../../durable/single-calls/index.js'
@@ -169,14 +169,8 @@ async function checkWritable(
       log.warn({ path: place, code }, what)
       continue
     }
-    const advice = code === 'EROFS' ? 'mount it read-write' : 'run as a user who may write there (root on most nodes)'
-    throw new DurableWriteError(what, {
-      code,
-      syscall: 'access',
-      path: place,
-      state: 'nothing was changed',
-      advice,
-    })
+    const details = { code, syscall: 'access', path: place, state: 'nothing was changed' }
+    throw new DurableWriteError(what, { ...details, advice: adviceFor(code) })
   }
 }
 

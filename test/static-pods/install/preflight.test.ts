@@ -147,7 +147,10 @@ await t.test(
     }
     const refused = await inside(place.args())
     t.equal(refused.code, 1, refused.stderr)
-    t.match(refused.stderr, /could not write to .*manifests: EROFS; nothing was changed; mount it read-write/)
+    t.match(
+      refused.stderr,
+      /could not write to .*manifests: EROFS; nothing was changed; the file system is read-only: mount it read-write/,
+    )
     t.notOk(existsSync(place.resources), 'nothing was written')
     const dry = await inside(place.args('--dry-run'))
     t.equal(dry.code, 0, dry.stderr)
