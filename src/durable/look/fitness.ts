@@ -11,7 +11,7 @@ import {
   type TargetNames,
   writersBy,
 } from '../path/index.js'
-import { lacks, lowerLayer, type Obstacle } from '../target/index.js'
+import { lacks, lowerLayer, type Unfitness } from '../target/index.js'
 import type { Owner } from '../types.js'
 
 /* Whether a place is fit for a target: can its file system exchange and sync, who else may write there, and is there room. */
@@ -22,7 +22,7 @@ export async function exchangeProblem(
   path: string,
   parent: Descriptor,
   names: TargetNames,
-): Promise<Obstacle | undefined> {
+): Promise<Unfitness | undefined> {
   const { failure, step, left } = await probeExchange(fs, parent, names)
   const code = codeOf(failure) ?? ''
   if (step === 'exchange' && ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP'].includes(code))
@@ -55,7 +55,7 @@ export async function immovableProblem(
   path: string,
   target: Descriptor,
   form: 'exchange' | 'symlink',
-): Promise<Obstacle | undefined> {
+): Promise<Unfitness | undefined> {
   const found = await fs.immovable(target)
   if (found === undefined) return undefined
   if (found === 'of a lower layer') return form === 'symlink' ? undefined : lowerLayer(path)
@@ -78,7 +78,7 @@ export async function parentEntry(fs: FileSystem, parent: Descriptor, attributes
 }
 
 /** A user or group that may write to an entry. */
-export interface Writer extends Omit<Obstacle, 'lasting'> {
+export interface Writer extends Omit<Unfitness, 'lasting'> {
   readonly isEverybody: boolean
 }
 

@@ -26,16 +26,16 @@ type Is<T> = (value: unknown) => value is T
 const understood = ['hold', 'retired', 'history', 'pin', 'removing', 'adopted'] as const
 type Demand = (typeof understood)[number]
 
-interface Field<T> {
+interface RecordField<T> {
   readonly is: Is<T>
   /** What its reader must understand to publish after it: an older version would ignore this, with harm. */
   readonly demands: (said: NonNullable<T>) => readonly Demand[]
 }
 
-const always = <T>(is: Is<T>): Field<T> => ({ is, demands: () => [] })
+const always = <T>(is: Is<T>): RecordField<T> => ({ is, demands: () => [] })
 
-const maybe = <T>(is: Is<T>, demands: Field<T>['demands'] = () => []): Field<T | undefined> => ({
-  is: optional(is),
+const maybe = <T>(is: Is<T>, demands: RecordField<T>['demands'] = () => []): RecordField<T | undefined> => ({
+  is: orUndefined(is),
   demands,
 })
 
@@ -73,9 +73,9 @@ interface Removing {
 }
 
 export const isText: Is<string> = (value): value is string => typeof value === 'string'
-const isFlag: Is<boolean> = (value): value is boolean => typeof value === 'boolean'
+const isBoolean: Is<boolean> = (value): value is boolean => typeof value === 'boolean'
 const isNumber: Is<number> = (value): value is number => Number.isSafeInteger(value)
-const isCount: Is<number> = (value): value is number => isNumber(value) && value >= 0
+const isNatural: Is<number> = (value): value is number => isNumber(value) && value >= 0
 
 /** Milliseconds since the epoch: the last that a Date can hold. */
 const latestTime = 8.64e15
@@ -89,21 +89,21 @@ const like =
   (value): value is string =>
     isText(value) && pattern.test(value)
 
-const oneOf =
+const literal =
   <const T>(...values: readonly T[]): Is<T> =>
   (value): value is T =>
     values.some((one) => one === value)
 
-const either =
+const anyOf =
   <A, B>(isOne: Is<A>, isOther: Is<B>): Is<A | B> =>
   (value): value is A | B =>
     isOne(value) || isOther(value)
 
-function optional<T>(is: Is<T>): Is<T | undefined> {
-  return either(is, oneOf(undefined))
+function orUndefined<T>(is: Is<T>): Is<T | undefined> {
+  return anyOf(is, literal(undefined))
 }
 
-const listOf =
+const allOf =
   <T>(isOne: Is<T>): Is<T[]> =>
   (value): value is T[] =>
     Array.isArray(value) && value.every(isOne)
@@ -125,10 +125,10 @@ const isObject = shape<RecordedObject>({
   name: isText,
   uid: isText,
   resourceVersion: isText,
-  paths: listOf(isText),
-  combined: optional(listOf(isText)),
-  others: optional(listOf(isText)),
-  gone: optional(isFlag),
+  paths: allOf(isText),
+  combined: orUndefined(allOf(isText)),
+  others: orUndefined(allOf(isText)),
+  gone: orUndefined(isBoolean),
 })
 
 const known = { path: isText, type: isWord<TreeEntry['type']>(), sha256: isText }
@@ -138,7 +138,7 @@ const isKnown = shape<KnownEntry>(known)
 const isStagingName = like(stagingPattern)
 
 const isIdentity = shape<Identity>({ inode: isText, birth: isText })
-const isCause = oneOf(...publicationCauses)
+const isCause = literal(...publicationCauses)
 
 const isGeneration = shape<Generation>({
   name: like(generationPattern),
@@ -146,9 +146,9 @@ const isGeneration = shape<Generation>({
   digest: isText,
   publishedAt: isTime,
   replacedAt: isTime,
-  replacedIn: optional(shape({ boot: isText, uptime: isTime })),
+  replacedIn: orUndefined(shape({ boot: isText, uptime: isTime })),
   why: isCause,
-  objects: listOf(isObject),
+  objects: allOf(isObject),
 })
 
 export const isAgentMark = shape<AgentMark>({ id: isText, publishedAt: isTime })
@@ -157,53 +157,53 @@ export const isAgentMark = shape<AgentMark>({ id: isText, publishedAt: isTime })
 export const knownFields = {
   /** The target's basename. */
   name: always(isText),
-  kind: always(oneOf('exchange', 'symlink', 'file')),
+  kind: always(literal('exchange', 'symlink', 'file')),
   boot: always(isText),
   /** Digest of the target before; null where there was none. */
-  before: always(either(isText, oneOf(null))),
+  before: always(anyOf(isText, literal(null))),
   after: always(isText),
   /** The old content was this program's, too, drifted or not: neither a foreign directory nor none. */
-  owned: always(isFlag),
+  owned: always(isBoolean),
   /** Milliseconds since the epoch. */
   publishedAt: always(isTime),
-  objects: always(listOf(isObject)),
-  hooks: always(listOf(isText)),
+  objects: always(allOf(isObject)),
+  hooks: always(allOf(isText)),
   entries: always(
-    listOf(
+    allOf(
       shape<KnownEntry & Pick<TreeEntry, 'mode' | 'uid' | 'gid' | 'size'>>({
         ...known,
         mode: isNumber,
         uid: isNumber,
         gid: isNumber,
-        size: optional(isNumber),
+        size: orUndefined(isNumber),
       }),
     ),
   ),
   /** Only where something is exchanged. */
   staging: maybe(
-    shape<StagedInodes>({ name: isStagingName, staged: isText, old: isText, entries: optional(listOf(isKnown)) }),
+    shape<StagedInodes>({ name: isStagingName, staged: isText, old: isText, entries: orUndefined(allOf(isKnown)) }),
   ),
   /** Absent in records of version 0.1.0: they prove nothing about durability. */
   place: maybe(
-    shape<RecordedPlace>({ within: isText, parent: isIdentity, target: isIdentity, replaced: optional(isIdentity) }),
+    shape<RecordedPlace>({ within: isText, parent: isIdentity, target: isIdentity, replaced: orUndefined(isIdentity) }),
   ),
   /** Which program publishes here; absent after a by-hand call, and in older records. */
   publisher: maybe(isWord<Publisher>()),
   /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records. */
-  attributes: maybe(either(isText, oneOf(null))),
+  attributes: maybe(anyOf(isText, literal(null))),
   /** Mode and owner are the administrator's, as ACLs are: that they were changed is no drift. Absent: no. */
-  keepsAttributes: maybe(isFlag),
+  keepsAttributes: maybe(isBoolean),
   /** Stops every publication while it is in force. */
-  hold: maybe(shape<Hold>({ reason: isText, since: isTime, until: either(isTime, oneOf(null)) }), () => ['hold']),
+  hold: maybe(shape<Hold>({ reason: isText, since: isTime, until: anyOf(isTime, literal(null)) }), () => ['hold']),
   /** Old content that may still be there. */
   retired: maybe(
-    listOf(
+    allOf(
       shape<RetiredTree>({
         name: isStagingName,
         inode: isText,
         until: isTime,
-        entries: listOf(isKnown),
-        goesWhole: optional(oneOf(true)),
+        entries: allOf(isKnown),
+        goesWhole: orUndefined(literal(true)),
       }),
     ),
     ({ length }) => (length > 0 ? ['retired'] : []),
@@ -211,10 +211,10 @@ export const knownFields = {
   /** Which earlier contents stay beside it; absent where none do. */
   history: maybe(
     shape<History>({
-      keep: isCount,
-      maxAge: either(isTime, oneOf(null)),
-      hooks: optional(listOf(isText)),
-      generations: listOf(isGeneration),
+      keep: isNatural,
+      maxAge: anyOf(isTime, literal(null)),
+      hooks: orUndefined(allOf(isText)),
+      generations: allOf(isGeneration),
     }),
     ({ generations }) => [
       ...(generations.length > 0 ? (['history'] as const) : []),
@@ -226,8 +226,8 @@ export const knownFields = {
     shape<Pin>({
       reason: isText,
       since: isTime,
-      until: either(isTime, oneOf('newer', 'released')),
-      from: listOf(isObject),
+      until: anyOf(isTime, literal('newer', 'released')),
+      from: allOf(isObject),
       digest: isText,
     }),
     () => ['pin'],
@@ -235,10 +235,10 @@ export const knownFields = {
   /** Absent for `published`. */
   why: maybe(isCause),
   /** The target is being taken away: see removal.ts. */
-  removing: maybe(shape<Removing>({ since: isTime, link: oneOf(undefined) }), () => ['removing']),
+  removing: maybe(shape<Removing>({ since: isTime, link: literal(undefined) }), () => ['removing']),
   /** Its content came from another path: see relocation.ts. */
   relocation: maybe(
-    shape<Relocation>({ from: isPath, as: oneOf('removed'), state: oneOf(...relocationStates), since: isTime }),
+    shape<Relocation>({ from: isPath, as: literal('removed'), state: literal(...relocationStates), since: isTime }),
   ),
   /** Its content moves to this path, and the agent keeps the two equal. */
   movedTo: maybe(isPath),
@@ -246,19 +246,19 @@ export const knownFields = {
   letGo: maybe(shape<LetGoMark>({ since: isTime, publishedAt: isTime })),
 } as const
 
-type Fields = typeof knownFields
+type KnownFields = typeof knownFields
 type Fixed<T> = T extends readonly (infer One)[] ? readonly One[] : T
-type Said<Name extends keyof Fields> = Fields[Name] extends Field<infer T> ? Fixed<T> : never
-type Optional = { [Name in keyof Fields]: undefined extends Said<Name> ? Name : never }[keyof Fields]
+type Said<Name extends keyof KnownFields> = KnownFields[Name] extends RecordField<infer T> ? Fixed<T> : never
+type Optional = { [Name in keyof KnownFields]: undefined extends Said<Name> ? Name : never }[keyof KnownFields]
 
 /** What a record says. */
-export type RecordBody = { readonly [Name in Exclude<keyof Fields, Optional>]: Said<Name> } & {
+export type RecordBody = { readonly [Name in Exclude<keyof KnownFields, Optional>]: Said<Name> } & {
   readonly [Name in Optional]?: Said<Name>
 }
 
 export type RecordKind = RecordBody['kind']
 
-const tableOf = Object.entries(knownFields) as [keyof RecordBody, Field<unknown>][]
+const table = Object.entries(knownFields) as [keyof RecordBody, RecordField<unknown>][]
 
 /** What a record begins with: an older version refuses it by the demands of its fields. */
 interface Envelope {
@@ -266,17 +266,20 @@ interface Envelope {
   readonly requires?: readonly Demand[] | undefined
 }
 
-export const isUnderstood = shape<Envelope>({ version: oneOf(1), requires: optional(listOf(oneOf(...understood))) })
+export const isUnderstood = shape<Envelope>({
+  version: literal(1),
+  requires: orUndefined(allOf(literal(...understood))),
+})
 
 /** Accepts only the shape of a record, without any demand that this version does not understand. */
 export function isBody(line: unknown): line is RecordBody {
   const body = (line ?? {}) as Readonly<Record<string, unknown>>
-  return isUnderstood(line) && tableOf.every(([name, { is }]) => is(body[name]))
+  return isUnderstood(line) && table.every(([name, { is }]) => is(body[name]))
 }
 
 /** The whole first line of a record. */
 export function enveloped(body: RecordBody): RecordBody & Envelope {
-  const requires = tableOf.flatMap(([name, { demands }]) => {
+  const requires = table.flatMap(([name, { demands }]) => {
     const said = body[name]
     return said === undefined || said === null ? [] : demands(said)
   })

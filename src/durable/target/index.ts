@@ -22,7 +22,7 @@ export {
   refusePinned,
   lacks,
   lowerLayer,
-  type Obstacle,
+  type Unfitness,
   otherForm,
   renameError,
   rolledBack,

@@ -298,7 +298,7 @@ export function mountedFileError(path: string, cause: unknown): DurableWriteErro
 }
 
 /** Why nothing can be published at a place: `check` and an adoption print it, a publication throws it. */
-export interface Obstacle {
+export interface Unfitness {
   readonly problem: string
   readonly advice: string
   /** No waiting changes it: it is the kind of the file system. */
@@ -306,7 +306,7 @@ export interface Obstacle {
 }
 
 /** Without redirect_dir, an overlay does not rename directories of its lower layers (fs/overlayfs/dir.c). */
-export function lowerLayer(path: string): Obstacle {
+export function lowerLayer(path: string): Unfitness {
   return {
     problem: `${path} is in a lower layer of an overlay, which the kernel does not rename`,
     advice: 'mount a directory of the host at its parent, or choose a path that is not in the image',
@@ -321,7 +321,7 @@ const abilities = {
 } as const
 
 /** What the fit file systems have, and this one lacks. */
-export function lacks(ability: keyof typeof abilities, { type }: Pick<Mount, 'type'>): Obstacle {
+export function lacks(ability: keyof typeof abilities, { type }: Pick<Mount, 'type'>): Unfitness {
   const problem = `a file system of type ${type} cannot ${abilities[ability]}`
   return { problem, advice: 'put it on ext4, xfs or btrfs', lasting: true }
 }
@@ -332,7 +332,7 @@ export function renameError(path: string, mount: Mount, mode: RenameMode, failur
   if (code === 'EEXIST' && mode === 'noreplace') {
     return foreign(`another program created ${path} meanwhile`, path, { state: leftAsItWas(path) })
   }
-  const unable = ({ problem, advice }: Obstacle): DurableWriteError =>
+  const unable = ({ problem, advice }: Unfitness): DurableWriteError =>
     unfit(problem, { code, syscall: 'renameat2', path, state: leftAsItWas(path), advice, cause: failure })
   if (code === 'EXDEV' && mount.type === 'overlay' && mode === 'exchange') return unable(lowerLayer(path))
   // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)). ENOSYS is the answer of a
