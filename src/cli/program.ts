@@ -127,7 +127,7 @@ class Parser extends Command {
   }
 }
 
-/** The parser of a command and of those below it. `parent`: the words before its name. */
+/** The parser of a command and of those below it. `parent`: the words before its name. @internal */
 export function parserOf(data: CommandData, io: Io, parent = 'holdfast'): Command {
   const { name, words = [], flags = [], commands = [], usage, run } = data
   const path = `${parent} ${name}`

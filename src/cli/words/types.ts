@@ -62,7 +62,7 @@ export type FlagsOf<F extends readonly TypedFlag[]> = {
 /** How a usage names a word: `<path>`, `[manifest]`, `[path...]`; what it is; and what it may be. */
 export type Word = readonly [usage: string, description: string, choices?: readonly string[]]
 
-export type WordsOf<W extends readonly Word[]> = {
+type WordsOf<W extends readonly Word[]> = {
   [Index in keyof W]: W[Index][0] extends `${string}...${string}`
     ? readonly string[]
     : W[Index][0] extends `<${string}`
@@ -71,7 +71,7 @@ export type WordsOf<W extends readonly Word[]> = {
 }
 
 /** What a command line gives to its command. */
-export interface Given<Flags> {
+interface Given<Flags> {
   readonly io: Io
   readonly options: Flags
   /** The flags that stand on the line, by their attributes: no variable and no default has set them. */
