@@ -8,7 +8,7 @@ import {
 } from './types.js'
 
 /** What the agent knows now. */
-export interface Snapshot {
+export interface NodeSnapshot {
   readonly agentVersion: string
   readonly configuration: string
   readonly directories: readonly SnapshotDirectory[]
@@ -36,7 +36,7 @@ const fewObjects = 4
 
 /** The report, but for its time. `before`: the last one, whose condition and directories keep the times at which their states began. */
 export function reportOf(
-  { agentVersion, configuration, directories }: Snapshot,
+  { agentVersion, configuration, directories }: NodeSnapshot,
   identity: ReportIdentity,
   now: Date,
   before?: Pick<ReportStatus, 'conditions' | 'directories'>,

@@ -13,7 +13,7 @@ import { describeTarget, metadataOnly, nodeTarget, pathOf } from '../kubernetes/
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { objectName } from '../message-text.js'
-import { isSameReport, reportOf, type ReportIdentity, type Snapshot } from './report-status.js'
+import { isSameReport, reportOf, type ReportIdentity, type NodeSnapshot } from './report-status.js'
 import { heartbeat, managerOf, reportApi, reportsPath, type ReportStatus } from './types.js'
 
 /** Milliseconds. */
@@ -39,7 +39,7 @@ export interface NodeReporterOptions {
   /** The kernel's, /proc/sys/kernel/random/boot_id. */
   readonly bootID: string
   /** What the agent knows now; undefined: it has not compared each directory with the disk yet. */
-  snapshot(): Snapshot | undefined
+  snapshot(): NodeSnapshot | undefined
   readonly clock?: EventClock
   /** In [0, 1); default Math.random. */
   readonly random?: () => number
@@ -332,7 +332,7 @@ function adviceFor(status: number, message: string): string {
 }
 
 /** A directory holds an older version than the last report said, and the source has not confirmed that this is the newest one. */
-function isBehind({ directories }: Snapshot, before: ReportStatus | undefined): boolean {
+function isBehind({ directories }: NodeSnapshot, before: ReportStatus | undefined): boolean {
   if (before === undefined) return false
   return directories.some(({ path, objects, confirmed }) => {
     if (confirmed) return false

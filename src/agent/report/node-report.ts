@@ -4,7 +4,7 @@ import { objectName } from '../../message-text.js'
 import { expand, referencesOf } from '../../config/references.js'
 import { messageOf } from '../../errors.js'
 import type { NodeReporter } from '../../fleet/reporter.js'
-import type { Snapshot, SnapshotDirectory } from '../../fleet/report-status.js'
+import type { NodeSnapshot, SnapshotDirectory } from '../../fleet/report-status.js'
 import type { ReportedState } from '../../fleet/types.js'
 import type { Log } from '../../log.js'
 import { hasObject } from '../../objects/same-state.js'
@@ -50,7 +50,7 @@ export async function openNodeReport(source: Source, options: NodeReportOptions)
     // Of the kernel, in each container: kubelet reads the same file (cadvisor, machine.GetMachineInfo).
     const bootID = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
     const startedAt = performance.now()
-    const snapshot = (): Snapshot | undefined =>
+    const snapshot = (): NodeSnapshot | undefined =>
       reportSnapshot(source, options, performance.now() - startedAt > patience)
     return new NodeReporter(api, { log, node, agentID, bootID, snapshot })
   } catch (error) {
@@ -67,7 +67,7 @@ export function reportSnapshot(
   source: Pick<Source, 'latest'>,
   { version, configuration, states }: Pick<NodeReportOptions, 'version' | 'configuration' | 'states'>,
   isLate: boolean,
-): Snapshot | undefined {
+): NodeSnapshot | undefined {
   const directories: SnapshotDirectory[] = []
   for (const state of states) {
     // An old path goes, and gets its content from the new one.
