@@ -6,7 +6,6 @@ import { constants } from 'node:os'
 import { limitDescriptors } from '../descriptors.js'
 import { until } from '../until.js'
 import { main } from '../../src/cli/main.js'
-import { commandLine } from './holdfast.js'
 import { testIo } from './in-process.js'
 
 export interface LogLine {
@@ -122,22 +121,13 @@ export class AgentProcess extends Agent {
   readonly #end: Promise<[number | null, NodeJS.Signals | null]>
 
   constructor(
-    readonly configuration: string,
     readonly logFile: string,
-    args: readonly string[] = [],
-    /** A command that runs another one in its place, such as nsenter(1). */
-    prefix: readonly string[] = [],
-    env: Readonly<Record<string, string>> = {},
+    [program = '', ...args]: readonly string[],
   ) {
     super()
     const log = openSync(logFile, 'a')
     this.#begin = fstatSync(log).size
-    const [program = '', ...rest] = [
-      ...prefix,
-      'env',
-      ...commandLine(['agent', '--config', configuration, ...args], env),
-    ]
-    this.#child = spawn(program, rest, { stdio: ['ignore', log, log] })
+    this.#child = spawn(program, args, { stdio: ['ignore', log, log] })
     closeSync(log)
     this.#end = once(this.#child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
   }

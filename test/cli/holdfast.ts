@@ -1,11 +1,10 @@
 /** The program, built by `npm run build`: in this process, or in a separate one, as its users run it. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { removeTree } from '../remove-tree.js'
+import { scratch } from '../durable/scratch.js'
 import { executable } from '../project.js'
 import { type Agent, AgentHere, AgentProcess } from './agents.js'
 import { runInProcess, type Given, type Result } from './in-process.js'
@@ -46,9 +45,13 @@ export function begin(args: readonly string[], options: RunOptions = {}): ChildP
  * By way of env(1): this runner of tests puts a variable into the environment of its children that loads another handler for
  * signals, before the program has one, and takes longer than the program.
  */
-export function commandLine(args: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
+export function commandLine(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  program = executable,
+): string[] {
   const variables = Object.entries({ ...environment, ...env }).map(([name, value]) => `${name}=${value}`)
-  return ['-i', ...variables, process.execPath, executable, ...args]
+  return ['-i', ...variables, process.execPath, program, ...args]
 }
 
 export async function ended(child: ChildProcess): Promise<Ended> {
@@ -59,19 +62,13 @@ export async function ended(child: ChildProcess): Promise<Ended> {
   return { code, signal, ...text }
 }
 
-/** A directory that goes away with the test. */
-export function scratch(t: Test): string {
-  const directory = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
-  // A killed process's unfinished call may still write: then removeTree empties it once more.
-  t.teardown(() => removeTree(directory))
-  return directory
-}
-
 /** A node's disk with objects in files and a configuration; `directories` as they stand in the file. */
 export class Node {
   readonly root: string
   readonly objects: string
   readonly configuration: string
+  /** What its processes run. */
+  protected readonly program: string = executable
   readonly #agents: Agent[] = []
 
   constructor(t: Test, directories: readonly object[], more: object = {}) {
@@ -136,11 +133,13 @@ export class Node {
   /** In a process of its own, where that is what a test is about: who kills it, limits it, or hides something from it. */
   agentProcess(
     args: readonly string[] = [],
+    /** A command that runs another one in its place, such as nsenter(1). */
     prefix: readonly string[] = [],
     configuration = this.configuration,
     env: Readonly<Record<string, string>> = {},
   ): AgentProcess {
-    const agent = new AgentProcess(configuration, this.path('agent.log'), args, prefix, env)
+    const line = commandLine(['agent', '--config', configuration, ...args], env, this.program)
+    const agent = new AgentProcess(this.path('agent.log'), [...prefix, 'env', ...line])
     this.#agents.push(agent)
     return agent
   }
@@ -151,3 +150,4 @@ export class Node {
 }
 
 export { type Agent, AgentHere, AgentProcess } from './agents.js'
+export { scratch }

@@ -30,7 +30,7 @@ import { readTree } from '../../e2e/disk.js'
 import { removeTree } from '../../remove-tree.js'
 import { until } from '../../until.js'
 import { hurried, tenMinutesPass } from '../absences.js'
-import { AgentProcess, holdfast } from '../holdfast.js'
+import { AgentProcess, commandLine, holdfast } from '../holdfast.js'
 import { claimed, type Directory, labels, type Path, paths, type Secret, secrets, type Step } from './draw.js'
 
 /** What a path is to the agents, by the files alone. */
@@ -345,14 +345,8 @@ export class Played {
   }
 
   #start(index: number): void {
-    const args = ['--log-format', 'json']
-    this.#agents[index] = new AgentProcess(
-      join(this.root, `${index}.yaml`),
-      join(this.root, `${index}.log`),
-      args,
-      this.prefix,
-      hurried,
-    )
+    const line = commandLine(['agent', '--config', this.#file(index), '--log-format', 'json'], hurried)
+    this.#agents[index] = new AgentProcess(join(this.root, `${index}.log`), [...this.prefix, 'env', ...line])
   }
 
   /** In order, as ten minutes have just passed. */

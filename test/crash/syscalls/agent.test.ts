@@ -3,45 +3,40 @@
  * and publishes as soon as the errors end.
  */
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { kept, scratch, scratchWith } from '../../durable/scratch.js'
+import { kept } from '../../durable/scratch.js'
 import { until } from '../../until.js'
-import { Node } from './agents.js'
-import { executable } from './distribution.js'
+import { threadsOf, TracedNode } from './agents.js'
 
 const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 
 await t.test('killed between barrier 2 and the hook', { skip }, async (t) => {
-  const [root, hooked] = scratchWith(t, 'hooked')
-  const exec = ['/bin/sh', '-c', 'printf "%s\\n" "$(cat "$0/certificate")" >> "$1"', join(root, 'parent/certs'), hooked]
-  const node = new Node(root, executable(root), { afterPublish: [{ exec }] })
-  t.teardown(() => node.end())
-  const ran = (): string[] => (existsSync(hooked) ? readFileSync(hooked, 'utf8').trim().split('\n') : [])
+  const script = 'printf "%s\\n" "$(cat "$0/certificate")" >> "$1"'
+  const node = new TracedNode(t, (node) => {
+    return { afterPublish: [{ exec: ['/bin/sh', '-c', script, node.target, node.path('hooked')] }] }
+  })
+  const ran = (): string[] => node.read('hooked')?.trim().split('\n') ?? []
 
-  const first = await node.agent()
+  const first = await node.running()
   // A child process begins with clone(2) or vfork(2) on the thread of JavaScript: nothing else of the agent does there.
-  await node.strace([String(first.child.pid)], ['clone,clone3,vfork,fork:signal=SIGKILL'])
-  node.put('one')
-  t.same((await first.ended)[1], 'SIGKILL', 'killed as it was about to run the hook')
+  await node.strace([String(first.pid)], ['clone,clone3,vfork,fork:signal=SIGKILL'])
+  node.publish('one')
+  t.equal(await first.end(), 'SIGKILL', 'killed as it was about to run the hook')
   t.equal(node.version(), 'one', 'what it published is there')
   t.same(ran(), [], 'the hook has not run')
 
-  const second = await node.agent()
+  const second = await node.running()
   // And that it has is recorded: a hook that SIGTERM ends is run again.
-  await until('the hook has run', () => second.log().includes('has run'))
+  await until('the hook has run', () => second.text.includes('has run'))
   t.same(ran(), ['one'], 'the next agent runs it')
-  second.child.kill('SIGTERM')
-  await second.ended
+  await second.end('SIGTERM')
 
-  const third = await node.agent()
-  node.put('two')
+  const third = await node.running()
+  node.publish('two')
   await until('the next version is published, and its hook has run', () => ran().includes('two'))
-  third.child.kill('SIGTERM')
-  t.same(await third.ended, [0, null])
+  t.equal(await third.end('SIGTERM'), 0)
   t.same(ran(), ['one', 'two'], 'and never again for what it has run for')
   t.same(kept(node.parent), ['lock', 'record'])
 })
@@ -63,15 +58,13 @@ const drizzles = [
   { code: 'EIO', calls: looking, first: 4, step: 11 },
 ]
 await t.test('an agent under errors of its reads leaks no descriptor', { skip }, async (t) => {
-  const root = scratch(t)
-  const node = new Node(root, executable(root))
-  t.teardown(() => node.end())
-  node.put('v0')
-  const { child, ended, log } = await node.agent()
+  const node = new TracedNode(t)
+  node.publish('v0')
+  const agent = await node.running()
   await until('the first version', () => node.version() === 'v0')
-  const descriptors = (): string[] => readdirSync(`/proc/${child.pid ?? 0}/fd`).sort((a, b) => Number(a) - Number(b))
+  const descriptors = (): string[] => readdirSync(`/proc/${agent.pid}/fd`).sort((a, b) => Number(a) - Number(b))
   // One more, so that everything that is opened once has been.
-  node.put('v1')
+  node.publish('v1')
   await until('the second version', () => node.version() === 'v1' && kept(node.parent).length === 2)
   // It closes the descriptors of a read again: the fewest of many counts.
   let before = descriptors()
@@ -82,25 +75,23 @@ await t.test('an agent under errors of its reads leaks no descriptor', { skip },
   }
   let version = 1
   for (const { code, calls, first, step } of drizzles) {
-    const strace = await node.strace(node.threads(child), [`${calls}:error=${code}:when=${first}+${step}`])
-    const injected = (): number => readFileSync(join(root, 'strace.log'), 'utf8').split('(INJECTED)').length - 1
+    const endTrace = await node.strace(threadsOf(agent), [`${calls}:error=${code}:when=${first}+${step}`])
+    const injected = (): number => readFileSync(node.path('strace.log'), 'utf8').split('(INJECTED)').length - 1
     // The more threads share the calls, the more publications it takes until one of them comes to its first error.
     for (let round = 0; round < 4 || (injected() < 2 && round < 40); round++) {
-      node.put(`v${++version}`)
+      node.publish(`v${++version}`)
       const deadline = performance.now() + 1500
       while (node.version() !== `v${version}` && performance.now() < deadline) await sleep(10)
     }
-    strace.kill('SIGINT')
-    if (strace.exitCode === null && strace.signalCode === null) await once(strace, 'close')
+    await endTrace()
     await until('the last version is published', () => node.version() === `v${version}`)
     t.ok(injected() > 1, `${injected()} times ${code} from ${calls}`)
   }
-  node.put('dry')
+  node.publish('dry')
   await until('the newest version is published', () => node.version() === 'dry')
   await until(`as many descriptors as before: ${before.join()}`, () => descriptors().length <= before.length)
-  t.same(child.exitCode, null, 'it lives')
-  t.notMatch(log(), /unhandled|Unhandled/)
-  child.kill('SIGTERM')
-  t.same(await ended, [0, null])
+  t.ok(agent.running, 'it lives')
+  t.notMatch(agent.text, /unhandled|Unhandled/)
+  t.equal(await agent.end('SIGTERM'), 0)
   t.same(kept(node.parent), ['lock', 'record'])
 })

@@ -1,44 +1,31 @@
 /** The agent, on one directory that comes from one Secret in a file, with strace at hand. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type AgentProcess, Node } from '../../cli/holdfast.js'
 import { until } from '../../until.js'
-import { plainNode } from './distribution.js'
+import { executable } from './distribution.js'
 
-export class Node {
-  readonly target: string
-  readonly parent: string
-  readonly configuration: string
-  readonly #children = new Set<ChildProcess>()
+export class TracedNode extends Node {
+  readonly parent = this.path('parent')
+  readonly target = join(this.parent, 'certs')
+  protected override readonly program = executable(this.root)
+  readonly #traces = new Set<ChildProcess>()
 
-  constructor(
-    readonly root: string,
-    readonly executable: string,
-    directory: object = {},
-  ) {
-    this.parent = join(root, 'parent')
-    this.target = join(this.parent, 'certs')
-    this.configuration = join(root, 'holdfast.yaml')
-    for (const path of [this.parent, join(root, 'objects')]) mkdirSync(path)
-    const document = {
-      apiVersion: 'holdfast.dev/v1alpha1',
-      kind: 'AgentConfiguration',
-      stateDirectory: join(root, 'state'),
-      source: { namespace: 'demo', files: { path: join(root, 'objects') } },
-      server: { address: '127.0.0.1:0' },
-      directories: [{ path: this.target, contents: [{ secret: 'pair' }], ...directory }],
-    }
-    writeFileSync(this.configuration, JSON.stringify(document))
+  constructor(t: Test, directory: (node: TracedNode) => object = () => ({})) {
+    super(t, [])
+    mkdirSync(this.parent)
+    this.configure([{ path: this.target, contents: [{ secret: 'pair' }], ...directory(this) }])
+    t.teardown(() => Promise.all([...this.#traces].map((trace) => ended(trace, 'SIGKILL'))))
   }
 
-  put(version: string): void {
-    const stringData = { certificate: version, key: version, [`only-${version}`]: version }
-    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pair' }, stringData }
-    writeFileSync(join(this.root, 'objects', 'pair.yaml'), JSON.stringify(secret))
+  publish(version: string): void {
+    this.put('Secret', 'pair', { certificate: version, key: version, [`only-${version}`]: version })
   }
 
-  /** The version that the target holds: undefined where there is none; throws for a mixture. */
+  /** The version that the target holds: undefined where there is none, or a mixture. */
   version(): string | undefined {
     let names: string[]
     const contents = new Set<string>()
@@ -54,47 +41,37 @@ export class Node {
   }
 
   /** A running agent; it has begun to serve health. */
-  async agent(): Promise<{ child: ChildProcess; log: () => string; ended: Promise<unknown[]> }> {
-    const child = spawn('env', plainNode([this.executable, 'agent', '--config', this.configuration]), {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    this.#children.add(child)
-    let text = ''
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-    }
-    const ended = once(child, 'close')
-    void ended.then(() => this.#children.delete(child))
-    await until('the agent runs', () => text.includes('"address"') || child.exitCode !== null)
-    if (child.exitCode !== null) throw new Error(`the agent ended: ${text}`)
-    return { child, log: () => text, ended }
+  async running(): Promise<AgentProcess> {
+    const agent = this.agentProcess()
+    await agent.address()
+    return agent
   }
 
-  /** strace on some threads; resolves once it has them. Ends when it is signalled. */
-  async strace(threads: readonly string[], faults: readonly string[]): Promise<ChildProcess> {
+  /** strace on some threads; resolves once it has them. The function ends it. */
+  async strace(threads: readonly string[], faults: readonly string[]): Promise<() => Promise<unknown>> {
     const trace = ['-e', `trace=${faults.map((fault) => fault.split(':')[0] ?? '').join()}`]
     const inject = faults.flatMap((fault) => ['-e', `inject=${fault}`])
     const whom = threads.flatMap((thread) => ['-p', thread])
-    const child = spawn('strace', ['-o', join(this.root, 'strace.log'), ...trace, ...inject, ...whom], {
+    const child = spawn('strace', ['-o', this.path('strace.log'), ...trace, ...inject, ...whom], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
-    this.#children.add(child)
-    child.once('close', () => this.#children.delete(child))
+    this.#traces.add(child)
     let said = ''
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
     await until('strace has attached', () => said.split('attached').length > threads.length || child.exitCode !== null)
     if (child.exitCode !== null) throw new Error(`strace: ${said}`)
-    return child
+    return () => ended(child, 'SIGINT')
   }
+}
 
-  /** Its threads without the one of JavaScript. */
-  threads(agent: ChildProcess): string[] {
-    return readdirSync(`/proc/${agent.pid ?? 0}/task`).filter((thread) => thread !== String(agent.pid))
-  }
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<unknown> {
+  if (child.exitCode !== null || child.signalCode !== null) return undefined
+  const ending = once(child, 'close')
+  child.kill(signal)
+  return ending
+}
 
-  async end(): Promise<void> {
-    const ending = [...this.#children].map((child) => once(child, 'close'))
-    for (const child of this.#children) child.kill('SIGKILL')
-    await Promise.all(ending)
-  }
+/** Its threads without the one of JavaScript. */
+export function threadsOf({ pid }: AgentProcess): string[] {
+  return readdirSync(`/proc/${pid}/task`).filter((thread) => thread !== String(pid))
 }
