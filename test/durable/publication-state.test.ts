@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { formDifferences, publicationIn, readRecord, readPublishedFiles } from '../../src/durable/look/inspect.js'
-import { Snapshot } from '../../src/durable/look/snapshot.js'
+import { TargetSnapshot } from '../../src/durable/look/snapshot.js'
 import { namesFor } from '../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { compare, encodeRecord, recordBody, type StoredRecord } from '../../src/durable/record/record.js'
@@ -32,7 +32,7 @@ const pin: Pin = { reason: '', since: 0, until: clock + 1, from: [], digest: 'b'
 async function said(root: string, records: readonly StoredRecord[], fs: FileSystem = new Here()) {
   const parent = await fs.openPath(root)
   const failed = (): Partial<Publication> => ({ path: 'it fails' })
-  const saying = publicationIn(new Snapshot(fs, join(root, 'certs'), parent, 'certs', records)).then(
+  const saying = publicationIn(new TargetSnapshot(fs, join(root, 'certs'), parent, 'certs', records)).then(
     (found) => found?.state,
     failed,
   )
@@ -158,7 +158,10 @@ async function form(t: Test, fields: Partial<StoredRecord>, root: object = {}): 
   const parent = await fs.openPath(directory)
   try {
     const marks = { kind: 'symlink', entries: [top, entry], ...fields } as const
-    const found = await formDifferences(new Snapshot(fs, target, parent, 'certs', []), record(1, null, 'a', marks))
+    const found = await formDifferences(
+      new TargetSnapshot(fs, target, parent, 'certs', []),
+      record(1, null, 'a', marks),
+    )
     return found.map(({ path, problem }) => `${path} ${problem}`)
   } finally {
     await fs.close(parent)

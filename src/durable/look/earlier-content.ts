@@ -3,7 +3,7 @@ import { unfit, type DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
 import { inScope, inTree, readTree, readWhole, type TreeEntry } from '../path/index.js'
 import type { StoredRecord } from '../record/index.js'
-import type { Snapshot } from './snapshot.js'
+import type { TargetSnapshot } from './snapshot.js'
 import type { Generation } from '../types.js'
 
 /* The bytes of an earlier content, for those who publish it again or compare it. See history.ts. */
@@ -15,7 +15,7 @@ export interface EarlierContent {
 
 /** The earlier contents that a record keeps, as far as they are there: the removal of a copy writes no record. */
 export async function generationsOf(
-  { fs, parent }: Snapshot,
+  { fs, parent }: TargetSnapshot,
   { history }: Pick<StoredRecord, 'history'>,
 ): Promise<Generation[]> {
   if (history === undefined || history.generations.length === 0) return []
@@ -25,7 +25,7 @@ export async function generationsOf(
 
 /** Its entries, or why it cannot be read; undefined where it differs from its record: it can then be of any size. */
 export async function readEarlier(
-  seen: Snapshot,
+  seen: TargetSnapshot,
   { name, digest }: Generation,
 ): Promise<EarlierContent | Error | undefined> {
   const { fs } = seen
@@ -48,7 +48,7 @@ export async function readEarlier(
 
 /** Works in an earlier content. Answers the system's error, where one keeps it from being read. */
 export async function inGeneration<T>(
-  { fs, parent, name: target }: Snapshot,
+  { fs, parent, name: target }: TargetSnapshot,
   name: string,
   work: (root: Descriptor) => Promise<T>,
 ): Promise<T | Error> {

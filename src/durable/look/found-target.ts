@@ -14,7 +14,7 @@ import {
 import { letGoSince, letGoText, readRecords, type RecordKind, type Records } from '../record/index.js'
 import { openTarget, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
 import { publicationIn } from './inspect.js'
-import { Snapshot } from './snapshot.js'
+import { TargetSnapshot } from './snapshot.js'
 
 /* What a publication would meet at a directory's path, for a command that looks before the first publication. */
 
@@ -77,7 +77,7 @@ export async function findTarget(scope: Scope, place: Place, parent: Attributes)
 }
 
 async function isAsPublished(fs: FileSystem, { target, anchor, name }: Place, { valid }: Records): Promise<boolean> {
-  const state = (await publicationIn(new Snapshot(fs, target, anchor, name, valid)))?.state
+  const state = (await publicationIn(new TargetSnapshot(fs, target, anchor, name, valid)))?.state
   return state !== undefined && state.differences.length === 0
 }
 

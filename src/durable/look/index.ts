@@ -2,7 +2,7 @@
 
 export { damaged, generationsOf, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
 export { isGone, publicationIn, readRecord, readPublication, readPublishedFiles } from './inspect.js'
-export { readTarget, Snapshot, speakingRecord, withSnapshot } from './snapshot.js'
+export { readTarget, TargetSnapshot, speakingRecord, withSnapshot } from './snapshot.js'
 export { usesOf } from './in-use.js'
 export { listKept, type KeptBeside } from './list-kept.js'
 export { pruneHistory, readHistory } from './read-history.js'

@@ -33,7 +33,7 @@ import {
 } from '../record/index.js'
 import { openOffMounts } from '../target/index.js'
 import { findRetired } from '../keep/index.js'
-import { lookUntilQuiet, type Snapshot, speakingRecord, typeOf, withSnapshot } from './snapshot.js'
+import { lookUntilQuiet, type TargetSnapshot, speakingRecord, typeOf, withSnapshot } from './snapshot.js'
 import type { Hold, Pin, Publication } from '../types.js'
 
 /* What holdfast published at a target, compared with the disk. */
@@ -57,7 +57,7 @@ export async function readPublication(fs: FileSystem, target: string): Promise<P
 
 /** The state of a target, its records compared with the disk, and the record that fits it; undefined without any. */
 export async function publicationIn(
-  seen: Snapshot,
+  seen: TargetSnapshot,
 ): Promise<{ state: Publication; record: StoredRecord; tree: Tree | undefined; here: FoundPlace } | undefined> {
   const { fs, target, parent } = seen
   const record = await seen.record()
@@ -93,7 +93,7 @@ export async function publicationIn(
 }
 
 /** It stays for those who use it, or was too much to be removed at once. */
-async function hasOldContent({ fs, parent, records }: Snapshot): Promise<boolean> {
+async function hasOldContent({ fs, parent, records }: TargetSnapshot): Promise<boolean> {
   if ((await findRetired({ fs, parent }, records)).length > 0) return true
   const name = records[0]?.staging?.name
   return name !== undefined && (await fs.look(parent, name)) !== undefined
@@ -101,7 +101,7 @@ async function hasOldContent({ fs, parent, records }: Snapshot): Promise<boolean
 
 /** Where something of another kind stands at the target, that alone. */
 async function differencesIn(
-  seen: Snapshot,
+  seen: TargetSnapshot,
   record: StoredRecord,
   tree: Tree | undefined,
 ): Promise<Publication['differences']> {
@@ -113,7 +113,7 @@ async function differencesIn(
 
 /** They go in the order in which they came. */
 async function oldestKept(
-  { fs, parent }: Snapshot,
+  { fs, parent }: TargetSnapshot,
   { history }: StoredRecord,
 ): Promise<Pick<Publication, 'pastSince'>> {
   for (const { name, replacedAt } of history?.generations.toReversed() ?? []) {
@@ -124,7 +124,7 @@ async function oldestKept(
 
 /** The parts of a symlink directory, on the way of its consumers, that differ from its form. */
 export async function formDifferences(
-  { fs, parent, name }: Snapshot,
+  { fs, parent, name }: TargetSnapshot,
   record: StoredRecord,
 ): Promise<Publication['differences']> {
   if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory') return []
@@ -224,7 +224,7 @@ export async function isGone(fs: FileSystem, target: string): Promise<boolean> {
   return (await withSnapshot(fs, target, holdsAny)) !== true
 }
 
-async function holdsAny({ fs, target, parent, name, records: [record] }: Snapshot): Promise<boolean> {
+async function holdsAny({ fs, target, parent, name, records: [record] }: TargetSnapshot): Promise<boolean> {
   if (record === undefined || (await fs.look(parent, name))?.type !== 'directory') return false
   try {
     return await withOpen(fs, openOffMounts(fs, target, parent, name), async (opened) => {

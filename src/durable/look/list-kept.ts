@@ -12,7 +12,7 @@ import {
 } from '../path/index.js'
 import { findRetired } from '../keep/index.js'
 import type { Hold, Pin, Publisher, Relocation } from '../types.js'
-import { Snapshot } from './snapshot.js'
+import { TargetSnapshot } from './snapshot.js'
 
 /* What holdfast keeps in a directory, for each target there is or was. Nothing is locked, made or removed. */
 
@@ -71,7 +71,7 @@ async function keptFor(
   const { valid, torn, newer, staging, quarantined, generations } = await readRecords(fs, parent, name, names, listing)
   const retired = (await findRetired({ fs, parent }, valid)).map((tree) => tree.name)
   // Where the target cannot be read, as beside a publication in the same instant, its newest record speaks.
-  const record = await new Snapshot(fs, join(directory, name), parent, name, valid).record().catch(() => valid[0])
+  const record = await new TargetSnapshot(fs, join(directory, name), parent, name, valid).record().catch(() => valid[0])
   const letGo = record && letGoSince(record)
   return {
     name,

@@ -6,7 +6,7 @@ import { wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import type { HoldOptions, Generation, HistoryLimits, PastContent } from '../types.js'
 import { generationsOf, inGeneration } from './earlier-content.js'
-import { lookUntilQuiet, Snapshot } from './snapshot.js'
+import { lookUntilQuiet, TargetSnapshot } from './snapshot.js'
 import { describes, type StoredRecord, inForce, withTakenOver } from '../record/index.js'
 import { holdOf, type LockedTarget, type Site, withLockedTarget } from '../target/index.js'
 
@@ -92,7 +92,7 @@ async function beyond(fs: FileSystem, { site, records }: LockedTarget, limits: H
   })
   if (over.length === 0) return []
   // What an aborted publication counts as too much may be what the record in force keeps.
-  const seen = new Snapshot(fs, site.path, site.parent.directory, site.name, records.valid)
+  const seen = new TargetSnapshot(fs, site.path, site.parent.directory, site.name, records.valid)
   const [speaking] = inForce(records.valid, await seen.tree())
   const stays = new Set(speaking && staying(speaking).map(({ name }) => name))
   return [...new Set(over.map(({ name }) => name))].filter((name) => !stays.has(name))

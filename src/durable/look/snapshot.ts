@@ -10,7 +10,7 @@ import { openOffMounts } from '../target/index.js'
  */
 
 /** A target, as one look finds it: its records, and what it holds, which is read once somebody asks for it. */
-export class Snapshot {
+export class TargetSnapshot {
   #tree: Promise<Tree | undefined> | undefined
 
   constructor(
@@ -45,10 +45,10 @@ export class Snapshot {
 export async function withSnapshot<T>(
   fs: FileSystem,
   target: string,
-  use: (seen: Snapshot, missed: boolean) => Promise<T | undefined>,
+  use: (seen: TargetSnapshot, missed: boolean) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   return withRecord(fs, target, (parent, name, records, missed) =>
-    use(new Snapshot(fs, target, parent, name, records), missed),
+    use(new TargetSnapshot(fs, target, parent, name, records), missed),
   )
 }
 
@@ -66,7 +66,7 @@ interface Look<State> {
 export async function lookUntilQuiet<State>(
   fs: FileSystem,
   target: string,
-  once: (seen: Snapshot) => Promise<Look<State> | undefined>,
+  once: (seen: TargetSnapshot) => Promise<Look<State> | undefined>,
 ): Promise<State | undefined> {
   let before: number | undefined
   for (let look = 1; ; look++) {

@@ -3,7 +3,7 @@ import { damaged, generationsOf, noneEarlier, readEarlier } from './earlier-cont
 import { unfit } from '../errors.js'
 import type { Attributes, FileSystem } from '../file-system.js'
 import { formDifferences, readPublishedFiles, publicationIn } from './inspect.js'
-import { lookUntilQuiet, type Snapshot, withSnapshot } from './snapshot.js'
+import { lookUntilQuiet, type TargetSnapshot, withSnapshot } from './snapshot.js'
 import { describes, isInForce, isPinned, type StoredRecord } from '../record/index.js'
 import type { Tree, TreeEntry } from '../path/index.js'
 import type { Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
@@ -160,7 +160,7 @@ async function earlierContent(
   return content ?? Promise.reject(noneEarlier(target, `${target} has no content ${sequence}: its directory is gone`))
 }
 
-async function earlierOnce(seen: Snapshot, generation: Generation): Promise<TargetContent> {
+async function earlierOnce(seen: TargetSnapshot, generation: Generation): Promise<TargetContent> {
   const found = await readEarlier(seen, generation)
   if (found === undefined || found instanceof Error) throw damaged(seen.target, generation, found)
   const entries = found.entries.map((entry) => contentEntry(entry, found.files.get(entry.path), true))

@@ -1,7 +1,7 @@
 import { silent } from '../../log.js'
 import { wrapped } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
-import { Snapshot } from '../look/index.js'
+import { TargetSnapshot } from '../look/index.js'
 import { checkTarget, type Tree } from '../path/index.js'
 import {
   refuseTargetBelow,
@@ -42,7 +42,7 @@ export async function rewriteRecord(
   const rewriting = withLockedTarget(fs, target, options, async ({ site, records }) => {
     const { name, names, parent } = site
     const { directory } = parent
-    const seen = new Snapshot(fs, target, directory, name, records.valid)
+    const seen = new TargetSnapshot(fs, target, directory, name, records.valid)
     const record = await seen.record()
     if (record === undefined) throw nothingPublished(target)
     const tree = await seen.tree()

@@ -35,7 +35,7 @@ import {
   type Site,
   withLockedTarget,
 } from '../target/index.js'
-import { publicationIn, readTarget, Snapshot } from '../look/index.js'
+import { publicationIn, readTarget, TargetSnapshot } from '../look/index.js'
 import { nextSequence, readRecords, type Records, describes, recordBody, type StoredRecord } from '../record/index.js'
 import {
   removalAborted,
@@ -120,7 +120,7 @@ class Removal {
   async run(records: Records): Promise<void> {
     const { fs, path, options } = this
     const { name } = this.#site
-    const seen = await publicationIn(new Snapshot(fs, path, this.#parent, name, records.valid))
+    const seen = await publicationIn(new TargetSnapshot(fs, path, this.#parent, name, records.valid))
     if (seen === undefined) return this.#removeLeftovers(records)
     const { state, record, tree, here } = seen
     await refuseTargetBelow({ fs, path, parent: this.#parent, name }, tree)

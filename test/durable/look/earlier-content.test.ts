@@ -1,7 +1,7 @@
 /** The bytes of an earlier content: whole, or not at all, with the reason; and the errors for those. */
 import t from 'tap'
 import { damaged, noneEarlier, readEarlier } from '../../../src/durable/look/earlier-content.js'
-import { Snapshot } from '../../../src/durable/look/snapshot.js'
+import { TargetSnapshot } from '../../../src/durable/look/snapshot.js'
 import { readTree } from '../../../src/durable/path/tree.js'
 import type { Generation } from '../../../src/durable/types.js'
 import { codeOf } from '../../../src/errors.js'
@@ -29,7 +29,7 @@ async function kept(before?: (call: string, name: string) => void) {
   }
   const read = async (wanted = digest, name = 'kept') => {
     calls.length = 0
-    const found = await readEarlier(new Snapshot(fs, '/etc/certs', parent, 'certs', []), {
+    const found = await readEarlier(new TargetSnapshot(fs, '/etc/certs', parent, 'certs', []), {
       name,
       digest: wanted,
     } as Generation).catch((error: unknown) => [error])
