@@ -50,7 +50,7 @@ interface ReconcileOptions {
   applied(state: DirectoryState, outcome: PassOutcome): void
 }
 
-interface Work extends Due {
+interface DueWork extends Due {
   readonly operation: string
   readonly state: DirectoryState
   /** What the source had reported when the pass started. */
@@ -68,7 +68,7 @@ export async function reconcile(
 ): Promise<Map<string, QueueResult | Promise<QueueResult>>> {
   const results = new Map<string, QueueResult | Promise<QueueResult>>()
   const removals = new Map<string, () => Promise<void>>()
-  const due: Work[] = []
+  const due: DueWork[] = []
   for (const [operation, { causes, since }] of batch) {
     const state = options.state(operation)
     if (state === undefined) continue
@@ -110,7 +110,7 @@ export async function reconcile(
 }
 
 /** The directories to which nothing is published now, with the reason. */
-async function keptFrom(due: readonly Work[], options: ReconcileOptions): Promise<Map<string, Error>> {
+async function keptFrom(due: readonly DueWork[], options: ReconcileOptions): Promise<Map<string, Error>> {
   const { agent, isOwed } = options
   const kept = new Map<string, Error>()
   for (const { state } of due) {
@@ -121,7 +121,7 @@ async function keptFrom(due: readonly Work[], options: ReconcileOptions): Promis
 }
 
 /** undefined where the move has ended before, or meanwhile: dropped, a separate directory again, or moving elsewhere. */
-async function followFor({ operation, state }: Work, options: ReconcileOptions): Promise<PassOutcome | undefined> {
+async function followFor({ operation, state }: DueWork, options: ReconcileOptions): Promise<PassOutcome | undefined> {
   const { configuration } = state
   if (options.state(operation) !== state || configuration.follows === undefined) return undefined
   // A directory that is dropped meanwhile, or configured in another way, does not move any more.
@@ -133,12 +133,12 @@ async function followFor({ operation, state }: Work, options: ReconcileOptions):
 }
 
 /** Nothing but news of objects is the cause, and content that was rejected may still be the same; otherwise it is examined again. */
-function isForObjects({ causes: why }: Work): boolean {
+function isForObjects({ causes: why }: DueWork): boolean {
   return !Object.values(causes).some((cause) => why.includes(cause))
 }
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */
-async function isDue({ operation, state, causes: why }: Work, options: ReconcileOptions): Promise<boolean> {
+async function isDue({ operation, state, causes: why }: DueWork, options: ReconcileOptions): Promise<boolean> {
   const { log, metrics, source } = options
   if (!why.includes(causes.driftCheck)) return true
   const onlyCompare = why.every((cause) => cause === causes.driftCheck)
@@ -192,7 +192,7 @@ function hasHoldChanged({ record, published }: DirectoryFacts): boolean {
 }
 
 /** A failure to report one directory must not keep the others from being reported. */
-async function finishPass(work: Work, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
+async function finishPass(work: DueWork, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
   try {
     return await applyAndReport(work, outcome, options)
   } catch (error) {
@@ -205,7 +205,7 @@ async function finishPass(work: Work, outcome: PassOutcome, options: ReconcileOp
   }
 }
 
-async function applyAndReport(work: Work, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
+async function applyAndReport(work: DueWork, outcome: PassOutcome, options: ReconcileOptions): Promise<QueueResult> {
   const { operation, state, causes, since } = work
   const { log, metrics, events, source } = options
   const { path: directory } = state

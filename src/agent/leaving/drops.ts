@@ -7,7 +7,7 @@ import type { Reason } from '../../reasons.js'
 import type { AgentEvents } from '../report/agent-events.js'
 import { beside } from '../file-systems.js'
 import { withOldPaths } from './moves.js'
-import type { Named, NamedDirectories } from './named-directories.js'
+import type { NamedDirectory, NamedDirectories } from './named-directories.js'
 import { removeDropped, Stays } from './remove-dropped.js'
 import type { DirectoryStatus } from '../report/status-file.js'
 
@@ -24,7 +24,7 @@ const absenceBeforeRemoval = 10 * 60_000
 const retryInterval = 60_000
 
 /** By path. */
-type NamedByPath = Map<string, Named>
+type NamedByPath = Map<string, NamedDirectory>
 
 interface DropsOptions {
   readonly log: Log

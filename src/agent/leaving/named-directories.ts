@@ -14,7 +14,7 @@ import { readStatusFile } from '../report/read-status.js'
  */
 
 /** What directories.json says of a path. */
-export interface Named {
+export interface NamedDirectory {
   /** The configuration file that names it: one state directory may serve several files, each by `sync`. */
   readonly file: string
   /** What this file said last; absent for `keep`. */
@@ -24,8 +24,8 @@ export interface Named {
 }
 
 export class NamedDirectories {
-  #paths: Map<string, Named> | undefined
-  #loading: Promise<Map<string, Named>> | undefined
+  #paths: Map<string, NamedDirectory> | undefined
+  #loading: Promise<Map<string, NamedDirectory>> | undefined
   #saving: Promise<void> = Promise.resolve()
   /** As the file has it. */
   #saved = textOf(new Map())
@@ -34,7 +34,7 @@ export class NamedDirectories {
   constructor(private readonly isAgent: boolean) {}
 
   /** Read once. @throws Error where the file cannot be read: the next call tries again */
-  load(configuration: AgentConfiguration): Promise<Map<string, Named>> {
+  load(configuration: AgentConfiguration): Promise<Map<string, NamedDirectory>> {
     this.#loading ??= this.#read(configuration).catch((error: unknown) => {
       this.#loading = undefined
       throw error
@@ -43,16 +43,16 @@ export class NamedDirectories {
   }
 
   /** For one pass: another process may have written the file since. */
-  reload(configuration: AgentConfiguration): Promise<Map<string, Named>> {
+  reload(configuration: AgentConfiguration): Promise<Map<string, NamedDirectory>> {
     this.#loading = undefined
     return this.load(configuration)
   }
 
-  get(path: string): Named | undefined {
+  get(path: string): NamedDirectory | undefined {
     return this.#paths?.get(path)
   }
 
-  entries(): [string, Named][] {
+  entries(): [string, NamedDirectory][] {
     return [...(this.#paths ?? [])]
   }
 
@@ -66,7 +66,7 @@ export class NamedDirectories {
   /** Durable on return; nothing is written where nothing has changed. */
   save(stateDirectory: string): Promise<void> {
     const saving = this.#saving.then(async () => {
-      const text = textOf(this.#paths ?? new Map<string, Named>())
+      const text = textOf(this.#paths ?? new Map<string, NamedDirectory>())
       if (text === this.#saved) return
       await beside(stateDirectory, () => new OwnFile(listIn(stateDirectory)).replace(text))
       this.#saved = text
@@ -75,12 +75,12 @@ export class NamedDirectories {
     return saving
   }
 
-  async #read({ stateDirectory, file }: AgentConfiguration): Promise<Map<string, Named>> {
+  async #read({ stateDirectory, file }: AgentConfiguration): Promise<Map<string, NamedDirectory>> {
     const status = await beside(stateDirectory, () => readStatusFile(stateDirectory)).catch(() => undefined)
     const last = status?.agent?.configuration?.file ?? file
     const text = await textIn(stateDirectory, listIn(stateDirectory))
     if (text !== undefined) this.#saved = text
-    const paths = text === undefined ? new Map<string, Named>() : parsePaths(text, listIn(stateDirectory))
+    const paths = text === undefined ? new Map<string, NamedDirectory>() : parsePaths(text, listIn(stateDirectory))
     if (this.isAgent) for (const [path, named] of paths) if (named.file === last) paths.set(path, { ...named, file })
     this.#paths = paths
     return paths
@@ -91,7 +91,7 @@ function listIn(stateDirectory: string): string {
   return join(stateDirectory, 'directories.json')
 }
 
-function textOf(paths: ReadonlyMap<string, Named>): string {
+function textOf(paths: ReadonlyMap<string, NamedDirectory>): string {
   return `${JSON.stringify(Object.fromEntries(paths), undefined, 2)}\n`
 }
 
@@ -104,7 +104,7 @@ async function textIn(stateDirectory: string, file: string): Promise<string | un
 }
 
 /** @throws Error where the text is no such file */
-function parsePaths(text: string, file: string): Map<string, Named> {
+function parsePaths(text: string, file: string): Map<string, NamedDirectory> {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -113,15 +113,15 @@ function parsePaths(text: string, file: string): Map<string, Named> {
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     const entries = Object.entries(value).map(([path, said]) => [path, namedBy(said)] as const)
-    if (entries.every((entry): entry is [string, Named] => entry[1] !== undefined)) return new Map(entries)
+    if (entries.every((entry): entry is [string, NamedDirectory] => entry[1] !== undefined)) return new Map(entries)
   }
   throw new Error(
     `${file} is not a file of the agent: remove it; what has left the configuration meanwhile is not noticed`,
   )
 }
 
-function namedBy(value: unknown): Named | undefined {
-  const { file, onDrop, left } = (value ?? {}) as Partial<Record<keyof Named, unknown>>
+function namedBy(value: unknown): NamedDirectory | undefined {
+  const { file, onDrop, left } = (value ?? {}) as Partial<Record<keyof NamedDirectory, unknown>>
   if (typeof file !== 'string' || (onDrop ?? 'remove') !== 'remove' || (left ?? true) !== true) return undefined
   return { file, ...(onDrop === 'remove' && { onDrop }), ...(left === true && { left }) }
 }

@@ -42,7 +42,7 @@ function codeLabel(status: number | undefined): string {
 }
 
 /** What the agent knows as it is asked, beside what it has counted. */
-export interface Reading {
+export interface AgentReading {
   /** The configuration file may come into force as it is. */
   readonly isValid: boolean
   /** When a configuration last came into force. */
@@ -251,7 +251,7 @@ export class PrometheusMetrics implements Metrics {
   }
 
   /** The text exposition format, and its content type. */
-  async expose(reading: Reading): Promise<{ type: string; text: string }> {
+  async expose(reading: AgentReading): Promise<{ type: string; text: string }> {
     this.#valid.set(flag(reading.isValid))
     this.#reloaded.set(seconds(reading.inForceSince))
     for (const operation of ['publish', 'afterPublish'])

@@ -1,10 +1,10 @@
 /** What an agent of such directories knows as a scrape asks it. */
 import type { Hook } from '../../../src/config/hooks.js'
 import { factsOf, type DirectoryFacts } from '../../../src/agent/directory-state.js'
-import type { Reading } from '../../../src/agent/report/prometheus.js'
+import type { AgentReading } from '../../../src/agent/report/prometheus.js'
 import { directoryOf } from '../../directories/objects.js'
 
-export function readingOf(directories: readonly DirectoryFacts[], more: Partial<Reading> = {}): Reading {
+export function readingOf(directories: readonly DirectoryFacts[], more: Partial<AgentReading> = {}): AgentReading {
   return {
     isValid: true,
     inForceSince: new Date(1000),
