@@ -45,9 +45,9 @@ type LongName<F extends string> = F extends `${string}--${infer Long}`
 type CamelCase<S extends string> = S extends `${infer First}-${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : S
-type Named<Long extends string> = Long extends `no-${infer Name}` ? CamelCase<Name> : CamelCase<Long>
+type UnnegatedName<Long extends string> = Long extends `no-${infer Name}` ? CamelCase<Name> : CamelCase<Long>
 /** As commander names it among the options. */
-type Attribute<F extends TypedFlag> = Named<LongName<F['flags']>>
+type Attribute<F extends TypedFlag> = UnnegatedName<LongName<F['flags']>>
 
 /** What commander makes of flags: a type that follows from their words. */
 export type FlagsOf<F extends readonly TypedFlag[]> = {
@@ -71,7 +71,7 @@ type WordsOf<W extends readonly Word[]> = {
 }
 
 /** What a command line gives to its command. */
-interface Given<Flags> {
+interface GivenLine<Flags> {
   readonly io: Io
   readonly options: Flags
   /** The flags that stand on the line, by their attributes: no variable and no default has set them. */
@@ -93,10 +93,10 @@ export interface CommandOf<W extends readonly Word[], F extends readonly TypedFl
   readonly more?: string
   readonly examples: string
   readonly exitCodes: string
-  readonly run?: (given: Given<FlagsOf<F>>, ...words: WordsOf<W>) => unknown
+  readonly run?: (given: GivenLine<FlagsOf<F>>, ...words: WordsOf<W>) => unknown
 }
 
 /** Of any words and flags. */
 export type CommandData = Omit<CommandOf<readonly Word[], readonly TypedFlag[]>, 'run'> & {
-  readonly run?: (given: Given<never>, ...words: never) => unknown
+  readonly run?: (given: GivenLine<never>, ...words: never) => unknown
 }
