@@ -6,7 +6,7 @@ import * as look from './look/index.js'
 import * as move from './move/index.js'
 import * as operator from './operator/index.js'
 import * as paths from './path/index.js'
-import { NodeFileSystem } from './posix/index.js'
+import { system } from './posix/index.js'
 import * as records from './record/index.js'
 import * as remove from './remove/index.js'
 import * as singleCalls from './single-calls/index.js'
@@ -32,8 +32,6 @@ export { findTarget, lockAt, openedByLists } from './look/found-target.js'
 export * as fitness from './look/fitness.js'
 export { otherForm } from './target/refusals.js'
 export { usesOf } from './look/index.js'
-
-const system: FileSystem = new NodeFileSystem()
 
 /** Binds a room's call to the disks of this machine. An error of theirs becomes a DurableWriteError. */
 function on<Rest extends unknown[], T>(

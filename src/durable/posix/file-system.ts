@@ -370,6 +370,9 @@ export class NodeFileSystem implements FileSystem {
   }
 }
 
+/** The disks of this machine. */
+export const system: FileSystem = /* @__PURE__ */ new NodeFileSystem()
+
 const labelAttribute = 'security.selinux'
 
 /** The mode of the entry at this path, whose st_mode the caller has: its group bits are an ACL's mask, where there is one. */

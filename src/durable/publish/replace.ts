@@ -4,7 +4,7 @@ import { FilePublication } from './file-publication.js'
 import type { FileSystem } from '../file-system.js'
 import { plannedContent } from './content.js'
 import { compare } from '../record/index.js'
-import { NodeFileSystem } from '../posix/index.js'
+import { system } from '../posix/index.js'
 import type { TargetPublication } from './publication.js'
 import { PlannedTree } from './planned-tree.js'
 import { publish, type Later } from './publish.js'
@@ -19,8 +19,6 @@ import type {
   ReplaceResult,
   Outcome,
 } from '../types.js'
-
-const system: FileSystem = new NodeFileSystem()
 
 /** Replaces a directory as a whole. The head of index.ts has its guarantees. */
 export async function replaceDirectory(

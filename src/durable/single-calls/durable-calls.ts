@@ -27,7 +27,7 @@ import { quarantineForeign } from '../keep/index.js'
 import { readPublication } from '../look/index.js'
 import { compare, readAllRecords } from '../record/index.js'
 import type { Log } from '../../log.js'
-import { NodeFileSystem } from '../posix/index.js'
+import { system } from '../posix/index.js'
 import {
   publish,
   resultsOf,
@@ -62,7 +62,7 @@ export interface Difference {
 }
 
 export class DurableCalls {
-  constructor(readonly fs: FileSystem = new NodeFileSystem()) {}
+  constructor(readonly fs: FileSystem = system) {}
 
   /**
    * Publishes directories, with one barrier before and one after for all of them. Those that did not fail stay published.

@@ -1,6 +1,6 @@
 import { atTarget, type AtTarget, attempt, fsyncAll, lock, remove, replaceEntry, settle } from '../path/index.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
-import { NodeFileSystem } from '../posix/index.js'
+import { system } from '../posix/index.js'
 import { silent } from '../../log.js'
 
 /**
@@ -15,7 +15,7 @@ export class OwnFile {
 
   constructor(
     readonly path: string,
-    private readonly fs: FileSystem = new NodeFileSystem(),
+    private readonly fs: FileSystem = system,
   ) {}
 
   /** Replaces the file's content with this text, mode 0600; durable on return. @throws DurableWriteError */
