@@ -6,6 +6,7 @@ import t from 'tap'
 import { main } from '../../../src/cli/main.js'
 import { replaceDirectory } from '../../../src/durable/index.js'
 import { seeingAll } from '../../seeing-all.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { until } from '../../until.js'
 import { executable } from '../../project.js'
 import { hurried, namedIn, tenMinutesPass } from '../absences.js'
@@ -40,7 +41,14 @@ await t.test(
     const refused = await remove(target, '-o', 'json')
     t.match(refused, { code: 1, stdout: new RegExp(`process ${user.pid} \\(sleep\\) has it as its working directory`) })
     t.match(JSON.parse(refused.stdout), { error: { reason: 'InUse', published: false, path: target } })
-    t.match(await remove(target, '--wait', '1200ms'), { code: 1, stderr: /holdfast waits.*is in use/s })
+    await t.test('--wait looks again until its time is over', async (t) => {
+      const time = new SimulatedTime(t)
+      const { io, written } = testIo()
+      const code = main(['remove', target, '--force', '--state-directory', join(root, 'state'), '--wait', '3s'], io)
+      await until('it waits', () => written.stderr.includes('holdfast waits'))
+      t.equal(await time.during(code), 1)
+      t.match(written.stderr, /holdfast waits.*is in use/s)
+    })
     t.same(readdirSync(root), names)
     const manifests = join(root, 'manifests')
     mkdirSync(manifests)
