@@ -121,7 +121,7 @@ await t.test('an operation that hangs is reported, turns no probe, and recovers 
     operation: /^publish /,
     msg: /has not ended after 2 s: .*\/a \(ext4 on \/dev\/loop\d+\)/,
   })
-  t.ok((await running()) >= 2, 'the metric counts')
+  await until('the metric counts', async () => (await running()) >= 2)
   await until('the status says so', async () => (await conditions(scene, 'a/0')).Published?.reason === 'Stalled')
   t.match(await conditions(scene, 'a/0'), {
     Published: { status: 'Unknown', reason: 'Stalled' },
