@@ -243,7 +243,8 @@ function checkTarget(
   const { records, opened, refusal, isEmpty, form, changedSince } = found
   if (refusal !== undefined) return faultOf('target', refusal)
   if (opened === undefined) return ok('target', 'does not exist yet')
-  if (form !== publish && isEmpty !== true) return faultOf('target', otherForm(path, form ?? 'exchange'))
+  if (form !== publish && isEmpty !== true)
+    return faultOf('target', otherForm(path, form ?? 'exchange', records.valid.length > 0))
   const same = 'a directory on the same mount as its parent, where holdfast stages'
   const isOurs = records.valid.length > 0 && changedSince === undefined
   if (isOurs || isEmpty === true) return ok('target', same)

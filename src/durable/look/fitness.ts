@@ -26,7 +26,7 @@ export async function exchangeProblem(
   const { failure, step, left } = await probeExchange(fs, parent, names)
   const code = codeOf(failure) ?? ''
   if (step === 'exchange' && ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP'].includes(code))
-    return lacks('exchange', await fs.mount(parent))
+    return lacks('exchange', await fs.mount(parent), path)
   if (failure !== undefined) {
     const doing =
       step === 'create'
@@ -41,7 +41,8 @@ export async function exchangeProblem(
   }
   const syncing = codeOf((await fs.sync([parent]))[0])
   if (syncing === undefined) return undefined
-  if (syncing === 'EINVAL' || syncing === 'ENOSYS') return lacks('sync', await fs.mount(parent))
+  // ENOSYS is the answer of a seccomp profile, on each file system.
+  if (syncing === 'EINVAL') return lacks('sync', await fs.mount(parent), path)
   return {
     problem: `the target's parent could not be synced: ${syncing}`,
     advice: adviceOn(path, syncing),

@@ -27,13 +27,13 @@ import {
   withOpen,
   type Current,
 } from '../path/index.js'
-import { foreign, leftAsItWas, unfit } from '../errors.js'
+import { foreign, leftAsItWas } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { generationFor, removeEntries, stageGeneration } from '../keep/index.js'
 import { type Judgement, readRecords, takenOverAs } from '../record/index.js'
 import { isChangedSince } from './claim.js'
 import { lists, type StagedContent, TargetPublication } from './publication.js'
-import { openTarget, refuseForeign, refuseOtherThanDirectory } from '../target/index.js'
+import { openTarget, otherForm, refuseForeign, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
 import { type DirectoryPlan, emptied } from './request.js'
 import { stageTree, stagingMode } from './stage.js'
@@ -91,12 +91,7 @@ export class SymlinkPublication extends TargetPublication {
     this.#before = dataDirectory
     const other = entries.some((name) => !isDataDirectory(name) && name !== nextDataLink)
     if (dataDirectory === undefined && other && !(await this.#isRecorded())) {
-      throw unfit(`${this.path} exists, but not in the form that publish: symlink makes`, {
-        code: 'EEXIST',
-        syscall: 'lstat',
-        path: this.path,
-        advice: 'another form would break its readers: keep publish: exchange, or remove the directory first',
-      })
+      throw otherForm(this.path, 'exchange', false)
     }
     this.#found = found
     const labels = (await this.fs.label(this.#target)) !== undefined

@@ -227,16 +227,14 @@ export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists
   if (newest !== undefined && newest.kind !== kind && exists) throw otherForm(path, newest.kind)
 }
 
-/** Its readers find the content in this form. */
-export function otherForm(path: string, form: RecordKind): DurableWriteError {
-  return unfit(form === 'file' ? `${path} was published as a file` : `${path} was published with publish: ${form}`, {
+/** Its readers find the content in this form, whoever made it. */
+export function otherForm(path: string, form: RecordKind, isPublished = true): DurableWriteError {
+  const way = form === 'file' ? 'as a file' : `with publish: ${form}`
+  return unfit(isPublished ? `${path} was published ${way}` : `${path} has the form of publish: ${form}`, {
     code: 'EEXIST',
     syscall: 'lstat',
     path,
-    advice:
-      form === 'file'
-        ? 'keep the file, or remove it first'
-        : `another form would break its readers: keep publish: ${form}, or remove the directory first`,
+    advice: `another form would break its readers: keep this one, or remove ${path} first`,
   })
 }
 
@@ -321,9 +319,9 @@ const abilities = {
 } as const
 
 /** What the fit file systems have, and this one lacks. */
-export function lacks(ability: keyof typeof abilities, { type }: Pick<Mount, 'type'>): Unfitness {
+export function lacks(ability: keyof typeof abilities, { type }: Pick<Mount, 'type'>, path: string): Unfitness {
   const problem = `a file system of type ${type} cannot ${abilities[ability]}`
-  return { problem, advice: 'put it on ext4, xfs or btrfs', lasting: true }
+  return { problem, advice: `put ${path} on ext4, xfs or btrfs`, lasting: true }
 }
 
 /** The error of a rename that did not make the new content visible. */
@@ -337,7 +335,7 @@ export function renameError(path: string, mount: Mount, mode: RenameMode, failur
   if (code === 'EXDEV' && mount.type === 'overlay' && mode === 'exchange') return unable(lowerLayer(path))
   // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)). ENOSYS is the answer of a
   // seccomp profile, or of a kernel before 3.15, on each file system: its advice is that of the errno.
-  if (code === 'EINVAL' && mode !== 'replace') return unable(lacks(mode, mount))
+  if (code === 'EINVAL' && mode !== 'replace') return unable(lacks(mode, mount, path))
   return failure
 }
 

@@ -29,8 +29,6 @@ export const ofPublishing = [
   ]),
   same('two conditions, of which one value can meet one only', [
     `checkPath swapped if (_ === '') throw new TypeError('the path is empty')`,
-    `renameError swapped if (_ === 'EEXIST' && _ === 'noreplace') { return foreign(\`another program created \${_} m…`,
-    `renameError swapped if (_ === 'EXDEV' && _ === 'overlay' && _ === 'exchange') { const { problem: _, advice: _…`,
   ]),
   same('what is computed before a refusal, or an answer, is dropped with it', [
     `readPublishedContent swapped if (_ === undefined || hash('sha256', _) !== _) return undefined`,

@@ -2,9 +2,6 @@ import { same } from './listed.js'
 
 /** Those of sources that read: files, streams, and open descriptors. */
 export const ofReading = [
-  same('a generation that is too much is named by a record, so that there is a newest one here, and it has a kind', [
-    `beyond shortened _?.kind ?? 'exchange'`,
-  ]),
   same('`O_RDONLY` is 0: flags are the same without it', [
     `NodeFileSystem.openContent unflagged O_RDONLY of O_RDONLY | O_NONBLOCK`,
   ]),
@@ -37,10 +34,6 @@ export const ofReading = [
     `beginOther counted _?.length ?? 0`,
     `PlannedTree.#addTo shortened _?.length ?? 0`,
     `PlannedTree.#addTo counted _?.length ?? 0`,
-  ]),
-  same('what no record tells of is looked at once: nobody compares its number', [
-    `readPresent counted _?.sequence ?? 0`,
-    `readPresent shortened _?.sequence ?? 0`,
   ]),
   same('what is read before its turn, and how much: a matter of speed and memory', [
     `beginFile compared _.size < readAhead`,
