@@ -119,11 +119,12 @@ export class FleetCollection<Item> implements WatchSubject {
   }
 
   /** A refusal is final before the first whole list. After it, a server that has just started denies what it grants once it has read its roles. */
-  failed({ error, log }: WatchFailure): void {
+  failed({ error, log, level, isNews }: WatchFailure): void {
     const { reason, cause } = error
     if (!this.isWhole && (reason === 'denied' || (reason === 'protocol' && cause === undefined))) throw error
     if (reason === 'expired') return
-    log[this.silence ? 'debug' : 'warn']({}, `${this.path} is read again: ${error.message}`)
+    // Streams of several collections break together.
+    log[this.silence || !isNews ? 'debug' : level]({}, `${this.path} is read again: ${error.message}`)
     this.silence = { since: this.silence?.since ?? this.now().toISOString(), message: error.message }
     this.options.changed()
   }

@@ -48,9 +48,7 @@ const confirmPause = 2_000
 export async function waitForObject(api: ApiClient, options: WaitOptions): Promise<WaitResult> {
   const wait = new Wait(api, options)
   const ending = new AbortController()
-  const { signal } = ending
-  const stop = (): void => ending.abort()
-  options.signal.addEventListener('abort', stop)
+  const signal = AbortSignal.any([ending.signal, options.signal])
   const looks = setInterval(() => wait.look(), silenceLook)
   const followed = wait.fleet.follow(signal, options.log)
   let isTroubled = false
@@ -77,9 +75,8 @@ export async function waitForObject(api: ApiClient, options: WaitOptions): Promi
     if (options.signal.aborted) return { ...wait.result(), ended: 'aborted' }
     throw error
   } finally {
-    stop()
+    ending.abort()
     clearInterval(looks)
-    options.signal.removeEventListener('abort', stop)
     await Promise.allSettled([followed])
   }
 }

@@ -67,7 +67,7 @@ await t.test('text that is no record is neither one of this version nor of a new
     const answer = valueOf(() => isBody(value))
     t.equal(answer, false, inspect(value))
   }
-  t.ok(isBody(bodyOf(record(1, null, 'a'))))
+  t.ok(isBody(enveloped(bodyOf(record(1, null, 'a')))))
   for (const [text, expected] of [
     [line({}), false],
     [line({ requires: ['time-travel'] }), false],

@@ -255,6 +255,12 @@ await t.test('the end of the time ends wait with what is missing, also before an
   t.match(await wait({ signal: AbortSignal.timeout(300) }), { ended: 'aborted', isAnswered: false })
 })
 
+await t.test('a time that is over before the wait begins ends it at once', async (t) => {
+  const { server, wait } = await scene(t)
+  server.putNode('n3')
+  t.match(await wait({ signal: AbortSignal.abort() }), { ended: 'aborted' })
+})
+
 await t.test('a refused read ends wait with its error', async (t) => {
   const { server, wait } = await scene(t)
   server.refuseOnce(reportsPath, 'list', 404)

@@ -78,8 +78,13 @@ await t.test('rollout --resume finishes a rollout killed by SIGKILL, while anoth
   const [rolled, was] = [`a rollout of web\\.yaml in ${node.manifests}`, 'was interrupted, and']
   const under = `${rolled} ${was} ${at}`
   const end1 = `process ${first.pid} works on it; end that first \\(kill -INT ${first.pid}\\), then holdfast rollout --resume --pod-manifest-dir`
-  const busy = await holdfast([...args, '--timeout', '1ms'])
-  t.match(busy, { code: 75, stderr: new RegExp(`holds the lock.*${rolled} ${at}; ${end1}`) })
+  const atWork = new RegExp(`holds the lock.*${rolled} ${at}; ${end1}`)
+  // The manifest is live a moment before the state says how long its pod has.
+  const busy = await until('it is refused', async () => {
+    const refused = await holdfast([...args, '--timeout', '1ms'])
+    return atWork.test(refused.stderr) && refused
+  })
+  t.equal(busy.code, 75)
   const asJson = ['rollout', '--status', ...places, '-o', 'json']
   t.match(JSON.parse((await holdfast(asJson)).stdout), {
     rollouts: [
