@@ -1,6 +1,6 @@
 /** The dashboard's queries and the alerts, evaluated by a real Prometheus that scrapes a real agent. */
 import { execFile, execFileSync } from 'node:child_process'
-import { openSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { Node } from '../cli/holdfast.js'
@@ -67,6 +67,7 @@ await t.test(
       ],
       { stdio: ['ignore', log, log] },
     )
+    closeSync(log)
     t.teardown(() => endProcess(prometheus, 'SIGKILL'))
     const get = async (path: string): Promise<unknown> => {
       const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`, { headers: { connection: 'close' } })
