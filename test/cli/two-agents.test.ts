@@ -144,22 +144,27 @@ function twoClusters(t: Test) {
   return { east, west, path, start }
 }
 
-await t.test('once a mistaken second agent has gone for good, the first one takes the directory back', async (t) => {
-  const { east, west, path, start } = twoClusters(t)
-  const first = start(east, 'east')
-  await first.logged('Published')
-  const second = start(west, 'west')
-  await first.logged('TargetForeign')
-  await second.end('SIGKILL')
-  const repaired = await first.logged('DriftRepaired')
-  t.equal(repaired.directory, path)
-  t.equal(east.read('disk/web/key'), 'east')
-  t.match(
-    first.log().find(({ msg }) => /has ended/.test(msg))?.msg,
-    `another agent (${identityIn(join(west.root, 'state'))}), which published ${path}, has ended: this one publishes it again`,
-  )
-  t.equal(await first.end('SIGTERM'), 0)
-})
+await t.test(
+  'once a mistaken second agent has gone for good, the first one takes the directory back',
+  // Another user's agents on this machine would leave it unsure.
+  { skip: prefix === undefined && 'needs root to see all processes' },
+  async (t) => {
+    const { east, west, path, start } = twoClusters(t)
+    const first = start(east, 'east')
+    await first.logged('Published')
+    const second = start(west, 'west')
+    await first.logged('TargetForeign')
+    await second.end('SIGKILL')
+    const repaired = await first.logged('DriftRepaired')
+    t.equal(repaired.directory, path)
+    t.equal(east.read('disk/web/key'), 'east')
+    t.match(
+      first.log().find(({ msg }) => /has ended/.test(msg))?.msg,
+      `another agent (${identityIn(join(west.root, 'state'))}), which published ${path}, has ended: this one publishes it again`,
+    )
+    t.equal(await first.end('SIGTERM'), 0)
+  },
+)
 
 await t.test(
   'of two agents with one directory the earlier lets it be, and says so, until a reload takes it back',
