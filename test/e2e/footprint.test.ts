@@ -2,6 +2,7 @@
 import t from 'tap'
 import { measureAgent, measureBusyAgent } from '../../bench/agent.js'
 import { describeFootprint, idleProcessor, window } from '../../bench/footprint.js'
+import { busyness } from '../until.js'
 import { Cluster } from './cluster.js'
 
 const watched = 50
@@ -30,7 +31,8 @@ const idle = t.test(`an agent with ${watched} watched Secrets in ten directories
   t.equal(found.connections, limits.connections, 'connections')
   t.equal(found.idle.length, 5)
   t.ok(idleProcessor(found) <= limits.idleProcessor, 'processor time when idle')
-  t.ok(found.change <= limits.change, 'processor time of a change')
+  // Two threads of one core that are both busy take up to twice the processor time.
+  t.ok(found.change <= limits.change * Math.min(2, busyness()), 'processor time of a change')
 })
 
 await Promise.all([busy, idle])
