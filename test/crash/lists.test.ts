@@ -4,9 +4,6 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { project } from '../project.js'
 import { type Edit, edited } from './changes.js'
-import { equivalents } from './mutants/equivalents.js'
-import { namesIn } from './mutants/listed.js'
-import { readSources } from './mutants/mutants.js'
 import { withOtherNames } from './mutants/shown.js'
 import { editsOf, misfit, testFile } from './mutation.js'
 import { mutations } from './mutations.js'
@@ -57,14 +54,6 @@ await t.test('no mutation needs the name of a file, and few need that of a varia
         )
   const quoting = mutations.filter(({ changes }) => changes.some(({ isQuoted }) => isQuoted))
   t.ok(quoting.length <= quotedAtMost, 'a mutation names what it breaks')
-})
-
-await t.test('each equivalent that is listed is a mutant of the sources as they are', async (t) => {
-  const mutants = new Set(readSources().flatMap((source) => source.mutants.map(({ id }) => id)))
-  t.same(
-    namesIn(equivalents).filter((name) => !mutants.has(name)),
-    [],
-  )
 })
 
 await t.test('each test that a mutation names is there', async (t) => {
