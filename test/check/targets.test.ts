@@ -78,7 +78,7 @@ await t.test('check reports an irreplaceable target as a fault, in the words of 
       },
       {
         found: /certs has the form of publish: symlink$/,
-        advice: /: keep this one, or remove .*certs first/,
+        advice: /: keep publish: symlink, or remove the directory/,
       },
     ],
   ]

@@ -234,7 +234,10 @@ export function otherForm(path: string, form: RecordKind, isPublished = true): D
     code: 'EEXIST',
     syscall: 'lstat',
     path,
-    advice: `another form would break its readers: keep this one, or remove ${path} first`,
+    advice:
+      form === 'file'
+        ? 'keep the file, or remove it first'
+        : `another form would break its readers: keep publish: ${form}, or remove the directory first`,
   })
 }
 
