@@ -300,7 +300,7 @@ export class Agent {
     await this.#report.close()
     await this.#events.close()
     await this.#source?.close()
-    // What the source said until its close has begun a new one.
+    // What the source said until its close has begun a new refresh.
     clearImmediate(this.#refreshing)
     const hanging = await this.#operations.finish()
     return [...new Set([...hanging, ...this.#departures.underWay(), ...this.#drops.underWay()])]

@@ -183,7 +183,7 @@ function speak(parser: Command, path: string, { stdout, stderr, env }: Io, globa
     .description(parser.description().replace(lineBreak, ' '))
     .configureHelp({
       optionDescription: describeOption,
-      // Its width is known once it is laid out. What proposes a flag for a misspelt one, and a manual page, look at all of them.
+      // Commander sets the width where it lays out the help. The proposal for a misspelt flag, and a manual page, look at all flags.
       visibleOptions(one) {
         const all = Help.prototype.visibleOptions.call(this, one)
         return this.helpWidth === undefined ? all : all.filter((option) => !isGlobal(option))

@@ -5,7 +5,7 @@ import type { PublishResult } from '../outcome.js'
 export const hookResults = ['success', 'failure'] as const
 export type HookResult = (typeof hookResults)[number]
 
-/** Counts what happens. What is so at a time, a scrape reads from the agent: see prometheus.ts. */
+/** An agent counts by it what happens. A scrape reads from the agent what is so now: see prometheus.ts. */
 export interface Metrics {
   /** `seconds`: from the moment it was due until it was durable; undefined where nothing was tried. */
   publish(directory: string, result: PublishResult, seconds: number | undefined): void

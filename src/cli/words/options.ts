@@ -21,7 +21,7 @@ const outputFlag = flag('-o, --output <format>', `${output}; json or yaml: one d
 /** Of a command that is about paths. */
 const pathOutputFlag = flag(
   '-o, --output <format>',
-  `${output}; name: the paths that a command is about; json or yaml: one document`,
+  `${output}; name, of commands about paths: these alone; json or yaml: one document`,
   { choices: nameFormats, fallback: 'text', env: 'HOLDFAST_OUTPUT', global: true },
 )
 
