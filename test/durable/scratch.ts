@@ -4,11 +4,15 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Kind, nameBeside } from '../crash/judge/names.js'
 import { removeTree } from '../remove-tree.js'
+import { until } from '../until.js'
 
 /** A directory for one test, removed at its end. By then this process may hold nothing in it open. */
 export function scratch(t: Test, parent = tmpdir()): string {
   const directory = mkdtempSync(join(realpathSync(parent), 'holdfast-test-'))
-  t.teardown(() => {
+  t.teardown(async () => {
+    // What is under way closes its file in a moment; what is forgotten stays open.
+    if (openBelow(directory).length > 0)
+      await until('it is closed', () => openBelow(directory).length === 0, { within: 5_000 }).catch(() => undefined)
     const left = openBelow(directory)
     removeTree(directory)
     if (left.length > 0) throw new Error(`descriptors are left open: ${left.join(', ')}`)
