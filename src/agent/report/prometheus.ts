@@ -80,8 +80,11 @@ const directoryGauges: readonly DirectoryGauge[] = [
   },
   {
     name: 'holdfast_last_publish_timestamp_seconds',
-    help: 'When the content on the disk was published; 0: never.',
-    value: ({ facts: { record } }) => (record ? seconds(record.publishedAt) : 0),
+    help: 'When the content on the disk was published; 0: never; no series: its record is gone.',
+    value({ facts: { record, desired } }) {
+      if (record) return seconds(record.publishedAt)
+      return desired ? undefined : 0
+    },
   },
   {
     name: 'holdfast_last_confirmed_timestamp_seconds',

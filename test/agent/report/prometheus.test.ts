@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { next } from '../../../src/agent/directory-state.js'
+import { next, type DirectoryFacts } from '../../../src/agent/directory-state.js'
 import { PrometheusMetrics } from '../../../src/agent/report/prometheus.js'
 import { clock } from '../../../src/clock.js'
 import { watchRestartReasons } from '../../../src/objects/types.js'
@@ -103,6 +103,16 @@ await t.test('a scrape reads what the agent knows', async (t) => {
   t.equal(later.get('holdfast_operations_waiting{operation="publish"}'), 0)
   t.ok(later.has('holdfast_certificate_not_after_timestamp_seconds{directory="/srv/a",file="new.crt"}'))
   t.notMatch([...later.keys()].join('\n'), /failing_since|drop_pending|tls\.crt|client-certificate/)
+})
+
+await t.test('a directory whose record is lost was not published in 1970', async (t) => {
+  const facts = factsWithHooks([])
+  const at = async (more: Partial<DirectoryFacts>) =>
+    (await samples(new PrometheusMetrics('1', ''), readingOf([{ ...facts, ...more }]))).get(
+      'holdfast_last_publish_timestamp_seconds{directory="/srv/a"}',
+    )
+  t.equal(await at({ record: undefined }), 0, 'never published')
+  t.equal(await at({ record: undefined, desired: { digest: 'sha256:1', objects: [] } }), undefined)
 })
 
 await t.test('a hook that failed shows since when, until it has run, or is not due', async (t) => {
