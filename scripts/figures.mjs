@@ -111,8 +111,7 @@ function recordFields() {
 }
 
 /** What a record says is one value, and the core's. */
-const stateFields = () =>
-  sum(['DirectoryFacts', 'PassFacts', 'VersionFacts'].map((name) => only(types, name).members.length)) - 2
+const stateFields = () => sum(['DirectoryFacts', 'PassFacts'].map((name) => only(types, name).members.length)) - 1
 
 // ---- what a run loads
 

@@ -192,12 +192,12 @@ export class Daemon {
 
   get readiness(): ReadyzAnswer {
     return readiness(
-      [...this.#agent.states].map(({ facts: { configuration, intact, published, record } }) => ({
+      [...this.#agent.states].map(({ facts: { configuration, intact, published, unread } }) => ({
         path: configuration.path,
         required: hasRequired(configuration),
         intact,
         reason: published && published.status !== 'True' ? published.reason : 'PublishFailed',
-        message: record === undefined ? 'not yet compared with its record' : (published?.message ?? ''),
+        message: unread ? 'not yet compared with its record' : (published?.message ?? ''),
       })),
     )
   }

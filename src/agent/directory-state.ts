@@ -4,7 +4,7 @@ import type { CertificateDate } from '../directories/types.js'
 import type { Publication } from '../durable/types.js'
 import { failureFrom, messageOf } from '../errors.js'
 import { listed, objectName } from '../message-text.js'
-import type { ObjectReference, Source } from '../objects/types.js'
+import type { ObjectReference, ObjectVersion, Source } from '../objects/types.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import {
   transition,
@@ -24,13 +24,23 @@ interface DesiredObjects {
   readonly objects: readonly PublishedObject[]
 }
 
-/** What an earlier run has left in its status. */
-interface EarlierStatus {
-  readonly conditions: readonly Condition[]
-  readonly confirmedAt: string | null
+/** What an earlier run knew of the published content: it may have been killed before it recorded all of it. */
+interface EarlierContent {
   readonly digest?: string | null
   readonly objects?: readonly PublishedObject[]
 }
+
+/** What an earlier run has left in its status. */
+interface EarlierStatus extends EarlierContent {
+  readonly conditions: readonly Condition[]
+  readonly confirmedAt: string | null
+}
+
+/**
+ * Milliseconds between two times that versions are recorded without a publication. Some objects get another version every two
+ * seconds, and never other content (an annotation with a lease in it): a record that grew with each would never stop growing.
+ */
+export const recordingInterval = 10 * 60_000
 
 /** Milliseconds after its end in which a hold, pin or age limit still sets the timer. */
 const overdue = 10_000
@@ -53,22 +63,16 @@ interface PassFacts {
   readonly unproven: boolean | undefined
 }
 
-/** Newer versions of the published content's objects, which wait for their time to be recorded. */
-interface VersionFacts {
-  /** When the record was last brought up to them by itself, by performance.now(). */
-  readonly recordedAt: number
-  /** When it may be again, in milliseconds since the epoch; undefined: it holds all of them. */
-  readonly due: number | undefined
-}
-
 /**
  * What the agent knows of one directory: values, which `next` alone makes. Never content: the agent reads the present one from the disk, and
  * the desired one from the source.
  */
 export interface DirectoryFacts {
   readonly configuration: DirectoryConfiguration
-  /** null: there is none. undefined: no comparison has read it since the start. */
-  readonly record: RecordFacts | null | undefined
+  /** undefined: there is none, or it is unread. */
+  readonly record: RecordFacts | undefined
+  /** What is known of the record until it is read for the first time since the start; undefined: it has been. */
+  readonly unread: EarlierContent | undefined
   /** The objects of the published content, each in the newest version that the agent knows. */
   readonly objects: readonly PublishedObject[]
   /** This agent has published to it since the start, or found it as it should be. */
@@ -86,13 +90,10 @@ export interface DirectoryFacts {
    * no source has reported it yet, and the record decides.
    */
   readonly desired: DesiredObjects | undefined
-  readonly versions: VersionFacts
-  /** What an earlier run knew of the published content: it may have been killed before it recorded all of it. */
-  readonly earlier: Pick<EarlierStatus, 'digest' | 'objects'>
+  /** When newer versions of the objects were last recorded without a publication, or that failed; by performance.now(). */
+  readonly recordedAt: number
   /** The last report of the source that no pass has published; each report is another object. */
   readonly news: object | undefined
-  /** Grows with each publication: work that started for an earlier one knows by it that it is out of date. */
-  readonly publications: number
   readonly passed: PassFacts
   /** When the source last confirmed the published versions as the newest. */
   readonly confirmedAt: Date | undefined
@@ -118,10 +119,8 @@ export type DirectoryEvent =
   | { readonly kind: 'passed'; readonly outcome: PassOutcome }
   /** A publication was made of all that the source had reported then. */
   | { readonly kind: 'taken'; readonly news: object | undefined }
-  /** Versions were recorded without a publication, now by performance.now(). */
+  /** The record names these versions without a publication, or still does, since it could not be written; now by performance.now(). */
   | { readonly kind: 'recorded'; readonly objects: readonly PublishedObject[]; readonly at: number }
-  /** Versions wait to be recorded, until then; undefined: there are none. */
-  | { readonly kind: 'held back'; readonly until: number | undefined }
   | { readonly kind: 'hook ran'; readonly key: string }
   /** The record says nothing of a move any more. */
   | { readonly kind: 'move ended' }
@@ -141,7 +140,7 @@ const changes: {
   readonly [Kind in DirectoryEvent['kind']]: (facts: DirectoryFacts, event: EventOf<Kind>, now: Date) => Changes
 } = {
   configured: (_, { configuration }) => ({ configuration }),
-  restored: (_, { status }) => afterRestore(status),
+  restored: (facts, { status }) => afterRestore(facts, status),
   compared: (facts, { publication }, now) => afterComparison(facts, publication, now),
   unreadable: (_, { error }) => {
     const message = `the disk could not be compared with what was published: ${messageOf(error)}`
@@ -154,11 +153,7 @@ const changes: {
     return { ...(outcome.published && { intact: false }), ...(outcome.rejection && { rejection: outcome.rejection }) }
   },
   taken: ({ news }, event) => (news === event.news ? { news: undefined } : {}),
-  recorded: ({ record, versions }, { objects, at }) => ({
-    record: record && { ...record, objects },
-    versions: { ...versions, recordedAt: at },
-  }),
-  'held back': ({ versions }, { until }) => ({ versions: { ...versions, due: until } }),
+  recorded: ({ record }, { objects, at }) => ({ record: record && { ...record, objects }, recordedAt: at }),
   'hook ran': ({ record }, { key }) => ({
     record: record && { ...record, pendingHooks: record.pendingHooks.filter((pending) => pending !== key) },
   }),
@@ -180,10 +175,10 @@ export function next(facts: DirectoryFacts, event: DirectoryEvent, now: Date): D
   return { ...after, notCurrentSince: isCurrent(after) ? undefined : (after.notCurrentSince ?? now) }
 }
 
-function afterRestore({ conditions, confirmedAt, digest, objects }: EarlierStatus): Changes {
+function afterRestore({ unread }: DirectoryFacts, { conditions, confirmedAt, ...content }: EarlierStatus): Changes {
   const published = conditions.find(({ type }) => type === 'Published')
   return {
-    earlier: { ...(digest !== undefined && { digest }), ...(objects && { objects }) },
+    unread: unread && content,
     published,
     fresh: conditions.find(({ type }) => type === 'Fresh'),
     notCurrentSince: parsedDate(published?.lastTransitionTime),
@@ -199,7 +194,8 @@ function parsedDate(text: string | null | undefined): Date | undefined {
 function afterComparison(facts: DirectoryFacts, publication: Publication | undefined, now: Date): Changes {
   if (publication === undefined) {
     const drift = facts.record ? 'its publication record is missing' : undefined
-    return { uncompared: undefined, record: null, objects: [], intact: false, drift, missingSince: undefined }
+    const none = { record: undefined, unread: undefined, objects: [], missingSince: undefined }
+    return { ...none, uncompared: undefined, intact: false, drift }
   }
   const { digest, letGo, pin, settled, differences, actual } = publication
   const isWhole = settled && differences.length === 0
@@ -211,6 +207,7 @@ function afterComparison(facts: DirectoryFacts, publication: Publication | undef
   return {
     uncompared: undefined,
     record: recordFrom(facts, publication, recorded),
+    unread: undefined,
     objects,
     desired,
     intact: isWhole && found?.isOther !== true,
@@ -254,9 +251,8 @@ function otherContent(
   if (desired === undefined || desired.digest === digest || configuration.follows !== undefined) return undefined
   const wanted = new Map(desired.objects.map((object) => [objectName(object), object]))
   const others = objects.flatMap((object) => {
-    const { uid, resourceVersion } = object
     const known = wanted.get(objectName(object))
-    return known?.uid === uid && known.resourceVersion === resourceVersion ? [] : [{ object, known }]
+    return isSameVersion(object, known) ? [] : [{ object, known }]
   })
   const isNewer = ({ object, known }: (typeof others)[number]): boolean =>
     known?.uid === object.uid && (compareResourceVersions(object.resourceVersion, known.resourceVersion) ?? 0) > 0
@@ -292,14 +288,13 @@ function recordFrom({ record }: DirectoryFacts, read: Publication, objects: read
  * knows.
  */
 function newestObjects(
-  { record, objects, earlier }: DirectoryFacts,
+  { record, unread, objects }: DirectoryFacts,
   digest: string,
   recorded: readonly PublishedObject[],
 ) {
   // Another program may have recorded newer versions of the same content, and the record may wait for those of this process.
   if (record?.digest === digest) return newestVersions(objects, recorded, 0)
-  if (record !== undefined || earlier.digest !== digest) return recorded
-  return newestVersions(recorded, earlier.objects ?? [], 1)
+  return unread?.digest === digest ? newestVersions(recorded, unread.objects ?? [], 1) : recorded
 }
 
 /** Each object, or the same one of `others` in a newer version. `unordered`: 1 if that counts as newer where versions have no order. */
@@ -325,6 +320,7 @@ function afterPublication(facts: DirectoryFacts, outcome: PublishedOutcome, now:
   const record = { ...recordOrEmpty(facts, now), digest, sequence }
   return {
     record: isNew ? afterReplacement(facts, { ...record, objects, publishedAt: now }, outcome) : record,
+    unread: undefined,
     objects,
     keeps: true,
     intact: true,
@@ -332,7 +328,6 @@ function afterPublication(facts: DirectoryFacts, outcome: PublishedOutcome, now:
     uncompared: undefined,
     rejection: undefined,
     desired: { digest, objects },
-    publications: facts.publications + (isNew ? 1 : 0),
     passed: { certificates, emptied: warnings.flatMap(({ emptied }) => emptied ?? []), unproven },
   }
 }
@@ -353,9 +348,10 @@ function withoutMove({ relocation: _from, movedTo: _to, ...rest }: RecordFacts):
 }
 
 /** A comparison follows, unless the old path is gone. */
-function afterMove(facts: DirectoryFacts, { change, digest }: Moving, now: Date): Changes {
-  if (change === undefined || change === 'unchanged' || digest === undefined) return { drift: undefined }
-  return { drift: undefined, record: { ...recordOrEmpty(facts, now), digest }, publications: facts.publications + 1 }
+function afterMove(facts: DirectoryFacts, { result }: Moving, now: Date): Changes {
+  if (result === undefined || result.outcome === 'unchanged') return { drift: undefined }
+  const { digest, sequence } = result
+  return { drift: undefined, record: { ...recordOrEmpty(facts, now), digest, sequence }, unread: undefined }
 }
 
 /** What the agent knows of a directory before its first event. @internal */
@@ -363,6 +359,7 @@ export function factsOf(configuration: DirectoryConfiguration): DirectoryFacts {
   return {
     configuration,
     record: undefined,
+    unread: {},
     objects: [],
     keeps: false,
     intact: false,
@@ -370,10 +367,8 @@ export function factsOf(configuration: DirectoryConfiguration): DirectoryFacts {
     uncompared: undefined,
     rejection: undefined,
     desired: undefined,
-    versions: { recordedAt: -Infinity, due: undefined },
-    earlier: {},
+    recordedAt: -Infinity,
     news: undefined,
-    publications: 0,
     passed: { certificates: [], emptied: [], unproven: undefined },
     confirmedAt: undefined,
     published: undefined,
@@ -407,15 +402,30 @@ export function isPastOver(facts: DirectoryFacts): boolean {
   return Date.now() >= (pastEnd(facts) ?? Infinity)
 }
 
+/** The record names other versions of its objects than the newest that are known. */
+export function isBehindVersions({ record, objects }: DirectoryFacts): boolean {
+  const newest = new Map(objects.map((object) => [objectName(object), object]))
+  return (record?.objects ?? []).some((object) => !isSameVersion(newest.get(objectName(object)) ?? object, object))
+}
+
+export function isSameVersion({ uid, resourceVersion }: ObjectVersion, other: ObjectVersion | undefined): boolean {
+  return uid === other?.uid && resourceVersion === other.resourceVersion
+}
+
+/** When versions that are held back may be recorded, in milliseconds since the epoch; undefined: there are none. */
+function recordingDue(facts: DirectoryFacts): number | undefined {
+  return isBehindVersions(facts) ? Date.now() + facts.recordedAt + recordingInterval - performance.now() : undefined
+}
+
 /**
  * When the next of its timed words ends, in milliseconds since the epoch: a hold, a pin, the stay of an earlier content, the time for which
  * versions are held back. It may have ended a moment ago, while a pass still found it in force.
  */
 export function nextEnd(facts: DirectoryFacts): number | undefined {
-  const { record, versions } = facts
+  const { record } = facts
   const earliest = Date.now() - overdue
   // The next comparison handles an end that lies further back.
-  const ends = [record?.hold?.until, record?.pin?.until, pastEnd(facts), versions.due].filter(
+  const ends = [record?.hold?.until, record?.pin?.until, pastEnd(facts), recordingDue(facts)].filter(
     (end) => typeof end === 'number' && end > earliest,
   )
   return ends.length === 0 ? undefined : Math.min(...(ends as number[]))

@@ -37,9 +37,7 @@ class DirectoryRun {
   result: QueueResult = 'done'
   /** Keys, in the order of the configuration. */
   left: string[] = []
-  #digest: string | undefined
-  #sequence = 0
-  #publications = 0
+  #record: DirectoryFacts['record']
 
   constructor(readonly state: DirectoryState) {
     this.start()
@@ -47,27 +45,25 @@ class DirectoryRun {
 
   /** From the beginning, for the present publication. */
   start(): void {
-    const { record, publications } = this.state.facts
-    this.#digest = record?.digest
-    this.#sequence = record?.sequence ?? 0
-    this.#publications = publications
+    this.#record = this.state.facts.record
     this.left = pendingInOrder(this.state.facts)
   }
 
   /** Something else has been published since. */
   get outdated(): boolean {
-    const { record, publications } = this.state.facts
-    return record?.digest !== this.#digest || publications !== this.#publications
+    const { record } = this.state.facts
+    // A lost record begins to count anew, at another time.
+    return record?.sequence !== this.#record?.sequence || record?.publishedAt !== this.#record?.publishedAt
   }
 
   get digest(): string {
-    return this.#digest ?? ''
+    return this.#record?.digest ?? ''
   }
 
   /** Of each line of the log about this run. */
   get fields(): { operation: string; directory: string; sequence: number } {
     const { hooksOperation: operation, path: directory } = this.state
-    return { operation, directory, sequence: this.#sequence }
+    return { operation, directory, sequence: this.#record?.sequence ?? 0 }
   }
 
   hook(key: string): Hook | undefined {

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin, longestTimeout } from '../deadline.js'
 import { isGone, readRecord } from '../durable/index.js'
+import type { ReplaceResult } from '../durable/types.js'
 import { inParallel } from '../parallel.js'
 import { adviceFor, isSystemError } from '../errors.js'
 import type { Source } from '../objects/types.js'
@@ -418,7 +419,7 @@ export class Operations {
   }
 
   #applied(state: DirectoryState, outcome: PassOutcome): void {
-    const change = 'change' in outcome ? outcome.change : undefined
+    const change = changeBy(outcome)
     if (outcome.kind === 'published') this.#watch.follow(state.path)
     if (outcome.kind === 'failed' || (change !== undefined && change !== 'unchanged')) this.#pacing.published(state)
     // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
@@ -447,6 +448,12 @@ export class Operations {
     refresh(state)
     changed()
   }
+}
+
+/** How the pass has changed what consumers see; undefined: it has published nothing. */
+function changeBy(outcome: PassOutcome): ReplaceResult['outcome'] | undefined {
+  if (outcome.kind === 'published') return outcome.change
+  return outcome.kind === 'moving' ? outcome.result?.outcome : undefined
 }
 
 function hasHooks({ record }: DirectoryFacts): boolean {

@@ -3,19 +3,13 @@ import { readPublication, recordObjects } from '../durable/index.js'
 import type { RecordedObject } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { withoutPaths, type PublishedObject } from './conditions.js'
-import type { DirectoryState } from './directory-state.js'
-
-/**
- * Milliseconds between two times that versions are recorded without a publication. Some objects get another version every two
- * seconds, and never other content (an annotation with a lease in it): a record that grew with each would never stop growing.
- */
-const shortestInterval = 10 * 60_000
+import { withoutPaths } from './conditions.js'
+import { isBehindVersions, isSameVersion, recordingInterval, type DirectoryState } from './directory-state.js'
 
 /**
  * Records newer versions of the published content's objects, since after a restart the record is the floor below which the agent accepts no
  * version. `objects`: those of the rendering; writes only those whose recorded version differs. At most every ten minutes, unless it is
- * `urgent`. Never rejects: after a failure the floor stays.
+ * `urgent`. Never rejects: after a failure the floor stays, until the time for the next ones.
  */
 export async function recordVersions(
   state: DirectoryState,
@@ -24,20 +18,14 @@ export async function recordVersions(
   { urgent = false } = {},
 ): Promise<void> {
   const { path } = state
-  const { record, versions } = state.facts
+  const { record, recordedAt } = state.facts
   const known = new Map(record?.objects.map((object) => [objectName(object), object]))
   const newer = objects.filter((object) => !isSameVersion(object, known.get(objectName(object))))
-  const holdBack = (until: number | undefined) => state.happened({ kind: 'held back', until })
-  holdBack(undefined)
   if (!record || newer.length === 0) return
   const now = performance.now()
   // The content is another object's from now on, and no earlier content of the deleted one.
   const isOther = newer.some((object) => known.get(objectName(object))?.uid !== object.uid)
-  const wait = versions.recordedAt + shortestInterval - now
-  if (!urgent && !isOther && wait > 0) {
-    holdBack(Date.now() + wait)
-    return
-  }
+  if (!urgent && !isOther && now < recordedAt + recordingInterval) return
   try {
     if (!(await recordObjects(path, record.digest, newer))) return
     const names = new Set(newer.map(objectName))
@@ -46,6 +34,7 @@ export async function recordVersions(
   } catch (error) {
     const message = `${path}: could not record the newest versions of its objects: ${messageOf(error)}`
     log.warn({ directory: path }, message)
+    state.happened({ kind: 'recorded', objects: record.objects, at: now })
   }
 }
 
@@ -56,24 +45,15 @@ export async function recordHeldBack(
   options: { readonly urgent?: boolean } = {},
 ): Promise<void> {
   const { record, objects: newest } = state.facts
+  if (!isBehindVersions(state.facts)) return
   const latest = new Map(newest.map((object) => [objectName(object), object]))
-  const isKnown = (one: PublishedObject, now: PublishedObject | undefined) =>
-    now === undefined || isSameVersion(one, now)
-  if (!record || record.objects.every((one) => isKnown(one, latest.get(objectName(one))))) {
-    state.happened({ kind: 'held back', until: undefined })
-    return
-  }
   const publication = await readPublication(state.path).catch(() => undefined)
-  if (publication === undefined || publication.digest !== record.digest) return
+  if (publication === undefined || publication.digest !== record?.digest) return
   const objects = publication.objects.map((object) => {
     const { uid, resourceVersion } = latest.get(objectName(object)) ?? object
     return { ...object, uid, resourceVersion }
   })
   await recordVersions(state, objects, log, options)
-}
-
-function isSameVersion({ uid, resourceVersion }: PublishedObject, other: PublishedObject | undefined): boolean {
-  return uid === other?.uid && resourceVersion === other.resourceVersion
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What an agent knows of a directory, after any row of events in a drawn world: nothing else than the disk and the source say. */
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { factsOf, isCurrent, next, type DirectoryEvent, type DirectoryFacts } from '../../src/agent/directory-state.js'
@@ -88,11 +89,12 @@ class World {
   compare(): void {
     const publication = this.publication()
     this.happened({ kind: 'compared', publication })
-    const { record, intact, drift, objects } = this.facts
-    const { digest, sequence, hold, pendingHooks } = publication ?? {}
-    const read = publication ? [digest, sequence, hold, pendingHooks] : null
-    const known = record && [record.digest, record.sequence, record.hold, record.pendingHooks]
-    if (JSON.stringify(read) !== JSON.stringify(known)) throw new Error('the record is another one')
+    const { record, unread, intact, drift, objects, missingSince } = this.facts
+    const said = (one: Publication | DirectoryFacts['record']) =>
+      one && [one.digest, one.sequence, one.hold, one.pendingHooks]
+    if (unread || !isDeepStrictEqual(said(publication), said(record))) throw new Error('the record is another one')
+    const isMissing = publication !== undefined && publication.actual === undefined
+    if (isMissing !== (missingSince !== undefined)) throw new Error('the directory is there, or is not')
     const isWhole = this.record !== undefined && this.disk === 'whole'
     const isOlder =
       this.record !== undefined &&

@@ -75,7 +75,7 @@ await t.test(
     state.happened({ kind: 'compared', publication: other })
     t.strictSame(state.facts.record?.publishedAt, other?.publishedAt)
     state.happened({ kind: 'compared', publication: undefined })
-    t.equal(state.facts.record, null)
+    t.match(state.facts, { record: undefined, unread: undefined })
   },
 )
 

@@ -106,6 +106,21 @@ await t.test('a publication that falls into a run has all of its hooks run', asy
   t.equal(scene.read('ran'), 'one\none\ntwo\n')
 })
 
+await t.test('so does a publication of another program, with the same content', async (t) => {
+  const scene = new Scene(t)
+  await scene.publish('1')
+  const running = scene.run()
+  await scene.began('one')
+  const hooks = ['key-one', 'key-two']
+  for (const a of ['2', '1']) await replaceDirectory(scene.target, { files: { a }, hooks })
+  await compareWithRecord(scene.state)
+  scene.release('one')
+  scene.release('two')
+  t.equal(await running, 'wait')
+  t.equal(scene.read('ran'), 'one\n')
+  t.strictSame((await readPublication(scene.target))?.pendingHooks, ['key-one', 'key-two'])
+})
+
 await t.test('directories that share a hook wait for it as long as the most patient of them', async (t) => {
   const scenes = [new Scene(t), new Scene(t)]
   const [first, second] = scenes.map(({ state }) => state)

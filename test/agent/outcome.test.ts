@@ -214,7 +214,7 @@ const table: { readonly [Kind in PassOutcome['kind']]: readonly Row<Kind>[] } = 
         to: '/srv/b',
         state: 'both',
         entered: 'both',
-        change: 'replaced',
+        result: { outcome: 'replaced', path: '/srv/a', digest: 'sha256:1', sequence: 2 },
         waits: 'it is in use',
       },
       condition: 'True Relocating: /srv/a moves to /srv/b (both): it is in use',
@@ -225,7 +225,13 @@ const table: { readonly [Kind in PassOutcome['kind']]: readonly Row<Kind>[] } = 
     },
     {
       name: 'the old path has got what the new one holds',
-      outcome: { kind: 'moving', to: '/srv/b', state: 'both', change: 'replaced', waits: 'it is in use' },
+      outcome: {
+        kind: 'moving',
+        to: '/srv/b',
+        state: 'both',
+        result: { outcome: 'replaced', path: '/srv/a', digest: 'sha256:1', sequence: 2 },
+        waits: 'it is in use',
+      },
       condition: 'True Relocating: /srv/a moves to /srv/b (both): it is in use',
       lines: ['info Published: /srv/a holds what /srv/b holds; it is in use'],
       result: 'replaced',

@@ -86,8 +86,8 @@ await t.test('the agent records held-back versions as soon as ten minutes are ov
   await publish(objects(3))
   const wait = (nextEnd(state.facts) ?? NaN) - Date.now()
   t.ok(wait > 590_000 && wait <= 600_000, String(wait))
-  const { record, versions: waiting } = state.facts
-  state.happened({ kind: 'recorded', objects: record?.objects ?? [], at: waiting.recordedAt - 600_000 })
+  const { record, recordedAt } = state.facts
+  state.happened({ kind: 'recorded', objects: record?.objects ?? [], at: recordedAt - 600_000 })
   await recordHeldBack(state, silent)
   t.strictSame(await versionsOf(state.path), [3])
   t.equal(nextEnd(state.facts), undefined)

@@ -52,8 +52,7 @@ export async function followMove(
     const usedBy = () => describeHostPathUser(from)
     const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
     const progress = await relocation.goOn(to, { from, keep, publication, atNew, usedBy, lockTimeout, signal, log })
-    const { result, ...rest } = progress
-    return { kind: 'moving', to, ...rest, ...(result && { change: result.outcome, digest: result.digest }) }
+    return { kind: 'moving', to, ...progress }
   } catch (error) {
     const outcome = failedOutcome(error)
     return signal.aborted && !outcome.published ? { kind: 'aborted' } : outcome

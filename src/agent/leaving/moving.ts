@@ -1,5 +1,5 @@
 import type { RelocationProgress } from '../../durable/move/index.js'
-import type { RelocationState, ReplaceResult } from '../../durable/types.js'
+import type { RelocationState } from '../../durable/types.js'
 import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'
 import type { ConditionState } from '../conditions.js'
@@ -7,12 +7,10 @@ import type { ConditionState } from '../conditions.js'
 /* What the agent says of the old path of a directory that has moved. */
 
 /** The result of one pass over it: its state, and its publication, if there was one. */
-export interface Moving extends Pick<RelocationProgress, 'state' | 'entered' | 'waits'> {
+export interface Moving extends RelocationProgress {
   readonly kind: 'moving'
   /** The new path. */
   readonly to: string
-  readonly change?: ReplaceResult['outcome']
-  readonly digest?: string
 }
 
 interface About {
@@ -44,7 +42,7 @@ export function movingMeaning(outcome: Moving, about: About) {
     condition: movingCondition(outcome, about),
     lines: movingLines(outcome, about),
     events: movingEvents(outcome, about),
-    result: outcome.change,
+    result: outcome.result?.outcome,
     queue: 'done' as const,
   }
 }
@@ -56,13 +54,13 @@ export function movingCondition({ to, state, waits }: Moving, { directory, intac
   return { status: intact || isDone ? 'True' : 'False', reason: reasonFor(state), message }
 }
 
-function movingLines({ to, state, entered: now, change, waits }: Moving, { directory }: About): MovingLine[] {
+function movingLines({ to, state, entered: now, result, waits }: Moving, { directory }: About): MovingLine[] {
   const reason = reasonFor(state)
   const rest = waits === undefined ? '' : `; ${waits}`
   const fields = { to, state }
   if (now !== undefined)
     return [{ level: 'info', reason, message: `${directory} ${entered[now]} (to ${to})${rest}`, fields }]
-  if (change === undefined || change === 'unchanged')
+  if (result === undefined || result.outcome === 'unchanged')
     return [{ level: 'debug', message: `${directory} moves to ${to}${rest}`, fields }]
   return [{ level: 'info', reason: 'Published', message: `${directory} holds what ${to} holds${rest}`, fields }]
 }

@@ -72,8 +72,8 @@ export function reportSnapshot(
   for (const state of states) {
     // An old path goes, and gets its content from the new one.
     if (state.configuration.follows !== undefined) continue
-    const { record, published } = state.facts
-    if (!isLate && (record === undefined || published === undefined)) return undefined
+    const { unread, published } = state.facts
+    if (!isLate && (unread !== undefined || published === undefined)) return undefined
     directories.push(directoryOf(state.facts, (reference) => source.latest(reference)))
   }
   return { agentVersion: version, configuration: configuration(), directories }

@@ -99,7 +99,8 @@ await t.test('otherwise it follows in the same pass', async (t) => {
 await t.test('an old path that has followed, and cannot be compared, has followed', async (t) => {
   const { from, to, old } = await moving(t)
   const digest = 'sha256:of-the-new-content'
-  const outcome = { kind: 'moving', to, state: 'both', change: 'replaced', digest, waits: 'it is in use' } as const
+  const result = { outcome: 'replaced', path: from, digest, sequence: 7 } as const
+  const outcome = { kind: 'moving', to, state: 'both', result, waits: 'it is in use' } as const
   renameSync(dirname(from), `${dirname(from)}-away`)
   t.teardown(() => rmSync(`${dirname(from)}-away`, { recursive: true }))
   writeFileSync(dirname(from), '')
@@ -107,5 +108,5 @@ await t.test('an old path that has followed, and cannot be compared, has followe
   await applyOutcome(old, outcome, { ...silent, error: (_: object, message: string) => void errors.push(message) })
   t.match(errors, [/^could not compare .*is not a directory/])
   t.equal(errors.length, 1)
-  t.match(old.facts, { record: { digest }, publications: 1 })
+  t.match(old.facts, { record: { digest, sequence: 7 } })
 })
