@@ -1,6 +1,7 @@
-import type { SourceConfiguration } from '../config/types.js'
+import type { AgentConfiguration, SourceConfiguration } from '../config/types.js'
 import type { Log } from '../log.js'
 import type { Source, SourceListener } from '../objects/types.js'
+import type { AgentEvents } from './report/agent-events.js'
 import type { Metrics } from './report/report-metrics.js'
 
 export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
@@ -19,4 +20,12 @@ export interface AgentOptions {
   readonly moved: () => void
   /** Called when something that the status shows has changed. */
   readonly changed: () => void
+}
+
+/** What is in force now: the agent alone puts one thing in the place of another. */
+export interface InForce {
+  configuration: AgentConfiguration
+  /** undefined until the first one is open: until then nothing is published. */
+  source: Source | undefined
+  events: AgentEvents
 }

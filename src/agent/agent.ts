@@ -9,7 +9,7 @@ import type {
   UnknownState,
   WatchRestartReason,
 } from '../objects/types.js'
-import type { AgentOptions } from './agent-options.js'
+import type { AgentOptions, InForce } from './agent-options.js'
 import { desiredObjects } from './desired-content.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { FreshnessTracker } from './report/freshness-tracker.js'
@@ -44,9 +44,7 @@ export class Agent {
   readonly #departures: Departures
   /** Each step that waits looks at this signal before it goes on. */
   readonly #ending = new AbortController()
-  #configuration: AgentConfiguration
-  #source: Source | undefined
-  #events = noEvents
+  readonly #inForce: InForce
   #report = noReport
   #driftTimer: NodeJS.Timeout | undefined
   /** Directories of which an object was confirmed since the last look at them. */
@@ -54,43 +52,24 @@ export class Agent {
   #refreshing: NodeJS.Immediate | undefined
 
   constructor(configuration: AgentConfiguration, given: AgentOptions) {
-    this.#configuration = configuration
+    const inForce: InForce = { configuration, source: undefined, events: noEvents }
+    this.#inForce = inForce
     const changed = (): void => {
       given.changed()
       this.#report.changed()
     }
-    const options = { ...given, changed }
-    this.#options = options
+    this.#options = { ...given, changed }
     const named = new NamedDirectories(true)
-    const signal = this.ended
-    this.#departures = new Departures({ ...options, named, signal })
-    this.#drops = new Drops({ ...options, named, signal, events: () => this.#events })
-    this.#freshness = new FreshnessTracker({
-      ...options,
-      signal,
-      states: this.states,
-      source: () => this.#source,
-    })
-    this.#operations = new Operations({
-      ...options,
-      states: this.states,
-      signal,
-      configuration: () => this.#configuration,
-      isOwed: (path) => this.#departures.isOwed(path),
-      source: () => this.#source,
-      events: () => this.#events,
-      refresh: (state) => this.refresh(state),
-      moved: (state) => {
-        this.#forget(state)
-        this.#departures.moved(state.path)
-        options.moved()
-      },
-    })
+    const common = { ...this.#options, inForce, states: this.states, signal: this.ended }
+    this.#departures = new Departures({ ...common, named })
+    this.#drops = new Drops({ ...common, named })
+    this.#freshness = new FreshnessTracker(common)
+    this.#operations = new Operations({ ...common, departures: this.#departures, freshness: this.#freshness })
     for (const directory of withOldPaths(configuration.directories)) this.states.add(directory)
   }
 
   get configuration(): AgentConfiguration {
-    return this.#configuration
+    return this.#inForce.configuration
   }
 
   /** Aborted from the beginning of the end on. */
@@ -119,23 +98,22 @@ export class Agent {
 
   /** The client certificate that the source uses. */
   clientCertificateNotAfter(): Date | undefined {
-    return this.#source?.clientCertificateNotAfter()
+    return this.#inForce.source?.clientCertificateNotAfter()
   }
 
   /** Compares every directory with its record, then follows the source. Rejects where the source cannot be made at all. */
   async start(): Promise<void> {
-    await this.#departures.configure(this.#configuration)
+    await this.#departures.configure(this.#inForce.configuration)
     await this.#startDirectories([...this.states])
-    const { source, events } = await this.#open(this.#configuration.source)
-    this.#source = source
-    this.#events = events
-    await this.#openReport(source)
+    const opened = await this.#open(this.#inForce.configuration.source)
+    Object.assign(this.#inForce, opened)
+    await this.#openReport(opened.source)
     this.ended.throwIfAborted()
     this.#follow()
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
     this.#operations.watchMounts()
-    void this.#drops.configure(this.#configuration)
+    void this.#drops.configure(this.#inForce.configuration)
   }
 
   /** Directories that are not configured any more, and are to be removed. */
@@ -161,11 +139,11 @@ export class Agent {
     const before = this.#report
     this.#report = noReport
     await before.close()
-    if (!this.#configuration.report || this.#hasEnded()) return
+    if (!this.#inForce.configuration.report || this.#hasEnded()) return
     const report = await openNodeReport(source, {
       ...this.#options,
       states: this.states,
-      configuration: () => this.#configuration.digest,
+      configuration: () => this.#inForce.configuration.digest,
     })
     if (this.#hasEnded()) await report.close()
     else this.#report = report
@@ -176,7 +154,7 @@ export class Agent {
     const compare = (): void => {
       for (const state of this.states) this.#operations.publish(state, causes.driftCheck)
     }
-    this.#driftTimer = setInterval(compare, this.#configuration.driftInterval)
+    this.#driftTimer = setInterval(compare, this.#inForce.configuration.driftInterval)
   }
 
   /**
@@ -198,9 +176,9 @@ export class Agent {
    */
   async reconfigure(configuration: AgentConfiguration): Promise<void> {
     this.#refuseChains(configuration)
-    const change = configurationChange(this.#configuration, configuration)
+    const change = configurationChange(this.#inForce.configuration, configuration)
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
-    const { report } = this.#configuration
+    const { report } = this.#inForce.configuration
     let added: readonly DirectoryConfiguration[]
     try {
       added = await this.#reconfigureDirectories(configuration, change)
@@ -209,20 +187,19 @@ export class Agent {
       await next?.source.close()
       throw error
     }
-    const before = { source: this.#source, events: this.#events }
+    const before = { ...this.#inForce }
     if (next) {
-      this.#source = next.source
-      this.#events = next.events
+      Object.assign(this.#inForce, next)
       this.#freshness.forgetSource()
     }
-    if (this.#source && (next || configuration.report !== report)) await this.#openReport(this.#source)
+    if (this.#inForce.source && (next || configuration.report !== report)) await this.#openReport(this.#inForce.source)
     else this.#report.retryRefused()
     if (next) {
       await before.events.close()
       await before.source?.close()
     }
     this.ended.throwIfAborted()
-    this.#events.reloaded()
+    this.#inForce.events.reloaded()
     this.#follow()
     for (const { path } of added) {
       const state = this.states.byPath(path)
@@ -236,8 +213,8 @@ export class Agent {
     configuration: AgentConfiguration,
     change: ConfigurationChange,
   ): Promise<readonly DirectoryConfiguration[]> {
-    const { driftInterval, requireProven } = this.#configuration
-    this.#configuration = configuration
+    const { driftInterval, requireProven } = this.#inForce.configuration
+    this.#inForce.configuration = configuration
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
     for (const path of change.dropped) {
       const state = this.states.byPath(path)
@@ -284,7 +261,7 @@ export class Agent {
 
   /** Reports that a configuration was not put in force. */
   configurationRefused(message: string): void {
-    this.#events.configurationInvalid(message)
+    this.#inForce.events.configurationInvalid(message)
   }
 
   /**
@@ -298,8 +275,8 @@ export class Agent {
     await this.#operations.stop()
     await endsWithin(left, leavingGrace)
     await this.#report.close()
-    await this.#events.close()
-    await this.#source?.close()
+    await this.#inForce.events.close()
+    await this.#inForce.source?.close()
     // What the source said until its close has begun a new refresh.
     clearImmediate(this.#refreshing)
     const hanging = await this.#operations.finish()
@@ -309,7 +286,7 @@ export class Agent {
   async #startDirectories(states: readonly DirectoryState[]): Promise<void> {
     await this.#operations.start(states, (state) => {
       if (state.facts.intact) this.#operations.runHooks(state)
-      if (this.#source === undefined) return
+      if (this.#inForce.source === undefined) return
       // The source learns the versions that are published before anything of it is.
       this.#follow()
       this.#operations.publish(state, causes.start)
@@ -317,14 +294,9 @@ export class Agent {
     })
   }
 
-  #forget(state: DirectoryState): void {
-    this.#operations.forget(state)
-    this.states.remove(state.path)
-  }
-
   #drop(state: DirectoryState): void {
     const { path, configuration } = state
-    this.#forget(state)
+    this.#operations.forget(state)
     // With `remove`, drops.ts logs the end of the others.
     if (configuration.onDrop === 'remove') return
     this.#options.log.info(
@@ -333,13 +305,13 @@ export class Agent {
     )
   }
 
-  readonly #latest = (reference: ObjectReference): ObservedState | undefined => this.#source?.latest(reference)
+  readonly #latest = (reference: ObjectReference): ObservedState | undefined => this.#inForce.source?.latest(reference)
 
   #follow(): void {
     const desired = desiredObjects(this.states, this.#latest)
     // First: a source may report at once, and what that changes is followed then.
     this.#freshness.keepOnly(desired.map(({ reference }) => reference))
-    this.#source?.follow(desired)
+    this.#inForce.source?.follow(desired)
   }
 
   #listener(): SourceListener {
@@ -360,7 +332,7 @@ export class Agent {
       // Another cluster's agent may have published here: its versions and this cluster's have no order.
       const message = `${name} is in an older version than was published here, as after a restore of etcd, or where another cluster's agent published before; a fresh read confirms it: holdfast publishes it`
       this.#options.log.warn({ reason: 'HistoryRewound', object: name }, message)
-      this.#events.rewound(reference, observation, message)
+      this.#inForce.events.rewound(reference, observation, message)
     }
     if (observation.state !== 'unknown') this.#freshness.confirmed(reference)
     // Follows the objects that match now before the source goes on: it reads new ones, and forgets missing ones.

@@ -1,13 +1,12 @@
 import { hostname } from 'node:os'
-import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin, longestTimeout } from '../deadline.js'
 import { isGone, readRecord } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
 import { inParallel } from '../parallel.js'
 import { adviceFor, isSystemError } from '../errors.js'
-import type { Source } from '../objects/types.js'
-import type { AgentOptions } from './agent-options.js'
-import type { AgentEvents } from './report/agent-events.js'
+import type { AgentOptions, InForce } from './agent-options.js'
+import type { Departures } from './leaving/departures.js'
+import type { FreshnessTracker } from './report/freshness-tracker.js'
 import { startDirectory } from './detect-drift.js'
 import { nextEnd, type DirectoryFacts, type DirectoryState, type DirectoryStates } from './directory-state.js'
 import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
@@ -30,17 +29,11 @@ import {
   type WorkqueueOptions,
 } from './workqueue.js'
 
-interface OperationsOptions extends Omit<AgentOptions, 'openSource' | 'moved'> {
+interface OperationsOptions extends Omit<AgentOptions, 'openSource'> {
   readonly states: DirectoryStates
-  readonly configuration: () => AgentConfiguration
-  readonly isOwed: (path: string) => boolean
-  /** undefined until the first one is open: until then nothing is published. */
-  readonly source: () => Source | undefined
-  readonly events: () => AgentEvents
-  /** The move of this old path is over. */
-  readonly moved: (state: DirectoryState) => void
-  /** Brings the condition Fresh of a directory up to the source's last report. */
-  readonly refresh: (state: DirectoryState) => void
+  readonly inForce: Readonly<InForce>
+  readonly departures: Pick<Departures, 'isOwed' | 'moved'>
+  readonly freshness: Pick<FreshnessTracker, 'refresh'>
   /** Ends the agent: nothing begins any more, and what runs ends where every target is intact. */
   readonly signal: AbortSignal
 }
@@ -94,9 +87,9 @@ export class Operations {
 
   constructor(options: OperationsOptions) {
     this.#options = options
-    const { log, states, signal } = options
+    const { log, states, signal, inForce } = options
     this.#removals = new PendingRemovals(log, signal)
-    this.#others = new OtherAgents(() => options.configuration().driftInterval)
+    this.#others = new OtherAgents(() => inForce.configuration.driftInterval)
     this.#watch = new TargetWatch((path) => this.#look(path), signal, log)
     this.#mounts = new MountWatch(
       () => [...states].map(({ path }) => path),
@@ -108,7 +101,7 @@ export class Operations {
       log,
     )
     this.#running = new RunningOperations({
-      timeout: () => options.configuration().operationTimeout,
+      timeout: () => inForce.configuration.operationTimeout,
       stalled: (state, milliseconds) => this.#stalled(state, milliseconds),
       lasting: options.changed,
       signal,
@@ -160,7 +153,7 @@ export class Operations {
   }
 
   #runHooks(batch: Batch, group: string): Promise<Map<string, QueueResult>> {
-    const { states, events, node } = this.#options
+    const { states, inForce, node } = this.#options
     const groupOf = hookGroups(states, fileSystemsNow())
     const together = [...states].filter((state) => {
       const { hooksOperation: operation, facts } = state
@@ -170,7 +163,7 @@ export class Operations {
       return isDue && hasHooks(facts) && groupOf(operation) === group
     })
     this.#pacing.hooksBegan(together)
-    const options = { ...this.#options, node: node || hostname(), events: events() }
+    const options = { ...this.#options, node: node || hostname(), events: inForce.events }
     return runHooksTogether(together, options)
   }
 
@@ -233,6 +226,7 @@ export class Operations {
     this.#watch.forget(state.path)
     this.#publications.forget(state.publishOperation)
     this.#hooks.forget(state.hooksOperation)
+    this.#options.states.remove(state.path)
   }
 
   /**
@@ -342,21 +336,21 @@ export class Operations {
   }
 
   async #reconcile(batch: Batch): Promise<Map<string, QueueResult | Promise<QueueResult>>> {
-    const { log, metrics, states, events, configuration, identity, isOwed, signal } = this.#options
-    const source = this.#options.source()
+    const { log, metrics, states, inForce, identity, departures, signal } = this.#options
+    const { source, events } = inForce
     if (source === undefined) return new Map()
     this.#removals.busy()
     try {
       const results = await reconcile(batch, {
         log,
         metrics,
-        events: events(),
+        events,
         signal,
         lockTimeout: 0,
         agent: identity(),
         others: this.#others,
-        isOwed,
-        requireProven: () => configuration().requireProven,
+        isOwed: (path) => departures.isOwed(path),
+        requireProven: () => inForce.configuration.requireProven,
         examining: (path, work) => {
           const state = states.byPath(path)
           return state === undefined ? work() : this.#running.pause(state, work)
@@ -364,10 +358,7 @@ export class Operations {
         source,
         state: (operation) => states.byOperation(operation),
         compareAgain: (operation) => this.#compareAgain(operation),
-        drifted: (state) => {
-          this.#options.refresh(state)
-          this.#options.changed()
-        },
+        drifted: (state) => this.#show(state),
         applied: (state, outcome) => this.#applied(state, outcome),
       })
       for (const [operation, result] of results) {
@@ -398,8 +389,7 @@ export class Operations {
     this.#removals.idle()
     if (this.#isStopped()) return result
     // A confirmation of this directory waited for the removal.
-    this.#options.refresh(state)
-    this.#options.changed()
+    this.#show(state)
     return result
   }
 
@@ -429,24 +419,32 @@ export class Operations {
     }
     const old = this.#options.states.following(state.path)
     if (old) this.publish(old, `publish ${state.path}`)
-    if (outcome.kind === 'moving' && outcome.state === 'done') this.#options.moved(state)
-    this.#options.refresh(state)
+    if (outcome.kind === 'moving' && outcome.state === 'done') {
+      this.forget(state)
+      this.#options.departures.moved(state.path)
+      this.#options.moved()
+    }
+    this.#show(state)
+  }
+
+  /** The condition Fresh follows what a pass has found, and the status shows both. */
+  #show(state: DirectoryState): void {
+    this.#options.freshness.refresh(state)
     this.#options.changed()
   }
 
   /** The configuration may have dropped this directory meanwhile. */
   #stalled(state: DirectoryState, milliseconds: number): void {
     const { path: directory, publishOperation: operation } = state
-    const { states, log, events, refresh, changed } = this.#options
+    const { states, log, inForce } = this.#options
     if (states.byPath(directory) !== state) return
     const meaning = stalledMeaning({ operation, directory, milliseconds, on: describeFileSystem(directory) })
     for (const { level, reason, message, fields } of meaning.lines) {
       log[level]({ reason, directory, ...fields }, message)
     }
-    events().pass(meaning)
+    inForce.events.pass(meaning)
     if (meaning.condition) state.happened({ kind: 'judged', type: 'Published', condition: meaning.condition })
-    refresh(state)
-    changed()
+    this.#show(state)
   }
 }
 

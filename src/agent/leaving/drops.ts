@@ -31,7 +31,7 @@ interface DropsOptions {
   readonly named: NamedDirectories
   /** Ends the agent: nothing begins any more. */
   readonly signal: AbortSignal
-  readonly events: () => Pick<AgentEvents, 'pass'>
+  readonly inForce: { readonly events: Pick<AgentEvents, 'pass'> }
   /** The agent's identity: it removes only its own publications. Default: unknown, and it removes nothing. */
   readonly identity?: () => string | undefined
   /** Something that the status shows has changed. */
@@ -206,7 +206,7 @@ export class Drops {
     if (!this.#configured.includes(path)) known.delete(path)
     this.#forget(path)
     this.#options.log.info({ directory: path, ...(reason && { reason }) }, message)
-    if (reason) this.#options.events().pass({ events: [{ on: 'node', reason, message }] })
+    if (reason) this.#options.inForce.events.pass({ events: [{ on: 'node', reason, message }] })
   }
 
   #forget(path: string): void {
@@ -221,7 +221,7 @@ export class Drops {
     const reason = 'DropPending'
     this.#messages.set(path, { message, at: this.#messages.get(path)?.at ?? new Date().toISOString() })
     this.#options.log.warn({ reason, directory: path }, message)
-    this.#options.events().pass({ events: [{ on: 'node', reason, message }] })
+    this.#options.inForce.events.pass({ events: [{ on: 'node', reason, message }] })
     this.#options.changed()
   }
 }

@@ -19,8 +19,7 @@ const ordinary: ReadonlySet<WatchRestartReason> = new Set(['timeout', 'expired',
 
 interface FreshnessTrackerOptions {
   readonly states: DirectoryStates
-  /** undefined until the first one is open. */
-  source(): Pick<Source, 'latest' | 'isBehind'> | undefined
+  readonly inForce: { readonly source: Pick<Source, 'latest' | 'isBehind'> | undefined }
   /** A condition has changed. */
   changed(): void
   /** No timer runs any more once it is aborted. */
@@ -90,7 +89,7 @@ export class FreshnessTracker {
   }
 
   refresh(state: DirectoryState): void {
-    const source = this.options.source()
+    const { source } = this.options.inForce
     if (source === undefined) return
     const latest = (reference: ObjectReference) => source.latest(reference)
     const behind = referencesOf(expand(state.configuration, latest)).find((one) => source.isBehind?.(one))

@@ -39,7 +39,9 @@ function scene(t: Test) {
       log,
       named,
       signal,
-      events: () => ({ pass: ({ events }) => void told.push(...events.map(({ reason }) => `event ${reason}`)) }),
+      inForce: {
+        events: { pass: ({ events }) => void told.push(...events.map(({ reason }) => `event ${reason}`)) },
+      },
       changed: () => {},
       now: () => clock.milliseconds,
       ...(real ? {} : { remove }),

@@ -7,7 +7,7 @@ import {
   lossGrace,
   type Moment,
 } from '../../../src/agent/report/freshness-tracker.js'
-import type { ObservedState, ObjectReference } from '../../../src/objects/types.js'
+import type { ObservedState, ObjectReference, Source } from '../../../src/objects/types.js'
 import { directoryOf, secret, whole } from '../../directories/objects.js'
 import { parseConfiguration } from '../../../src/config/parse.js'
 import { signalOf } from '../../until.js'
@@ -21,15 +21,17 @@ function scene(t: Test) {
     { kind: 'judged', type: 'Published', condition: { status: 'True', reason: 'Published', message: '' } },
     new Date(),
   )
-  const seen = { changes: 0, open: true }
+  const seen = { changes: 0 }
   const absent: ObservedState = { state: 'absent' }
+  const source: Pick<Source, 'latest'> = { latest: () => absent }
+  const inForce: { source: typeof source | undefined } = { source }
   const tracker = new FreshnessTracker({
     states,
-    source: () => (seen.open ? { latest: () => absent } : undefined),
+    inForce,
     changed: () => (seen.changes += 1),
     signal: signalOf(t),
   })
-  return { states, state, tracker, seen }
+  return { states, state, tracker, seen, inForce }
 }
 
 await t.test('a confirmation makes a directory fresh, shows when, and is reported as a change once', async (t) => {
@@ -46,15 +48,16 @@ await t.test('a confirmation makes a directory fresh, shows when, and is reporte
 })
 
 await t.test('another source starts from nothing; without one, the condition stays', async (t) => {
-  const { state, tracker, seen } = scene(t)
+  const { state, tracker, inForce } = scene(t)
+  const { source } = inForce
   tracker.confirmed(reference)
   tracker.refresh(state)
   const fresh = state.facts.fresh
   tracker.forgetSource()
-  seen.open = false
+  inForce.source = undefined
   tracker.refresh(state)
   t.equal(state.facts.fresh, fresh)
-  seen.open = true
+  inForce.source = source
   tracker.refresh(state)
   t.match(state.facts.fresh, { status: 'False' })
   tracker.confirmed(reference)
