@@ -5,7 +5,7 @@ import { parseConfiguration } from '../src/config/parse.js'
 import type { DirectoryConfiguration } from '../src/config/types.js'
 import { NodeReporter } from '../src/fleet/reporter.js'
 import { connect } from '../src/kubernetes/connection/connection.js'
-import { clusterAccess } from '../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../src/kubernetes/credentials/credentials.js'
 import { silent } from '../src/log.js'
 import { objectName } from '../src/message-text.js'
 import { KubernetesSource } from '../src/objects/kubernetes/source.js'
@@ -51,7 +51,7 @@ class Agent implements SourceListener {
   ) {
     this.#states = directories.map((directory) => new DirectoryState(directory))
     const { kubeconfig, name } = node
-    const access = clusterAccess({ kubeconfig, context: undefined, environment: {}, search: 'service-account' })
+    const access = new Credentials({ kubeconfig, context: undefined, environment: {}, search: 'service-account' })
     const api = connect(access, {
       version: 'fleet',
       rate: { qps: 20, burst: 30 },

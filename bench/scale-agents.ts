@@ -1,6 +1,6 @@
 /** Some agents without disks, in a separate process: the source as the agent has it, and its cost for the API server. */
 import { objectName } from '../src/message-text.js'
-import { clusterAccess } from '../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../src/kubernetes/credentials/credentials.js'
 import type { ApiObserver } from '../src/kubernetes/connection/client.js'
 import { connect } from '../src/kubernetes/connection/connection.js'
 import { KubernetesSource } from '../src/objects/kubernetes/source.js'
@@ -66,7 +66,7 @@ process.on('message', (message: AgentsOrder | 'reset') => {
   for (let count = 0; count < agents; count++) {
     const listener = new Counting()
     counting.push(listener)
-    const access = clusterAccess({ kubeconfig, context: undefined, environment: {}, search: 'service-account' })
+    const access = new Credentials({ kubeconfig, context: undefined, environment: {}, search: 'service-account' })
     const rate = { qps: 20, burst: 30 }
     const client = connect(access, { version: 'scale', rate, observer: listener.api })
     const source = new KubernetesSource(client, listener, { watch })

@@ -40,24 +40,24 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
   kubernetes: {
     async open({ kubeconfig, context, search = 'service-account', watch, qps, burst }, listener, options) {
       const { log, version, trust } = options
-      const [{ connect }, { clusterAccess }, { KubernetesSource }] = await Promise.all([
+      const [{ connect }, { Credentials }, { KubernetesSource }] = await Promise.all([
         import('../kubernetes/connection/connection.js'),
-        import('../kubernetes/credentials/cluster-access.js'),
+        import('../kubernetes/credentials/credentials.js'),
         import('../objects/kubernetes/source.js'),
       ])
       const obey = trust && ((obeyed: Obeyed) => trust.obey(obeyed))
-      const access = clusterAccess({ kubeconfig, context, environment: process.env, search, log, obey })
+      const credentials = new Credentials({ kubeconfig, context, environment: process.env, search, log, obey })
       return new KubernetesSource(
-        connect(access, { version, rate: { qps, burst }, observer: listener.api }),
+        connect(credentials, { version, rate: { qps, burst }, observer: listener.api }),
         listener,
         { log, watch },
       )
     },
     async namespaceOf({ kubeconfig, context, search = 'service-account' }) {
       needDescriptors('kubernetes')
-      const { loadClusterAccess } = await import('../kubernetes/credentials/cluster-access.js')
-      const access = await loadClusterAccess({ kubeconfig, context, environment: process.env, search })
-      return access.namespace
+      const { Credentials } = await import('../kubernetes/credentials/credentials.js')
+      const credentials = new Credentials({ kubeconfig, context, environment: process.env, search })
+      return (await credentials.load()).namespace
     },
   },
 }

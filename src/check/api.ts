@@ -4,7 +4,7 @@ import { silent } from '../log.js'
 import type { Obeyed } from '../trust.js'
 import { isAnonymous, type AccessSnapshot } from '../kubernetes/credentials/access.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../kubernetes/connection/client.js'
-import { loadClusterAccess } from '../kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../kubernetes/credentials/credentials.js'
 import { unverified } from '../kubernetes/credentials/plain-http.js'
 import { connect } from '../kubernetes/connection/connection.js'
 import { credentialsAdvice, field, noCredentialAdvice, statusMessage } from '../kubernetes/reads/api-error.js'
@@ -32,23 +32,23 @@ type ApiSource = SourceConfiguration<'kubernetes'>
 /** Whether the API server can be reached, takes our credentials, and allows what the configuration needs. */
 export async function checkApi({ kubeconfig, context }: ApiSource, options: ApiOptions): Promise<CheckResult[]> {
   const { environment } = options
-  let access
+  let credentials
   let snapshot
   try {
     // Found as the agent finds it.
     const search = 'service-account'
-    access = await loadClusterAccess({ kubeconfig, context, environment, search, log: silent, obey: options.obey })
-    snapshot = await access.current()
+    credentials = new Credentials({ kubeconfig, context, environment, search, log: silent, obey: options.obey })
+    snapshot = await credentials.current()
   } catch (error) {
     return [fault('access', messageOf(error), 'correct the kubeconfig, or the files that it names')]
   }
-  const results = [ok('access', access.origin), ...checkVerified(snapshot), ...checkClocks(snapshot, options.now)]
-  const api = connect(access, { version: options.version })
+  const results = [ok('access', credentials.origin), ...checkVerified(snapshot), ...checkClocks(snapshot, options.now)]
+  const api = connect(credentials, { version: options.version })
   try {
     const reached = await reach(api, snapshot.server.origin, options)
     results.push(reached)
     if (reached.status === 'FAULT') return results
-    const accepted = isAnonymous(snapshot) ? noCredential : await credentials(api, options)
+    const accepted = isAnonymous(snapshot) ? noCredential : await askAsUser(api, options)
     results.push(accepted)
     if (accepted.status === 'FAULT') return results
     return [...results, ...(await checkPermissions(api, options))]
@@ -116,7 +116,7 @@ const noCredential = fault(
 )
 
 /** SelfSubjectReview, since Kubernetes 1.28; before, the questions about permissions show as much. */
-async function credentials(api: ApiClient, { timeout, signal }: ApiOptions): Promise<CheckResult> {
+async function askAsUser(api: ApiClient, { timeout, signal }: ApiOptions): Promise<CheckResult> {
   const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
   const { status, body } = await api.send('POST', path, review, { timeout, signal })

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { silent } from '../../src/log.js'
-import { loadClusterAccess } from '../../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../../src/kubernetes/credentials/credentials.js'
 import { connect } from '../../src/kubernetes/connection/connection.js'
 import { OperatorStatus } from '../../src/static-pods/monitor/operator-status.js'
 import { cases } from '../library-go/cases.js'
@@ -91,7 +91,7 @@ await t.test(
 )
 
 await t.test('monitor keeps a concurrent update, and retries after the conflict', async (t) => {
-  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const access = await new Credentials({ kubeconfig: cluster.adminKubeconfig, environment: {} }).load()
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
   await setStatus({ currentRevision: 6, targetRevision: 7 })

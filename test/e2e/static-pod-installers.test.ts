@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { silent } from '../../src/log.js'
-import { loadClusterAccess } from '../../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../../src/kubernetes/credentials/credentials.js'
 import { connect } from '../../src/kubernetes/connection/connection.js'
 import { ApiReader } from '../../src/kubernetes/reads/api-reader.js'
 import { reportInstall } from '../../src/static-pods/install/install-from-api.js'
@@ -17,7 +17,7 @@ const cluster = await clusterWithNode(t)
 
 await t.test("events regard the owner of the installer's pod", async (t) => {
   const { name: namespace } = await cluster.namespace()
-  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const access = await new Credentials({ kubeconfig: cluster.adminKubeconfig, environment: {} }).load()
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
   const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'operator', uid: 'u', controller: true }
@@ -88,7 +88,7 @@ await t.test('install works with just the rights that "rbac install" prints', as
 
 await t.test('an installer waits for older ones to end, up to its limit', async (t) => {
   const site = await Site.create(cluster)
-  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const access = await new Credentials({ kubeconfig: cluster.adminKubeconfig, environment: {} }).load()
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
   const installers = new ApiReader(api, { log: silent })

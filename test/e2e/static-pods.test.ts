@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadClusterAccess } from '../../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../../src/kubernetes/credentials/credentials.js'
 import { connect } from '../../src/kubernetes/connection/connection.js'
 import { parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { mirrorPodProbe } from '../../src/static-pods/ready/probe-mirror-pod.js'
@@ -140,7 +140,7 @@ await t.test('monitor asks for the mirror pod', async (t) => {
     })
   const ready = (status: string, reason?: string) =>
     patch('/status', { status: { conditions: [{ type: 'Ready', status, ...(reason && { reason }) }] } })
-  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const access = await new Credentials({ kubeconfig: cluster.adminKubeconfig, environment: {} }).load()
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
   const way = { api, namespace: () => Promise.resolve(undefined) }

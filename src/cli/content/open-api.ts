@@ -1,6 +1,7 @@
 import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { ApiClient } from '../../kubernetes/connection/client.js'
+import type { Credentials } from '../../kubernetes/credentials/credentials.js'
 import type { FileVersion } from '../../static-pods/ready/probe-files.js'
 import type { ApiWay } from '../../static-pods/ready/probe-mirror-pod.js'
 import { UsageError } from '../words/exit-codes.js'
@@ -21,15 +22,15 @@ export async function openApi(
   environment: NodeJS.ProcessEnv,
   log: Log,
 ): Promise<{ api: ApiClient }> {
-  const [{ disableCoreDumps }, { loadClusterAccess }, { connect }] = await Promise.all([
+  const [{ disableCoreDumps }, { Credentials }, { connect }] = await Promise.all([
     import('../../durable/index.js'),
-    import('../../kubernetes/credentials/cluster-access.js'),
+    import('../../kubernetes/credentials/credentials.js'),
     import('../../kubernetes/connection/connection.js'),
   ])
   disableCoreDumps()
   try {
-    const access = await loadClusterAccess({ kubeconfig, context, environment, log })
-    return { api: connect(access, { version: version() }) }
+    const credentials = await new Credentials({ kubeconfig, context, environment, log }).load()
+    return { api: connect(credentials, { version: version() }) }
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error))
   }
@@ -45,35 +46,31 @@ export async function openApiWays(
   log: Log,
   [first, ...others]: readonly [FileVersion, ...FileVersion[]],
 ): Promise<ApiWay[]> {
-  const [{ disableCoreDumps }, { clusterAccess }, { alsoTrusting }, { connect }] = await Promise.all([
+  const [{ disableCoreDumps }, { Credentials }, { connect }] = await Promise.all([
     import('../../durable/index.js'),
-    import('../../kubernetes/credentials/cluster-access.js'),
-    import('../../kubernetes/credentials/access.js'),
+    import('../../kubernetes/credentials/credentials.js'),
     import('../../kubernetes/connection/connection.js'),
   ])
   disableCoreDumps()
-  const accessBy = ({ read }: FileVersion) =>
-    clusterAccess({ kubeconfig, context, environment, log, read, timing: { look: 0 } })
-  const all = [accessBy(first)]
+  const all: Credentials[] = []
+  const readBy = ({ read }: FileVersion) =>
+    new Credentials({ kubeconfig, context, environment, log, read, timing: { look: 0 }, trusting: all })
+  all.push(readBy(first))
   for (const other of others) {
     // An unusable version is no other way; a probe then shows what the first one lacks.
-    const access = await accessBy(other)
-      .open()
+    const loaded = await readBy(other)
+      .load()
       .catch((error: unknown) => {
         log.warn({}, `the mirror pod is asked without what the directory held before: ${messageOf(error)}`)
         return undefined
       })
-    if (access && other.hasOwn) all.push(access)
+    if (loaded && other.hasOwn) all.push(loaded)
   }
-  return all.map((own) => {
-    const access = alsoTrusting(
-      own,
-      all.filter((other) => other !== own),
-    )
+  return all.map((credentials) => {
     const namespace = async () => {
-      await access.current()
-      return access.namespace
+      await credentials.current()
+      return credentials.namespace
     }
-    return { api: connect(access, { version: version() }), namespace }
+    return { api: connect(credentials, { version: version() }), namespace }
   })
 }

@@ -1,4 +1,6 @@
-import { isAnonymous, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
+import { once } from 'node:events'
+import { isAnonymous, sameAccess, type AccessSnapshot } from '../credentials/access.js'
+import type { Credentials } from '../credentials/credentials.js'
 import {
   ConnectionError,
   type ApiClient,
@@ -11,7 +13,6 @@ import {
   type ApiVerb,
 } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
-import { CredentialWatch } from './credential-watch.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { LargeReads } from './large-reads.js'
 import { notAfter } from '../../x509/certificates.js'
@@ -32,11 +33,11 @@ export interface ConnectOptions {
 }
 
 /**
- * A client of the API server that `access` leads to. Nothing is opened before the first request. An agent may start before its kubeconfig
+ * A client of the API server that the credentials lead to; it closes them in the end. Nothing is opened before the first request. An agent may start before its kubeconfig
  * is there: every request rejects with ConnectionError 'credentials' meanwhile. Call `close` in the end: open connections keep a process alive.
  */
-export function connect(access: ClusterAccess, options: ConnectOptions): ApiClient {
-  return new Connection(access, options)
+export function connect(credentials: Credentials, options: ConnectOptions): ApiClient {
+  return new Connection(credentials, options)
 }
 
 /** A failure's body is a metav1.Status. */
@@ -59,11 +60,7 @@ class Connection implements ApiClient {
   readonly #limits: TransportLimits
   readonly #pool: TransportPool
   readonly #userAgent: string
-  readonly #checks: NodeJS.Timeout
-  readonly #files: CredentialWatch
   readonly #largeReads = new LargeReads(8, 128 * 1024)
-  /** Those who wait for other credentials than the rejected ones. */
-  readonly #waiting = new Set<() => void>()
   readonly #bucket: TokenBucket | undefined
   readonly #observer: ApiObserver
   #rejected: AccessSnapshot | undefined
@@ -74,7 +71,7 @@ class Connection implements ApiClient {
   #closed: ConnectionError | undefined
 
   constructor(
-    private readonly access: ClusterAccess,
+    private readonly credentials: Credentials,
     options: ConnectOptions,
   ) {
     this.#limits = { ...transportLimits, ...options.limits }
@@ -83,16 +80,12 @@ class Connection implements ApiClient {
     this.#observer = options.observer ?? unobserved
     this.#userAgent = `holdfast/${options.version} (linux/${process.arch === 'x64' ? 'amd64' : process.arch})`
     // Credentials may rotate while nothing but silent watches goes on.
-    this.#checks = setInterval(() => this.#check(), this.#limits.ping).unref()
-    this.#files = new CredentialWatch({
-      files: () => this.access.files(),
-      isCurrent: () => this.#isCurrent(),
-      interval: this.#limits.look,
-    })
+    credentials.changes.on('changed', (access) => this.#switchTo(access))
+    credentials.follow()
   }
 
   get defaultNamespace(): string | undefined {
-    return this.access.namespace
+    return this.credentials.namespace
   }
 
   get connections(): number {
@@ -103,17 +96,11 @@ class Connection implements ApiClient {
     return this.#notAfter
   }
 
-  renewal(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        signal.removeEventListener('abort', end)
-        this.#waiting.delete(end)
-        resolve()
-      }
-      signal.addEventListener('abort', end)
-      this.#waiting.add(end)
-      if (signal.aborted || this.#isReplaced) end()
-    })
+  async renewal(signal: AbortSignal): Promise<void> {
+    const [rejected, inUse] = [this.#rejected, this.#inUse]
+    // Another request has found other credentials since the API server rejected these.
+    if (rejected && inUse && !sameAccess(rejected, inUse)) return
+    await once(this.credentials.changes, 'changed', { signal }).catch(() => undefined)
   }
 
   async get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse> {
@@ -181,8 +168,7 @@ class Connection implements ApiClient {
   }
 
   close(): Promise<void> {
-    clearInterval(this.#checks)
-    this.#files.close()
+    this.credentials.close()
     this.#closed ??= new ConnectionError('the client was closed', 'connection')
     this.#pool.destroy(this.#closed)
     this.#bucket?.close()
@@ -304,14 +290,17 @@ class Connection implements ApiClient {
 
   async #current(signal: AbortSignal, rejected?: AccessSnapshot): Promise<AccessSnapshot> {
     if (this.#closed) throw this.#closed
-    const work = rejected ? this.access.renew(rejected) : this.access.current()
+    const work = rejected ? this.credentials.renew(rejected) : this.credentials.current()
     const seconds = this.#limits.credentials / 1000
     // A plugin has a shorter time, and its error names it; files on a disk that hangs have none.
     const late = new Deadline(
       this.#limits.credentials,
       signal,
       () =>
-        new ConnectionError(`${this.access.origin}: the credentials did not come within ${seconds} s`, 'credentials'),
+        new ConnectionError(
+          `${this.credentials.origin}: the credentials did not come within ${seconds} s`,
+          'credentials',
+        ),
     )
     let access: AccessSnapshot
     try {
@@ -332,39 +321,10 @@ class Connection implements ApiClient {
     if (this.#closed) throw this.#closed
     const before = this.#inUse
     this.#inUse = access
-    if (access !== before) {
-      this.#files.soon()
-      for (const end of [...this.#waiting]) end()
-    }
     if (access.connectionId === before?.connectionId) return
     this.#origin = `${access.server.origin}${basePath(access.server)}`
     this.#notAfter = access.certificate && notAfter(access.certificate.chain)
     this.#pool.switchTo(access)
-  }
-
-  /** Another request has found other credentials since the API server rejected these. */
-  get #isReplaced(): boolean {
-    const [rejected, inUse] = [this.#rejected, this.#inUse]
-    return rejected !== undefined && inUse !== undefined && !sameAccess(rejected, inUse)
-  }
-
-  /** Compares a stat of each file: the client soon follows a kubeconfig that leads elsewhere, and runs no plugin for it. */
-  async #isCurrent(): Promise<boolean> {
-    const inUse = this.#inUse
-    if (inUse === undefined || !(await this.access.differs(inUse).catch(() => false))) return true
-    this.#check()
-    return false
-  }
-
-  #check(): void {
-    // Without a first request there is nothing to keep up; a failure shows itself to the next request.
-    if (this.#inUse === undefined) return
-    this.access.current().then(
-      (access) => {
-        if (!this.#closed) this.#switchTo(access)
-      },
-      () => undefined,
-    )
   }
 }
 

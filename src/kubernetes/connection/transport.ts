@@ -5,10 +5,8 @@ import type { ConnectionError } from './client.js'
 export interface TransportLimits {
   /** From the first packet until the server has sent its settings. */
   readonly connect: number
-  /** Between two pings of a connection, and between two renewals of the credentials of an idle client. */
+  /** Between two pings of a connection. */
   readonly ping: number
-  /** From the change of a file that the server's address or the credentials come from to the look at it, and between two looks at one that sends no event. */
-  readonly look: number
   /** Until the credentials must be there: longer than a credential plugin may take. */
   readonly credentials: number
   /** Until a ping must be answered. */
@@ -30,7 +28,6 @@ export interface TransportLimits {
 export const transportLimits: TransportLimits = {
   connect: 15_000,
   ping: 30_000,
-  look: 2_000,
   credentials: 75_000,
   pong: 15_000,
   drain: 30_000,

@@ -122,11 +122,33 @@ function execInfo(settings: ExecPluginSettings, { cluster, authority }: ExecOpti
 }
 
 /** A credential plugin's answer (client.authentication.k8s.io ExecCredential, .status). */
-export interface ExecCredential {
-  readonly token: string | undefined
-  readonly certificate: { readonly chain: string; readonly key: string } | undefined
-  /** Milliseconds since the epoch; undefined: good until the API server says no. */
-  readonly expires: number | undefined
+export class ExecCredential {
+  readonly #obtainedAt = performance.now()
+  /** Milliseconds that the credential was to last when it came. */
+  readonly #lifetime: number
+
+  constructor(
+    readonly token: string | undefined,
+    readonly certificate: { readonly chain: string; readonly key: string } | undefined,
+    /** Milliseconds since the epoch; Infinity: good until the API server says no. */
+    private readonly expires: number,
+  ) {
+    this.#lifetime = expires - Date.now()
+  }
+
+  /**
+   * Milliseconds, by the clock or by the time that has passed, whichever is less: a clock that was wrong when the plugin ran may have
+   * been set since, and a machine that slept has counted nothing.
+   */
+  get left(): number {
+    const passed = performance.now() - this.#obtainedAt
+    return Math.min(this.expires - Date.now(), this.#lifetime - passed)
+  }
+
+  /** Renewed a little early, so that no request is under way when it expires; a short-lived one, less early. */
+  get isDue(): boolean {
+    return this.left <= Math.min(30_000, this.#lifetime / 10)
+  }
 }
 
 /**
@@ -144,7 +166,7 @@ function readExecCredential(output: string, apiVersion: string): ExecCredential 
   if (token === undefined && !certificate) {
     throw new Error('its status has neither token nor clientCertificateData and clientKeyData')
   }
-  return { token, certificate, expires: readExpiry(text(status, 'expirationTimestamp')) }
+  return new ExecCredential(token, certificate, readExpiry(text(status, 'expirationTimestamp')))
 }
 
 function parseOutput(output: string): unknown {
@@ -187,8 +209,8 @@ function pluginCertificate(chain: string | undefined, key: string | undefined): 
   return { chain, key }
 }
 
-function readExpiry(timestamp: string | undefined): number | undefined {
-  if (timestamp === undefined) return undefined
+function readExpiry(timestamp: string | undefined): number {
+  if (timestamp === undefined) return Infinity
   const time = Date.parse(timestamp)
   if (Number.isNaN(time)) throw new Error('status.expirationTimestamp is not a time (RFC 3339)')
   return time

@@ -2,7 +2,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { silent } from '../../../src/log.js'
 import type { ApiClient } from '../../../src/kubernetes/connection/client.js'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
-import { accessSnapshot } from '../../../src/kubernetes/credentials/access.js'
+import { Credentials } from '../../../src/kubernetes/credentials/credentials.js'
+import { kubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
 import { ApiError } from '../../../src/kubernetes/reads/api-error.js'
 import { ApiReader } from '../../../src/kubernetes/reads/api-reader.js'
 import { observeObject } from '../../../src/kubernetes/reads/observed-version.js'
@@ -88,23 +89,11 @@ async function open(): Promise<{ server: Server; client: ApiClient }> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   server.unref()
   const { port } = server.address() as AddressInfo
-  const snapshot = accessSnapshot({
-    server: new URL(`http://127.0.0.1:${port}`),
-    serverName: undefined,
-    insecure: false,
-    authority: undefined,
-    certificate: undefined,
-    proxy: undefined,
-    headers: {},
+  const text = kubeconfig({ server: `http://127.0.0.1:${port}` }, {}, 'n')
+  const credentials = new Credentials({
+    kubeconfig: '/of/the/fuzzer',
+    environment: {},
+    read: () => Promise.resolve(Buffer.from(text)),
   })
-  const current = () => Promise.resolve(snapshot)
-  const access = {
-    origin: 'the fuzzer',
-    namespace: 'n',
-    current,
-    renew: current,
-    differs: () => Promise.resolve(false),
-    files: () => [],
-  }
-  return { server, client: connect(access, { version: '0', limits: { body: 64 * 1024 } }) }
+  return { server, client: connect(credentials, { version: '0', limits: { body: 64 * 1024 } }) }
 }

@@ -3,10 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Log } from '../../../src/log.js'
-import { alsoTrusting } from '../../../src/kubernetes/credentials/access.js'
-import { clusterAccess, loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import {
+  Credentials,
+  type CredentialsOptions,
+  type CredentialsTiming,
+} from '../../../src/kubernetes/credentials/credentials.js'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
-import type { AccessTiming } from '../../../src/kubernetes/credentials/live-access.js'
 import type { TransportLimits } from '../../../src/kubernetes/connection/transport.js'
 import { SimulatedTime } from '../../simulated-time.js'
 import { until } from '../../until.js'
@@ -28,7 +30,7 @@ const CANARY = 'canary-token'
 interface Setup {
   readonly server?: ServerOptions
   readonly user?: object
-  readonly timing?: Partial<AccessTiming>
+  readonly timing?: Partial<CredentialsTiming>
   readonly limits?: Partial<TransportLimits>
 }
 
@@ -50,12 +52,12 @@ async function setUp(t: { teardown(work: () => unknown): void }, { server, user,
   put('config', config())
   const warnings: string[] = []
   const log: Log = { debug() {}, info() {}, warn: (_, text) => warnings.push(text), error() {} }
-  const access = await loadClusterAccess({
+  const access = await new Credentials({
     kubeconfig: at('config'),
     environment: {},
     timing: { look: 0, ...timing },
     log,
-  })
+  }).load()
   const api = connect(access, { version: '1', ...(limits && { limits }) })
   t.teardown(async () => {
     await api.close()
@@ -159,7 +161,8 @@ for (const protocol of ['h2', 'https'] as const) {
 void t.test('watches alone are enough to notice a change', async (t) => {
   const { api, put } = await setUp(t, {
     user: { 'client-certificate': 'crt', 'client-key': 'key' },
-    limits: { ping: 50, drain: 0 },
+    limits: { drain: 0 },
+    timing: { settle: 20 },
     server: { clientAuthority: authority.certificate, handler: (_, reply) => beginWatch(reply, 1) },
   })
   const watch = await api.stream('/watch', {}, once)
@@ -239,7 +242,7 @@ void t.test('the client finds a kubeconfig that comes later', async (t) => {
   const file = join(directory.path, 'later', 'config')
   const running = await startServer({ protocol: 'http' })
   t.teardown(() => running.close())
-  const api = connect(clusterAccess({ kubeconfig: file, environment: {} }), { version: '1' })
+  const api = connect(new Credentials({ kubeconfig: file, environment: {} }), { version: '1' })
   t.teardown(() => api.close())
   t.match(await failure(api.get('/', {}, once)), {
     reason: 'credentials',
@@ -257,12 +260,12 @@ void t.test("with a caller's own read, no lost or broken file stays in force", a
   const user = { 'client-certificate': 'crt', 'client-key': 'key' }
   put('config', config({ ...user, tokenFile: 'token' }))
   const load = () =>
-    loadClusterAccess({
+    new Credentials({
       kubeconfig: at('config'),
       environment: {},
       timing: { look: 0 },
       read: (path) => readFile(path),
-    })
+    }).load()
   const api = connect(await load(), { version: '1' })
   t.teardown(() => api.close())
   for (const name of ['config', 'ca', 'crt', 'key', 'token']) {
@@ -279,19 +282,22 @@ void t.test("with a caller's own read, no lost or broken file stays in force", a
   t.same(warnings, [])
 })
 
-void t.test('alsoTrusting trusts the authorities of other access, too, and reads a refused token again', async (t) => {
+void t.test('credentials trust the authorities of others, too, and a refused token is read again', async (t) => {
   let good = `Bearer ${CANARY}-1`
   const { running, put, at } = await setUp(t, {
     user: { tokenFile: 'token' },
     server: { handler: (seen, reply) => json(reply, seen.headers['authorization'] === good ? 200 : 401, {}) },
   })
-  const load = (kubeconfig: string) => loadClusterAccess({ kubeconfig, environment: {}, timing: { look: 60_000 } })
-  const knows = await load(at('config'))
+  const load = (kubeconfig: string, trusting?: CredentialsOptions['trusting']) =>
+    new Credentials({ kubeconfig, environment: {}, timing: { look: 60_000 }, ...(trusting && { trusting }) }).load()
   put('ca2', other.certificate)
   put('config2', kubeconfig({ server: running.url, 'certificate-authority': 'ca2' }, { tokenFile: 'token' }))
-  const lost = { ...knows, current: () => Promise.reject(new Error('lost')) }
-  const api = connect(alsoTrusting(await load(at('config2')), [lost, knows]), { version: '1' })
-  const stranger = connect(alsoTrusting(await load(at('config2')), [lost]), { version: '1' })
+  const lost = { authority: () => Promise.reject(new Error('lost')) }
+  const both: Pick<Credentials, 'authority'>[] = [lost, await load(at('config'))]
+  const trusting = await load(at('config2'), both)
+  both.push(trusting)
+  const api = connect(trusting, { version: '1' })
+  const stranger = connect(await load(at('config2'), [lost]), { version: '1' })
   t.teardown(() => Promise.all([api.close(), stranger.close()]))
   t.match(await failure(stranger.get('/', {}, once)), { message: /is not signed by the authority/ })
   t.equal((await api.get('/', {}, once)).status, 200)
@@ -346,7 +352,7 @@ void t.test('close ends a wait for credentials', async (t) => {
 void t.test('all who wait for credentials are served together, and who comes later does not wait', async (t) => {
   const { api, put } = await setUp(t, {
     user: { tokenFile: 'token' },
-    limits: { look: 20 },
+    timing: { settle: 20 },
     server: { handler: (seen, reply) => json(reply, seen.headers['authorization'] === 'Bearer b' ? 200 : 401, {}) },
   })
   t.equal((await api.get('/', {}, once)).status, 401)

@@ -1,4 +1,4 @@
-import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../../../src/kubernetes/credentials/credentials.js'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
 
 /**
@@ -6,7 +6,7 @@ import { connect } from '../../../src/kubernetes/connection/connection.js'
  * (NODE_EXTRA_CA_CERTS) when it starts. Prints the status of one GET, or why there is none.
  */
 const kubeconfig = process.argv[2] ?? ''
-const api = connect(await loadClusterAccess({ kubeconfig, environment: process.env }), { version: '1' })
+const api = connect(await new Credentials({ kubeconfig, environment: process.env }).load(), { version: '1' })
 try {
   console.log((await api.get('/path', {}, { timeout: 10_000 })).status)
 } catch (error) {

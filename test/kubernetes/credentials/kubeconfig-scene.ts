@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../../../src/kubernetes/credentials/credentials.js'
 import { KubeconfigError } from '../../../src/kubernetes/credentials/kubeconfig-file.js'
 import { issue, makeAuthority, temporaryDirectory } from '../connection/certificates.js'
 import { base64, kubeconfig } from './kubeconfig-text.js'
@@ -27,7 +27,7 @@ export const pair = { 'client-certificate-data': base64(client.certificate), 'cl
 
 export function load(text: string, context?: string) {
   writeFileSync(file, text)
-  return loadClusterAccess({ kubeconfig: file, context, environment: {} })
+  return new Credentials({ kubeconfig: file, context, environment: {} }).load()
 }
 
 export async function fault(work: Promise<unknown>): Promise<string> {

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadClusterAccess, type AccessOptions } from '../../../src/kubernetes/credentials/cluster-access.js'
-import type { ClusterAccess } from '../../../src/kubernetes/credentials/access.js'
+import { Credentials, type CredentialsOptions } from '../../../src/kubernetes/credentials/credentials.js'
 
 /** A kubeconfig of one context, as JSON (which is YAML too). */
 export function kubeconfig(cluster: object, user: object, namespace?: string): string {
@@ -21,9 +20,9 @@ export const base64 = (text: string): string => Buffer.from(text).toString('base
 export function loadKubeconfig(
   directory: string,
   text: string,
-  options: Partial<AccessOptions> = {},
-): Promise<ClusterAccess> {
+  options: Partial<CredentialsOptions> = {},
+): Promise<Credentials> {
   const file = join(directory, 'kubeconfig')
   writeFileSync(file, text)
-  return loadClusterAccess({ kubeconfig: file, environment: {}, timing: { look: 0 }, ...options })
+  return new Credentials({ kubeconfig: file, environment: {}, timing: { look: 0 }, ...options }).load()
 }

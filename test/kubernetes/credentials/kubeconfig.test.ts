@@ -2,14 +2,14 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../../../src/kubernetes/credentials/credentials.js'
 import { silent } from '../../../src/log.js'
 import { Trust } from '../../../src/trust.js'
 import { scratch } from '../../durable/scratch.js'
 import { base64, kubeconfig, loadKubeconfig } from './kubeconfig-text.js'
 import { authority, client, directory, file, load, fault } from './kubeconfig-scene.js'
 
-void t.test('loadClusterAccess takes the named context', async (t) => {
+void t.test('Credentials takes the named context', async (t) => {
   const text = `
 apiVersion: v1
 kind: Config
@@ -54,9 +54,9 @@ void t.test('a server without a scheme is plain http, and its query is dropped, 
   }
 })
 
-void t.test('loadClusterAccess names an unreadable file', async (t) => {
+void t.test('Credentials names an unreadable file', async (t) => {
   const missing = join(directory.path, 'missing')
-  const said = await fault(loadClusterAccess({ kubeconfig: missing, environment: {} }))
+  const said = await fault(new Credentials({ kubeconfig: missing, environment: {} }).load())
   t.equal(said, `cannot read ${missing} (ENOENT)`)
 })
 
@@ -72,7 +72,7 @@ void t.test('relative paths count from the directory of the file', async (t) => 
     { 'client-certificate': 'pki/c.crt', 'client-key': 'pki/c.key', tokenFile: 'token', token: 'beside' },
   )
   writeFileSync(join(nested, 'config'), text)
-  const access = await loadClusterAccess({ kubeconfig: join(nested, 'config'), environment: {} })
+  const access = await new Credentials({ kubeconfig: join(nested, 'config'), environment: {} }).load()
   t.match(await access.current(), {
     authority: authority.certificate,
     certificate: { chain: client.certificate, key: client.key },
@@ -80,7 +80,7 @@ void t.test('relative paths count from the directory of the file', async (t) => 
   })
 })
 
-void t.test('loadClusterAccess finds the kubeconfig where kubectl does', async (t) => {
+void t.test('Credentials finds the kubeconfig where kubectl does', async (t) => {
   const at = (name: string) => join(directory.path, name)
   const one = (url: string, name = 'main') =>
     kubeconfig({ server: url }, { token: name }).replaceAll('"main"', `"${name}"`)
@@ -96,7 +96,7 @@ void t.test('loadClusterAccess finds the kubeconfig where kubectl does', async (
   const home = { HOME: directory.path }
   const listed = { KUBECONFIG: `${at('absent')}:${at('first')}:${at('second')}` }
   const from = async (environment: Record<string, string>, options: object = {}) => {
-    const access = await loadClusterAccess({ environment, serviceAccount: at('pod'), ...options })
+    const access = await new Credentials({ environment, serviceAccount: at('pod'), ...options }).load()
     return { access, server: (await access.current()).server.href }
   }
   const all = { ...pod, ...home, ...listed }

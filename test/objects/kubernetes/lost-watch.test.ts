@@ -35,11 +35,12 @@ void t.test('a wrong authority shows as the certificate that it did not sign, no
     { token: 'a-token' },
     'kube-system',
   )
-  const access = await loadKubeconfig(directory.path, settings, { timing: { look: 0 } })
   let looks = 0
-  const current = access.current.bind(access)
-  access.current = () => current().finally(() => looks++)
-  const client = connect(access, { version: '1', limits: { ping: 50, drain: 0 } })
+  const credentials = await loadKubeconfig(directory.path, settings, {
+    timing: { look: 0, settle: 50 },
+    obey: ({ what }) => Promise.resolve(void (looks += what === 'kubeconfig' ? 1 : 0)),
+  })
+  const client = connect(credentials, { version: '1', limits: { drain: 0 } })
   const timing = { firstDelay: 20, longestDelay: 50, scoutDelay: 50, wakeSpread: 10, wakeInterval: 0, denialGrace: 0 }
   const source = new KubernetesSource(client, recorder, { timing, log: recordingLog(logged) })
   t.teardown(() => source.close())

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { clusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import { Credentials } from '../../../src/kubernetes/credentials/credentials.js'
 import { connect } from '../../../src/kubernetes/connection/connection.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { Recorder, reference } from '../recorder.js'
@@ -126,7 +126,7 @@ void t.test('a mistake in the kubeconfig is reported once for all watches, and a
   let context = 'nope'
   const recorder = new Recorder()
   const logged: string[] = []
-  const access = clusterAccess({
+  const access = new Credentials({
     kubeconfig: file,
     get context() {
       return context

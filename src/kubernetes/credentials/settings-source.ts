@@ -2,11 +2,8 @@ import { createHash } from 'node:crypto'
 import { access, readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { join, resolve } from 'node:path'
-import type { Log } from '../../log.js'
-import type { ClusterAccess } from './access.js'
-import type { CredentialFiles, ReadFile } from './credential-files.js'
+import type { CredentialFiles } from './credential-files.js'
 import { resolveContext, type ContextSettings } from './kubeconfig.js'
-import { LiveAccess, type AccessTiming, type SettingsSource } from './live-access.js'
 import type { Environment } from '../connection/proxy.js'
 import type { Obeyed } from '../../trust.js'
 import { decodeYaml } from '../../yaml/decode.js'
@@ -15,7 +12,7 @@ import { KubeconfigError, parseKubeconfig, KubeconfigField } from './kubeconfig-
 /** Where kubelet mounts a pod's service account. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-export interface AccessOptions {
+export interface SettingsOptions {
   /** A file that the user named: it is used, or it is an error. */
   readonly kubeconfig?: string | undefined
   readonly context?: string | undefined
@@ -25,34 +22,23 @@ export interface AccessOptions {
    * default, takes the KUBECONFIG variable, then the pod's service account, then ~/.kube/config.
    */
   readonly search?: 'kubectl' | 'service-account'
-  readonly log?: Log
-  readonly timing?: Partial<AccessTiming>
   /** Where the pod's service account is mounted, if not at kubelet's place. */
   readonly serviceAccount?: string
-  /** Reads a named kubeconfig and the files that it names. An unreadable or unfit file is then an error, even after a good one. */
-  readonly read?: ReadFile
-  /** The loader calls it before it reads a kubeconfig or runs a credential plugin; its error ends that. */
+  /** Called before a named kubeconfig, or a file that it names, is read, and before a credential plugin runs; its error ends that. */
   readonly obey?: ((obeyed: Obeyed) => Promise<void>) | undefined
 }
 
-/** Finds the API server and our credentials at the first need, and follows credentials that rotate afterwards. */
-export function clusterAccess(options: AccessOptions): LiveAccess {
-  const { environment, log, timing, read, obey } = options
-  return new LiveAccess(() => findSource(options), {
-    environment,
-    ...(log && { log }),
-    ...(timing && { timing }),
-    ...(read && { read }),
-    ...(obey && { obey }),
-  })
+/** Where the settings come from: kubeconfigs, or a service account. */
+export interface SettingsSource {
+  readonly origin: string
+  /** Files whose change means that `read` may answer differently. */
+  readonly paths: readonly string[]
+  /** Each file by way of these, so that one which is broken later leaves its last good content in force. */
+  read(files: CredentialFiles): Promise<ContextSettings>
 }
 
-/** The same, found now. @throws KubeconfigError: which file, which field, what to do */
-export function loadClusterAccess(options: AccessOptions): Promise<ClusterAccess> {
-  return clusterAccess(options).open()
-}
-
-async function findSource(options: AccessOptions): Promise<SettingsSource> {
+/** Called until the settings that it leads to could be read: an agent may start before its kubeconfig is there. */
+export async function findSettings(options: SettingsOptions): Promise<SettingsSource> {
   const { kubeconfig, context, environment, search = 'kubectl', serviceAccount = SERVICE_ACCOUNT } = options
   if (kubeconfig !== undefined && kubeconfig !== '') {
     return kubeconfigSource([resolve(kubeconfig)], context, { obey: options.obey })
@@ -85,7 +71,7 @@ function noContext(context: string): KubeconfigError {
 function kubeconfigSource(
   paths: readonly string[],
   context: string | undefined,
-  { variable, obey }: { readonly variable?: string; readonly obey?: AccessOptions['obey'] } = {},
+  { variable, obey }: { readonly variable?: string; readonly obey?: SettingsOptions['obey'] } = {},
 ): SettingsSource {
   // Parsed again only when the text differs: a daemon comes here once a minute for as long as it runs.
   let parsed: { digest: string; settings: ContextSettings } | undefined
