@@ -61,20 +61,27 @@ export function jobsOf(all: readonly Prepared[], faults: readonly Fault[], readi
   return ranked.sort((a, b) => a.rank - b.rank).map(({ job }) => job)
 }
 
-/** `toFirst`: ends with the first complaint, where one is enough to know. */
+/**
+ * Injects so many faults, in this order: threads take turns otherwise in each run, so one that meets no such call is followed by the next.
+ * `toFirst`: ends with the first complaint, where one is enough to know.
+ */
 export async function sweep(
   jobs: readonly Job[],
+  wanted: number,
   program: Program,
   width: number,
   toFirst: boolean,
 ): Promise<CallResult[]> {
   const results: CallResult[] = []
   const queue = [...jobs]
+  let begun = 0
   const lane = async (index: number): Promise<void> => {
     const root = join(program.scratch, `lane-${index}`)
     mkdirSync(root)
-    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
+    for (let job = queue.shift(); job !== undefined && begun < wanted; job = queue.shift()) {
+      begun += 1
       const wrong = await inject(job, program, root)
+      if (wrong === undefined) begun -= 1
       results.push({ job, wrong })
       if (toFirst && wrong !== undefined && wrong.length > 0) queue.length = 0
     }
