@@ -204,7 +204,7 @@ function editDistance(a: string, b: string): number {
         at(current, column - 1) + 1,
         at(previous, column - 1) + (same ? 0 : 1),
       )
-      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
+      if (a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
         cost = Math.min(cost, at(beforePrevious, column - 2) + 1)
       }
       current.push(cost)

@@ -154,6 +154,7 @@ export const samples: readonly { readonly [name: string]: Data }[] = [
   { onMissing: 'remove', onDrop: 'remove' },
   { retire: 'whenUnused', retireTimeout: '1m' },
   { history: 3, historyMaxAge: '24h' },
+  { history: 1, historyMaxAge: '24h' },
   { movedFrom: '/srv/old', movedFromKeep: '1h' },
   { debounce: { quiet: '1s', atMost: '10s' }, minInterval: '1m', hookInterval: '0s' },
   { limits: { keys: 1, files: 1, bytes: '1Ki' } },

@@ -84,6 +84,10 @@ for (const obstacle of obstacles) {
   })
 }
 
+await t.test('a directory whose report is cut has the object that the report still names', async (t) => {
+  t.equal(judgeNode(node, with_({ truncated: true }), wanted, options).obstacle, undefined)
+})
+
 await t.test('a silent node is told from one whose report does not say when it was taken', async (t) => {
   const message = (takenAt: number): string => judgeNode(node, { ...report, takenAt }, wanted, options).message
   t.equal(message(now - 2 * longestQuiet), 'the last report is 144 minutes old')

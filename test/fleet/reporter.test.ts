@@ -28,6 +28,8 @@ class Scene {
   broken = false
   report: ApiResponse = notFound
   patch: () => ApiResponse | Error = () => answer(200)
+  /** No request is answered before this. */
+  open: Promise<void> = Promise.resolve()
   readonly reporter: NodeReporter
 
   constructor(agentID = 'agent-1', report?: ApiResponse) {
@@ -39,19 +41,20 @@ class Scene {
           Promise.resolve(
             path === `/api/v1/nodes/${node}` ? answer(200, { metadata: { name: node, uid: nodeUID } }) : this.report,
           ),
-        send: (method, _, body, options) => {
+        send: async (method, _, body, options) => {
+          await this.open
           if (method === 'POST') {
             this.report = answer(200, owned)
-            return Promise.resolve(answer(201))
+            return answer(201)
           }
           const found = this.patch()
-          if (found instanceof Error) return Promise.reject(found)
+          if (found instanceof Error) throw found
           const { status } = body as { status: ReportStatus }
           if (found.status === 200) {
             this.writes.push({ status, options })
             this.report = answer(200, { ...owned, status })
           }
-          return Promise.resolve(found)
+          return found
         },
       },
       {
@@ -266,6 +269,22 @@ await t.test('an agent leaves the report of another agent and of another Node al
   t.teardown(() => rebooted.reporter.close())
   await rebooted.pass(minute)
   t.equal(rebooted.writes.length, 1)
+})
+
+await t.test('a reporter has ended once its last request has', async (t) => {
+  const scene = new Scene()
+  await scene.pass(minute)
+  let answerIt = (): void => undefined
+  scene.open = new Promise((resolve) => (answerIt = resolve))
+  await scene.change('2')
+  await scene.pass(spread)
+  let hasEnded = false
+  const ending = scene.reporter.close().then(() => (hasEnded = true))
+  await settled()
+  t.equal(hasEnded, false, 'its request is on the way')
+  answerIt()
+  await ending
+  t.equal(scene.writes.length, 2)
 })
 
 await t.test('nothing is reported before each directory was compared', async (t) => {

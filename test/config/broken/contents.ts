@@ -33,6 +33,10 @@ export const brokenContents: readonly BrokenConfiguration[] = [
       '../serving-cert',
       `".." is not a namespace: it is lower-case letters, digits and '-', at most 63`,
     ],
+    'a namespace as only a name may be': [
+      'a.b/serving-cert',
+      `"a.b" is not a namespace: it is lower-case letters, digits and '-', at most 63`,
+    ],
     'a namespace of no sense': [
       'a_b/serving-cert',
       `"a_b" is not a namespace: it is lower-case letters, digits and '-', at most 63`,

@@ -103,6 +103,10 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
       'retireTimeout: ^10m',
       'retireTimeout: retireTimeout has no effect without retire: whenUnused: add retire: whenUnused, or leave it out',
     ],
+    'an age for a history of nothing': [
+      'history: 0\n    historyMaxAge: ^1h',
+      'historyMaxAge: historyMaxAge has no effect without history: add history: 3, or leave it out',
+    ],
     'a wait for silence that ends before it': [
       'debounce: { quiet: ^6s }',
       'debounce.quiet: quiet (6000ms) is longer than atMost (5000ms): write a longer atMost, or a shorter quiet',

@@ -33,15 +33,22 @@ function tierOf({ name, isTest }: Item, file: string, named: ReadonlySet<string>
 /** So many tests speak of a file outside the core. */
 const nearAtMost = 12
 
-/** Of those, only what speaks of the file: named for it, or with a word of its name, few imports away, or of its room. */
+/** Of those, only what speaks of the file: named for it, of its room, or with a word of its name or few imports away; in this order. */
 export function nearest(items: readonly Item[], file: string, times: Times = knownTimes()): Item[] {
   const named = new Set(testsOf(file))
   const room = `${dirname(file).replace(/^src/, 'test')}/`
-  const isNear = (item: Item): boolean =>
-    tierOf(item, file, named) <= 2 ||
-    (distancesFrom(item.name).get(file) ?? Infinity) <= 2 ||
-    item.name.startsWith(room)
-  return inOrder(items.filter(isNear), file, times).slice(0, nearAtMost)
+  const placeOf = (item: Item): number => {
+    const tier = tierOf(item, file, named)
+    if (tier <= 1) return 0
+    if (item.name.startsWith(room)) return 1
+    return tier === 2 || (distancesFrom(item.name).get(file) ?? Infinity) <= 2 ? 2 : 3
+  }
+  return inOrder(items, file, times)
+    .map((item) => ({ item, place: placeOf(item) }))
+    .filter(({ place }) => place < 3)
+    .sort((a, b) => a.place - b.place)
+    .slice(0, nearAtMost)
+    .map(({ item }) => item)
 }
 
 /** By the first number that differs. */
