@@ -3,14 +3,23 @@ import { fileMode } from './ownership.js'
 import { dataKey, referenceTo, type NamespaceDefault, namespaceName } from './object-names.js'
 import { innerPath, into, except } from './paths.js'
 import type { CombinedContent, ObjectContent, Item, SelectedContent, Content, PublishForm } from './types.js'
-import { type ObjectReference, type ObjectKind, selectionReference } from '../objects/types.js'
-import { boolean, listOf, textSchema } from './value-types.js'
-import type { MappingValue, Value } from './value.js'
+import { type ObjectKind, selectionReference } from '../objects/types.js'
+import { boolean, listOf, textOf, textSchema } from './value-types.js'
+import type { Value } from './value.js'
 import { parseSelector, SelectorError } from '../label-selector.js'
 import { objectName, quote } from '../message-text.js'
 import { placeholder } from './references.js'
 
-const selector: ValueType<string> = { read: readSelector, schema: () => textSchema }
+const selector: ValueType<string> = textOf({ example: 'app=web', schema: () => textSchema }, (written, value) => {
+  const text = written.trim()
+  try {
+    parseSelector(text)
+    return text
+  } catch (error) {
+    if (!(error instanceof SelectorError)) throw error
+    return value.wrong(error.message, error.suggestion)
+  }
+})
 
 /** Of `secrets: { selector: app=web, into: '{name}' }`, and `configMaps` alike. */
 const selectionFields = {
@@ -78,7 +87,17 @@ const partFields = {
 
 const combinedFields = {
   from: {
-    type: listOf({ read: readPart, schema: () => mappingSchema(partFields, objects) }),
+    type: listOf(
+      mappingOf(
+        {
+          fields: partFields,
+          choices: objects,
+          misplaced: { optional: 'set optional on the combined file as a whole' },
+        },
+        ({ read: { key } }, _value, _defaults: NamespaceDefault, chosen) =>
+          chosen === undefined || key === undefined ? undefined : { reference: chosen.read, key },
+      ),
+    ),
     description: 'the keys, in the order in which the file holds them',
     required: '[{ secret: NAME, key: KEY }]',
   },
@@ -106,37 +125,31 @@ function namesOf<Table extends object>(table: Table): readonly (keyof Table)[] {
 }
 
 function readContent(value: Value, defaults: NamespaceDefault): ReadContent | undefined {
-  const { node } = value
-  const given = (name: string): boolean => node.kind === 'mapping' && node.entries.has(name)
-  const selection = namesOf(selections).find(given)
-  const isCombined = given('combine')
+  const selection = namesOf(selections).find((name) => value.has(name))
+  const isCombined = value.has('combine')
   const misplaced = isCombined
     ? { items: 'it belongs to secret and configMap: here it is from', into: 'put it into combine' }
     : { from: 'it belongs to combine', mode: 'give each of the items its mode, or the directory a fileMode' }
   const own = Object.keys(isCombined ? combinedFields : objectFields)
-  const fields =
+  const isMapping =
     selection === undefined
-      ? value.mapping([...types, ...own], { ...misplaced, selector: 'write secrets: { selector: … }' })
-      : value.mapping(
+      ? value.isMappingOf([...types, ...own], { ...misplaced, selector: 'write secrets: { selector: … }' })
+      : value.isMappingOf(
           types,
           Object.fromEntries(Object.keys(selectionFields).map((name) => [name, `put it into ${selection}`])),
         )
-  const type = fields?.exactlyOne(types)
-  if (fields === undefined || type === undefined) return undefined
-  if (type === 'combine') return readCombined(fields, defaults)
-  if (type === 'secret' || type === 'configMap') return readObject(fields, type, defaults)
-  const selected = fields.field(type)
+  const type = isMapping ? value.exactlyOne(types) : undefined
+  if (type === undefined) return undefined
+  if (type === 'combine') return readCombined(value, defaults)
+  if (type === 'secret' || type === 'configMap') return readObject(value, type, defaults)
+  const selected = value.field(type)
   return selected && selections[type].type.read(selected, { place: value.place, defaults })
 }
 
-function readObject(
-  fields: MappingValue,
-  type: keyof typeof objects,
-  defaults: NamespaceDefault,
-): ReadContent | undefined {
-  const { value } = fields
-  const reference = readReference(fields, type, defaults)
-  const { read, at, wrong } = readFields(fields, objectFields, undefined)
+function readObject(value: Value, type: keyof typeof objects, defaults: NamespaceDefault): ReadContent | undefined {
+  const named = value.field(type)
+  const reference = named && objects[type].type.read(named, defaults)
+  const { read, at, wrong } = readFields(value, objectFields, undefined)
   if (reference === undefined || wrong.has('into')) return undefined
   const content: ObjectContent = {
     type: 'object',
@@ -149,38 +162,19 @@ function readObject(
   return { content, at: at.into ?? value, itemPaths: read.items?.map(({ at }) => at) ?? [] }
 }
 
-function readCombined(fields: MappingValue, defaults: NamespaceDefault): ReadContent | undefined {
-  const { read: choice, at } = readFields(fields, combined, undefined)
-  const { from, mode, optional } = readFields(fields, combinedFields, defaults).read
+function readCombined(value: Value, defaults: NamespaceDefault): ReadContent | undefined {
+  const { read: choice, at } = readFields(value, combined, undefined)
+  const { from, mode, optional } = readFields(value, combinedFields, defaults).read
   if (choice.combine === undefined || at.combine === undefined || from === undefined) return undefined
   const content: CombinedContent = {
     type: 'combine',
-    place: fields.value.place,
+    place: value.place,
     path: choice.combine,
     from,
     mode,
     optional,
   }
   return { content, at: at.combine, itemPaths: [] }
-}
-
-function readPart(value: Value, defaults: NamespaceDefault): { reference: ObjectReference; key: string } | undefined {
-  const fields = value.mapping([...objectTypes, ...Object.keys(partFields)], {
-    optional: 'set optional on the combined file as a whole',
-  })
-  const type = fields?.exactlyOne(objectTypes)
-  const reference = type && fields && readReference(fields, type, defaults)
-  const key = fields && readFields(fields, partFields, undefined).read.key
-  return reference === undefined || key === undefined ? undefined : { reference, key }
-}
-
-function readReference(
-  fields: MappingValue,
-  type: keyof typeof objects,
-  defaults: NamespaceDefault,
-): ObjectReference | undefined {
-  const value = fields.field(type)
-  return value && objects[type].type.read(value, defaults)
 }
 
 /** One of `items`; `at`: where its path is written. */
@@ -224,9 +218,8 @@ function readSelection(value: Value, kind: ObjectKind, { place, defaults }: Sele
     const rights = 'set source.kubernetes.watch: namespaces, which takes get, list and watch of all of them'
     value.wrong('a selector needs the labels of all objects of a namespace', rights)
   }
-  const mapping = value.mapping(Object.keys(selectionFields), notSelections)
-  if (mapping === undefined) return undefined
-  const { read, at, wrong } = readFields(mapping, selectionFields, undefined)
+  if (!value.isMappingOf(Object.keys(selectionFields), notSelections)) return undefined
+  const { read, at, wrong } = readFields(value, selectionFields, undefined)
   const { selector, optional, items } = read
   const namespace = at.namespace === undefined ? defaults.namespace : read.namespace
   if (at.namespace === undefined && namespace === undefined) defaults.unqualified.push({ value, name: undefined })
@@ -256,18 +249,6 @@ function apartSchema(): Schema {
   const everyPath = { type: 'array', items: { properties: { path: named } } }
   const byItems = { required: ['items'], properties: { items: everyPath } }
   return { anyOf: [{ not: { required: ['into'] } }, { properties: { into: named } }, byItems] }
-}
-
-function readSelector(value: Value): string | undefined {
-  const text = value.text('app=web')?.trim()
-  if (text === undefined) return undefined
-  try {
-    parseSelector(text)
-    return text
-  } catch (error) {
-    if (!(error instanceof SelectorError)) throw error
-    return value.wrong(error.message, error.suggestion)
-  }
 }
 
 /** A path that may hold the placeholder. */

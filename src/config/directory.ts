@@ -17,7 +17,7 @@ import { contentChecks, hooks } from './hooks.js'
 import { type NamespaceDefault, dataKey } from './object-names.js'
 import { directoryMode, fileMode, owner } from './ownership.js'
 import { type PathContext, except, isWithin, nodePath } from './paths.js'
-import { booleanOr, integer, listOf, made, oneOf } from './value-types.js'
+import { booleanOr, integer, listOf, made, oneOf, textOf } from './value-types.js'
 import type { Value } from './value.js'
 import { mostMembers } from '../kubernetes-names.js'
 import { quote } from '../message-text.js'
@@ -80,10 +80,18 @@ const validation: ValueType<Validation> = {
 const units: Readonly<Record<string, number>> = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 }
 const grammar = /^([1-9][0-9]{0,6})(Ki|Mi|Gi)$/
 
-const size: ValueType<number> = {
-  read: readSize,
-  schema: () => ({ type: 'string', pattern: grammar.source }),
-}
+const size: ValueType<number> = textOf(
+  {
+    example: '64Mi',
+    schema: () => ({ type: 'string', pattern: grammar.source }),
+    ofNumber: (_, source, value) => value.wrong(`${source} has no unit`, `write as in ${quote('64Mi')}`),
+  },
+  (text, value) => {
+    const [, digits, unit = ''] = grammar.exec(text) ?? []
+    if (digits === undefined) return value.wrong(`${quote(text)} is not a size`, 'write as in "64Mi", "512Ki", "1Gi"')
+    return Number(digits) * (units[unit] ?? NaN)
+  },
+)
 
 const limitFields = {
   keys: {
@@ -364,17 +372,6 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
     return { configuration, at: at.path, movedFromAt: at.movedFrom }
   },
 )
-
-function readSize(value: Value): number | undefined {
-  const { node } = value
-  if (node.kind === 'scalar' && typeof node.value === 'number')
-    return value.wrong(`${node.source} has no unit`, `write as in ${quote('64Mi')}`)
-  const text = value.text('64Mi')
-  if (text === undefined) return undefined
-  const [, digits, unit = ''] = grammar.exec(text) ?? []
-  if (digits === undefined) return value.wrong(`${quote(text)} is not a size`, 'write as in "64Mi", "512Ki", "1Gi"')
-  return Number(digits) * (units[unit] ?? NaN)
-}
 
 /** Reports a path that no target can have, and answers whether it did. */
 export function reportUnfitTarget(at: Value, path: string): boolean {

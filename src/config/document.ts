@@ -5,7 +5,7 @@ import { duration } from './duration.js'
 import { type Fields, mappingOf, type ValueType } from './field.js'
 import { nodePath, type PathContext } from './paths.js'
 import { source } from './source.js'
-import { boolean, fixed, later, listOf, oneOf, numberUpTo } from './value-types.js'
+import { boolean, fixed, later, listOf, oneOf, numberUpTo, textOf } from './value-types.js'
 import { quote } from '../message-text.js'
 import type { ServerAddress, ServerConfiguration } from './types.js'
 import type { Value } from './value.js'
@@ -16,23 +16,28 @@ const highestPort = 65535
 const hostName = '[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?'
 const hostNamePattern = new RegExp(`^${hostName}$`)
 
-const address: ValueType<ServerAddress> = {
-  read: readAddress,
-  schema: () => {
-    const octet = `(?!0[0-9])${numberUpTo(255)}`
-    const host = `\\[[^\\]\\u0000]*:[^\\]\\u0000]*\\]|(?:${octet}\\.){3}${octet}|(?![0-9.]*:)${hostName}`
-    return { type: 'string', pattern: `^(?:${host}):0*${numberUpTo(highestPort)}$` }
+const address: ValueType<ServerAddress> = textOf(
+  {
+    example,
+    schema: () => {
+      const octet = `(?!0[0-9])${numberUpTo(255)}`
+      const host = `\\[[^\\]\\u0000]*:[^\\]\\u0000]*\\]|(?:${octet}\\.){3}${octet}|(?![0-9.]*:)${hostName}`
+      return { type: 'string', pattern: `^(?:${host}):0*${numberUpTo(highestPort)}$` }
+    },
   },
-}
+  readAddress,
+)
 
-const host: ValueType<string> = {
-  read: (value) => {
-    const text = value.text('metrics.example')
-    if (text === undefined || isHostName(text)) return text
+const host: ValueType<string> = textOf(
+  {
+    example: 'metrics.example',
+    schema: () => ({ type: 'string', maxLength: 253, pattern: `^(?![0-9.]*$)${hostName}$` }),
+  },
+  (text, value) => {
+    if (isHostName(text)) return text
     return value.wrong(`${quote(text)} is not a host name`, 'write it without a port, as in "metrics.example"')
   },
-  schema: () => ({ type: 'string', maxLength: 253, pattern: `^(?![0-9.]*$)${hostName}$` }),
-}
+)
 
 const serverFields = {
   address: { type: address, description: 'HOST:PORT; port 0 lets the kernel choose one', required: quote(example) },
@@ -110,9 +115,7 @@ export const documentFields = {
   server: { type: server, description: 'health and metrics' },
 } satisfies Fields<PathContext>
 
-function readAddress(address: Value): ServerAddress | undefined {
-  const text = address.text(example)
-  if (text === undefined) return undefined
+function readAddress(text: string, address: Value): ServerAddress | undefined {
   const found = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]+)$/.exec(text)
   if (found === null) {
     return address.wrong(`${quote(text)} is not HOST:PORT`, `write ${meant(text)}`)

@@ -1,5 +1,5 @@
 import type { ValueType } from './field.js'
-import type { Value } from './value.js'
+import { textOf } from './value-types.js'
 import { quote } from '../message-text.js'
 
 const milliseconds: Readonly<Record<string, number>> = {
@@ -45,38 +45,33 @@ const hookLimits: DurationLimits = { least: '1ms', most: '1h' }
 
 /** Milliseconds, an integer, within the limits. */
 export function duration(limits: DurationLimits = hookLimits): ValueType<number> {
-  return {
-    read: (value) => readDuration(value, limits),
-    schema: () => ({
-      type: 'string',
-      pattern: `^(?:0|(?:${part})+)$`,
-      description: `a duration such as 1m30s, ${limits.least} to ${limits.most}`,
-    }),
-  }
-}
-
-function readDuration(value: Value, limits: DurationLimits): number | undefined {
-  const { node } = value
-  if (node.kind === 'scalar' && typeof node.value === 'number') {
-    const seconds = `${node.source}s`
-    const advice = isWithin(parseDuration(seconds), limits) ? `write ${quote(seconds)} for seconds` : range(limits)
-    return value.wrong(`${node.source} has no unit`, advice)
-  }
-  const text = value.text('10s')
-  if (text === undefined) return undefined
-  const duration = parseDuration(text)
-  if (duration === undefined)
-    return value.wrong(`${quote(text)} is not a duration`, 'write as in "10s", "1m30s", "500ms"')
-  if (!isWithin(duration, limits)) return value.wrong(`${quote(text)} is out of range`, range(limits))
-  return Math.round(duration)
+  const { least, most } = limits
+  const range = `write ${least} to ${most}`
+  return textOf(
+    {
+      example: '10s',
+      schema: () => ({
+        type: 'string',
+        pattern: `^(?:0|(?:${part})+)$`,
+        description: `a duration such as 1m30s, ${least} to ${most}`,
+      }),
+      ofNumber: (_, source, value) => {
+        const seconds = `${source}s`
+        const isMeant = isWithin(parseDuration(seconds), limits)
+        return value.wrong(`${source} has no unit`, isMeant ? `write ${quote(seconds)} for seconds` : range)
+      },
+    },
+    (text, value) => {
+      const duration = parseDuration(text)
+      if (duration === undefined)
+        return value.wrong(`${quote(text)} is not a duration`, 'write as in "10s", "1m30s", "500ms"')
+      return isWithin(duration, limits) ? Math.round(duration) : value.wrong(`${quote(text)} is out of range`, range)
+    },
+  )
 }
 
 function isWithin(duration: number | undefined, { least, most }: DurationLimits): boolean {
   return (
     duration !== undefined && duration >= (parseDuration(least) ?? 0) && duration <= (parseDuration(most) ?? Infinity)
   )
-}
-
-function range({ least, most }: DurationLimits): string {
-  return `write ${least} to ${most}`
 }

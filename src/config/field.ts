@@ -4,7 +4,7 @@
  */
 import type { TreeNode } from '../yaml/tree.js'
 import { Problems } from './problem.js'
-import { Value, type MappingValue } from './value.js'
+import { Value } from './value.js'
 
 type Json = string | number | boolean | readonly Json[] | { readonly [name: string]: Json }
 
@@ -54,7 +54,7 @@ export interface Given<Table extends Fields<never>> {
 
 /** Reads each field of a table, in its order. */
 export function readFields<Context, Table extends Fields<Context>>(
-  mapping: MappingValue,
+  mapping: Value,
   table: Table,
   context: Context,
 ): Given<Table> {
@@ -107,31 +107,60 @@ export function needs(name: string, properties: Readonly<Record<string, Schema>>
   return { dependencies: { [name]: { properties, required: Object.keys(properties) } } }
 }
 
-interface Shape<Table extends Fields<never>> {
+interface Shape<Table extends Fields<never>, Choices extends Fields<never>> {
   readonly fields: Table
+  /** Fields of which exactly one must be given. */
+  readonly choices?: Choices
+  /** All of them, as a message about an unknown field lists them; default: the choices, and then the fields. */
+  readonly known?: readonly string[]
   /** The advice for each field that people expect here in vain. */
   readonly misplaced?: Readonly<Record<string, string>>
   readonly rules?: readonly TableRule<Table>[]
 }
 
+/** The choice that was made, where it can be read. */
+export type Chosen<Choices extends Fields<never>> = {
+  [Name in keyof Choices]: {
+    readonly type: Name
+    readonly read: Exclude<ReturnType<Choices[Name]['type']['read']>, undefined>
+  }
+}[keyof Choices]
+
 /** A mapping of these fields: the type reads each of them, and `make` makes the value of them. */
-export function mappingOf<Context, Table extends Fields<Context>, Read>(
-  { fields, misplaced, rules = [] }: Shape<Table>,
-  make: (given: Given<Table>, value: Value, context: Context) => Read | undefined,
+export function mappingOf<Context, Table extends Fields<Context>, Read, Choices extends Fields<Context> = never>(
+  {
+    fields,
+    choices,
+    known = [...Object.keys(choices ?? {}), ...Object.keys(fields)],
+    misplaced,
+    rules = [],
+  }: Shape<Table, Choices>,
+  make: (given: Given<Table>, value: Value, context: Context, chosen: Chosen<Choices> | undefined) => Read | undefined,
 ): ValueType<Read, Context> {
   return {
     read: (value, context) => {
-      const mapping = value.mapping(Object.keys(fields), misplaced)
-      if (mapping === undefined) return undefined
-      const given = readFields(mapping, fields, context)
+      if (!value.isMappingOf(known, misplaced)) return undefined
+      const chosen = choices && readChoice<Context, Choices>(value, choices, context)
+      const given = readFields(value, fields, context)
       for (const { check } of rules) check(given)
-      return make(given, value, context)
+      return make(given, value, context, chosen)
     },
-    schema: () => mappingSchema(fields, {}, rules),
+    schema: () => mappingSchema(fields, choices, rules),
   }
 }
 
-/** `choices`: fields of which exactly one must be given. */
+function readChoice<Context, Choices extends Fields<Context>>(
+  mapping: Value,
+  choices: Choices,
+  context: Context,
+): Chosen<Choices> | undefined {
+  const type = mapping.exactlyOne(Object.keys(choices))
+  const choice = type === undefined ? undefined : choices[type]
+  const value = type === undefined ? undefined : mapping.field(type, choice?.withoutValue)
+  const read = value && choice?.type.read(value, context)
+  return read === undefined ? undefined : ({ type, read } as Chosen<Choices>)
+}
+
 export function mappingSchema(
   fields: Fields<never>,
   choices: Fields<never> = {},

@@ -1,10 +1,10 @@
 /** Reads the kinds of hooks: those that act on a process (a signal, a command, a request, whose arguments may hold secrets), or on a service. */
 import { constants } from 'node:os'
 import { except, programPath } from './paths.js'
-import { mappingOf, type Fields, type Schema, type ValueType } from './field.js'
+import { mappingOf, type Fields, type ValueType } from './field.js'
 import { quote } from '../message-text.js'
 import { nearestWord, type Value } from './value.js'
-import { oneOf, textSchema, integer, nameLike } from './value-types.js'
+import { oneOf, textOf, textSchema, integer, nameLike } from './value-types.js'
 import { duration } from './duration.js'
 
 const mostRetries = 100
@@ -37,7 +37,13 @@ const systemdActions = [
 const unitName =
   /^(?=.{1,255}$)[\w:.\\-]+(?:@[\w:.\\-]+)?\.(?:service|socket|target|timer|path|mount|automount|swap|slice|scope)$/
 
-const unit: ValueType<string> = { read: readUnit, schema: () => ({ type: 'string', pattern: unitName.source }) }
+const unit: ValueType<string> = textOf(
+  { example: 'nginx.service', schema: () => ({ type: 'string', pattern: unitName.source }) },
+  (text, value) => {
+    if (unitName.test(text)) return text
+    return value.wrong(`${quote(text)} is not the name of a unit`, 'write it with its type, as in "nginx.service"')
+  },
+)
 
 const systemdFields = {
   action: { type: oneOf(systemdActions), description: 'as systemctl calls it', default: 'reload-or-restart' },
@@ -88,13 +94,31 @@ export interface HttpSettings {
 /** These only end or stop a process. */
 const unfitSignals: readonly string[] = ['SIGKILL', 'SIGSTOP']
 
-const signalName: ValueType<NodeJS.Signals> = {
-  read: readSignalName,
-  schema: () => {
-    const names = Object.keys(constants.signals).filter((name) => !unfitSignals.includes(name))
-    return { enum: [...names, ...names.map((name) => name.slice('SIG'.length))] }
+const signalName: ValueType<NodeJS.Signals> = textOf(
+  {
+    example: 'SIGHUP',
+    schema: () => {
+      const names = Object.keys(constants.signals).filter((name) => !unfitSignals.includes(name))
+      return { enum: [...names, ...names.map((name) => name.slice('SIG'.length))] }
+    },
   },
-}
+  (text, value) => {
+    const known = Object.keys(constants.signals) as NodeJS.Signals[]
+    const name = text.startsWith('SIG') ? text : `SIG${text}`
+    const found = known.find((candidate) => candidate === name)
+    if (found !== undefined && unfitSignals.includes(found)) {
+      return value.wrong(`${found} only ends or stops a process`, 'write as in "SIGHUP"')
+    }
+    if (found !== undefined) return found
+    // Without the prefix that all signals share: otherwise any three letters are near to some signal.
+    const meant = nearestWord(
+      name.slice('SIG'.length),
+      known.map((candidate) => candidate.slice('SIG'.length)),
+    )
+    const suggestion = meant === undefined ? 'write as in "SIGHUP", "SIGUSR1"' : `did you mean "SIG${meant}"?`
+    return value.wrong(`${quote(text)} is not a signal`, suggestion)
+  },
+)
 
 const signalFields = {
   name: { type: signalName, description: 'of the signal, with or without SIG', required: 'SIGHUP' },
@@ -113,48 +137,26 @@ export const signal: ValueType<SignalSettings & { name: string }> = mappingOf(
       : { name: `signal ${name} ${pidFile}`, signal: name, pidFile },
 )
 
-function readSignalName(value: Value): NodeJS.Signals | undefined {
-  const text = value.text('SIGHUP')
-  if (text === undefined) return undefined
-  const known = Object.keys(constants.signals) as NodeJS.Signals[]
-  const name = text.startsWith('SIG') ? text : `SIG${text}`
-  const found = known.find((candidate) => candidate === name)
-  if (found !== undefined && unfitSignals.includes(found)) {
-    return value.wrong(`${found} only ends or stops a process`, 'write as in "SIGHUP"')
-  }
-  if (found !== undefined) return found
-  // Without the prefix that all signals share: otherwise any three letters are near to some signal.
-  const meant = nearestWord(
-    name.slice('SIG'.length),
-    known.map((candidate) => candidate.slice('SIG'.length)),
-  )
-  const suggestion = meant === undefined ? 'write as in "SIGHUP", "SIGUSR1"' : `did you mean "SIG${meant}"?`
-  return value.wrong(`${quote(text)} is not a signal`, suggestion)
-}
-
 /** A command as a list of words, without a shell. */
 export const exec: ValueType<ExecSettings & { name: string }> = {
-  read: readExec,
+  read: (value) => {
+    const { node } = value
+    if (node.kind === 'scalar' && typeof node.value === 'string') {
+      return value.wrong('is one string', 'write a list, ["/usr/bin/systemctl", "reload", "x"]: there is no shell')
+    }
+    const [program, ...rest] = value.list()
+    if (program === undefined) return undefined
+    const path = readProgram(program)
+    const command = [path, ...rest.map(readArgument)]
+    if (!command.every((word) => word !== undefined)) return undefined
+    return { name: `exec ${programName(command[0] ?? '')}`, command }
+  },
   schema: () => ({
     type: 'array',
     minItems: 1,
     items: [{ type: 'string', pattern: '^(?:/[^\\u0000]*|[^/\\u0000]+)$' }],
     additionalItems: { type: 'string', pattern: '^[^\\u0000]*$' },
   }),
-}
-
-function readExec(value: Value): (ExecSettings & { name: string }) | undefined {
-  const { node } = value
-  if (node.kind === 'scalar' && typeof node.value === 'string') {
-    return value.wrong('is one string', 'write a list, ["/usr/bin/systemctl", "reload", "x"]: there is no shell')
-  }
-  const words = value.list()
-  const [program, ...rest] = words
-  if (program === undefined) return undefined
-  const path = readProgram(program)
-  const command = [path, ...rest.map(readArgument)]
-  if (!command.every((word) => word !== undefined)) return undefined
-  return { name: `exec ${programName(command[0] ?? '')}`, command }
 }
 
 /** An absolute path, or a name without a slash, which the hook finds by its PATH. */
@@ -177,7 +179,28 @@ function programName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1) || path
 }
 
-const url: ValueType<URL> = { read: readUrl, schema: urlSchema }
+const url: ValueType<URL> = textOf(
+  {
+    example: 'http://127.0.0.1:9000/reload',
+    schema: () => {
+      const scheme = '[\\u0000-\\u0020]*[Hh][Tt][Tt][Pp][Ss]?:'
+      const credentials = `^${scheme}[/\\\\]+[^/\\\\?#]*[^/\\\\?#:@][^/\\\\?#]*@`
+      return except({ ...textSchema, pattern: `^${scheme}[^\\u0000]+$` }, credentials, '#[^\\u0000-\\u0020]')
+    },
+  },
+  (text, value) => {
+    const example = 'write as in "http://127.0.0.1:9000/reload"'
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (url === undefined) return value.wrong('is not a URL', example)
+    if (url.protocol !== 'http:' && url.protocol !== 'https:')
+      return value.wrong('is not an http or https URL', example)
+    if (url.username !== '' || url.password !== '') {
+      return value.wrong('contains credentials', 'remove them: secrets do not belong in this file')
+    }
+    if (url.hash !== '') return value.wrong('has a fragment', "remove what follows '#': it is never sent")
+    return url
+  },
+)
 
 const httpFields = {
   // A reload is a change, so POST is the default.
@@ -198,26 +221,6 @@ export const http: ValueType<HttpSettings & { name: string }> = mappingOf(
   ({ read: { url, method } }) => (url === undefined ? undefined : { name: `http ${url.host}`, url: url.href, method }),
 )
 
-function urlSchema(): Schema {
-  const scheme = '[\\u0000-\\u0020]*[Hh][Tt][Tt][Pp][Ss]?:'
-  const credentials = `^${scheme}[/\\\\]+[^/\\\\?#]*[^/\\\\?#:@][^/\\\\?#]*@`
-  return except({ ...textSchema, pattern: `^${scheme}[^\\u0000]+$` }, credentials, '#[^\\u0000-\\u0020]')
-}
-
-function readUrl(value: Value): URL | undefined {
-  const text = value.text('http://127.0.0.1:9000/reload')
-  if (text === undefined) return undefined
-  const example = 'write as in "http://127.0.0.1:9000/reload"'
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined) return value.wrong('is not a URL', example)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return value.wrong('is not an http or https URL', example)
-  if (url.username !== '' || url.password !== '') {
-    return value.wrong('contains credentials', 'remove them: secrets do not belong in this file')
-  }
-  if (url.hash !== '') return value.wrong('has a fragment', "remove what follows '#': it is never sent")
-  return url
-}
-
 export type SystemdAction = (typeof systemdActions)[number]
 
 export interface SystemdSettings {
@@ -225,12 +228,6 @@ export interface SystemdSettings {
   readonly action: SystemdAction
   /** Of the bus. */
   readonly socket: string
-}
-
-function readUnit(value: Value): string | undefined {
-  const text = value.text('nginx.service')
-  if (text === undefined || unitName.test(text)) return text
-  return value.wrong(`${quote(text)} is not the name of a unit`, 'write it with its type, as in "nginx.service"')
 }
 
 export interface StaticPodSettings {

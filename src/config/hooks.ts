@@ -1,7 +1,7 @@
 /** Reads `afterPublish` and `beforePublish`. A hook's URL, path, query and arguments may hold secrets: they are in no message and in no name. */
 import { createHash } from 'node:crypto'
 import { duration } from './duration.js'
-import { mappingOf, mappingSchema, readFields, type Field, type Fields, type ValueType } from './field.js'
+import { mappingOf, type Field, type Fields, type ValueType } from './field.js'
 import {
   policyFields,
   exec,
@@ -16,7 +16,6 @@ import {
   type SystemdSettings,
 } from './hook-kinds.js'
 import { listOf, made } from './value-types.js'
-import type { Value } from './value.js'
 
 /** The settings of each type of hook. A new type starts here: the compiler then names each place that lacks it. */
 interface HookSettings {
@@ -51,6 +50,11 @@ interface HookPolicy {
   /** Milliseconds within which the nodes of a cluster run it, each at its own time. */
   readonly jitter: number
 }
+
+/** A type of hook with its settings. */
+type Chosen<Type extends HookType> = {
+  [Each in Type]: { readonly type: Each; readonly read: HookSettings[Each] & { readonly name: string } }
+}[Type]
 
 /** Its type reads the settings, and makes the hook's name for people, which holds no secret. */
 interface HookReader<Type extends HookType> extends Field<HookSettings[Type] & { readonly name: string }> {
@@ -95,7 +99,14 @@ const directoryPlaceholder = '{dir}'
  * Their keys are unique too, and stay the same however the list around them is edited.
  */
 export const hooks: ValueType<readonly Hook[]> = made(
-  listOf({ read: readHook, schema: () => mappingSchema(policyFields, readers) }, { mayBeEmpty: true }),
+  listOf(
+    mappingOf(
+      { fields: policyFields, choices: readers },
+      ({ read: { jitter = 0, ...patience } }, { place }, _, chosen) =>
+        chosen && hookOf(chosen, { ...patience, jitter, place }),
+    ),
+    { mayBeEmpty: true },
+  ),
   numberedHooks,
 )
 
@@ -113,21 +124,18 @@ function numbered(counts: Map<string, number>, text: string): string {
   return count === 1 ? text : `${text} #${count}`
 }
 
-function readHook(value: Value): Hook | undefined {
-  const hook = value.mapping([...types, ...Object.keys(policyFields)])
-  if (hook === undefined) return undefined
-  const { timeout, retries, jitter = 0 } = readFields(hook, policyFields, undefined).read
-  const type = hook.exactlyOne(types)
-  const body = type && hook.field(type)
-  if (body === undefined || type === undefined) return undefined
-  return readTyped(type, body, { timeout, retries, jitter, place: value.place })
-}
-
 const onlyAfterwards = 'it belongs to afterPublish: a check is a command, and runs once for one content'
 
 /** A command that is to look at the new content. */
-const checkCommand: ValueType<Value> = {
-  read: (value) => value,
+const checkCommand: ValueType<Chosen<'exec'>['read']> = {
+  read: (value) => {
+    const found = exec.read(value, undefined)
+    if (!found || found.command.slice(1).some((word) => word.includes(directoryPlaceholder))) return found
+    return value.wrong(
+      `has no argument with ${directoryPlaceholder}, which stands for the new content`,
+      'without it, the command checks what is published already',
+    )
+  },
   schema: () => {
     const pattern = directoryPlaceholder.replace(/[{}]/g, '\\$&')
     return { ...exec.schema(), contains: { type: 'string', pattern } }
@@ -153,15 +161,8 @@ const contentCheck: ValueType<Hook<'exec'>> = mappingOf(
         .map((name) => [name, onlyAfterwards]),
     ),
   },
-  ({ read: { exec: body, timeout } }, { place }) => {
-    if (body === undefined) return undefined
-    const hook = readTyped('exec', body, { timeout, retries: 0, jitter: 0, place })
-    if (hook === undefined || hook.command.slice(1).some((word) => word.includes(directoryPlaceholder))) return hook
-    return body.wrong(
-      `has no argument with ${directoryPlaceholder}, which stands for the new content`,
-      'without it, the command checks what is published already',
-    )
-  },
+  ({ read: { exec: read, timeout } }, { place }) =>
+    read && hookOf({ type: 'exec', read }, { timeout, retries: 0, jitter: 0, place }),
 )
 
 /** The commands that examine content before it is published. */
@@ -170,16 +171,13 @@ export const contentChecks: ValueType<readonly Hook<'exec'>[]> = made(
   numberedHooks,
 )
 
-function readTyped<Type extends HookType>(
-  type: Type,
-  body: Value,
+function hookOf<Type extends HookType>(
+  { type, read }: Chosen<Type>,
   policy: Pick<HookPolicy, 'timeout' | 'retries' | 'jitter' | 'place'>,
-): Hook<Type> | undefined {
+): Hook<Type> {
   const reader: HookReader<Type> = readers[type]
-  const settings = reader.type.read(body, undefined)
-  if (settings === undefined) return undefined
   // A digest, since arguments and URLs may hold secrets.
-  const digest = createHash('sha256').update(JSON.stringify([type, ...reader.identity(settings)]))
-  const hook = { ...settings, ...policy, type, key: digest.digest('hex').slice(0, 32) }
+  const digest = createHash('sha256').update(JSON.stringify([type, ...reader.identity(read)]))
+  const hook = { ...read, ...policy, type, key: digest.digest('hex').slice(0, 32) }
   return hook as unknown as Hook<Type>
 }

@@ -105,11 +105,11 @@ function read(
   override: string | undefined,
 ): ReadDocument {
   const root = new Value(tree, '', problems)
-  const document = root.mapping(Object.keys(documentFields), misplaced)
-  if (document === undefined) return { configuration: undefined, source: undefined, unqualified: [] }
+  if (!root.isMappingOf(Object.keys(documentFields), misplaced))
+    return { configuration: undefined, source: undefined, unqualified: [] }
   const file = resolve(problems.file)
   const base = dirname(file)
-  const fields = readFields(document, documentFields, { base })
+  const fields = readFields(root, documentFields, { base })
   const { stateDirectory, source: given, directories: list, ...others } = fields.read
   const { source, namespace, filesPath } = given ?? {}
   const fallback = override ?? namespace ?? defaultNamespace

@@ -2,7 +2,7 @@ import { absolutePath } from '../absolute-path.js'
 import { messageOf } from '../errors.js'
 import type { Schema, ValueType } from './field.js'
 import { quote } from '../message-text.js'
-import { textSchema } from './value-types.js'
+import { textOf, textSchema } from './value-types.js'
 import type { Value } from './value.js'
 
 /** Longest name of a file, and longest path, in bytes. Source: Linux, include/uapi/linux/limits.h. */
@@ -30,75 +30,60 @@ export interface PathContext {
 }
 
 /** A path of the node, absolute and normalised; a relative one starts at the configuration file's directory. */
-export const nodePath: ValueType<string, PathContext> = {
-  read: (value, { base }) => readNodePath(value, base),
-  schema: () => {
-    // Before a '..' a name may be of any length.
-    const tooLong = `^(?![\\s\\S]*\\.\\.)[\\s\\S]*[^/]{${longestName + 1}}`
-    return except(textSchema, ...expansion.map(({ pattern }) => pattern.source), tooLong)
+export const nodePath: ValueType<string, PathContext> = textOf(
+  {
+    schema: () => {
+      // Before a '..' a name may be of any length.
+      const tooLong = `^(?![\\s\\S]*\\.\\.)[\\s\\S]*[^/]{${longestName + 1}}`
+      return except(textSchema, ...expansion.map(({ pattern }) => pattern.source), tooLong)
+    },
   },
-}
+  (text, value, { base }) => {
+    const expected = expansion.find(({ pattern }) => pattern.test(text))
+    if (expected !== undefined) {
+      const { message, todo = 'write the path itself' } = expected
+      return value.wrong(`${quote(text)} ${message}`, todo)
+    }
+    try {
+      return ofFitLength(absolutePath(text, base), value)
+    } catch (error) {
+      return value.wrong(messageOf(error))
+    }
+  },
+)
 
 /** A schema for texts that match none of these patterns. */
 export function except(schema: Schema, ...patterns: readonly string[]): Schema {
   return { ...schema, allOf: patterns.map((pattern) => ({ not: { pattern } })) }
 }
 
-function readNodePath(value: Value, base: string): string | undefined {
-  const text = value.text()
-  if (text === undefined) return undefined
-  const expected = expansion.find(({ pattern }) => pattern.test(text))
-  if (expected !== undefined) {
-    const { message, todo = 'write the path itself' } = expected
-    return value.wrong(`${quote(text)} ${message}`, todo)
-  }
-  try {
-    const path = absolutePath(text, base)
-    const tooLong = lengthProblem(path)
-    return tooLong === undefined ? path : value.wrong(tooLong)
-  } catch (error) {
-    return value.wrong(messageOf(error))
-  }
-}
-
 /** A path that must be absolute as it is written, since it is another program's. */
-export const programPath: ValueType<string> = {
-  read: readAbsolutePath,
-  schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:/[^/\\u0000]{0,${longestName}})+$` }),
-}
-
-function readAbsolutePath(value: Value): string | undefined {
-  const text = value.text()
-  if (text === undefined) return undefined
-  if (!text.startsWith('/')) return value.wrong(`${quote(text)} is not an absolute path`)
-  const tooLong = lengthProblem(text)
-  return tooLong === undefined ? text : value.wrong(tooLong)
-}
+export const programPath: ValueType<string> = textOf(
+  { schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:/[^/\\u0000]{0,${longestName}})+$` }) },
+  (text, value) =>
+    text.startsWith('/') ? ofFitLength(text, value) : value.wrong(`${quote(text)} is not an absolute path`),
+)
 
 /** Names joined by single slashes, none of them `.` or `..`. */
 const name = `[^/\\u0000]{1,${longestName}}`
 const innerPattern = `(?!(?:[^/]*/)*\\.{1,2}(?:/|$))${name}(?:/${name})*`
 
 /** A path inside the target that cannot climb out of it; its parts are joined by single slashes. */
-export const innerPath: ValueType<string> = {
-  read: (value) => {
-    const text = value.text()
-    return text === undefined ? undefined : checkInnerPath(value, text)
-  },
-  schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^${innerPattern}$` }),
-}
+export const innerPath: ValueType<string> = textOf(
+  { schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^${innerPattern}$` }) },
+  checkInnerPath,
+)
 
 /** Like innerPath, and `.` for the target itself, which is answered as the empty string. */
-export const into: ValueType<string> = {
-  read: (value) => {
-    const text = value.text('.')
-    if (text === undefined) return undefined
-    return text === '.' ? '' : checkInnerPath(value, text)
+export const into: ValueType<string> = textOf(
+  {
+    example: '.',
+    schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:\\.|${innerPattern})$` }),
   },
-  schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:\\.|${innerPattern})$` }),
-}
+  (text, value) => (text === '.' ? '' : checkInnerPath(text, value)),
+)
 
-function checkInnerPath(value: Value, text: string): string | undefined {
+function checkInnerPath(text: string, value: Value): string | undefined {
   const parts = text.split('/')
   if (parts.includes('..')) return value.wrong(`${quote(text)} contains '..'`, 'name a path inside the target')
   if (text.startsWith('/')) return value.wrong(`${quote(text)} is absolute`, 'name a path inside the target')
@@ -107,14 +92,13 @@ function checkInnerPath(value: Value, text: string): string | undefined {
     const suggestion = plain.length > 0 ? `write ${quote(plain.join('/'))}` : 'name a path inside the target'
     return value.wrong(`${quote(text)} has an empty or '.' part`, suggestion)
   }
-  const tooLong = lengthProblem(text)
-  return tooLong === undefined ? text : value.wrong(tooLong)
+  return ofFitLength(text, value)
 }
 
-function lengthProblem(path: string): string | undefined {
-  if (Buffer.byteLength(path) > longestPath) return `is longer than ${longestPath} bytes`
+function ofFitLength(path: string, value: Value): string | undefined {
+  if (Buffer.byteLength(path) > longestPath) return value.wrong(`is longer than ${longestPath} bytes`)
   const part = path.split('/').find((name) => Buffer.byteLength(name) > longestName)
-  return part === undefined ? undefined : `has a part longer than ${longestName} bytes`
+  return part === undefined ? path : value.wrong(`has a part longer than ${longestName} bytes`)
 }
 
 /** Is `path` the same as `directory`, or below it? Both are absolute and normalised. */

@@ -1,4 +1,4 @@
-import { mappingOf, mappingSchema, needs, readFields, type Field, type Fields, type ValueType } from './field.js'
+import { mappingOf, needs, type Field, type Fields, type ValueType } from './field.js'
 import { namespaceName } from './object-names.js'
 import { nodePath, type PathContext } from './paths.js'
 import { integer, oneOf, text } from './value-types.js'
@@ -106,8 +106,6 @@ const sources: { readonly [Type in SourceType]: Field<ReadKind<Type>, PathContex
   files: { type: files, description: 'a directory of manifests; no cluster is needed' },
 }
 
-const types = Object.keys(sources) as SourceType[]
-
 const fields = {
   namespace: {
     type: namespaceName,
@@ -116,25 +114,21 @@ const fields = {
   },
 } satisfies Fields<unknown>
 
-export const source: ValueType<ReadSource, PathContext> = {
-  read: readSource,
-  schema: () => mappingSchema(fields, sources),
-}
-
-function readSource(value: Value, context: PathContext): ReadSource | undefined {
-  const mapping = value.mapping([...Object.keys(fields), ...types], {
-    kubeconfig: 'it belongs to kubernetes: write kubernetes: { kubeconfig: … }',
-    path: 'it belongs to files: write files: { path: … }',
-  })
-  if (mapping === undefined) return undefined
-  const { read, at } = readFields(mapping, fields, context)
-  // A wrong namespace is reported once, and not again with each name that would lie in it.
-  const namespace = at.namespace && (read.namespace ?? 'default')
-  const type = mapping.exactlyOne(types)
-  const body = type && mapping.field(type, sources[type].withoutValue)
-  const kind = body && sources[type].type.read(body, context)
-  if (kind === undefined) return { namespace, source: undefined, filesPath: undefined }
-  const { source, filesPath } = kind
-  const named = source?.type === 'files' && namespace !== undefined ? { ...source, namespace } : source
-  return { namespace, source: named, filesPath }
-}
+export const source: ValueType<ReadSource, PathContext> = mappingOf(
+  {
+    fields,
+    choices: sources,
+    known: ['namespace', 'kubernetes', 'files'],
+    misplaced: {
+      kubeconfig: 'it belongs to kubernetes: write kubernetes: { kubeconfig: … }',
+      path: 'it belongs to files: write files: { path: … }',
+    },
+  },
+  ({ read, at }, _value, _context, chosen) => {
+    // A wrong namespace is reported once, and not again with each name that would lie in it.
+    const namespace = at.namespace && (read.namespace ?? 'default')
+    const { source, filesPath } = chosen?.read ?? {}
+    const named = source?.type === 'files' && namespace !== undefined ? { ...source, namespace } : source
+    return { namespace, source: named, filesPath }
+  },
+)

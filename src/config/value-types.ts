@@ -1,26 +1,95 @@
 /** Types of values that no section of the configuration has to itself. */
 import type { Schema, ValueType } from './field.js'
 import { quote } from '../message-text.js'
+import { nearestWord, type Value } from './value.js'
 
 /** A string that is not empty and holds no NUL. */
 export const textSchema = { type: 'string', pattern: '^[^\\u0000]+$' } as const satisfies Schema
 
 export const text: ValueType<string> = { read: (value) => value.text(), schema: () => textSchema }
 
-/** A name, which may be all digits; `example`: a text to write in place of an empty one. */
-export function nameLike(example: string): ValueType<string> {
-  return { read: (value) => value.name(example), schema: () => textSchema }
+interface TextForm<Read> {
+  /** A text to write, where only a certain form will do. */
+  readonly example?: string
+  readonly schema: () => Schema
+  /** Reports a number, as which YAML takes a text without quotes. */
+  readonly ofNumber?: (number: number, source: string, value: Value) => Read | undefined
 }
 
-export const boolean: ValueType<boolean> = { read: (value) => value.boolean(), schema: () => ({ type: 'boolean' }) }
+/** What is written as text. */
+export function textOf<Read, Context = unknown>(
+  { example, schema, ofNumber }: TextForm<Read>,
+  read: (text: string, value: Value, context: Context) => Read | undefined,
+): ValueType<Read, Context> {
+  return {
+    read: (value, context) => {
+      const { node } = value
+      if (ofNumber && node.kind === 'scalar' && typeof node.value === 'number')
+        return ofNumber(node.value, node.source, value)
+      const text = value.text(example)
+      return text === undefined ? undefined : read(text, value, context)
+    },
+    schema,
+  }
+}
+
+/** A name, which may be all digits, and then only needs quotes; `example`: a text to write in place of an empty one. */
+export function nameLike(
+  example: string,
+  schema: Schema = textSchema,
+  read: (text: string, value: Value) => string | undefined = (text) => text,
+): ValueType<string> {
+  return {
+    read: (value) => {
+      const { node } = value
+      const isEmpty = node.kind === 'scalar' && node.value === ''
+      const text = value.text(isEmpty ? example : undefined)
+      return text === undefined ? undefined : read(text, value)
+    },
+    schema: () => schema,
+  }
+}
 
 /** True, false, or one of a few words. */
 export function booleanOr<const Word extends string>(words: readonly Word[]): ValueType<boolean | Word> {
-  return { read: (value) => value.booleanOr(words), schema: () => ({ enum: [true, false, ...words] }) }
+  const all = ['true', 'false', ...words]
+  const known = `${all.slice(0, -1).join(', ')} or ${all.at(-1) ?? ''}`
+  return {
+    read: (value) => {
+      const written = value.node.kind === 'scalar' ? value.node.value : null
+      if (typeof written === 'boolean') return written
+      const word = words.find((word) => word === written)
+      if (word !== undefined) return word
+      // YAML 1.1 had more words for it, and templates put quotes around everything.
+      const said = String(written).toLowerCase()
+      const meant = ['true', 'yes', 'on'].includes(said) || (['false', 'no', 'off'].includes(said) ? false : undefined)
+      const suggestion = meant === undefined ? undefined : `write ${meant}, without quotes`
+      return value.wrong(`must be ${known}, not ${value.kind}`, suggestion)
+    },
+    schema: () => (words.length === 0 ? { type: 'boolean' } : { enum: [true, false, ...words] }),
+  }
 }
 
+export const boolean: ValueType<boolean> = booleanOr([])
+
 export function integer(minimum: number, maximum: number): ValueType<number> {
-  return { read: (value) => value.integer(minimum, maximum), schema: () => ({ type: 'integer', minimum, maximum }) }
+  return {
+    read: (value) => {
+      const { node } = value
+      const written = node.kind === 'scalar' ? node.value : null
+      if (typeof written === 'number' && Number.isSafeInteger(written)) {
+        if (written >= minimum && written <= maximum) return written
+        return value.wrong(`${written} is out of range`, `write ${minimum} to ${maximum}`)
+      }
+      const isNumber = node.kind === 'scalar' && typeof written === 'number'
+      const isQuoted = !isNumber && /^-?\d{1,15}$/.test(String(written))
+      return value.wrong(
+        `must be a whole number, not ${isNumber ? node.source : value.kind}`,
+        isQuoted ? `write ${written}, without quotes` : undefined,
+      )
+    },
+    schema: () => ({ type: 'integer', minimum, maximum }),
+  }
 }
 
 /** Numbers from 0 to the limit with as many digits as it has, or fewer, as a pattern. */
@@ -35,19 +104,27 @@ export function numberUpTo(limit: number): string {
 
 /** One of a few words. */
 export function oneOf<const Word extends string>(words: readonly Word[]): ValueType<Word> {
-  return { read: (value) => value.oneOf(words), schema: () => ({ enum: words }) }
+  const known = words.join(', ')
+  return {
+    read: (value) => {
+      const { node } = value
+      if (node.kind !== 'scalar' || typeof node.value !== 'string')
+        return value.wrong(`must be one of ${known}, not ${value.kind}`)
+      const text = value.text(words[0])
+      const found = words.find((word) => word === text)
+      if (text === undefined || found !== undefined) return found
+      const meant = nearestWord(text, words)
+      return value.wrong(`${quote(text)} is not one of ${known}`, meant && `did you mean "${meant}"?`)
+    },
+    schema: () => ({ enum: words }),
+  }
 }
 
 /** The one word that a field of this name may have. */
 export function fixed(name: string, expected: string): ValueType<string> {
-  return {
-    read: (value) => {
-      const text = value.text(expected)
-      if (text === undefined || text === expected) return text
-      return value.wrong(`${quote(text)} is not known`, `write ${name}: ${expected}`)
-    },
-    schema: () => ({ const: expected }),
-  }
+  return textOf({ example: expected, schema: () => ({ const: expected }) }, (text, value) =>
+    text === expected ? text : value.wrong(`${quote(text)} is not known`, `write ${name}: ${expected}`),
+  )
 }
 
 /** Those items of a list that can be read. It must have at least one; `mayBeEmpty`: an empty list says in so many words that there is none. */

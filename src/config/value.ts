@@ -1,7 +1,7 @@
-/** A value of the configuration with its place, and readers for its types. Each reader reports the value's faults and answers undefined. */
+/** A value of the configuration with its place. What reads it reports the value's faults and answers undefined. */
 import { quote } from '../message-text.js'
 import type { Problems } from './problem.js'
-import { placeOf, type MapEntry, type TreeMapping, type TreeNode } from '../yaml/tree.js'
+import { placeOf, type TreeNode } from '../yaml/tree.js'
 
 export class Value {
   constructor(
@@ -21,7 +21,7 @@ export class Value {
   text(example?: string): string | undefined {
     const { node } = this
     if (node.kind !== 'scalar' || typeof node.value !== 'string') {
-      return this.wrong(`must be a string, not ${describeNode(node)}`, this.#asText(example))
+      return this.wrong(`must be a string, not ${this.kind}`, this.#asText(example))
     }
     if (node.value === '') return this.wrong('is an empty string', example && `write ${quote(example)}`)
     if (node.value.includes('\0')) return this.wrong('contains a NUL character')
@@ -35,69 +35,12 @@ export class Value {
     return example === undefined ? `quote it, ${quote(node.source)}` : `write as in ${quote(example)}`
   }
 
-  /** A name, which may be all digits. Like text, but for a value that then only needs quotes. */
-  name(example: string): string | undefined {
-    const { node } = this
-    const isEmpty = node.kind === 'scalar' && node.value === ''
-    return this.text(isEmpty ? example : undefined)
-  }
-
-  /** One of a few words. */
-  oneOf<Word extends string>(words: readonly Word[]): Word | undefined {
-    const { node } = this
-    if (node.kind !== 'scalar' || typeof node.value !== 'string')
-      return this.wrong(`must be one of ${words.join(', ')}, not ${describeNode(node)}`)
-    const text = this.text(words[0])
-    if (text === undefined) return undefined
-    const found = words.find((word) => word === text)
-    if (found !== undefined) return found
-    const meant = nearestWord(text, words)
-    return this.wrong(`${quote(text)} is not one of ${words.join(', ')}`, meant && `did you mean "${meant}"?`)
-  }
-
-  boolean(others: readonly string[] = []): boolean | undefined {
-    const { node } = this
-    if (node.kind === 'scalar' && typeof node.value === 'boolean') return node.value
-    // YAML 1.1 had more words for it, and templates put quotes around everything.
-    const word = node.kind === 'scalar' ? String(node.value).toLowerCase() : ''
-    const meant = ['true', 'yes', 'on'].includes(word) || (['false', 'no', 'off'].includes(word) ? false : undefined)
-    const suggestion = meant === undefined ? undefined : `write ${meant}, without quotes`
-    const all = ['true', 'false', ...others]
-    return this.wrong(`must be ${listedOr(all)}, not ${describeNode(node)}`, suggestion)
-  }
-
-  /** True, false or one of a few words. */
-  booleanOr<Word extends string>(words: readonly Word[]): boolean | Word | undefined {
-    const { node } = this
-    const word = node.kind === 'scalar' ? words.find((word) => word === node.value) : undefined
-    return word ?? this.boolean(words)
-  }
-
-  integer(minimum: number, maximum: number): number | undefined {
-    const { node } = this
-    if (node.kind !== 'scalar' || typeof node.value !== 'number' || !Number.isSafeInteger(node.value)) {
-      const isNumber = node.kind === 'scalar' && typeof node.value === 'number'
-      const isQuoted = node.kind === 'scalar' && /^-?\d{1,15}$/.test(String(node.value))
-      return this.wrong(
-        `must be a whole number, not ${isNumber ? node.source : describeNode(node)}`,
-        isQuoted && !isNumber ? `write ${node.value}, without quotes` : undefined,
-      )
-    }
-    if (node.value < minimum || node.value > maximum) {
-      return this.wrong(`${node.value} is out of range`, `write ${minimum} to ${maximum}`)
-    }
-    return node.value
-  }
-
   /** The items of a list that must have at least one. */
   list(): readonly Value[] {
     const { node } = this
     if (node.kind !== 'list') {
       // Without the value: the file may be a Secret that was named by mistake.
-      this.wrong(
-        `must be a list, not ${describeNode(node)}`,
-        node.kind === 'scalar' ? 'write it in brackets: [ ]' : undefined,
-      )
+      this.wrong(`must be a list, not ${this.kind}`, node.kind === 'scalar' ? 'write it in brackets: [ ]' : undefined)
       return []
     }
     if (node.items.length === 0) this.wrong('is an empty list')
@@ -105,71 +48,60 @@ export class Value {
   }
 
   /**
-   * A mapping whose fields are among `known`; others are reported. `misplaced` says of fields that people expect here where
+   * Whether it is a mapping; fields that are not among `known` are reported. `misplaced` says of fields that people expect here where
    * they belong.
    */
-  mapping(known: readonly string[], misplaced: Readonly<Record<string, string>> = {}): MappingValue | undefined {
+  isMappingOf(known: readonly string[], misplaced: Readonly<Record<string, string>> = {}): boolean {
     const { node } = this
-    if (node.kind !== 'mapping') return this.wrong(`must be a mapping, not ${describeNode(node)}`)
+    if (node.kind !== 'mapping') {
+      this.wrong(`must be a mapping, not ${this.kind}`)
+      return false
+    }
     for (const [name, { name: at }] of node.entries) {
       if (known.includes(name)) continue
       const hint = Object.hasOwn(misplaced, name) ? misplaced[name] : didYouMean(name, known)
       this.problems.add(at, placeOf(this.place, name), 'unknown field', hint)
     }
-    return new MappingValue(this, node)
+    return true
   }
-}
-
-/** The fields of a mapping. */
-export class MappingValue {
-  constructor(
-    readonly value: Value,
-    private readonly node: TreeMapping,
-  ) {}
 
   has(name: string): boolean {
-    return this.node.entries.has(name)
+    return this.node.kind === 'mapping' && this.node.entries.has(name)
   }
 
   /** The field's value; undefined where it is absent. A field without a value is reported, with what to do. */
   field(name: string, todo = 'give the field a value, or remove it'): Value | undefined {
-    const entry: MapEntry | undefined = this.node.entries.get(name)
+    const entry = this.node.kind === 'mapping' ? this.node.entries.get(name) : undefined
     if (entry === undefined) return undefined
-    const place = placeOf(this.value.place, name)
+    const place = placeOf(this.place, name)
     if (entry.value.kind === 'scalar' && entry.value.value === null) {
-      this.value.problems.add(entry.name, place, 'has no value', todo)
+      this.problems.add(entry.name, place, 'has no value', todo)
       return undefined
     }
-    return new Value(entry.value, place, this.value.problems)
+    return new Value(entry.value, place, this.problems)
   }
 
   /** Like field, but reports an absent field, too, with what to write. */
   required(name: string, example: string): Value | undefined {
     if (this.has(name)) return this.field(name)
-    const { node, problems, place } = this.value
-    problems.add(node, placeOf(place, name), 'is required', `write ${name}: ${example}`)
+    this.problems.add(this.node, placeOf(this.place, name), 'is required', `write ${name}: ${example}`)
     return undefined
   }
 
   /** The one of these fields that the mapping has; reports none and several. */
   exactlyOne<Name extends string>(names: readonly Name[]): Name | undefined {
-    const given = names.filter((name) => this.has(name))
-    const [only, second] = given
+    const [only, second] = names.filter((name) => this.has(name))
     if (only !== undefined && second === undefined) return only
     const message = only === undefined ? 'is incomplete' : `has both ${only} and ${second ?? ''}`
-    return this.value.wrong(message, `give exactly one of ${names.join(', ')}`)
+    return this.wrong(message, `give exactly one of ${names.join(', ')}`)
   }
-}
 
-function listedOr(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
-}
-
-/** The kind of a value, without its content. */
-function describeNode(node: TreeNode): string {
-  if (node.kind !== 'scalar') return `a ${node.kind}`
-  if (node.value === null) return 'nothing'
-  return `a ${typeof node.value}`
+  /** The kind of the value, without its content: `a list`. */
+  get kind(): string {
+    const { node } = this
+    if (node.kind !== 'scalar') return `a ${node.kind}`
+    return node.value === null ? 'nothing' : `a ${typeof node.value}`
+  }
 }
 
 /** The known word that was probably meant: the nearest one, if it is near enough to be believed. */
