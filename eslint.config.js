@@ -63,6 +63,8 @@ const lateImport = {
   selector: 'ImportExpression:not([source.value=/^node:/])',
   message: 'A module that cannot be loaded once never can: import it at the top, or see to it that the start loads it.',
 }
+/** They say what is loaded with the first configuration that needs it, and see to that. */
+const lateImporters = ['src/agent/needed-modules.ts', 'src/directories/hooks.ts']
 const early = ['src/durable', 'src/kubernetes', 'src/objects', 'src/fleet', 'src/directories', 'src/agent']
 
 /** The door to the core, the smaller one to what only publishes, and the words that all of it uses. */
@@ -104,36 +106,42 @@ const patternsOf = (room, below) => {
   ]
 }
 
-const importRules = Object.entries(rooms).map(([room, below]) => {
+/** What no `import()` of a room may reach. */
+function dynamicRules(room, below) {
   const forbidden = Object.keys(rooms).filter((other) => other !== room && !below.includes(other))
-  return {
-    files: [`${room}/**/*.ts`],
-    rules: {
-      '@typescript-eslint/no-restricted-imports': ['error', { patterns: patternsOf(room, below) }],
-      'no-restricted-syntax': [
-        'error',
-        ...forbidden.map((other) => ({
-          selector: dynamicImport(`/${other.replace('src/', '')}/`),
-          message: `${room} may call ${below.join(', ') || 'nobody'}, not ${other}.`,
-        })),
-        ...(room === 'native'
-          ? []
-          : [{ selector: dynamicImport('^koffi'), message: 'Only native/ talks to libc; add the call there.' }]),
-        ...(below.includes('src/durable')
-          ? [
-              {
-                selector: dynamicImport(insideDurable),
-                message: 'Import it from src/durable/index.ts, publishing.ts or errors.ts.',
-              },
-            ]
-          : []),
-        ...(below.includes('torture')
-          ? [{ selector: dynamicImport(insideTorture), message: 'Import it from torture/index.ts.' }]
-          : []),
-        ...(early.includes(room) ? [lateImport] : []),
-      ],
-    },
-  }
+  return [
+    ...forbidden.map((other) => ({
+      selector: dynamicImport(`/${other.replace('src/', '')}/`),
+      message: `${room} may call ${below.join(', ') || 'nobody'}, not ${other}.`,
+    })),
+    ...(room === 'native'
+      ? []
+      : [{ selector: dynamicImport('^koffi'), message: 'Only native/ talks to libc; add the call there.' }]),
+    ...(below.includes('src/durable')
+      ? [
+          {
+            selector: dynamicImport(insideDurable),
+            message: 'Import it from src/durable/index.ts, publishing.ts or errors.ts.',
+          },
+        ]
+      : []),
+    ...(below.includes('torture')
+      ? [{ selector: dynamicImport(insideTorture), message: 'Import it from torture/index.ts.' }]
+      : []),
+  ]
+}
+
+const importRules = Object.entries(rooms).map(([room, below]) => ({
+  files: [`${room}/**/*.ts`],
+  rules: {
+    '@typescript-eslint/no-restricted-imports': ['error', { patterns: patternsOf(room, below) }],
+    'no-restricted-syntax': ['error', ...dynamicRules(room, below), ...(early.includes(room) ? [lateImport] : [])],
+  },
+}))
+
+const lateRules = lateImporters.map((file) => {
+  const room = early.find((one) => file.startsWith(`${one}/`))
+  return { files: [file], rules: { 'no-restricted-syntax': ['error', ...dynamicRules(room, rooms[room])] } }
 })
 
 const floorRules = floors.map((floor, index) => {
@@ -223,5 +231,6 @@ export default tseslint.config(
     },
   },
   ...importRules,
+  ...lateRules,
   ...floorRules,
 )

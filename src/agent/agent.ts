@@ -18,6 +18,7 @@ import { causes } from './reconcile.js'
 import { noEvents, openEvents, type AgentEvents } from './report/agent-events.js'
 import { noReport, openNodeReport } from './report/node-report.js'
 import { withOldPaths } from './leaving/moves.js'
+import { loadNeeded } from './needed-modules.js'
 import { endsWithin } from '../deadline.js'
 import { Departures } from './leaving/departures.js'
 import { Drops } from './leaving/drops.js'
@@ -103,6 +104,7 @@ export class Agent {
 
   /** Compares every directory with its record, then follows the source. Rejects where the source cannot be made at all. */
   async start(): Promise<void> {
+    await loadNeeded(this.#inForce.configuration)
     await this.#departures.configure(this.#inForce.configuration)
     await this.#startDirectories([...this.states])
     const opened = await this.#open(this.#inForce.configuration.source)
@@ -176,6 +178,7 @@ export class Agent {
    */
   async reconfigure(configuration: AgentConfiguration): Promise<void> {
     this.#refuseChains(configuration)
+    await loadNeeded(configuration)
     const change = configurationChange(this.#inForce.configuration, configuration)
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
     const { report } = this.#inForce.configuration

@@ -25,13 +25,13 @@ interface DesiredObjects {
 }
 
 /** What an earlier run knew of the published content: it may have been killed before it recorded all of it. */
-interface EarlierContent {
+interface RememberedContent {
   readonly digest?: string | null
   readonly objects?: readonly PublishedObject[]
 }
 
 /** What an earlier run has left in its status. */
-interface EarlierStatus extends EarlierContent {
+interface EarlierStatus extends RememberedContent {
   readonly conditions: readonly Condition[]
   readonly confirmedAt: string | null
 }
@@ -72,7 +72,7 @@ export interface DirectoryFacts {
   /** undefined: there is none, or it is unread. */
   readonly record: RecordFacts | undefined
   /** What is known of the record until it is read for the first time since the start; undefined: it has been. */
-  readonly unread: EarlierContent | undefined
+  readonly unread: RememberedContent | undefined
   /** The objects of the published content, each in the newest version that the agent knows. */
   readonly objects: readonly PublishedObject[]
   /** This agent has published to it since the start, or found it as it should be. */

@@ -5,12 +5,7 @@
 import { sleep } from '../deadline.js'
 import type { Hook, HookType } from '../config/hooks.js'
 import type { Log } from '../log.js'
-import { runExec } from './hook-exec.js'
 import { HookError } from './hook-error.js'
-import { runHttp } from './hook-http.js'
-import { runSignal } from './hook-signal.js'
-import { runStaticPod } from './hook-static-pod.js'
-import { runSystemd } from './hook-systemd.js'
 
 type PublishedDirectories = readonly { readonly directory: string; readonly digest: string }[]
 
@@ -60,19 +55,25 @@ type Runner<Type extends HookType> = (
 ) => Promise<void>
 
 /** How each type of hook is run: once. */
-const runners: { readonly [Type in HookType]: Runner<Type> } = {
-  signal: runSignal,
-  exec: runExec,
-  http: runHttp,
-  systemd: runSystemd,
-  staticPod: runStaticPod,
+const runners: { readonly [Type in HookType]: () => Promise<Runner<Type>> } = {
+  signal: async () => (await import('./hook-signal.js')).runSignal,
+  exec: async () => (await import('./hook-exec.js')).runExec,
+  http: async () => (await import('./hook-http.js')).runHttp,
+  systemd: async () => (await import('./hook-systemd.js')).runSystemd,
+  staticPod: async () => (await import('./hook-static-pod.js')).runStaticPod,
 }
 
-function runOnce<Type extends HookType>(
+/** A daemon loads the types that it has been configured with before it needs them: see needed-modules.ts of the agent. */
+export async function loadHookType(type: HookType): Promise<void> {
+  await runners[type]()
+}
+
+async function runOnce<Type extends HookType>(
   hook: Hook<Type>,
   ...more: [AbortSignal, Log, PublishedDirectories]
 ): Promise<void> {
-  return runners[hook.type](hook, ...more)
+  const run = await runners[hook.type]()
+  await run(hook, ...more)
 }
 
 /** Many nodes that publish at once do not come back at once. */

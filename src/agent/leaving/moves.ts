@@ -2,9 +2,9 @@ import type { DirectoryConfiguration } from '../../config/types.js'
 import { relocation } from '../../durable/index.js'
 import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
-import { describeHostPathUser } from '../../static-pods/host-path-users.js'
 import type { DirectoryFacts, DirectoryState } from '../directory-state.js'
 import { beside } from '../file-systems.js'
+import { hostPathUsers } from '../needed-modules.js'
 import type { PassOutcome } from '../outcome.js'
 import { failedOutcome } from '../publish.js'
 
@@ -49,7 +49,7 @@ export async function followMove(
       retireTimeout,
       requireProven: requireProven(),
     } as const
-    const usedBy = () => describeHostPathUser(from)
+    const usedBy = async () => (await hostPathUsers()).describeHostPathUser(from)
     const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
     const progress = await relocation.goOn(to, { from, keep, publication, atNew, usedBy, lockTimeout, signal, log })
     return { kind: 'moving', to, ...progress }
