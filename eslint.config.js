@@ -227,6 +227,14 @@ export default tseslint.config(
             "CallExpression[callee.object.name='t'][callee.property.name='match'] > ObjectExpression:nth-child(2) ArrayExpression[elements.length=0]",
           message: 'An empty list as a pattern matches any list: compare it with t.same.',
         },
+        ...[
+          'CallExpression > BinaryExpression.arguments[operator=/^<=?$/]',
+          'IfStatement[consequent.type="ThrowStatement"] > BinaryExpression.test[operator=/^>=?$/]',
+        ].map((judged) => ({
+          selector: `${judged} > BinaryExpression.left[operator='-'] > CallExpression.left[callee.property.name='now']`,
+          message:
+            'A busy machine takes any time. Await an event, count, or let the test move the clock (test/simulated-time.ts).',
+        })),
       ],
     },
   },

@@ -27,6 +27,12 @@ class Timer {
 export class SimulatedTime {
   /** A whole number: differences of whole times are exact. */
   #now = Math.ceil(performance.now())
+
+  /** Milliseconds, as performance.now() counts them meanwhile. */
+  get now(): number {
+    return this.#now
+  }
+
   readonly #due = new Map<Timer, { at: number; run: () => void }>()
 
   constructor(t: Test) {

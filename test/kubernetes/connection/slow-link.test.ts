@@ -96,13 +96,13 @@ for (const protocol of ['h2', 'https'] as const) {
     })
     const refusal = failure(api.get('/x', {}, { timeout: 1_000 }))
     await all
-    const started = performance.now()
+    const started = time.now
     const error = await time.during(refusal)
     t.match(error, {
       reason: 'timeout',
       message: /^GET \/x: the answer stopped after \d+ bytes: too little came within 1000 ms$/,
     })
-    t.ok(performance.now() - started < 8_000)
+    t.ok(time.now - started < 8_000)
   })
 }
 

@@ -221,8 +221,7 @@ await t.test('monitor falls back from a revision that answers for a while, and t
 await t.test("monitor's time runs on when it is killed and started again", async (t) => {
   const node = installed(t)
   const request = requestOf(node, () => false, { timeout: 2_000 })
-  const began = performance.now()
-  // Each life is shorter than the time; on a slow machine one of 100 ms comes to nothing.
+  // Each life is shorter than the time; on a slow machine a short one comes to nothing.
   for (let life = 100; ; life = Math.min(life + 100, 1_800)) {
     const stop = AbortSignal.timeout(life)
     const outcome = await monitor(request, { durable: new DurableCalls(), log: silent, signal: stop, timing }).catch(
@@ -232,7 +231,6 @@ await t.test("monitor's time runs on when it is killed and started again", async
       t.match(outcome, { outcome: 'fell-back', to: 6 })
       break
     }
-    if (performance.now() - began > 60_000) throw new Error('it never falls back')
   }
   t.equal(live(node).metadata.annotations?.[fallbackForRevision], '7')
 })
