@@ -7,7 +7,15 @@ import * as durable from './durable/index.js'
 import type { DurableWriteError } from './durable/errors.js'
 import type { FileContent, Publication, ReplaceResult, SyncOptions } from './durable/types.js'
 import type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './library/public-options.js'
-import { callChecks, checkFields, directoryChecks, fileChecks, requestChecks } from './library/public-fields.js'
+import {
+  callChecks,
+  checkFields,
+  directoryChecks,
+  fileChecks,
+  ownBytes,
+  ownFiles,
+  requestChecks,
+} from './library/public-fields.js'
 
 // Types come from where they stand: the package holds the types that these lead to, and the door of the core leads to all of it.
 export { DurableWriteError } from './durable/errors.js'
@@ -33,8 +41,10 @@ export type { Reason } from './reasons.js'
 /** Who calls the library waits for it: its calls need no threads, which cost more than most calls do. */
 const system = new durable.AtOnceFileSystem()
 
-/** A publication through the library takes a move to another path back. */
-const ownSake = { movedTo: null } as const
+/** What the core makes of it: a publication through the library takes a move to another path back. */
+function asked<T extends DirectoryOptions>(options: T) {
+  return { ...options, files: ownFiles(options.files), movedTo: null }
+}
 
 /**
  * Replaces a directory as a whole, with what other programs put there (`foreign: 'same-names'` refuses that): a reader sees all of the old
@@ -42,7 +52,7 @@ const ownSake = { movedTo: null } as const
  * nothing touched, where the request is malformed.
  */
 export async function replaceDirectory(target: string, options: DirectoryOptions): Promise<ReplaceResult> {
-  return durable.replaceDirectory(target, { ...checkFields('options', options, directoryChecks), ...ownSake }, system)
+  return durable.replaceDirectory(target, asked(checkFields('options', options, directoryChecks)), system)
 }
 
 /**
@@ -59,16 +69,18 @@ export async function replaceDirectories(
   return durable.replaceDirectories(
     requests.map((request: BatchRequest, index) => ({
       ...forAll,
-      ...checkFields(`requests[${index}]`, request, requestChecks),
-      ...ownSake,
+      ...asked(checkFields(`requests[${index}]`, request, requestChecks)),
     })),
     forAll,
     system,
   )
 }
 
-/** What a program that replaces a file expects: another one's mode and owner stay, and a typo in the path makes no directory. */
-const fileDefaults = { unnamed: 'keep', parents: false } as const
+/** What a program that replaces a file expects: what it does not name of mode and owner stays. */
+function attributesFor({ mode, owner }: FileOptions) {
+  if (mode === undefined) return owner === undefined ? 'keep' : 'keepMode'
+  return owner === undefined ? 'keepOwner' : 'set'
+}
 
 /**
  * Replaces one file: a temporary with a leading dot beside it, renamed over. An existing file keeps its mode and owner, unless the options
@@ -79,7 +91,10 @@ export async function replaceFile(
   content: FileContent,
   options: FileOptions = {},
 ): Promise<ReplaceResult> {
-  return durable.replaceFile(path, content, { ...fileDefaults, ...checkFields('options', options, fileChecks) }, system)
+  const known = checkFields('options', options, fileChecks)
+  // And that a typo in the path makes no directory.
+  const defaults = { attributes: attributesFor(known), parents: false } as const
+  return durable.replaceFile(path, ownBytes(content), { ...defaults, ...known }, system)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
@@ -16,6 +16,19 @@ await t.test('the public face is what the contract names, and nothing else', asy
     'syncPath',
     'verifyDirectory',
   ])
+})
+
+await t.test('bytes are those at the time of the call', async (t) => {
+  const [root, directory, file] = scratchWith(t, 'directory', 'file')
+  const [a, b, c] = [Buffer.from('one'), Buffer.from('one'), Buffer.from('one')]
+  const calls = [
+    holdfast.replaceDirectory(directory, { files: { a, b: { content: b, mode: 0o600 } } }),
+    holdfast.replaceFile(file, c),
+  ]
+  for (const bytes of [a, b, c]) bytes.write('two')
+  await Promise.all(calls)
+  for (const path of ['directory/a', 'directory/b', 'file'])
+    t.equal(readFileSync(join(root, path), 'utf8'), 'one', path)
 })
 
 await t.test('callers without a type checker: nothing is guessed, nothing is touched', async (t) => {

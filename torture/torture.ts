@@ -196,10 +196,7 @@ async function publishUntilAborted(
     progress.generation = generation
     guard?.announce(generation)
     await asking(witness.ask({ type: 'announce', generation }), generation - 1)
-    const { unproven = false } = await replaceDirectory(target, {
-      files: filesOfGeneration(seed, generation),
-      contentStays: true,
-    })
+    const { unproven = false } = await replaceDirectory(target, { files: filesOfGeneration(seed, generation) })
     if (unproven) warnUnproven(log, target)
     await asking(witness.ask({ type: 'acknowledge', generation, unproven }), generation)
     log.debug({ generation }, `generation ${generation} is durable`)

@@ -199,10 +199,7 @@ function isFileGone(error: unknown): boolean {
 }
 
 /** The options that a pass gives to each directory. */
-export type PassRequest = Pick<
-  PublicationRequest,
-  'requireProven' | 'agent' | 'release' | 'lockTimeout' | 'log' | 'check'
->
+export type PassRequest = Pick<PublicationRequest, 'requireProven' | 'agent' | 'held' | 'lockTimeout' | 'log' | 'check'>
 
 /** The request that makes the disk hold the rendered files. */
 export function publicationRequest(
@@ -215,14 +212,12 @@ export function publicationRequest(
     ...pass,
     target: configuration.path,
     files,
-    contentStays: true,
     mode: configuration.mode,
     fileMode: configuration.fileMode,
     ...(configuration.owner ? { owner: configuration.owner } : {}),
     attributes: configuration.attributes,
     publish: configuration.publish,
-    retire: configuration.retire,
-    retireTimeout: configuration.retireTimeout,
+    retireTimeout: configuration.retire === 'whenUnused' ? configuration.retireTimeout : undefined,
     history: historyFor(configuration, latest),
     supersedes: (pin) => isNewer(objects, pin, latest),
     publisher: 'agent',
@@ -252,23 +247,26 @@ function adoptingBy(adopt: true | 'replace'): Adopting {
  * and namespace.
  */
 export function historyFor(configuration: DirectoryConfiguration, latest: Source['latest']): HistoryLimits {
-  const references = referencesOf(expand(configuration, latest))
-  const without = references.filter((reference) => latest(reference)?.state === 'absent')
-  const present = references.flatMap((reference) => {
-    const state = latest(reference)
-    return state && hasObject(state) ? [{ ...reference, uid: state.object.uid }] : []
-  })
-  const selections = selectionsOf(configuration).map(({ reference }) => reference)
-  const unknown = selections.filter((reference) => latest(reference)?.state !== 'selected')
-  const known = selections.filter(
-    ({ kind, namespace }) => !unknown.some((one) => one.kind === kind && one.namespace === namespace),
-  )
-  const only = known.map(({ kind, namespace }) => ({
-    kind,
-    namespace,
-    names: references.filter((one) => one.kind === kind && one.namespace === namespace).map(({ name }) => name),
+  // As they are now: a publication asks more than once.
+  const needed = new Map(referencesOf(expand(configuration, latest)).map((one) => [objectName(one), latest(one)]))
+  const selections = selectionsOf(configuration).map(({ reference }) => ({
+    ...reference,
+    now: latest(reference)?.state,
   }))
-  return { ...configuration.history, without, present, only }
+  const mayStay = (object: RecordedObject): boolean => {
+    const name = objectName(object)
+    const state = needed.get(name)
+    if (state && hasObject(state)) return !isReplaced(object, state.object.uid)
+    if (needed.has(name)) return state?.state !== 'absent'
+    const its = selections.filter(({ kind, namespace }) => kind === object.kind && namespace === object.namespace)
+    return its.length === 0 || its.some(({ now }) => now !== 'selected')
+  }
+  return { ...configuration.history, mayStay }
+}
+
+/** An API server gives no two objects one uid, and deletes an object before it makes another one by its name. Objects of files may have none. */
+function isReplaced({ uid, others = [] }: RecordedObject, now: string): boolean {
+  return now !== '' && [uid, ...others].some((one) => one !== '' && one !== now)
 }
 
 /**

@@ -121,7 +121,10 @@ async function plan(
   source: ObservableSource,
   { requireProven, release, signal }: Pick<OnePassOptions, 'requireProven' | 'release' | 'signal'>,
 ): Promise<Planned['plan']> {
-  const rendered = await renderedRequest(configuration, source, signal, { requireProven, release })
+  const rendered = await renderedRequest(configuration, source, signal, {
+    requireProven,
+    held: release ? 'release' : 'refuse',
+  })
   if ('notPlanned' in rendered) return rendered
   try {
     return await planDirectory(rendered.request)

@@ -132,7 +132,8 @@ function readyFor(
     configuration.beforePublish.length === 0
       ? undefined
       : new ConfiguredCheck(configuration, { ...options, rejection: options.rejection(configuration.path) })
-  const pass = { requireProven, agent, release, lockTimeout, log, ...(check && { check }) }
+  const held = release ? ('release' as const) : ('refuse' as const)
+  const pass = { requireProven, agent, held, lockTimeout, log, ...(check && { check }) }
   return { configuration, rendering, check, request: publicationRequest(configuration, rendering, latest, pass) }
 }
 

@@ -113,6 +113,13 @@ export interface StagedContent {
   readonly digest: string
 }
 
+/** New content that nobody has asked for its digests yet: a file that is new is then read only once, as it is staged. */
+export interface OfferedContent {
+  readonly bytes: number
+  /** Reads it. */
+  readonly entries: () => Promise<readonly { readonly path: string; readonly sha256: string }[]>
+}
+
 /** Decides whether new content may become visible. Both reject with DurableWriteError otherwise. */
 export interface ContentCheck {
   /** Asked with the content's digest before it is staged. */
@@ -139,14 +146,9 @@ export interface PublicationOptions {
   /**
    * `set` (default): mode and owner are as requested. `keep`: existing entries keep their mode and owner, and a change of them is no drift;
    * a new entry gets the target's owner, and its mode if it is a directory. The requested ones then apply to a new target, and to the modes
-   * of new files.
+   * of new files. `keepMode`, `keepOwner`: an existing file keeps this one, and the other is as requested.
    */
-  attributes?: 'set' | 'keep'
-  /**
-   * Without `attributes`: `keep` leaves an existing file the mode and the owner that the request does not name, and sets those that it
-   * names. For files only. Default: as `attributes: 'set'`.
-   */
-  unnamed?: 'keep'
+  attributes?: 'set' | 'keep' | 'keepMode' | 'keepOwner'
   /** May a stream that gives nothing replace a file that has content? Default false: it may have been read before. */
   allowEmpty?: boolean
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
@@ -163,17 +165,13 @@ export interface PublicationOptions {
   publisher?: Publisher
   /** Which agent that is: see keeper.ts. Default: unknown. */
   agent?: string | undefined
-  /** Publish even where the target is held, and let it go with that; default false. */
-  release?: boolean
-  /** Publish even where the target is held, which it is afterwards, too; default false. */
-  keepHold?: boolean
+  /** Where an operator holds the target: `refuse` (default), or publish all the same, and `release` it with that, or `keep` the hold. */
+  held?: 'refuse' | 'release' | 'keep'
   /**
-   * What becomes of the old content, in the form `exchange`: it goes `immediately` (default), or stays under its staging name until no
-   * process has it open, mapped or mounted, or works in it.
+   * In the form `exchange`: the old content stays under its staging name until no process has it open, mapped or mounted, or works in it,
+   * for at most so many milliseconds: then it goes in any case, with a warning. Default: it goes at once.
    */
-  retire?: 'immediately' | 'whenUnused'
-  /** Milliseconds after which it goes in any case, with a warning; default one hour. */
-  retireTimeout?: number
+  retireTimeout?: number | undefined
   /** Kept in the record. */
   objects?: RecordedObject[]
   /** Which earlier contents stay. Default: as in the last publication, and none for a new target. Not for a file. */
@@ -193,8 +191,6 @@ export interface PublicationOptions {
   movedFrom?: string | null
   /** The path to which its content moves; null: nowhere. Default: as its record says. */
   movedTo?: string | null
-  /** The caller changes no bytes of `files` before the call ends, so the call copies none. Default false. */
-  contentStays?: boolean
   /** Subdirectories that are there even if they hold no file, as relative paths. For the form `exchange` only. */
   emptyDirectories?: readonly string[]
   /**
@@ -215,12 +211,10 @@ export interface PublicationOptions {
   /** Called with how many bytes more of the content have been read from paths and streams: each counts twice, be it read once or twice. */
   progress?: (bytes: number) => void
   /**
-   * Gets the paths and digests of the content before the call reads or makes anything at the target. Throws to refuse; that becomes the
-   * error's cause. Default: accepts all.
+   * Gets the content before the call reads or makes anything at the target. Throws to refuse; that becomes the error's cause. Default:
+   * accepts all.
    */
-  accept?: (entries: readonly { readonly path: string; readonly sha256: string }[]) => void
-  /** The same with the number of all bytes, which suffices where the content is read once, as it is staged. Default: `accept`. */
-  acceptSize?: (bytes: number) => void
+  accept?: (content: OfferedContent) => Promise<void>
   /** Decides before new content becomes visible; for directories only. Default: no check. */
   check?: ContentCheck
   /** Abandons before the exchange, never after it. */
@@ -232,7 +226,7 @@ export interface PublicationOptions {
 /** How an agent that moves a directory publishes to its old path. */
 export type OldPathOptions = Pick<
   PublicationOptions,
-  'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'requireProven'
+  'hooks' | 'publisher' | 'agent' | 'retireTimeout' | 'requireProven'
 >
 
 /** One directory of a batch. */
@@ -339,12 +333,8 @@ export interface HistoryLimits {
   keep: number
   /** Milliseconds from the replacement of a content; null: without a limit. */
   maxAge: number | null
-  /** Content that came from one of these deleted objects does not stay. Default: none. */
-  without?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name'>[]
-  /** This object exists now: content from another one of its name does not stay, since that is deleted. Default: none. */
-  present?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name' | 'uid'>[]
-  /** Of such a kind and namespace, content from another object does not stay either. Default: any stays. */
-  only?: readonly { kind: string; namespace: string; names: readonly string[] }[]
+  /** Whether content that this object gave may stay. Default: that of any. */
+  mayStay?: (object: RecordedObject) => boolean
 }
 
 /** What a record says of a target's past. */

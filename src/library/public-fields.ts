@@ -83,6 +83,19 @@ export function checkFields<T extends object>(place: string, value: T, known: Ch
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T
 }
 
+type Files = DirectoryOptions['files']
+
+/** Copies of the bytes: a change by the caller meanwhile would land under another content's digest. */
+export function ownBytes<T>(content: T): T | Uint8Array {
+  return content instanceof Uint8Array ? new Uint8Array(content) : content
+}
+
+export function ownFiles(files: Files): Files {
+  const own = (value: Files[string]): Files[string] =>
+    isPlainObject(value) && 'content' in value ? { ...value, content: ownBytes(value.content) } : ownBytes(value)
+  return Object.fromEntries(Object.entries(files).map(([path, value]) => [path, own(value)]))
+}
+
 function refuseUnless(isRight: (value: unknown) => boolean, message: string): FieldCheck {
   return (place, value) => {
     if (!isRight(value)) throw new TypeError(`${place} ${message}`)

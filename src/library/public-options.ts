@@ -14,7 +14,7 @@ export type CallOptions = Pick<PublicationOptions, 'lockTimeout' | 'signal' | 'r
 /** What replaceDirectory takes. */
 export type DirectoryOptions = ReplaceDirectoryOptions &
   CallOptions &
-  Pick<PublicationOptions, 'publish' | 'foreign' | 'attributes' | 'allowEmpty'>
+  Pick<PublicationOptions, 'publish' | 'foreign' | 'allowEmpty'> & { attributes?: 'set' | 'keep' }
 
 /**
  * What replaceFile takes. An existing file keeps the mode and the owner that are not named here; `attributes: 'set'` gives it the defaults
@@ -24,7 +24,7 @@ export type DirectoryOptions = ReplaceDirectoryOptions &
  */
 export type FileOptions = ReplaceFileOptions &
   CallOptions &
-  Pick<PublicationOptions, 'attributes' | 'parents' | 'allowEmpty'>
+  Pick<PublicationOptions, 'parents' | 'allowEmpty'> & { attributes?: 'set' | 'keep' }
 
 /** One of a batch; what stops the batch is an option of the batch. */
 export type BatchRequest = DirectoryRequest & Omit<DirectoryOptions, 'signal'>

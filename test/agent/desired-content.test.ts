@@ -94,15 +94,49 @@ await t.test('earlier contents stay while one of the selections of their kind an
   const source = new Told()
   source.say(web.reference, names('a'))
   source.say(other.reference, names('c'))
-  const only = () => historyFor(directory, source.latest).only
-  const apart = { kind: 'Secret', namespace: 'other', names: ['(app=web)', 'c'] }
-  t.strictSame(only(), [apart], 'not reported yet')
+  const made = { ...secret('z'), uid: 'u', resourceVersion: '1', paths: [] }
+  const staying = () => {
+    const { mayStay } = historyFor(directory, source.latest)
+    const named = ['ns/a', 'ns/b', 'ns/z', 'other/c', 'other/z', 'third/z'].filter((one) => {
+      const [namespace = '', name = ''] = one.split('/')
+      return mayStay?.({ ...made, namespace, name })
+    })
+    t.ok(mayStay?.({ ...made, kind: 'ConfigMap' }), 'of another kind')
+    return named.join(' ')
+  }
+  t.equal(staying(), 'ns/a ns/b ns/z other/c third/z', 'not reported yet')
   source.say(db.reference, away)
-  t.strictSame(only(), [apart])
+  t.equal(staying(), 'ns/a ns/b ns/z other/c third/z')
   source.say(db.reference, names('b'))
-  const both = { kind: 'Secret', namespace: 'ns', names: ['(app=web)', 'a', '(app=db)', 'b'] }
-  t.strictSame(only(), [both, both, apart])
+  t.equal(staying(), 'ns/a ns/b other/c third/z')
 })
+
+await t.test(
+  'earlier contents go with their objects, and with the end of an object whose name another one has',
+  (t) => {
+    const source = new Told()
+    const reference = secret('a')
+    const directory = directoryOf([whole(reference)])
+    const made = { ...reference, uid: 'u', resourceVersion: '1', paths: [] }
+    const stays = (more: object = {}) => historyFor(directory, source.latest).mayStay?.({ ...made, ...more })
+    t.ok(stays(), 'not reported yet')
+    source.say(reference, away)
+    t.ok(stays())
+    source.say(reference, { state: 'absent' })
+    t.notOk(stays())
+    for (const more of [{ kind: 'ConfigMap' }, { namespace: 'other' }, { name: 'b' }]) t.ok(stays(more), 'another one')
+    const there = (uid: string) => source.say(...present(reference, {}, { uid }))
+    there('u')
+    t.ok(stays())
+    t.notOk(stays({ others: ['another'] }), 'one of its files is of another one')
+    t.ok(stays({ uid: '', others: [''] }), 'no uid tells nothing')
+    there('another')
+    t.notOk(stays(), 'another object has its name')
+    there('')
+    t.ok(stays(), 'nor on the other side')
+    t.end()
+  },
+)
 
 await t.test(
   'a directory beyond its limits is invalid, and no object is read after the one that passes them',

@@ -10,7 +10,7 @@ await t.test('check counts old content that stays for its users as no leftover',
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   await holder(t, 'hold', [], scene.target)
-  const request = { target: scene.target, files: { 'tls.crt': '2' }, retire: 'whenUnused' as const }
+  const request = { target: scene.target, files: { 'tls.crt': '2' }, retireTimeout: 3_600_000 }
   await publish([directoryPublication(new NodeFileSystem(), request)])
   t.match((await scene.check(t)).one('leftovers'), { status: 'OK', found: /^none but old content that stays until/ })
 })

@@ -21,7 +21,7 @@ export const attributes: readonly Mutation[] = [
   }),
   ...caught([ownTest('staged-metadata')], {
     "another user's mode is kept": becomes(true, 'PlannedTree.keep', '? 2/3', 0),
-    "another user's ACL stays where the content is equal": becomes(true, 'TargetPublication.#decide', '==='),
+    "another user's ACL stays where the content is equal": becomes(true, 'TargetPublication.#decide', '=== 1/2'),
   }),
   ...caught([ownTest('attribute-changes')], {
     'a change of attributes is not reported': keep('reportAttributes', 'return 2/3'),

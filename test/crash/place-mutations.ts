@@ -7,7 +7,7 @@ import { relocations } from './relocation-mutations.js'
 /** Where names, mounts and copies around the target move, and what stays of the past. */
 export const places: readonly Mutation[] = [
   ...caught([ownTest('operator/hold')], {
-    'a held target is published all the same': drop('TargetPublication.#decide', 'release'),
+    'a held target is published all the same': drop('TargetPublication.#decide', 'refuseHeld'),
     'a hold forgets what was added to the record': without('recordBody', 'hooks'),
   }),
   ...caught([ownTest(), model('somebody uses', 'power cut')], {

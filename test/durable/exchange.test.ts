@@ -107,7 +107,7 @@ await t.test('the record names what an old content held, where no other record d
 await t.test('a publication keeps old content in use for an hour by default', async (t) => {
   const { root, target, lines, replace, recorded } = scene(t)
   const fs = new Observed()
-  const retire = { retire: 'whenUnused' } as const
+  const retire = { retireTimeout: 3_600_000 }
   t.equal(await replace({ a: '1', 'sub/b': '1' }, retire, fs), 'created')
   fs.user1 = 'process 7 works in it'
   t.equal(await replace({ a: '2' }, retire, fs), 'replaced')
@@ -146,7 +146,7 @@ await t.test(
     t.equal(await mutation({}), 'createFile', 'nothing was there')
     t.equal(await mutation({ a: '1' }), 'createFile', 'it was empty')
     t.equal(await mutation({ a: '2' }), 'removeFile')
-    t.equal(await mutation({ a: '3' }, { retire: 'whenUnused' }), 'createFile', 'it may be in use')
+    t.equal(await mutation({ a: '3' }, { retireTimeout: 3_600_000 }), 'createFile', 'it may be in use')
   },
 )
 

@@ -50,6 +50,11 @@ export const secret = (name: string) => ({
   resourceVersion: '1',
 })
 export const objectOf = (name: string) => ({ ...secret(name), paths: ['tls.crt'] })
+/** The limits, and no content that this Secret gave. */
+export const without = (name: string, limits: HistoryLimits): HistoryLimits => ({
+  ...limits,
+  mayStay: (object) => object.name !== name,
+})
 
 export function scene(t: Test, form: PublicationOptions['publish'] = 'exchange') {
   const [root, target] = scratchWith(t, 'certs')

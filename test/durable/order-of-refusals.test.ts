@@ -59,7 +59,7 @@ await t.test(
     t.equal(await attempt('1'), 'replaced')
     t.equal(await attempt('2'), 'RolledBack')
     t.equal(await attempt('1'), 'unchanged')
-    t.equal(await run(new ModelProcess(disk), '2', { supersedes: () => false, release: true }), 'replaced')
+    t.equal(await run(new ModelProcess(disk), '2', { supersedes: () => false, held: 'release' }), 'replaced')
   },
 )
 
@@ -77,7 +77,7 @@ await t.test("publish names the pin before another program's files", async (t) =
   const attempt = (options: PublicationOptions) =>
     run(new ModelProcess(disk), '2', { foreign: 'same-names', supersedes: () => false, ...options })
   t.equal(await attempt({}), 'RolledBack')
-  t.equal(await attempt({ release: true }), 'TargetForeign')
+  t.equal(await attempt({ held: 'release' }), 'TargetForeign')
 })
 
 await t.test('publish reports unreadable content before an unfit place', async (t) => {

@@ -134,9 +134,9 @@ await t.test('who uses the old content of the old path uses that path, too', asy
     }
   }
   const fs = new Used()
-  await replaceDirectory(from, { files: { a: '1' }, retire: 'whenUnused' }, fs)
+  await replaceDirectory(from, { files: { a: '1' }, retireTimeout: 3_600_000 }, fs)
   t.equal(await userOf(fs, from), undefined)
-  await replaceDirectory(from, { files: { a: '2' }, retire: 'whenUnused' }, fs)
+  await replaceDirectory(from, { files: { a: '2' }, retireTimeout: 3_600_000 }, fs)
   const [retired = ''] = readdirSync(root).filter(isKind('staging', 'foreign'))
   t.equal(await userOf(fs, from), `its old content ${retired} is still in use`)
   fs.here = 'process 8'

@@ -101,7 +101,6 @@ await t.test('the old path gets the new content with its own modes, owner and fo
   const common = {
     target: from,
     files: { a: { content: Buffer.from('1'), mode: 0o640 }, b: { content: Buffer.from('2'), mode: 0o400 } },
-    contentStays: true,
     mode: 0o750,
     owner: { uid: 7, gid: 8 },
     objects,
@@ -114,7 +113,7 @@ await t.test('the old path gets the new content with its own modes, owner and fo
   t.strictSame([request.publish, request.attributes, request.log], [undefined, undefined, undefined])
   t.equal(supersedes?.(pinned), false, 'an operator’s rollback stays')
   const linked = give({ kind: 'symlink', keepsAttributes: true }, { log: silent, lockTimeout: 9 })
-  t.match(linked.request, { ...common, publish: 'symlink', retire: 'immediately', attributes: 'keep', lockTimeout: 9 })
+  t.match(linked.request, { ...common, publish: 'symlink', attributes: 'keep', lockTimeout: 9 })
   t.equal(linked.request.log, silent)
   t.equal(linked.request.emptyDirectories, undefined)
   t.equal(give({ keepsAttributes: false }).request.attributes, undefined)

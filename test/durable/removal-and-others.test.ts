@@ -81,7 +81,7 @@ await t.test('confirm refuses before removePublished scans the users of old cont
   const target = join(scratch(t), 'certs')
   const used = new Looks(() => 'process 7')
   for (const a of ['1', '2'])
-    await publish([directoryPublication(used, { target, files: { a }, retire: 'whenUnused' })])
+    await publish([directoryPublication(used, { target, files: { a }, retireTimeout: 3_600_000 })])
   t.match(await failed(removePublished(used, target, {})), { reason: 'InUse', message: /its old content/ })
   const confirm = (): void => {
     throw new RangeError('not this one')

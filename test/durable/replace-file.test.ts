@@ -1,5 +1,6 @@
 /** Requests for a file and a directory: refusals before any write, and the defaults. */
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,7 +9,7 @@ import type { FileSystem } from '../../src/durable/file-system.js'
 import { namesFor } from '../../src/durable/path/names.js'
 import { desiredEntries, filePublication, planFile, replaceFile } from '../../src/durable/publish/replace.js'
 import { publish } from '../../src/durable/publish/publish.js'
-import type { PublicationOptions, ReplaceFileOptions } from '../../src/durable/types.js'
+import type { OfferedContent, PublicationOptions, ReplaceFileOptions } from '../../src/durable/types.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { failure, intercepted } from './intercepted.js'
 import { contents, kept, modeOf, scratch, scratchWith } from './scratch.js'
@@ -45,7 +46,7 @@ await t.test('replaceFile sets the mode that a request with an owner leaves out'
   t.equal(await write(path, '2', { owner: { uid, gid } }), 'replaced')
   t.equal(modeOf(path), '600', 'its default')
   await write(path, '3', { mode: 0o644 })
-  await write(path, '4', { owner: { uid, gid }, unnamed: 'keep' })
+  await write(path, '4', { owner: { uid, gid }, attributes: 'keepMode' })
   t.equal(modeOf(path), '644', 'that of the file, where the request keeps it')
 })
 
@@ -83,12 +84,23 @@ await t.test('a request refuses its content by digests, or by size, before anyth
   writeFileSync(source, 'x')
   await write(old, 'old')
   const before = contents(root)
-  const refuse = () => {
-    throw new Error('not this')
+  const refuse = (isIt: boolean): void => {
+    if (isIt) throw new Error('not this')
   }
-  for (const checks of [{ accept: refuse }, { accept: () => undefined, acceptSize: refuse }]) {
+  const digest = createHash('sha256').update('x').digest('hex')
+  const bySize = ({ bytes }: OfferedContent) => {
+    refuse(bytes === 1)
+    return Promise.resolve()
+  }
+  const byDigest = async ({ entries }: OfferedContent) => {
+    refuse((await entries())[0]?.sha256 === digest)
+  }
+  for (const accept of [bySize, byDigest]) {
     for (const path of [old, join(root, 'new')]) {
-      await t.rejects(replaceFile(path, { path: source }, checks), { cause: { message: 'not this' }, published: false })
+      await t.rejects(replaceFile(path, { path: source }, { accept }), {
+        cause: { message: 'not this' },
+        published: false,
+      })
     }
   }
   t.same(contents(root), before)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { recordObjects } from '../../src/durable/record/record-files.js'
 import { rollBack } from '../../src/durable/operator/rollback.js'
 import type { HistoryLimits, RecordedObject } from '../../src/durable/types.js'
-import { forever, objectOf, scene as history, secret } from './history-scene.js'
+import { forever, objectOf, scene as history, without } from './history-scene.js'
 import { beside, intercepted } from './intercepted.js'
 import { answer, pin, scene } from './rollback-scene.js'
 import { contents } from './scratch.js'
@@ -21,7 +21,7 @@ await t.test('of nothing, of one content, and of the content that is there alrea
   t.equal(await back({ to: 9 }), `ENOENT: ${target} has no earlier content 9; there are 2, 1`)
   t.equal(await back({ to: 3 }), `ENOENT: ${target} holds this content already; there are 2, 1`)
   t.equal(await back({ to: 1 }), `ENOENT: ${target} holds this content already; there are 2, 1`, 'the same once more')
-  await replace('2', { history: { ...forever(3), without: [secret('1')] } })
+  await replace('2', { history: without('1', forever(3)) })
   t.equal(await back(), `ENOENT: ${target} holds this content already; there are 2`, 'and no other one is kept')
 })
 

@@ -159,8 +159,8 @@ await t.test('a mode that another user may have set does not stay, in each form'
   const keep = { attributes: 'keep', foreign: 'always', log } as const
   const files = { a: 'key' }
   const publications = () => [
-    filePublication(process, '/home/file', 'key', { owner: { uid: 0, gid: 0 }, unnamed: 'keep', log }),
-    filePublication(process, '/home/both', 'key', { unnamed: 'keep', log }),
+    filePublication(process, '/home/file', 'key', { owner: { uid: 0, gid: 0 }, attributes: 'keepMode', log }),
+    filePublication(process, '/home/both', 'key', { attributes: 'keep', log }),
     directoryPublication(process, { target: '/home/exchange', files, ...keep }),
     directoryPublication(process, { target: '/home/symlink', files, publish: 'symlink', ...keep }),
   ]

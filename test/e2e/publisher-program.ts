@@ -4,6 +4,6 @@ import { replaceDirectory } from '../../src/durable/index.js'
 
 for await (const line of createInterface(process.stdin)) {
   const { target, files } = JSON.parse(line) as { target: string; files: Record<string, string> }
-  const { outcome } = await replaceDirectory(target, { files, retire: 'whenUnused' })
+  const { outcome } = await replaceDirectory(target, { files, retireTimeout: 3_600_000 })
   console.log(outcome)
 }

@@ -45,8 +45,7 @@ export async function followMove(
       hooks,
       publisher: 'agent',
       agent,
-      retire,
-      retireTimeout,
+      retireTimeout: retire === 'whenUnused' ? retireTimeout : undefined,
       requireProven: requireProven(),
     } as const
     const usedBy = async () => (await hostPathUsers()).describeHostPathUser(from)

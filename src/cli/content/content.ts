@@ -4,6 +4,7 @@ import { contentPassed } from '../../content-garbage.js'
 import type { ContentKind } from './content-kinds.js'
 import { NotPublished, UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
+import type { OfferedContent } from '../../durable/types.js'
 import { messageOf } from '../../errors.js'
 
 /* The content that `write` publishes: its source, and the checks before its publication. */
@@ -40,10 +41,8 @@ export interface ContentContext {
 
 export interface WantedContent {
   readonly content: Uint8Array | AsyncIterable<Uint8Array> | { readonly path: string }
-  /** Looks at the digest of a content that was not read here. @throws NotPublished */
-  readonly accept?: (files: readonly { readonly sha256: string }[]) => void
-  /** Looks at the size alone. @throws NotPublished */
-  readonly acceptSize?: (size: number) => void
+  /** Looks at a content that was not read here: at its digest only where one is expected. @throws NotPublished */
+  readonly accept?: (content: OfferedContent) => Promise<void>
 }
 
 /**
@@ -74,15 +73,12 @@ export async function contentOf(
 /** A file that reaches staging without another copy. @throws UsageError where it cannot be read */
 async function fileAt(from: string, target: string, checks: ContentChecks): Promise<WantedContent> {
   const { examineFrom } = await import('./read-file.js')
-  const { size } = examineFrom(from)
-  const accept: WantedContent['accept'] = ([file]) => {
-    const sha256 = file?.sha256 ?? emptyDigest
-    refuse(target, { sha256, size: sha256 === emptyDigest ? 0 : size }, checks)
+  examineFrom(from)
+  const accept = async ({ bytes, entries }: OfferedContent): Promise<void> => {
+    const [file] = checks.expect === undefined ? [] : await entries()
+    refuse(target, { sha256: file?.sha256 ?? '', size: bytes }, checks)
   }
-  const acceptSize = (size: number): void => {
-    refuse(target, { sha256: emptyDigest, size }, checks)
-  }
-  return { content: { path: from }, accept, ...(checks.expect === undefined && { acceptSize }) }
+  return { content: { path: from }, accept }
 }
 
 async function* received(
@@ -125,8 +121,6 @@ async function* checked(
   }
   refuse(path, { sha256: hash.digest('hex'), size }, checks)
 }
-
-const emptyDigest = createHash('sha256').digest('hex')
 
 /** @throws NotPublished for content that is empty, or differs from the expected */
 function refuse(

@@ -163,8 +163,7 @@ export function publicationOptions(options: FlagsOf<typeof publishingFlags> & { 
     attributes: keepAttributes ? ('keep' as const) : ('set' as const),
     parents: parents ?? false,
     requireProven: requireProven ?? false,
-    release: release ?? false,
-    keepHold: force ?? false,
+    held: release ? ('release' as const) : force ? ('keep' as const) : ('refuse' as const),
     lockTimeout,
   }
 }

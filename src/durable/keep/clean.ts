@@ -24,7 +24,7 @@ export interface TargetArea extends StagingArea {
   /** The target itself; undefined where there is none. */
   readonly target: Attributes | undefined
   /** Of the publication. */
-  readonly options: Pick<PublicationOptions, 'history' | 'attributes' | 'release' | 'family' | 'publisher' | 'agent'>
+  readonly options: Pick<PublicationOptions, 'history' | 'attributes' | 'held' | 'family' | 'publisher' | 'agent'>
 }
 
 /** What a predecessor left beside a target, as far as looking shows it. */
@@ -117,7 +117,7 @@ export async function clearRefused(seen: Survey): Promise<boolean> {
 }
 
 function isHeld({ options, fs }: TargetArea, found: Judgement): boolean {
-  return options.release !== true && holdOf(found, fs.now()) !== undefined
+  return options.held !== 'release' && holdOf(found, fs.now()) !== undefined
 }
 
 /** Before a publication, removes the files that no reader sees. A power cut may still bring it back beside an unknown target. */

@@ -12,7 +12,7 @@ import {
 import type { Descriptor } from '../file-system.js'
 import { isRepeated, type Judgement, letGoSince, type StoredRecord, withTakenOver } from '../record/index.js'
 import { inParallel } from '../../parallel.js'
-import type { Generation, History, HistoryLimits, PublicationOptions, RecordedObject } from '../types.js'
+import type { Generation, History, HistoryLimits, PublicationOptions } from '../types.js'
 
 /*
  * History: the contents that a target had before. When a publication replaces a content, a copy of it is staged with the new content and
@@ -50,8 +50,9 @@ function hooksAfter(asked: readonly string[] | undefined, found: FoundJudgement)
 /** The limits of this request, or else of the last one, without content from objects that are gone. */
 export function limitsOf(asked: HistoryLimits | undefined, found: FoundJudgement): HistoryLimits {
   const limits: HistoryLimits = asked ?? recordedHistory(found) ?? none
-  const gone = (found?.record?.objects ?? []).filter((object) => object.gone === true)
-  return gone.length === 0 ? limits : { ...limits, without: [...(limits.without ?? []), ...gone] }
+  const gone = (found?.record?.objects ?? []).filter((object) => object.gone === true).map(objectName)
+  if (gone.length === 0) return limits
+  return { ...limits, mayStay: (object) => !gone.includes(objectName(object)) && limits.mayStay?.(object) !== false }
 }
 
 /**
@@ -70,31 +71,14 @@ function oneMore(limits: HistoryLimits): HistoryLimits {
 
 /** Those that may stay, newest first. A clock that is set back makes nothing older. */
 export function within<Kept extends Pick<Generation, 'replacedAt' | 'objects'>>(
-  { keep, maxAge, without = [], present = [], only = [] }: HistoryLimits,
+  { keep, maxAge, mayStay = () => true }: HistoryLimits,
   generations: readonly Kept[],
   now: number,
 ): Kept[] {
-  const gone = new Set(without.map(objectName))
-  const uids = new Map(present.map((object) => [objectName(object), object.uid]))
   return generations
     .filter(({ replacedAt }) => maxAge === null || now - replacedAt < maxAge)
-    .filter(({ objects }) => !objects.some((object) => gone.has(objectName(object))))
-    .filter(({ objects }) => !objects.some((object) => isReplaced(object, uids.get(objectName(object)))))
-    .filter(({ objects }) => !objects.some((object) => isOther(object, only)))
+    .filter(({ objects }) => objects.every((object) => mayStay(object)))
     .slice(0, keep)
-}
-
-/** An API server gives no two objects one uid, and deletes an object before it makes another one by its name. Objects of files may have none. */
-function isReplaced({ uid, others = [] }: RecordedObject, now: string | undefined): boolean {
-  if (now === undefined || now === '') return false
-  return [uid, ...others].some((one) => one !== '' && one !== now)
-}
-
-function isOther(object: RecordedObject, only: NonNullable<HistoryLimits['only']>): boolean {
-  return only.some(
-    ({ kind, namespace, names }) =>
-      object.kind === kind && object.namespace === namespace && !names.includes(object.name),
-  )
 }
 
 export interface Sifted {

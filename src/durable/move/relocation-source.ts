@@ -74,7 +74,6 @@ export function requestFor(
     objects: [...record.objects],
     // Its own keys are the new path's now, and so are their copies.
     history: { keep: 0, maxAge: null },
-    ...(old.kind === 'symlink' && { retire: 'immediately' }),
     // A record without `movedTo` comes from another publication or removal, which has not done so for this move.
     confirm({ record }) {
       if (record?.movedTo !== to) throw new NotNow(from, {})

@@ -222,7 +222,7 @@ function requestFromPast(
     ...(history?.hooks && { hooks: history.hooks }),
     objects: [...objects],
     pin,
-    release,
+    held: release ? 'release' : 'refuse',
     lockTimeout,
     requireProven,
     ...(check && { check }),

@@ -3,7 +3,7 @@ import { workingDirectory } from '../../absolute-path.js'
 import { type ContentSource, type FileReadingOptions, isUnicode } from '../path/index.js'
 import { FileContentSource, StreamSource } from '../posix/index.js'
 import type { Descriptor } from '../file-system.js'
-import type { FileContent, FilePath, PublicationOptions } from '../types.js'
+import type { FileContent, FilePath } from '../types.js'
 
 /** What a file is to hold: in memory, or read in pieces. */
 export type PlannedContent = Uint8Array | ContentSource
@@ -28,22 +28,21 @@ function isFilePath(content: unknown): content is FilePath | FileBelow {
 }
 
 /**
- * What a caller gave as the content of `place`.
+ * What a caller gave as the content of `place`; he changes no bytes of it before the call ends.
  * @throws TypeError for any other value
  */
 export function plannedContent(
   target: string,
   place: string,
   content: FileContent,
-  options: FileReadingOptions & Pick<PublicationOptions, 'contentStays'>,
+  options: FileReadingOptions,
 ): PlannedContent {
   // Half of a surrogate pair is refused as a stream's, of this target alone.
   if (typeof content === 'string')
     return isUnicode(content)
       ? Buffer.from(content, 'utf8')
       : new StreamSource(Readable.from([content]), place, target, options)
-  // A copy: a change by the caller meanwhile would land under another content's digest.
-  if (content instanceof Uint8Array) return options.contentStays === true ? content : new Uint8Array(content)
+  if (content instanceof Uint8Array) return content
   if (isStream(content)) return new StreamSource(content, place, target, options)
   if (isFilePath(content)) {
     const origin = fromHere(content.path)

@@ -35,9 +35,6 @@ import { stageTree, stagingMode } from './stage.js'
 import type { Generation } from '../types.js'
 import { isAt } from './visible-rename.js'
 
-/** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
-const defaultRetireTimeout = 3_600_000
-
 /** A directory that is exchanged as a whole. */
 export class DirectoryPublication extends TargetPublication {
   readonly kind = 'exchange'
@@ -189,7 +186,7 @@ export class DirectoryPublication extends TargetPublication {
     const isNamed = isWhole && (this.found?.current === undefined || this.#retires)
     const staging = { name, staged: `${staged.inode}`, old: `${attributes.inode}`, ...(isNamed && { entries }) }
     if (!this.#retires) return { staging }
-    const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
+    const until = this.fs.now() + (this.options.retireTimeout ?? 0)
     return {
       staging,
       retiring: { name, inode: staging.old, until, entries, ...(!isWhole && { goesWhole: true as const }) },
@@ -197,7 +194,7 @@ export class DirectoryPublication extends TargetPublication {
   }
 
   get #retires(): boolean {
-    return this.options.retire === 'whenUnused'
+    return this.options.retireTimeout !== undefined
   }
 
   async #swap(staged: Attributes): Promise<void> {

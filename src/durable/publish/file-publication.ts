@@ -22,8 +22,6 @@ export interface FilePlan {
   readonly content: PlannedContent
   readonly mode: number
   readonly owner: Owner
-  /** The one of the two that an existing file keeps, since the request names the other. Default: as the options say. */
-  readonly keepsOnly?: 'mode' | 'owner' | undefined
 }
 
 /**
@@ -33,7 +31,6 @@ export interface FilePlan {
 export class FilePublication extends TargetPublication {
   readonly kind = 'file'
   readonly planned: PlannedTree
-  protected override readonly keepsOnly: FilePlan['keepsOnly']
   #old: Attributes | undefined
 
   constructor(
@@ -43,7 +40,6 @@ export class FilePublication extends TargetPublication {
   ) {
     super(fs, plan.target, options)
     this.planned = PlannedTree.ofFile(plan.content, plan.mode, plan.owner)
-    this.keepsOnly = plan.keepsOnly
   }
 
   protected refuseKind({ type }: Attributes): void {

@@ -32,8 +32,7 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
     | 'movedFrom'
     | 'movedTo'
     | 'agent'
-    | 'release'
-    | 'keepHold'
+    | 'held'
   >
   readonly place: RecordedPlace
   readonly staging: StagedInodes | undefined
@@ -47,7 +46,7 @@ export function newBody(publishing: Publishing): RecordBody {
   const { name, kind, boot, now, found, desired, options, place, staging, attributes, retired, history } = publishing
   const pin = pinAfter(publishing)
   const held = found?.record?.hold
-  const hold = options.keepHold === true && options.release !== true && isInForce(held, now) ? held : undefined
+  const hold = options.held === 'keep' && isInForce(held, now) ? held : undefined
   const why = history === undefined ? 'published' : options.pin ? 'rolledBack' : causeOf(found, desired)
   return {
     ...found?.newest?.unknown,

@@ -85,14 +85,14 @@ export class PlannedTree {
 
   /**
    * After the reading: an entry of `found` of the same path and type passes its mode and owner on. A new entry in an existing target gets
-   * the target's owner, and its mode if it is a directory. `only`: the one of the two that is passed on. The mode is not where a stranger may
-   * have set it: returns the paths of entries that have another one for that.
+   * the target's owner, and its mode if it is a directory. `what`: both, or the one of the two that is passed on. The mode is not where a
+   * stranger may have set it: returns the paths of entries that have another one for that.
    * @throws DurableWriteError for a mode that new content may not have
    */
   async keep(
     path: string,
     found: Tree | undefined,
-    only?: keyof EntryAttributes,
+    what: 'keep' | 'keepMode' | 'keepOwner' = 'keep',
     isTrusted: KeepsFrom = () => true,
   ): Promise<string[]> {
     const old = new Map(found?.entries.map((entry) => [entry.path, entry]))
@@ -100,8 +100,8 @@ export class PlannedTree {
     if (root?.type !== typeOf(this.root)) return []
     const kept = (item: PlannedItem, now: TreeEntry): PlannedItem => {
       const { owner } = attributesIn(now)
-      if (only === 'owner') return { ...item, owner }
-      const next = only === 'mode' ? item.owner : owner
+      if (what === 'keepOwner') return { ...item, owner }
+      const next = what === 'keepMode' ? item.owner : owner
       const mode = isTrusted(now.path, now.uid, next.uid) ? keptMode(path, now) : item.mode
       return { ...item, mode, owner: next }
     }
@@ -117,7 +117,7 @@ export class PlannedTree {
     }
     const isOther = (item: PlannedItem): boolean => {
       const now = old.get(item.path)
-      return only !== 'owner' && now?.type === typeOf(item) && now.mode !== item.mode
+      return what !== 'keepOwner' && now?.type === typeOf(item) && now.mode !== item.mode
     }
     return items.filter(isOther).map((item) => item.path)
   }
@@ -150,6 +150,12 @@ export class PlannedTree {
     for (const { content } of this.files)
       bytes += content instanceof Uint8Array ? content.length : await this.#sizeOf(content)
     return bytes
+  }
+
+  /** Reads it for its digest, unless that is known. */
+  async readOnce(): Promise<Tree> {
+    if (!this.isRead) await this.read()
+    return this.tree
   }
 
   /** Reads all content, for its digest; `stage` makes each file, one after the other, and hands `read` what writes its pieces. */

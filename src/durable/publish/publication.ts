@@ -138,8 +138,6 @@ export abstract class TargetPublication {
   protected abstract stageContent(staged: StagedEntries<TargetPublication>): Promise<StagedContent>
   /** undefined before it is staged. */
   content: StagedContent | undefined
-  /** The one of mode and owner that existing content keeps, where the request names the other. */
-  protected readonly keepsOnly: 'mode' | 'owner' | undefined
   /** Paths of entries that do not keep their mode, since a stranger may have set it. */
   #otherModes: readonly string[] = []
   /** One mutation of the file system, after barrier 2: fails where its journal has been aborted. */
@@ -182,15 +180,19 @@ export abstract class TargetPublication {
 
   /** Step 1, first part. Without a present target or a check to compare with, staging reads the content for the only time. */
   async read(): Promise<void> {
-    const { accept, acceptSize, adopt, check } = this.options
-    if (this.planned.canWait && (acceptSize || !accept) && !adopt && !check) {
-      const bytes = await this.planned.measure()
-      acceptSize?.(bytes)
-      // What cannot be looked at is refused later, in other words.
-      if ((await this.fs.lookPath(this.path).catch(() => null)) === undefined) return
-    }
-    await this.planned.read()
-    accept?.(this.planned.tree.entries)
+    const { fs, path, planned, options } = this
+    await this.#offer()
+    const canWait = planned.canWait && !options.adopt && !options.check
+    // What cannot be looked at is refused later, in other words.
+    if (canWait && (await fs.lookPath(path).catch(() => null)) === undefined) return
+    await planned.readOnce()
+  }
+
+  /** Refuses unreadable content, and what the caller does not accept. */
+  async #offer(): Promise<void> {
+    const { planned, options } = this
+    const bytes = await planned.measure()
+    await options.accept?.({ bytes, entries: async () => (await planned.readOnce()).entries })
   }
 
   /** Step 1, last part: refuses a target of another kind, and locks. */
@@ -203,7 +205,7 @@ export abstract class TargetPublication {
   async prepare(parents: Parents): Promise<ReplaceResult | undefined> {
     const seen = await this.#look(parents)
     // A target came meanwhile, or was there before.
-    if (!this.planned.isRead && (seen.found.exists || seen.found.newest)) await this.planned.read()
+    if (seen.found.exists || seen.found.newest) await this.planned.readOnce()
     const isDone = await this.#decide(seen).catch(async (error: unknown) => {
       this.hasRest = await clearRefused(seen)
       throw error
@@ -236,8 +238,8 @@ export abstract class TargetPublication {
    */
   async preview(asCaller = false): Promise<{ outcome: Outcome; desired: Tree; found: Tree | undefined }> {
     const { site, options } = this
-    await this.planned.read()
-    options.accept?.(this.desired.entries)
+    await this.#offer()
+    await this.planned.readOnce()
     const { missing } = await site.resolve()
     await site.admit(options)
     if (missing.length > 0) {
@@ -263,15 +265,16 @@ export abstract class TargetPublication {
     const records = await readRecords(this.fs, this.directory, this.name, this.names, listing)
     this.bound = this.#boundBy(records)
     const current = await this.readCurrent()
-    const { fs, path, name, options, directory, keepsOnly } = this
+    const { fs, path, name, options, directory } = this
     await refuseTargetBelow({ fs, path, parent: directory, name }, current?.tree)
     const area = { ...this.area, name, target: current?.attributes, options }
     const { within, mount, parent } = this.site
     const place = { within, parent: identityOf(parent.attributes), lasting: mount.lasting }
     const seen = await survey(area, records, { ...place, tree: current?.tree })
     this.found = seen.found
-    if (options.attributes === 'keep' || keepsOnly !== undefined)
-      this.#otherModes = await this.planned.keep(path, current?.tree, keepsOnly, this.trustIn(current?.tree))
+    const { attributes = 'set' } = options
+    if (attributes !== 'set')
+      this.#otherModes = await this.planned.keep(path, current?.tree, attributes, this.trustIn(current?.tree))
     return seen
   }
 
@@ -299,7 +302,7 @@ export abstract class TargetPublication {
     if (isSame && (await this.isComplete())) return true
     if (this.copiesBeside) refuseDecrypted(path, found.tree, this.site.parent.attributes)
     if (options.allowEmpty !== true) refuseEmptied(path, this.planned.emptyStreams, found.tree)
-    if (options.release !== true && options.keepHold !== true) refuseHeld(path, holdOf(found, fs.now()))
+    if ((options.held ?? 'refuse') === 'refuse') refuseHeld(path, holdOf(found, fs.now()))
     if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, options, fs.now())
     await this.refuseForeign(found)
     return false

@@ -107,10 +107,7 @@ export function filePublication(
     mode: checkMode('mode', options.mode ?? 0o600),
     owner: options.owner === undefined ? fs.user : checkOwner(options.owner),
   }
-  if (options.attributes !== undefined || options.unnamed === undefined) return new FilePublication(fs, plan, options)
-  const kept = (['mode', 'owner'] as const).filter((name) => options[name] === undefined)
-  if (kept.length === 2) return new FilePublication(fs, plan, { ...options, attributes: options.unnamed })
-  return new FilePublication(fs, { ...plan, keepsOnly: kept[0] }, options)
+  return new FilePublication(fs, plan, options)
 }
 
 /** The result of one publication. @throws DurableWriteError where it failed */

@@ -82,7 +82,6 @@ export function requestAsRecorded(
   return {
     target,
     files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
-    contentStays: true,
     mode: root?.mode,
     owner: root,
     ...(kind === 'symlink' ? { publish: kind } : { emptyDirectories: below }),
@@ -95,10 +94,7 @@ const maximumMode = 0o7777
 /** Checks the request and completes it. Throws TypeError or RangeError, which name the place; nothing was touched. */
 export function planFor(
   target: string,
-  options: ReplaceDirectoryOptions &
-    Pick<PublicationOptions, 'emptyDirectories' | 'contentStays'> &
-    FileReadingOptions &
-    CopyOptions,
+  options: ReplaceDirectoryOptions & Pick<PublicationOptions, 'emptyDirectories'> & FileReadingOptions & CopyOptions,
 ): DirectoryPlan {
   const mode = checkMode('mode', options.mode ?? 0o755)
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)

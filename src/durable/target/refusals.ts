@@ -167,11 +167,11 @@ export function refusePinned(
   path: string,
   digest: string,
   { record }: Pick<Judgement, 'record'>,
-  { supersedes, release }: Pick<PublicationOptions, 'supersedes' | 'release'>,
+  { supersedes, held }: Pick<PublicationOptions, 'supersedes' | 'held'>,
   now: number,
 ): void {
   const pin = record?.pin
-  if (supersedes === undefined || release === true || !isPinned(pin, now)) return
+  if (supersedes === undefined || held === 'release' || !isPinned(pin, now)) return
   if (pin.until === 'newer' && digest !== pin.digest && supersedes(pin)) return
   throw rolledBack(path, pin, `run "holdfast release ${path}" to publish what is newest`)
 }

@@ -83,7 +83,7 @@ export function publicationOf(
   const publish = kindOf(target) === 'links' ? 'symlink' : 'exchange'
   const history = keepsHistory(target) ? { keep: generationsKept, maxAge: null } : undefined
   // The content of a rollback is published again.
-  const form = { mode, fileMode, owner, publish, release: true, ...(history && { history }) } as const
+  const form = { mode, fileMode, owner, publish, held: 'release', ...(history && { history }) } as const
   return directoryPublication(fs, { target: path, files: filesOf(content), ...form, ...options })
 }
 

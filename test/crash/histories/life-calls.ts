@@ -22,7 +22,7 @@ import type { DirectoryPublicationOptions } from '../../../src/durable/publish/r
 import { completeHook, recordObjects } from '../../../src/durable/record/record-files.js'
 import { removePublished } from '../../../src/durable/remove/removal.js'
 import { refuseKeptByAgent } from '../../../src/durable/target/refusals.js'
-import type { DirectoryRequest, RecordedObject, ReplaceResult } from '../../../src/durable/types.js'
+import type { DirectoryRequest, PublicationOptions, RecordedObject, ReplaceResult } from '../../../src/durable/types.js'
 import { isSystemError, messageOf } from '../../../src/errors.js'
 import type { Log } from '../../../src/log.js'
 import { kindOf } from './contents.js'
@@ -181,11 +181,12 @@ function wrongs({ wrong }: Call, path: string): Partial<DirectoryRequest & Direc
 
 async function byHand({ fs, base, call, log }: Making, paths: readonly string[]): Promise<ReplaceResult[]> {
   const { content, release, keepHold, force } = call
+  const held: PublicationOptions['held'] = release ? 'release' : keepHold ? 'keep' : 'refuse'
   const nested = call.wrong === 'nested' ? [`${call.path}/inside`] : []
   const publications = [...paths, ...nested].map((relative) => {
     const path = join(base, relative)
     const options = {
-      ...{ log, release, keepHold, lockTimeout: 0 },
+      ...{ log, held, lockTimeout: 0 },
       ...(!force && { confirm: (found: Parameters<typeof refuseKeptByAgent>[1]) => refuseKeptByAgent(path, found) }),
     }
     if (kindOf(relative) === 'file') return filePublication(fs, path, `file ${content}\n`, options)

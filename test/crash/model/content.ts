@@ -186,7 +186,7 @@ export function requestFor(target: Target, content: Content): DirectoryRequest &
     foreign,
     ...(target.family && { family: target.family }),
     ...(target.takesOver && { adopt: takeOver({ replace: true }) }),
-    ...(target.retire && { retire: target.retire }),
+    ...(target.retire && { retireTimeout: 3_600_000 }),
     ...(target.history !== undefined && { history: { keep: target.history, maxAge: null } }),
   }
 }

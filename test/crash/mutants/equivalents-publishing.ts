@@ -45,7 +45,6 @@ export const ofPublishing = [
   same('a bit more of a flag which is never passed without the one that has this bit', [
     'waitAfter counted waitAfter = 4',
   ]),
-  same('a copy of bytes that nobody else has: a matter of memory', [`requestAsRecorded inverted contentStays: true`]),
   same('what stands for an outcome that `publish()` always has, for the compiler', [
     `only swallowed throw new Error('publish() returned nothing')`,
   ]),

@@ -52,7 +52,8 @@ const stories: Record<Life, Story> = {
     async act(place, step) {
       const { durable, path } = place
       if (step === rollback) return rollBackTo(place, contentAfter('history', step))
-      if (step !== hold) return publish(place, step, { history: { keep: 2, maxAge: null }, release: step > hold })
+      if (step !== hold)
+        return publish(place, step, { history: { keep: 2, maxAge: null }, held: step > hold ? 'release' : 'refuse' })
       if ((await heldBy(place)) === reason) return { outcome: 'unchanged' }
       await durable.setHold(path, { reason, since: Date.now(), until: null })
       return { outcome: 'replaced' }

@@ -130,7 +130,7 @@ const hold: Scenario = {
     const again = () => setHold(certs(root), { reason: 'maintenance', since: Date.now(), until: null })
     await again()
     // An older record that was left goes with the next publication.
-    await replaceDirectory(certs(root), { files: synced('old'), release: true })
+    await replaceDirectory(certs(root), { files: synced('old'), held: 'release' })
     await again()
     return ['held']
   },

@@ -121,7 +121,7 @@ export const beside: readonly Scene[] = [
     run: async (fs, log) => [
       await setHold(fs, target, { reason: '', since: 1, until: null }, { log }),
       await setHold(fs, target, { reason: 'again', since: 2, until: 3 }, { log }),
-      await directory({ files: second, release: true })(fs, log),
+      await directory({ files: second, held: 'release' })(fs, log),
     ],
   },
   {
@@ -142,7 +142,7 @@ export const beside: readonly Scene[] = [
     run: async (fs, log) => [
       await setHold(fs, target, { reason: '', since: 1, until: null }, { log }),
       await directory({ files: second })(fs, log),
-      await directory({ files: second, release: true })(fs, log),
+      await directory({ files: second, held: 'release' })(fs, log),
     ],
   },
   {

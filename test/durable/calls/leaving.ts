@@ -132,8 +132,8 @@ export const leaving: readonly Scene[] = [
     ends: 'InUse',
     before: async (disk, fs) => {
       disk.user = 'process 7'
-      await directory({ files: first, retire: 'whenUnused' })(fs)
-      await directory({ files: second, retire: 'whenUnused' })(fs)
+      await directory({ files: first, retireTimeout: 3_600_000 })(fs)
+      await directory({ files: second, retireTimeout: 3_600_000 })(fs)
     },
     run: takeAway(),
   },

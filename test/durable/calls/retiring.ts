@@ -5,7 +5,7 @@ import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeEntry } from '../../crash/model/scenario.js'
 import { directory, first, killedIn, numberOf, root, second, target, type Scene } from './scene.js'
 
-const whenUnused = { retire: 'whenUnused' as const }
+const whenUnused = { retireTimeout: 3_600_000 }
 const third = { 'tls.crt': 'third certificate' }
 
 /** Old content with a user; then, unless they go on, without. */

@@ -43,7 +43,7 @@ function scene(t: Test) {
   }
   const replaceBy = async (by: FileSystem, text: string, options: PublicationOptions = {}): Promise<unknown> => {
     const files = { 'tls.crt': text, 'sub/tls.key': text }
-    const request = { target, files, retire: 'whenUnused' as const, log, ...options }
+    const request = { target, files, retireTimeout: 3_600_000, log, ...options }
     const [outcome] = await publish([directoryPublication(by, request)])
     if (outcome && 'error' in outcome) throw outcome.error
     return outcome
@@ -177,7 +177,7 @@ await t.test('where the commit was cut short, it stays until a later publication
     if (call === 'rename') swapped = index > 0
   }, fs)
   let swapped = false
-  const request = { target, files: { 'tls.crt': '2' }, retire: 'whenUnused' as const }
+  const request = { target, files: { 'tls.crt': '2' }, retireTimeout: 3_600_000 }
   const [outcome] = await publish([directoryPublication(failing.fs, request)])
   t.match(outcome, { error: { published: true } })
   await reader.end()
@@ -280,7 +280,7 @@ await t.test("without a user, old content goes at once; the library's default do
   await replace('1')
   t.strictSame(kept(root), ['lock', 'record'])
   const reader = worker(t, target)
-  await replace('2', { retire: 'immediately' })
+  await replace('2', { retireTimeout: undefined })
   t.strictSame(kept(root), ['lock', 'record'])
   await reader.end()
 })

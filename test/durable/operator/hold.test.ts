@@ -39,14 +39,14 @@ await t.test('a hold stops every publication and repair until its release', asyn
   await setHold(file, hold)
   await t.rejects(replaceFile(file, 'new'), held)
   t.equal(readFileSync(file, 'utf8'), 'old')
-  t.match(await replaceFile(file, 'new', { release: true }), { outcome: 'replaced' })
+  t.match(await replaceFile(file, 'new', { held: 'release' }), { outcome: 'replaced' })
   t.equal((await readPublication(file))?.hold, undefined, 'publishing all the same releases it')
 })
 
 await t.test('a publication with release leaves no leftovers beside a held target', async (t) => {
   const [parent, target] = scratchWith(t, 'certs')
-  const publish = async (text: string, keep: number, release = false) => {
-    const request = { target, files: { a: text }, history: { keep, maxAge: null }, release }
+  const publish = async (text: string, keep: number, held: 'refuse' | 'release' = 'refuse') => {
+    const request = { target, files: { a: text }, history: { keep, maxAge: null }, held }
     const [outcome] = await replaceDirectories([request])
     t.match(outcome, { outcome: /created|replaced/ })
   }
@@ -54,7 +54,7 @@ await t.test('a publication with release leaves no leftovers beside a held targe
   const [own = ''] = readdirSync(parent).filter((name) => name.endsWith('.lock'))
   mkdirSync(join(parent, own.replace('.lock', '-0123456789abcdef')))
   await setHold(target, hold)
-  await publish('4', 1, true)
+  await publish('4', 1, 'release')
   t.strictSame(kept(parent), ['generation', 'lock', 'record'])
 })
 

@@ -69,16 +69,15 @@ void t.test('a record says all that was asked for, and carries on what a later v
   t.equal(bodyOf({ found: found({}, { recorded: false }) }).owned, false, "what was there was somebody else's")
 })
 
-void t.test('a hold in force stays where the request keeps it, and does not release it', async (t) => {
+void t.test('a hold in force stays where the request keeps it, and not where it is to be released', async (t) => {
   const hold = { reason: 'INC-7', since: 1, until: null }
   const holdAfter = (options: NonNullable<Asked['options']>, until: number | null = null) =>
     bodyOf({ found: found({ hold: { ...hold, until } }), options }).hold
-  t.same(holdAfter({ keepHold: true }), hold)
-  t.same(holdAfter({ keepHold: true, release: false }), hold)
-  t.equal(holdAfter({ keepHold: true, release: true }), undefined)
-  t.equal(holdAfter({ keepHold: true }, now - 1), undefined, 'it has ended by itself')
+  t.same(holdAfter({ held: 'keep' }), hold)
+  t.equal(holdAfter({ held: 'release' }), undefined)
+  t.equal(holdAfter({ held: 'keep' }, now - 1), undefined, 'it has ended by itself')
   t.equal(holdAfter({}), undefined)
-  t.equal(holdAfter({ keepHold: false }), undefined)
+  t.equal(holdAfter({ held: 'refuse' }), undefined)
 })
 
 void t.test('where earlier contents stay, a record says why this one was published', async (t) => {

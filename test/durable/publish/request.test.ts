@@ -1,10 +1,9 @@
 /** The values of a request, which mistake its error names first, and the plan that comes of it. */
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { plannedContent } from '../../../src/durable/publish/content.js'
 import { checkMode, checkOwner } from '../../../src/durable/publish/request.js'
 import { checkPath, checkTarget } from '../../../src/durable/path/names.js'
-import { fs, planFor } from '../plan.js'
+import { planFor } from '../plan.js'
 
 const long = (length: number): string => 'ä'.repeat(Math.floor(length / 2)) + 'x'.repeat(length % 2)
 const unsafe = (value: unknown): never => value as never
@@ -184,13 +183,4 @@ await t.test('a file is its content, or content with a mode: of bytes, of a path
       { planned: [{ path: '' }, { mode: 0o600 }, { mode: 0o640 }] },
     )
   }
-})
-
-await t.test('bytes are copied, unless their owner says that they stay', async (t) => {
-  const content = Uint8Array.of(1)
-  const copy = plannedContent('/t', 'a', content, { fs })
-  t.equal(plannedContent('/t', 'a', content, { fs, contentStays: true }), content)
-  t.not(copy, content)
-  content[0] = 2
-  t.strictSame(copy, Uint8Array.of(1))
 })

@@ -149,7 +149,7 @@ await t.test(
     t.match(await publish(), { reason: 'Held' }, "root's group alone: still ours")
     const said: unknown[] = []
     const log = { ...silent, warn: (fields: object, text: string) => said.push({ ...fields, text }) }
-    t.match(await publish({ release: true, log }), { sequence: 4 })
+    t.match(await publish({ held: 'release', log }), { sequence: 4 })
     t.match(said, [{ records: [names.record(3)], text: /^root's group may write to the publication record/ }])
     t.equal(statSync(join(parent, recordIn(parent))).mode & 0o777, 0o600)
     t.equal(listing().filter(names.isGeneration).length, 2)

@@ -172,7 +172,7 @@ await t.test('the leftovers of a target do not keep others out for ever', async 
   // As the error says.
   const { outer: held, inner, record } = await nested(join(scratch(t)))
   rmSync(record)
-  t.match(await replaceDirectory(inner, { files, release: true }), { outcome: /unchanged|replaced/ })
+  t.match(await replaceDirectory(inner, { files, held: 'release' }), { outcome: /unchanged|replaced/ })
   const message = (await refusal(replaceDirectory(held, { files }))) ?? ''
   rmSync(/remove its record (\S+)$/.exec(message)?.[1] ?? '')
   t.match(await replaceDirectory(held, { files }), { outcome: 'replaced' })
