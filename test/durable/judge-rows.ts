@@ -1,5 +1,4 @@
 /** The states that a predecessor can leave a target in, each with its remedy. */
-import t from 'tap'
 import { type Judgement } from '../../src/durable/record/judge.js'
 import type { Identity } from '../../src/durable/path/place.js'
 import { namesFor } from '../../src/durable/path/names.js'
@@ -32,17 +31,12 @@ export function record(
     otherBoot: false,
     unknown: {},
     place: { within, parent, target },
+    attributes: null,
     sequence,
     before,
     after,
     ...marks,
   }
-}
-
-function withoutPlace(from: StoredRecord): StoredRecord {
-  const { place, ...rest } = from
-  t.ok(place)
-  return rest
 }
 
 export const committed = { committed: true, trusted: true }
@@ -242,13 +236,5 @@ export const rows: readonly Row[] = [
     now: [],
     later: [],
     expected: { current: 1, trusted: true },
-  },
-  {
-    what: 'a record without a place, of 0.1.0',
-    target: 'a',
-    valid: [withoutPlace(record(1, null, 'a', committed))],
-    now: [],
-    later: [],
-    expected: { current: 1, recorded: true, trusted: false },
   },
 ]

@@ -194,7 +194,7 @@ await t.test('readHold answers the hold or the pin in force, for any content of 
     const file = join(root, names.record(1))
     rmSync(file, { force: true })
     const body = fields && {
-      ...recordBody(record(1, null, 'a')),
+      ...recordBody(record(1, null, 'a'), {}),
       ...fields,
     }
     if (body) writeFileSync(file, encodeRecord(body), { mode: 0o600 })

@@ -176,7 +176,7 @@ async function syncParent({ fs, parent }: StagingArea): Promise<void> {
  * the present record; a publication writes a new record with it.
  */
 async function reportAttributes(area: TargetArea, { current, tree }: Judgement, records: boolean): Promise<void> {
-  if (current?.attributes === undefined || tree === undefined) return
+  if (current === undefined || tree === undefined) return
   const attributes = attributesDigest(tree.entries)
   if (attributes === current.attributes) return
   const { path, names, log } = area

@@ -44,8 +44,7 @@ export function isSame(recorded: Identity, found: Identity | undefined): boolean
 
 interface PlaceClaim {
   readonly trusted: boolean
-  /** Absent in records of 0.1.0. */
-  readonly place?: RecordedPlace | undefined
+  readonly place: RecordedPlace
   readonly otherBoot: boolean
 }
 
@@ -66,14 +65,11 @@ export function isTrustedHere(record: PlaceClaim, found: FoundPlace): boolean {
   const { place, otherBoot } = record
   if (otherBoot && !found.lasting) return true
   const { parent, target } = found
-  return (
-    target !== undefined && place !== undefined && tellBirths(place.parent, parent) && tellBirths(place.target, target)
-  )
+  return target !== undefined && tellBirths(place.parent, parent) && tellBirths(place.target, target)
 }
 
 /** Whether a record speaks of the inodes that are there, be they durable or not. */
 export function isOfThis({ place, otherBoot }: Omit<PlaceClaim, 'trusted'>, found: FoundPlace): boolean {
-  if (place === undefined) return false
   if (otherBoot && !found.lasting) return true
   return isSame(place.parent, found.parent) && isSame(place.target, found.target)
 }

@@ -41,7 +41,7 @@ export async function takeIn(
   if (current === undefined || publisher !== 'agent') return undefined
   if (letGoSince(current) === undefined && !isOtherAgents(current, agent)) return undefined
   const kept = keptBy(current, agent)
-  const place = current.place && { ...current.place, within }
+  const place = { ...current.place, within }
   const renamed = () => renamedMeanwhile(path, `could not record who keeps ${path}`, 'publish')
   await supersedeRecord(site, nextSequence, recordBody(current, { ...kept, place }), current, log, renamed)
   return { ...current, ...kept, sequence: nextSequence }

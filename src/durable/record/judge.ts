@@ -95,7 +95,7 @@ export function judge(seen: Seen): Judgement {
     }
     return { ...state, removeNow: [], removeLater: [...staged, ...inOrder([...gone, ...kept])] }
   }
-  const moved = current?.trusted === true && current.place?.within !== seen.within
+  const moved = current?.trusted === true && current.place.within !== seen.within
   const state = { exists, newest, tree, current, record, known: true, moved, recorded, nextSequence: nextOne }
   return {
     ...state,

@@ -64,14 +64,6 @@ export interface RetiredTree {
 /** An entry, by what tells its content from another's. */
 export type KnownEntry = Pick<TreeEntry, 'path' | 'type' | 'sha256'>
 
-/** That a removal has begun. */
-interface Removing {
-  /** Milliseconds since the epoch. */
-  readonly since: number
-  /** A build before this one could leave a symbolic link. */
-  readonly link?: undefined
-}
-
 export const isText: Is<string> = (value): value is string => typeof value === 'string'
 const isBoolean: Is<boolean> = (value): value is boolean => typeof value === 'boolean'
 const isNumber: Is<number> = (value): value is number => Number.isSafeInteger(value)
@@ -183,14 +175,13 @@ export const knownFields = {
   staging: maybe(
     shape<StagedInodes>({ name: isStagingName, staged: isText, old: isText, entries: orUndefined(allOf(isKnown)) }),
   ),
-  /** Absent in records of version 0.1.0: they prove nothing about durability. */
-  place: maybe(
+  place: always(
     shape<RecordedPlace>({ within: isText, parent: isIdentity, target: isIdentity, replaced: orUndefined(isIdentity) }),
   ),
-  /** Which program publishes here; absent after a by-hand call, and in older records. */
+  /** Which program publishes here; absent after a by-hand call. */
   publisher: maybe(isWord<Publisher>()),
-  /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records. */
-  attributes: maybe(anyOf(isText, literal(null))),
+  /** Digest of the ACLs and user attributes that its entries got; null for none. */
+  attributes: always(anyOf(isText, literal(null))),
   /** Mode and owner are the administrator's, as ACLs are: that they were changed is no drift. Absent: no. */
   keepsAttributes: maybe(isBoolean),
   /** Stops every publication while it is in force. */
@@ -235,7 +226,7 @@ export const knownFields = {
   /** Absent for `published`. */
   why: maybe(isCause),
   /** The target is being taken away: see removal.ts. */
-  removing: maybe(shape<Removing>({ since: isTime, link: literal(undefined) }), () => ['removing']),
+  removing: maybe(shape<{ readonly since: number }>({ since: isTime }), () => ['removing']),
   /** Its content came from another path: see relocation.ts. */
   relocation: maybe(
     shape<Relocation>({ from: isPath, as: literal('removed'), state: literal(...relocationStates), since: isTime }),

@@ -90,15 +90,13 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     if (knownFields.objects.is(line.objects)) objects = newerObjects(objects, line.objects)
     if (line.attributes === null || isText(line.attributes)) attributes = line.attributes
     if (typeof line.keepsAttributes === 'boolean') keepsAttributes = line.keepsAttributes
-    if (isText(line.within) && place) place = { ...place, within: line.within }
+    if (isText(line.within)) place = { ...place, within: line.within }
     if (isAgentMark(line.agent)) agent = line.agent
   }
   return {
     ...body,
-    objects,
+    ...{ objects, place, attributes },
     ...(agent && { agent }),
-    ...(place && { place }),
-    ...(attributes !== undefined && { attributes }),
     ...(keepsAttributes !== undefined && { keepsAttributes }),
     sequence,
     committed,
@@ -161,25 +159,16 @@ export function isPinned(pin: Pin | undefined, now: number): pin is Pin {
 }
 
 /** The body of a record that says the same as this one, but for these fields. */
-export function recordBody(record: StoredRecord, changes: Partial<RecordBody> = {}): RecordBody {
+export function recordBody(record: StoredRecord, changes: Partial<RecordBody>): RecordBody {
   const { pendingHooks, unknown } = record
   const said = Object.fromEntries(Object.entries(record).filter(([field]) => field in knownFields))
   return { ...unknown, ...(said as unknown as RecordBody), hooks: pendingHooks, ...changes }
 }
 
-/** A build before this one could leave a symbolic link where a directory had been. */
-interface OfAnyVersion {
-  readonly version?: unknown
-  readonly relocation?: { readonly as?: unknown } | null
-  readonly removing?: { readonly link?: unknown } | null
-}
-
 /** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */
 export function isOfOtherVersion(text: string): boolean {
-  const [body] = wholeLines(text) as OfAnyVersion[]
-  if (body?.version === undefined) return false
-  const { relocation, removing } = body
-  return !isUnderstood(body) || relocation?.as === 'link' || removing?.link !== undefined
+  const [body] = wholeLines(text) as { readonly version?: unknown }[]
+  return body?.version !== undefined && !isUnderstood(body)
 }
 
 /** The recorded objects, those named again in their newer version. */

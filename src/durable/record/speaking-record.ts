@@ -59,12 +59,12 @@ function isAborted(record: Speaking, older: readonly Speaking[], tree: Present):
 
 /** Whether the inode that this publication staged is at the target. */
 function isIn(record: Speaking, tree: Present): boolean {
-  return isVery(record.place?.target, tree, () => describes(record, tree))
+  return isVery(record.place.target, tree, () => describes(record, tree))
 }
 
 /** Whether the inode that this publication found is at the target. */
 function isBefore(record: Speaking, tree: Present): boolean {
-  return isVery(record.place?.replaced, tree, () => record.before === tree?.digest)
+  return isVery(record.place.replaced, tree, () => record.before === tree?.digest)
 }
 
 /** A number alone may have been given to another inode since: then the content has to be the same, too. */

@@ -67,7 +67,7 @@ async function isThere(fs: FileSystem, path: string): Promise<boolean> {
 async function isTarget(fs: FileSystem, parent: Descriptor, record: RecordBody): Promise<boolean> {
   const { place, removing, boot } = record
   if (removing !== undefined) return false
-  if (place === undefined || isSame(place.parent, identityOf(await fs.attributes(parent)))) return true
+  if (isSame(place.parent, identityOf(await fs.attributes(parent)))) return true
   return boot !== (await fs.bootId()) && !(await fs.mount(parent)).lasting
 }
 

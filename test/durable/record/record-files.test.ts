@@ -273,7 +273,7 @@ await t.test('RecordFile hands a staged record to the barrier once that is writt
     }
   }
   const file = new RecordFile<string>(scope, await scope.keep(fs.openPath(parent)), names, 1)
-  const body = recordBody(record(1, null, 'a'))
+  const body = recordBody(record(1, null, 'a'), {})
   calls.length = 0
   await file.stage(body, new Watched(fs), 'certs')
   t.equal(calls.pop(), 'add for certs, later written to again')
@@ -291,7 +291,7 @@ await t.test(
     const scope = new Scope(new NodeFileSystem())
     const open = async () => new RecordFile<string>(scope, await scope.keep(scope.fs.openPath(parent)), names, 1)
     const staged = new StagedEntries<string>(scope.fs)
-    const body = recordBody(record(1, null, 'a'))
+    const body = recordBody(record(1, null, 'a'), {})
     const own = await open()
     await own.stage(body, staged, 'certs')
     await own.discard()
@@ -309,7 +309,7 @@ await t.test(
   'RecordFile marks its own record where another one of the same size has its closed descriptor',
   async (t) => {
     const fs = new NodeFileSystem()
-    const body = recordBody(record(1, null, 'a'))
+    const body = recordBody(record(1, null, 'a'), {})
     const staged = new StagedEntries<string>(fs)
     const open = async () => {
       const [parent, scope] = [scratch(t), new Scope(fs)]

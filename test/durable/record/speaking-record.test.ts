@@ -98,8 +98,6 @@ await t.test('without a proof no publication counts as aborted', async (t) => {
   const first = one(1, null, 'a', [inode('A')], committed)
   t.strictSame(stand(there('a', inode('A')), one(2, 'a', 'b', [inode('B')]), first), [1])
   t.strictSame(stand(there('a', inode('A')), one(2, 'a', 'b', [inode('B')])), [2])
-  const bare = ({ place, ...rest }: StoredRecord): StoredRecord => (t.ok(place), rest)
-  t.strictSame(stand(there('a', inode('A')), bare(record(2, 'a', 'b')), bare(first)), [2, 1], 'without a place')
   const exchange = one(2, 'a', 'b', [inode('B'), inode('A')])
   t.strictSame(stand(treeOf('a'), exchange, first), [2, 1], 'what was read tells no inode')
 })
