@@ -73,7 +73,8 @@ function fitting(
   report: (shown: readonly ReportedDirectory[]) => ReportStatus,
 ): ReportStatus {
   const inOrder = [...directories].sort((a, b) => Number(a.state === 'Current') - Number(b.state === 'Current'))
-  let left = largestReport - size(report([]))
+  // No comma follows the last one.
+  let left = largestReport - size(report([])) + 1
   const kept = inOrder.filter((each) => (left -= size(each) + 1) >= 0)
   return report(directories.filter((each) => kept.includes(each)))
 }

@@ -1,7 +1,8 @@
 import { objectName } from '../../src/message-text.js'
 import { hash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import t from 'tap'
-import { parseConfiguration } from '../../src/config/parse.js'
+import { parseConfiguration, readConfiguration } from '../../src/config/parse.js'
 import { ConfigurationError } from '../../src/config/problem.js'
 import { referencesOf } from '../../src/config/references.js'
 import { apply, sound } from './broken-configuration.js'
@@ -318,4 +319,15 @@ await t.test('the default namespace comes from the source, or from the caller', 
   await t.rejects(parseConfiguration(bare, file, { defaultNamespace: () => Promise.reject(new Error('kubeconfig')) }), {
     message: 'kubeconfig',
   })
+})
+
+await t.test('the highest owner is accepted, and the largest configuration is read, and no more', async (t) => {
+  const owned = (id: number) => sound.replace('mode: "0755"', `owner: "${id}:${id}"`)
+  const { directories } = await parseConfiguration(owned(2 ** 32 - 2), file)
+  t.strictSame(directories[0]?.owner, { uid: 2 ** 32 - 2, gid: 2 ** 32 - 2 })
+  await t.rejects(parseConfiguration(owned(2 ** 32 - 1), file), { message: /out of range/ })
+  const padded = (bytes: number) => [Buffer.from(sound), Buffer.alloc(bytes - sound.length, '#')]
+  const largest = 4 * 1024 * 1024
+  await t.rejects(readConfiguration(Readable.from(padded(largest)), file), { message: /holds 4194304 characters/ })
+  await t.rejects(readConfiguration(Readable.from(padded(largest + 1)), file), { message: /larger than 4194304 bytes/ })
 })

@@ -39,4 +39,6 @@ await t.test('nearest finds the intended word', async (t) => {
   t.equal(nearestWord('mod', known), 'mode')
   t.equal(nearestWord('colour', known), undefined)
   t.equal(nearestWord('x'.repeat(100_000), known), undefined)
+  const long = 'x'.repeat(63)
+  t.equal(nearestWord(`${long}y`, [`${long}z`]), `${long}z`, 'the longest word that is compared')
 })

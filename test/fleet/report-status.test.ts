@@ -96,4 +96,9 @@ await t.test('a report is cut, and says so, before an API server would refuse it
     thousands.directories.some(({ state }) => state === 'Failed'),
     'what has failed stays',
   )
+  const sizeWith = (length: number): number =>
+    size(report([...many(1_000), directory(9_999, { state: 'Failed', message: 'm'.repeat(length) })]))
+  const room = largestReport - sizeWith(0)
+  t.equal(sizeWith(room), largestReport, 'it has as many of its directories as fit')
+  t.ok(sizeWith(room + 1) < largestReport - 100, 'one directory less')
 })

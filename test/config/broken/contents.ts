@@ -81,6 +81,16 @@ export const brokenContents: readonly BrokenConfiguration[] = [
     ],
   }),
   {
+    mistake: 'a directory of a reserved name in symlink mode',
+    replace: [
+      ['mode: "0755"', 'publish: symlink'],
+      ['into: secrets/serving-cert', 'into: ..data'],
+    ],
+    lines: [
+      '11:15: directories[0].contents[0].into: "..data" is reserved with publish: symlink: choose a name that does not start with \'..\'',
+    ],
+  },
+  {
     mistake: '..data in symlink mode',
     replace: [
       ['mode: "0755"', 'publish: symlink'],
@@ -96,6 +106,16 @@ export const brokenContents: readonly BrokenConfiguration[] = [
     '[{ key: a, path: server.pem }]',
     '14:18: directories[0].contents[2].combine: "server.pem" is written twice, first by directories[0].contents[1].items[0].path',
   ),
+  {
+    mistake: 'an item in a directory, and a combined file',
+    replace: [
+      [items, '[{ key: a, path: server.pem }]\n        into: tls'],
+      ['combine: server.pem', 'combine: tls/server.pem'],
+    ],
+    lines: [
+      '15:18: directories[0].contents[2].combine: "tls/server.pem" is written twice, first by directories[0].contents[1].items[0].path',
+    ],
+  },
   broken(
     'a combined file that is a directory',
     'server.pem',
