@@ -85,13 +85,7 @@ export class Daemon {
     this.#statusStore = new StatusStore(configuration.stateDirectory)
     this.#status = new StatusWriter({
       write: (isDue) => this.#writeStatus(isDue),
-      failed: (error) => {
-        this.#found()
-        const message = `could not write the status file: ${messageOf(error)}`
-        const reason = failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed'
-        log[message === this.#statusProblem ? 'debug' : 'warn']({ reason }, message)
-        this.#statusProblem = message
-      },
+      failed: (error) => this.#statusFailed(error),
     })
     this.#hangingState = new HangingState({
       stateDirectory: configuration.stateDirectory,
@@ -121,20 +115,22 @@ export class Daemon {
       moved: () => void this.#retryRefused(),
       changed: () => this.#changed(),
     })
-    const { notify } = options
-    this.#notifier =
-      notify &&
-      new SystemdNotifier({
-        to: notify,
-        log,
-        readiness: () => this.readiness,
-        problem: () =>
-          this.#configurationError === undefined
-            ? this.#hangingState.problem
-            : 'its configuration file is invalid, and the previous one is in force',
-        isFound: () => this.#isFound,
-        turn: () => this.#agent.turn(),
-      })
+    this.#notifier = options.notify && this.#notifierTo(options.notify)
+  }
+
+  #notifierTo(to: NotifyTarget): SystemdNotifier {
+    const problem = () =>
+      this.#configurationError === undefined
+        ? this.#hangingState.problem
+        : 'its configuration file is invalid, and the previous one is in force'
+    return new SystemdNotifier({
+      to,
+      log: this.#options.log,
+      readiness: () => this.readiness,
+      problem,
+      isFound: () => this.#isFound,
+      turn: () => this.#agent.turn(),
+    })
   }
 
   /** Something that people would want to know of has changed. */
@@ -287,49 +283,58 @@ export class Daemon {
   }
 
   async #reload(): Promise<void> {
-    const { log, load } = this.#options
-    const { ended } = this.#agent
+    const { ended, configuration } = this.#agent
     this.#notifier?.reloading()
-    const before = this.#agent.configuration
-    const seen = await fingerprint(before.file)
+    const seen = await fingerprint(configuration.file)
     this.#waitsForMove = undefined
     try {
-      const after = await load()
-      ended.throwIfAborted()
-      if (after.stateDirectory !== before.stateDirectory) {
-        throw new Error(
-          `the configuration changes stateDirectory: restart the agent to use the new one; until then it uses ${before.stateDirectory}`,
-        )
-      }
-      const moved = await this.#bind(after.server)
-      try {
-        ended.throwIfAborted()
-        await this.#agent.reconfigure(after)
-        ended.throwIfAborted()
-      } catch (error) {
-        await moved?.server?.close()
-        throw error
-      }
-      if (moved) await this.#endpoint.use(moved.server)
-      ended.throwIfAborted()
-      this.#configurationError = undefined
-      this.#inForceSince = new Date()
-      log.info({ configuration: after.file }, `${after.file} is in force`)
+      await this.#putInForce(await this.#options.load())
     } catch (error) {
       if (ended.aborted) return
-      this.#configurationError = messageOf(error)
       if (error instanceof StillMovingError) this.#waitsForMove = seen
-      if (error instanceof ConfigurationError) logProblems(log, error)
-      const about = error instanceof ConfigurationError ? `${before.file} is invalid` : messageOf(error)
-      const message = `${about}; the previous configuration stays in force`
-      log.error({ reason: 'ConfigurationInvalid', configuration: before.file }, message)
-      this.#agent.configurationRefused(message)
+      this.#refuse(error)
     }
     this.#reloadedAt = new Date()
     this.#followFile(seen)
     this.#agent.compareAll()
     this.#changed()
     this.#notifier?.reloaded()
+  }
+
+  /** Rejects, with the old one in force, where it cannot be; and where the agent ends meanwhile. */
+  async #putInForce(after: AgentConfiguration): Promise<void> {
+    const { ended, configuration: before } = this.#agent
+    ended.throwIfAborted()
+    if (after.stateDirectory !== before.stateDirectory) {
+      throw new Error(
+        `the configuration changes stateDirectory: restart the agent to use the new one; until then it uses ${before.stateDirectory}`,
+      )
+    }
+    const moved = await this.#bind(after.server)
+    try {
+      ended.throwIfAborted()
+      await this.#agent.reconfigure(after)
+      ended.throwIfAborted()
+    } catch (error) {
+      await moved?.server?.close()
+      throw error
+    }
+    if (moved) await this.#endpoint.use(moved.server)
+    ended.throwIfAborted()
+    this.#configurationError = undefined
+    this.#inForceSince = new Date()
+    this.#options.log.info({ configuration: after.file }, `${after.file} is in force`)
+  }
+
+  #refuse(error: unknown): void {
+    const { log } = this.#options
+    const { file } = this.#agent.configuration
+    this.#configurationError = messageOf(error)
+    if (error instanceof ConfigurationError) logProblems(log, error)
+    const about = error instanceof ConfigurationError ? `${file} is invalid` : messageOf(error)
+    const message = `${about}; the previous configuration stays in force`
+    log.error({ reason: 'ConfigurationInvalid', configuration: file }, message)
+    this.#agent.configurationRefused(message)
   }
 
   /** Binds a new address, beside the old one, before the rest of the configuration comes into force; undefined where it stays. */
@@ -377,6 +382,14 @@ export class Daemon {
     )
     late = !(await endsWithin(reading, statusPatience))
     if (late) unreadable(`${stateDirectory} does not answer`)
+  }
+
+  #statusFailed(error: unknown): void {
+    this.#found()
+    const message = `could not write the status file: ${messageOf(error)}`
+    const reason = failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed'
+    this.#options.log[message === this.#statusProblem ? 'debug' : 'warn']({ reason }, message)
+    this.#statusProblem = message
   }
 
   async #writeStatus(isDue: boolean): Promise<boolean> {

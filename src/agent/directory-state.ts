@@ -355,7 +355,7 @@ function afterMove(facts: DirectoryFacts, { result }: Moving, now: Date): Change
 }
 
 /** What the agent knows of a directory before its first event. @internal */
-export function factsOf(configuration: DirectoryConfiguration): DirectoryFacts {
+export function unknownFacts(configuration: DirectoryConfiguration): DirectoryFacts {
   return {
     configuration,
     record: undefined,
@@ -441,7 +441,7 @@ export class DirectoryState {
     configuration: DirectoryConfiguration,
     private readonly reconfigured: () => void = () => undefined,
   ) {
-    this.#facts = factsOf(configuration)
+    this.#facts = unknownFacts(configuration)
   }
 
   get facts(): DirectoryFacts {

@@ -125,7 +125,7 @@ function nextKey(runs: readonly DirectoryRun[]): string | undefined {
 }
 
 async function runOne(key: string, having: readonly DirectoryRun[], options: HookRunnerOptions): Promise<void> {
-  const { log, metrics, signal, events } = options
+  const { log, signal } = options
   for (const run of having) run.passed(key)
   // Another process that publishes here may have run it.
   const pending = having.filter(({ state }) => state.facts.record?.pendingHooks.includes(key))
@@ -136,30 +136,12 @@ async function runOne(key: string, having: readonly DirectoryRun[], options: Hoo
     const published = pending.map(({ state, digest }) => ({ directory: state.path, digest }))
     if (hook !== undefined) await runHook(hook, { signal, log, published })
   } catch (error) {
-    if (signal.aborted) return
-    for (const run of pending) {
-      run.result = 'retry'
-      const { path } = run.state
-      const { name, place } = run.hook(key) ?? {}
-      if (name === undefined || place === undefined) continue
-      metrics.hook(path, name, 'failure')
-      const message = `${path}: a hook (${place}) failed, and the agent retries it: ${messageOf(error)}`
-      log.warn({ reason: 'HookFailed', ...run.fields, hook: name, place }, message)
-      events.hookFailed(message)
-    }
+    if (!signal.aborted) for (const run of pending) hookFailed(run, key, error, options)
     return
   }
   const milliseconds = Math.round(performance.now() - startedAt)
   for (const run of pending) {
-    const { path } = run.state
-    const own = run.hook(key)
-    if (own === undefined) {
-      log.info(run.fields, `${path}: a pending hook is no longer configured: the agent drops it`)
-    } else {
-      const { name, place } = own
-      metrics.hook(path, name, 'success')
-      log.info({ ...run.fields, hook: name, place, milliseconds }, `${path}: the hook "${name}" has run`)
-    }
+    reportRun(run, key, milliseconds, options)
     if (run.outdated) {
       run.end('wait')
       continue
@@ -167,6 +149,28 @@ async function runOne(key: string, having: readonly DirectoryRun[], options: Hoo
     await complete(run, key, log)
     options.changed()
   }
+}
+
+function hookFailed(run: DirectoryRun, key: string, error: unknown, { log, metrics, events }: HookRunnerOptions): void {
+  run.result = 'retry'
+  const { path } = run.state
+  const { name, place } = run.hook(key) ?? {}
+  if (name === undefined || place === undefined) return
+  metrics.hook(path, name, 'failure')
+  const message = `${path}: a hook (${place}) failed, and the agent retries it: ${messageOf(error)}`
+  log.warn({ reason: 'HookFailed', ...run.fields, hook: name, place }, message)
+  events.hookFailed(message)
+}
+
+function reportRun(run: DirectoryRun, key: string, milliseconds: number, { log, metrics }: HookRunnerOptions): void {
+  const { path } = run.state
+  const { name, place } = run.hook(key) ?? {}
+  if (name === undefined) {
+    log.info(run.fields, `${path}: a pending hook is no longer configured: the agent drops it`)
+    return
+  }
+  metrics.hook(path, name, 'success')
+  log.info({ ...run.fields, hook: name, place, milliseconds }, `${path}: the hook "${name}" has run`)
 }
 
 /** Directories may differ in how long they wait for the same hook, and how often they try. */

@@ -8,11 +8,12 @@ import { loadHookType } from '../directories/hooks.js'
  */
 
 /** Which static pod uses a path that is to go. */
-export const hostPathUsers = () => import('../static-pods/host-path-users.js')
+export const loadHostPathUsers = () => import('../static-pods/host-path-users.js')
 
 /** Rejects where a module cannot be loaded. */
 export async function loadNeeded({ directories }: Pick<AgentConfiguration, 'directories'>): Promise<void> {
   const types = new Set(directories.flatMap(({ afterPublish }) => afterPublish.map(({ type }) => type)))
   await Promise.all([...types].map(loadHookType))
-  if (directories.some(({ movedFrom, onDrop }) => movedFrom !== undefined || onDrop === 'remove')) await hostPathUsers()
+  if (directories.some(({ movedFrom, onDrop }) => movedFrom !== undefined || onDrop === 'remove'))
+    await loadHostPathUsers()
 }

@@ -66,32 +66,15 @@ export async function reconcile(
   batch: Batch,
   options: ReconcileOptions,
 ): Promise<Map<string, QueueResult | Promise<QueueResult>>> {
-  const results = new Map<string, QueueResult | Promise<QueueResult>>()
-  const removals = new Map<string, () => Promise<void>>()
-  const due: DueWork[] = []
-  for (const [operation, { causes, since }] of batch) {
-    const state = options.state(operation)
-    if (state === undefined) continue
-    const work = { operation, state, causes, since, news: state.facts.news }
-    if (await isDue(work, options)) due.push(work)
-  }
-  const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.facts.rejection]))
+  const due = await dueWork(batch, options)
   const kept = await keptFrom(due, options)
   const own = due.filter(({ state }) => state.configuration.follows === undefined && !kept.has(state.path))
-  const outcomes = await publishDirectories(
-    own.map(({ state }) => state.configuration),
-    {
-      ...options,
-      requireProven: options.requireProven(),
-      rejection: (path) => rejections.get(path),
-      emptied: (path) => due.find(({ state }) => state.path === path)?.state.facts.passed.emptied ?? [],
-      barrier: (seconds) => options.metrics.barrier(seconds),
-      later: (path, removal) => void removals.set(path, removal),
-    },
-  )
+  const removals = new Map<string, () => Promise<void>>()
+  const outcomes = await publishOwn(own, removals, options)
   for (const [path, error] of kept) outcomes.set(path, failedOutcome(error))
+  const results = new Map<string, QueueResult | Promise<QueueResult>>()
+  // A new path comes before its old one.
   for (const work of [...own, ...due.filter((one) => !own.includes(one))]) {
-    // A new path comes before its old one.
     const outcome = outcomes.get(work.state.path) ?? (await followFor(work, options))
     // The agent does not report a directory that was dropped meanwhile.
     if (outcome === undefined || options.state(work.operation) !== work.state) continue
@@ -107,6 +90,38 @@ export async function reconcile(
       )
   }
   return results
+}
+
+async function dueWork(batch: Batch, options: ReconcileOptions): Promise<DueWork[]> {
+  const due: DueWork[] = []
+  for (const [operation, { causes, since }] of batch) {
+    const state = options.state(operation)
+    if (state === undefined) continue
+    const work = { operation, state, causes, since, news: state.facts.news }
+    if (await isDue(work, options)) due.push(work)
+  }
+  return due
+}
+
+/** `removals` gets what is left to remove, by path. */
+function publishOwn(
+  own: readonly DueWork[],
+  removals: Map<string, () => Promise<void>>,
+  options: ReconcileOptions,
+): Promise<Map<string, PassOutcome>> {
+  const works = new Map(own.map((work) => [work.state.path, work]))
+  const rejections = new Map(own.filter(isForObjects).map(({ state }) => [state.path, state.facts.rejection]))
+  return publishDirectories(
+    own.map(({ state }) => state.configuration),
+    {
+      ...options,
+      requireProven: options.requireProven(),
+      rejection: (path) => rejections.get(path),
+      emptied: (path) => works.get(path)?.state.facts.passed.emptied ?? [],
+      barrier: (seconds) => options.metrics.barrier(seconds),
+      later: (path, removal) => void removals.set(path, removal),
+    },
+  )
 }
 
 /** The directories to which nothing is published now, with the reason. */

@@ -84,7 +84,7 @@ class Certificates {
       const key = index === 0 ? this.#keyFor(path, certificate) : null
       const shown = new X509Certificate(certificate.der)
       const identity = `${shown.fingerprint512} ${key === null ? '' : `${key.matches} ${key.path}`}`
-      return { identity, facts: factsOf(shown, key) }
+      return { identity, facts: certificateFacts(shown, key) }
     })
   }
 
@@ -117,7 +117,7 @@ function stemOf(path: string): string {
   return path.replace(/\.[^./]*$/, '')
 }
 
-function factsOf(certificate: X509Certificate, key: CertificateFacts['key']): CertificateFacts {
+function certificateFacts(certificate: X509Certificate, key: CertificateFacts['key']): CertificateFacts {
   const { subject, subjectAltName = '', issuer, serialNumber, validFrom, validTo } = certificate
   return {
     subject: oneLine(subject),

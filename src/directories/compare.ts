@@ -55,8 +55,8 @@ export function compareContents(from: Side, to: Side, showText: boolean): EntryC
       path: path === '' ? '.' : path,
       change: isSame ? 'same' : before === undefined ? 'added' : after === undefined ? 'removed' : 'changed',
       differs,
-      from: before ? factsOf(before, from) : null,
-      to: after ? factsOf(after, to) : null,
+      from: before ? entryFacts(before, from) : null,
+      to: after ? entryFacts(after, to) : null,
       certificates: certificates.get(path) ?? [],
       text:
         showText && hasOtherText
@@ -85,7 +85,7 @@ function differencesOf(before: ContentEntry, after: ContentEntry): Aspect[] {
   return (Object.keys(differs) as Aspect[]).filter((aspect) => differs[aspect])
 }
 
-function factsOf({ path, type, mode, uid, gid, size }: ContentEntry, { objects }: Side): EntryFacts {
+function entryFacts({ path, type, mode, uid, gid, size }: ContentEntry, { objects }: Side): EntryFacts {
   return {
     type,
     mode,

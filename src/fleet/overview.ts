@@ -72,7 +72,7 @@ interface NodeFacts extends Pick<ReportFacts, 'nodeUID' | 'bootID' | 'takenAt' |
 
 /** @throws ApiError, ConnectionError, the signal's reason */
 export async function overviewOf(api: ApiClient, options: OverviewOptions): Promise<Overview> {
-  const fleet = tableOf(api, options, () => undefined)
+  const fleet = nodeTable(api, options, () => undefined)
   await fleet.read(options.signal)
   return summedUp(fleet, options)
 }
@@ -83,13 +83,13 @@ export async function watchFleet(
   { log, ...options }: OverviewOptions & { readonly log: Log },
   changed: (overview: () => Overview) => void,
 ): Promise<void> {
-  const fleet = tableOf(api, options, () => {
+  const fleet = nodeTable(api, options, () => {
     if (fleet.isWhole) changed(() => summedUp(fleet, options))
   })
   await fleet.follow(options.signal, log)
 }
 
-function tableOf(api: ApiClient, options: OverviewOptions, changed: () => void): NodeTable<NodeFacts> {
+function nodeTable(api: ApiClient, options: OverviewOptions, changed: () => void): NodeTable<NodeFacts> {
   return new NodeTable(api, {
     nodes: options.nodes,
     read: (report) => nodeFacts(reportFacts(report), options),

@@ -113,7 +113,7 @@ class Wait {
       selector: listQuery(reference),
       accept: metadataOnly,
       // A proxy may drop the selector.
-      read: (object) => (metadataName(object) === name ? versionOf(object) : undefined),
+      read: (object) => (metadataName(object) === name ? versionOfObject(object) : undefined),
       changed,
     })
     const read = (report: unknown) => reportFor(report, reference)
@@ -192,7 +192,7 @@ class Wait {
   }
 }
 
-function versionOf(object: unknown): ObjectVersion | undefined {
+function versionOfObject(object: unknown): ObjectVersion | undefined {
   const [uid, resourceVersion] = [metadataUid(object), resourceVersionOf(object)]
   return uid === undefined || resourceVersion === undefined ? undefined : { uid, resourceVersion }
 }

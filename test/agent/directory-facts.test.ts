@@ -2,7 +2,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import { factsOf, isCurrent, next, type DirectoryEvent, type DirectoryFacts } from '../../src/agent/directory-state.js'
+import {
+  unknownFacts,
+  isCurrent,
+  next,
+  type DirectoryEvent,
+  type DirectoryFacts,
+} from '../../src/agent/directory-state.js'
 import type { PassOutcome } from '../../src/agent/outcome.js'
 import { freshness } from '../../src/agent/report/freshness-tracker.js'
 import type { Hold, Publication } from '../../src/durable/types.js'
@@ -27,7 +33,7 @@ interface Recorded {
 
 /** The source and the disk, with the agent between them. */
 class World {
-  facts: DirectoryFacts = factsOf(configuration)
+  facts: DirectoryFacts = unknownFacts(configuration)
   /** What the source has, and what it has told the agent. */
   newest = 10
   told: number | undefined
@@ -208,7 +214,7 @@ const actions: Readonly<Record<string, (world: World) => void>> = {
     world.pass = undefined
     world.own = undefined
     world.told = undefined
-    world.facts = factsOf(configuration)
+    world.facts = unknownFacts(configuration)
     const conditions = [before, fresh].filter((one) => one !== undefined)
     world.happened({
       kind: 'restored',

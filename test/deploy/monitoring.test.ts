@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { PrometheusMetrics } from '../../src/agent/report/prometheus.js'
-import { factsOf } from '../../src/agent/directory-state.js'
+import { unknownFacts } from '../../src/agent/directory-state.js'
 import { directoryOf } from '../directories/objects.js'
 import { factsWithHooks, readingOf } from '../agent/report/reading.js'
 import { read } from '../docs/pages.js'
@@ -14,7 +14,7 @@ import { alertQueries, alerts, dashboard, panelQueries, reportSeries } from './m
 
 await t.test('each query names metrics that the agent has, with labels that they have', async (t) => {
   const metrics = new PrometheusMetrics('1.2.3', 'node-1')
-  const moving = factsOf(directoryOf([], { path: '/srv/c', follows: '/srv/d' }))
+  const moving = unknownFacts(directoryOf([], { path: '/srv/c', follows: '/srv/d' }))
   const failing = { ...factsWithHooks(['exec true']), notCurrentSince: new Date() }
   metrics.hook('/srv/a', 'exec true', 'failure')
   const also = { clientCertificate: new Date(), dropPending: ['/srv/b'] }

@@ -6,7 +6,7 @@ import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'
 import type { AgentEvents } from '../report/agent-events.js'
 import { beside } from '../file-systems.js'
-import { hostPathUsers } from '../needed-modules.js'
+import { loadHostPathUsers } from '../needed-modules.js'
 import { withOldPaths } from './moves.js'
 import type { NamedDirectory, NamedDirectories } from './named-directories.js'
 import { removeDropped, Stays } from './remove-dropped.js'
@@ -149,7 +149,7 @@ export class Drops {
     const absent = this.#absent(known, this.#configuration)
     if (absent.length === 0) return
     // No directory that is configured now may need it.
-    await hostPathUsers()
+    await loadHostPathUsers()
     let next = retryInterval
     for (const [path, since] of absent) {
       if (this.#hasEnded) return

@@ -4,7 +4,7 @@ import { messageOf } from '../../errors.js'
 import type { Log } from '../../log.js'
 import type { DirectoryFacts, DirectoryState } from '../directory-state.js'
 import { beside } from '../file-systems.js'
-import { hostPathUsers } from '../needed-modules.js'
+import { loadHostPathUsers } from '../needed-modules.js'
 import type { PassOutcome } from '../outcome.js'
 import { failedOutcome } from '../publish.js'
 
@@ -48,7 +48,7 @@ export async function followMove(
       retireTimeout: retire === 'whenUnused' ? retireTimeout : undefined,
       requireProven: requireProven(),
     } as const
-    const usedBy = async () => (await hostPathUsers()).describeHostPathUser(from)
+    const usedBy = async () => (await loadHostPathUsers()).describeHostPathUser(from)
     const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
     const progress = await relocation.goOn(to, { from, keep, publication, atNew, usedBy, lockTimeout, signal, log })
     return { kind: 'moving', to, ...progress }

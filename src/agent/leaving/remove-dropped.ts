@@ -10,7 +10,7 @@ import {
 } from '../../durable/index.js'
 import type { Log } from '../../log.js'
 import { warnUnproven } from '../../unproven.js'
-import { hostPathUsers } from '../needed-modules.js'
+import { loadHostPathUsers } from '../needed-modules.js'
 
 /** The disk says that a directory stays, although it has left the configuration. */
 export class Stays extends Error {}
@@ -41,7 +41,7 @@ export async function removeDropped(path: string, dropping: Dropping): Promise<v
   await removePublished(path, {
     signal,
     log,
-    usedBy: async () => (await hostPathUsers()).describeHostPathUser(path),
+    usedBy: async () => (await loadHostPathUsers()).describeHostPathUser(path),
     async confirm(record) {
       if (record.publisher !== 'agent') throw stays('no agent has published what it holds')
       const same = await sameTarget(path, configured())

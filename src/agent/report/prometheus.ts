@@ -68,7 +68,7 @@ interface DirectoryGauge {
   readonly value: (reading: DirectoryReading) => number | undefined
 }
 
-const flag = (is: boolean) => (is ? 1 : 0)
+const oneIf = (is: boolean) => (is ? 1 : 0)
 const seconds = (date: Date) => Math.floor(date.getTime() / 1000)
 
 /** What a directory is, by what the agent knows of it. */
@@ -94,12 +94,12 @@ const directoryGauges: readonly DirectoryGauge[] = [
   {
     name: 'holdfast_directory_ready',
     help: '1: intact on the disk, as recorded.',
-    value: ({ facts }) => flag(facts.intact),
+    value: ({ facts }) => oneIf(facts.intact),
   },
   {
     name: 'holdfast_directory_current',
     help: '1: the newest known objects are published.',
-    value: ({ facts }) => flag(isCurrent(facts)),
+    value: ({ facts }) => oneIf(isCurrent(facts)),
   },
   {
     name: 'holdfast_directory_failing_since_timestamp_seconds',
@@ -112,7 +112,7 @@ const directoryGauges: readonly DirectoryGauge[] = [
   {
     name: 'holdfast_directory_held',
     help: '1: an operator holds it as it is.',
-    value: ({ facts }) => flag(facts.record?.hold !== undefined),
+    value: ({ facts }) => oneIf(facts.record?.hold !== undefined),
   },
   {
     name: 'holdfast_directory_moving',
@@ -255,7 +255,7 @@ export class PrometheusMetrics implements Metrics {
 
   /** The text exposition format, and its content type. */
   async expose(reading: AgentReading): Promise<{ type: string; text: string }> {
-    this.#valid.set(flag(reading.isValid))
+    this.#valid.set(oneIf(reading.isValid))
     this.#reloaded.set(seconds(reading.inForceSince))
     for (const operation of ['publish', 'afterPublish'])
       this.#waiting.set({ operation }, reading.waiting.filter((each) => each === operation).length)

@@ -1,6 +1,6 @@
 /** What an agent of such directories knows as a scrape asks it. */
 import type { Hook } from '../../../src/config/hooks.js'
-import { factsOf, type DirectoryFacts } from '../../../src/agent/directory-state.js'
+import { unknownFacts, type DirectoryFacts } from '../../../src/agent/directory-state.js'
 import type { AgentReading } from '../../../src/agent/report/prometheus.js'
 import { directoryOf } from '../../directories/objects.js'
 
@@ -22,5 +22,5 @@ export function factsWithHooks(names: readonly string[], due = names): Directory
     ...{ type: 'exec', name, key: name, place: 'afterPublish[0]', timeout: 1, retries: 0, jitter: 0, command: [name] },
   })
   const record = { digest: 'sha256:1', sequence: 1, publishedAt: new Date(5000), pendingHooks: due, objects: [] }
-  return { ...factsOf(directoryOf([], { path: '/srv/a', afterPublish: names.map(hookOf) })), record }
+  return { ...unknownFacts(directoryOf([], { path: '/srv/a', afterPublish: names.map(hookOf) })), record }
 }
