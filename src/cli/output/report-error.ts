@@ -1,5 +1,7 @@
 import { type ConfigurationError, logProblems } from '../../config/problem.js'
 import { adviceWithoutProc, invalidInputOf } from '../../errors.js'
+import type { ApiError } from '../../kubernetes/reads/api-error.js'
+import { reasons, type Reason } from '../../reasons.js'
 import { Exit } from '../words/exit-codes.js'
 import { createLogger, logFormats, logLevels } from './logger.js'
 import { isForPrograms, print } from './print.js'
@@ -11,7 +13,7 @@ interface ErrorFacts {
   readonly syscall?: string
   readonly path?: string
   readonly published?: boolean
-  readonly reason?: string
+  readonly reason?: Reason
   /** Each thing that is wrong in a configuration file, with its place. */
   readonly problems?: ConfigurationError['problems']
 }
@@ -25,6 +27,7 @@ function errorFacts(error: unknown): ErrorFacts {
     return typeof value === type ? { [name]: value } : {}
   }
   const { path, code } = error as NodeJS.ErrnoException
+  const reason = invalidInputOf(error) === 'configuration' ? 'ConfigurationInvalid' : reasonOf(error)
   const advice = path?.startsWith('/proc/') ? adviceWithoutProc(code) : undefined
   return {
     message: advice === undefined || error.message.includes(advice) ? error.message : `${error.message}; ${advice}`,
@@ -32,10 +35,17 @@ function errorFacts(error: unknown): ErrorFacts {
     ...field('syscall', 'string'),
     ...field('path', 'string'),
     ...field('published', 'boolean'),
-    ...field('reason', 'string'),
-    ...(invalidInputOf(error) === 'configuration' && { reason: 'ConfigurationInvalid' }),
+    ...(reason !== undefined && { reason }),
     ...(problems && { problems }),
   }
+}
+
+/** Of the contract. A failed request says by a word of its own how its watch begins again, which is nobody else's. */
+function reasonOf(error: Error): Reason | undefined {
+  if (error.name === 'ConnectionError') return 'SourceUnavailable'
+  const { reason, observation } = error as Partial<Pick<ApiError, 'reason' | 'observation'>>
+  const given: string | undefined = observation?.reason ?? reason
+  return reasons.find((known) => known === given)
 }
 
 /** The problems that the configuration's parser collected in its error. */

@@ -1,8 +1,13 @@
 /** What `holdfast fleet` prints, and which arguments it refuses; test/e2e/fleet.test.ts asks real API servers. */
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import t from 'tap'
 import { overviewText, parseDirectory, waitText } from '../../../src/cli/commands/fleet.js'
 import type { WaitResult } from '../../../src/fleet/wait.js'
 import { holdfast } from '../holdfast.js'
+import { kubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
 
 const plain = (_: unknown, text: string): string => text
 const now = new Date('2026-01-01T12:00:00Z')
@@ -141,3 +146,28 @@ await t.test('wrong arguments are refused before the cluster is asked', async (t
   }
   t.equal(parseDirectory('/etc//certs/'), '/etc/certs', 'a path is taken in the form that reports have')
 })
+
+await t.test(
+  'the document of an error has a reason of the contract, and not how a watch would begin again',
+  async (t) => {
+    const server = createServer((_, reply) => {
+      reply.writeHead(403, { 'content-type': 'application/json' })
+      reply.end(JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 403, message: 'no' }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const directory = t.testdir({})
+    const ask = async (port: number) => {
+      const file = join(directory, `config-${port}`)
+      await writeFile(file, kubeconfig({ server: `http://127.0.0.1:${port}` }, {}))
+      return holdfast(['fleet', 'status', '-o', 'json', '--kubeconfig', file])
+    }
+    for (const [port, reason] of [
+      [(server.address() as AddressInfo).port, 'AccessDenied'],
+      [1, 'SourceUnavailable'],
+    ] as const) {
+      const { code, stdout, stderr } = await ask(port)
+      t.match([code, JSON.parse(stdout), stderr], [1, { error: { reason } }, new RegExp(`ERROR ${reason} `)])
+    }
+  },
+)
