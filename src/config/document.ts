@@ -1,11 +1,10 @@
 /** The fields of the configuration file as a whole. */
 import { isIP, isIPv6 } from 'node:net'
 import { directory } from './directory.js'
-import { duration } from './duration.js'
 import { type Fields, mappingOf, type ValueType } from './field.js'
 import { nodePath, type PathContext } from './paths.js'
 import { source } from './source.js'
-import { boolean, fixed, later, listOf, oneOf, numberUpTo, textOf } from './value-types.js'
+import { boolean, duration, fixed, later, listOf, oneOf, numberUpTo, textOf } from './value-types.js'
 import { quote } from '../message-text.js'
 import type { ServerAddress, ServerConfiguration } from './types.js'
 import type { Value } from './value.js'

@@ -4,8 +4,7 @@ import { except, programPath } from './paths.js'
 import { mappingOf, type Fields, type ValueType } from './field.js'
 import { quote } from '../message-text.js'
 import { nearestWord, type Value } from './value.js'
-import { oneOf, textOf, textSchema, integer, nameLike } from './value-types.js'
-import { duration } from './duration.js'
+import { duration, oneOf, textOf, textSchema, integer, nameLike } from './value-types.js'
 
 const mostRetries = 100
 

@@ -1,6 +1,5 @@
 /** Reads `afterPublish` and `beforePublish`. A hook's URL, path, query and arguments may hold secrets: they are in no message and in no name. */
 import { createHash } from 'node:crypto'
-import { duration } from './duration.js'
 import { mappingOf, type Field, type Fields, type ValueType } from './field.js'
 import {
   policyFields,
@@ -15,7 +14,7 @@ import {
   type StaticPodSettings,
   type SystemdSettings,
 } from './hook-kinds.js'
-import { listOf, made } from './value-types.js'
+import { duration, listOf, made } from './value-types.js'
 
 /** The settings of each type of hook. A new type starts here: the compiler then names each place that lacks it. */
 interface HookSettings {

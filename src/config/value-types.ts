@@ -1,4 +1,5 @@
 /** Types of values that no section of the configuration has to itself. */
+import { durationPart, parseDuration } from './duration.js'
 import type { Schema, ValueType } from './field.js'
 import { quote } from '../message-text.js'
 import { nearestWord, type Value } from './value.js'
@@ -161,4 +162,45 @@ export function later<Read, Context>(
   type: ValueType<Read, Context>,
 ): ValueType<(context: Context) => Read | undefined> {
   return { read: (value) => (context) => type.read(value, context), schema: type.schema }
+}
+
+/** The least and the most that a duration may be, as they are written. */
+export interface DurationLimits {
+  readonly least: string
+  readonly most: string
+}
+
+const hookLimits: DurationLimits = { least: '1ms', most: '1h' }
+
+/** Milliseconds, an integer, within the limits. */
+export function duration(limits: DurationLimits = hookLimits): ValueType<number> {
+  const { least, most } = limits
+  const range = `write ${least} to ${most}`
+  return textOf(
+    {
+      example: '10s',
+      schema: () => ({
+        type: 'string',
+        pattern: `^(?:0|(?:${durationPart})+)$`,
+        description: `a duration such as 1m30s, ${least} to ${most}`,
+      }),
+      ofNumber: (_, source, value) => {
+        const seconds = `${source}s`
+        const isMeant = isWithin(parseDuration(seconds), limits)
+        return value.wrong(`${source} has no unit`, isMeant ? `write ${quote(seconds)} for seconds` : range)
+      },
+    },
+    (text, value) => {
+      const duration = parseDuration(text)
+      if (duration === undefined)
+        return value.wrong(`${quote(text)} is not a duration`, 'write as in "10s", "1m30s", "500ms"')
+      return isWithin(duration, limits) ? Math.round(duration) : value.wrong(`${quote(text)} is out of range`, range)
+    },
+  )
+}
+
+function isWithin(duration: number | undefined, { least, most }: DurationLimits): boolean {
+  return (
+    duration !== undefined && duration >= (parseDuration(least) ?? 0) && duration <= (parseDuration(most) ?? Infinity)
+  )
 }
