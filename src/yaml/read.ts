@@ -1,21 +1,12 @@
-/** From the text of a YAML or JSON file to plain values, with their places. */
+/** From the text of a YAML or JSON file to plain values. */
 import type * as Yaml from 'yaml'
 import { parseText, YamlError, type ParsedText, type Position, type Dialect } from './parse.js'
 
-export interface YamlDocument {
-  /** Maps, lists, texts, numbers, booleans; nothing in it contains itself. null: the document is empty. */
-  readonly value: unknown
-  /** Where it starts. */
-  readonly position: Position
-  /** Where the value at this path starts; undefined where that is not known. */
-  readonly positionAt: (path: readonly (string | number)[]) => Position | undefined
-}
-
 /**
- * The documents of a text.
+ * The value of each document of a text: maps, lists, texts, numbers, booleans; nothing in it contains itself. null: the document is empty.
  * @throws YamlError with the position and the kind of the first error
  */
-export async function readYaml(text: string, dialect: Dialect): Promise<YamlDocument[]> {
+export async function readYaml(text: string, dialect: Dialect): Promise<unknown[]> {
   const parsed = await parseText(text, dialect)
   const errors = parsed.documents.flatMap((document) => [
     ...document.errors.map(({ code, pos }) => ({ code, offset: pos[0] })),
@@ -25,7 +16,10 @@ export async function readYaml(text: string, dialect: Dialect): Promise<YamlDocu
   if (error) throw new YamlError(`not valid YAML (${error.code})`, parsed.positionOf(error.offset))
   // Without an anchor, nothing can contain itself.
   const mayRepeat = text.includes('&')
-  return parsed.documents.map((document) => readDocument(document, parsed, mayRepeat))
+  return parsed.documents.map((document) => {
+    const position = parsed.positionOf(document.contents?.range[0] ?? document.range[0])
+    return valueOf(document, position, mayRepeat)
+  })
 }
 
 /** Maps as keys of maps that are keys themselves. The parser writes such a key as text, level by level: 300 of them took it 3.5 s. */
@@ -73,22 +67,6 @@ export function readJson(text: string): unknown {
     const before = text.slice(0, offset === undefined ? text.length : Number(offset)).trimEnd()
     const lines = before.split('\n')
     throw new YamlError('not valid JSON', { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 })
-  }
-}
-
-function readDocument(
-  document: ParsedText['documents'][number],
-  { yaml, positionOf }: ParsedText,
-  mayRepeat: boolean,
-): YamlDocument {
-  const position = positionOf(document.contents?.range[0] ?? document.range[0])
-  return {
-    value: valueOf(document, position, mayRepeat),
-    position,
-    positionAt: (path) => {
-      const node = document.getIn(path, true)
-      return yaml.isNode(node) && node.range ? positionOf(node.range[0]) : undefined
-    },
   }
 }
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Log } from '../../log.js'
-import type { InstallLine, InstallResult } from '../../static-pods/install/install-plan.js'
+import type { InstallLine, InstallRequest, InstallResult } from '../../static-pods/install/install-plan.js'
 import { UsageError } from '../words/exit-codes.js'
 import type { Io } from '../output/io.js'
 import { createLogger } from '../output/logger.js'
@@ -62,23 +62,28 @@ the revision beside it; it asks no API server.`,
     --resource-dir /var/lib/web --revision 7 --dry-run`,
   exitCodes: `0 installed or already so, 1 not installed (the manifests are as they were), 2 wrong usage or a manifest that
 kubelet would refuse, 3 published but not known to be durable, 75 another process holds a lock.`,
-  run: ({ io, options, named }, manifest) => {
-    const typed = ['kubeconfig', 'context', 'namespace'].filter((name) => named.has(name)).map((name) => `--${name}`)
-    return runInstall(io, manifest, options, typed)
-  },
+  run: ({ io, options, named }, manifest) => runInstall(io, manifest, options, named),
 })
 
-/** `typed`: of the flags that the environment may hold too, those that stand on the command line. */
+/** Flags of an installation from the API: the environment may hold some for other commands, so that only the line counts. */
+const ofApi = [
+  ...[...revisionFlags, ...apiFlags]
+    .map((flag) => flag.attributeName())
+    .filter((attribute) => !['revision', 'pod', 'namespace'].includes(attribute)),
+  'namespace',
+]
+
+/** `named`: the flags that stand on the command line. */
 async function runInstall(
   io: Io,
   manifest: string | undefined,
   options: InstallFlags,
-  typed: readonly string[],
+  named: ReadonlyMap<string, string>,
 ): Promise<void> {
   const log = createLogger(io, options)
   if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
   const result = await interruptible(io, (signal) =>
-    manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),
+    manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, named, log, signal),
   )
   await warnOfUnproven(result, log)
   const dryRun = options.dryRun === true
@@ -114,21 +119,9 @@ async function fromApi({ env }: Io, options: InstallFlags, log: Log, signal: Abo
         // Where it runs as an installer pod.
         podName: env.POD_NAME || undefined,
         resourceDirectory: pathArgument(resourceDir ?? ''),
-        manifestDirectory: pathArgument(podManifestDir ?? ''),
-        manifestLock: lockFilePath(options),
-        timeout: options.timeoutDuration,
-        dryRun: options.dryRun === true,
-        requireProven: options.requireProven === true,
-        allowOlder: options.allowOlder === true,
-        checkHostPaths: options.checkHostPaths === true,
+        ...requestOf(options),
       },
-      {
-        api,
-        durable: new DurableCalls(),
-        log,
-        signal,
-        instance: env.POD_NAME || hostname(),
-      },
+      { api, durable: new DurableCalls(), log, signal, instance: env.POD_NAME || hostname() },
     )
   } finally {
     await api.close()
@@ -139,7 +132,7 @@ async function fromFiles(
   { env }: Io,
   manifest: string,
   options: InstallFlags,
-  typed: readonly string[],
+  named: ReadonlyMap<string, string>,
   log: Log,
   signal: AbortSignal,
 ): Promise<InstallResult> {
@@ -149,22 +142,11 @@ async function fromFiles(
     throw new UsageError('--revision is missing: --resources and --resource-dir install a revision')
   }
   if (revision !== undefined) requireFlags({ '--resource-dir': resourceDir })
-  for (const [flag, given] of Object.entries({
-    '--secrets': options.secrets,
-    '--optional-secrets': options.optionalSecrets,
-    '--configmaps': options.configmaps,
-    '--optional-configmaps': options.optionalConfigmaps,
-    '--cert-dir': options.certDir,
-    '--cert-secrets': options.certSecrets,
-    '--optional-cert-secrets': options.optionalCertSecrets,
-    '--cert-configmaps': options.certConfigmaps,
-    '--optional-cert-configmaps': options.optionalCertConfigmaps,
-    // Of these, only typed flags: the environment may hold them for other commands.
-    ...Object.fromEntries(typed.map((flag) => [flag, true])),
-  })) {
-    if (given !== undefined)
-      throw new UsageError(`${flag} belongs to an installation from the API: leave it out, or name no manifest`)
-  }
+  const foreign = ofApi.find((attribute) => named.has(attribute))
+  if (foreign !== undefined)
+    throw new UsageError(
+      `${named.get(foreign) ?? ''} belongs to an installation from the API: leave it out, or name no manifest`,
+    )
   const [{ DurableCalls, disableCoreDumps }, { installFromFiles }] = await Promise.all([
     import('../../durable/index.js'),
     import('../../static-pods/install/install-from-files.js'),
@@ -183,18 +165,21 @@ async function fromFiles(
           : { number: revision, resourceDirectory: pathArgument(resourceDir ?? ''), resources },
       nodeName: nodeNameOf(options, env),
     },
-    manifestDirectory: pathArgument(podManifestDir ?? ''),
-    manifestLock: lockFilePath(options),
-    timeout: options.timeoutDuration,
+    ...requestOf(options),
+  })
+}
+
+function requestOf(options: InstallFlags): InstallRequest {
+  const { podManifestDir = '', podManifestsLockFile, timeoutDuration } = options
+  return {
+    manifestDirectory: pathArgument(podManifestDir),
+    manifestLock: podManifestsLockFile ? pathArgument(podManifestsLockFile) : undefined,
+    timeout: timeoutDuration,
     dryRun: options.dryRun === true,
     requireProven: options.requireProven === true,
     allowOlder: options.allowOlder === true,
     checkHostPaths: options.checkHostPaths === true,
-  })
-}
-
-function lockFilePath({ podManifestsLockFile }: InstallFlags): string | undefined {
-  return podManifestsLockFile ? pathArgument(podManifestsLockFile) : undefined
+  }
 }
 
 async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {

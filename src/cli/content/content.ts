@@ -172,8 +172,8 @@ export const contentRules = {
   yaml: async (content) => {
     const { readYaml } = await import('../../yaml/read.js')
     return problemOf(async () => {
-      const documents = await readYaml(decode(content), 'any')
-      if (documents.every(({ value }) => value === null)) throw new Error('it holds no YAML document')
+      const values = await readYaml(decode(content), 'any')
+      if (values.every((value) => value === null)) throw new Error('it holds no YAML document')
     })
   },
   json: async (content) => {

@@ -3,15 +3,13 @@ import { objectName } from '../../message-text.js'
 import { invalidInputOf } from '../../errors.js'
 import type { ObjectReference, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import { ConnectionError, type ApiResponse } from '../connection/client.js'
-import { describeTarget, rightOf, type ApiTarget, type Right } from './requests.js'
+import { describeTarget, type ApiTarget, type ReadVerb } from './requests.js'
 
 export interface ApiErrorDetails {
   /** The HTTP status, or the code of an ERROR event; undefined where no answer came. */
   readonly status?: number
   /** Milliseconds. */
   readonly retryAfter?: number | undefined
-  /** For 403: the right that this user has not. */
-  readonly missingRight?: Right
   /** Advice; it stands at the end of the message, too. */
   readonly advice?: string
 }
@@ -31,11 +29,6 @@ export class ApiError extends Error {
   /** The API server refused the user, or the user's request. */
   get denied(): boolean {
     return this.reason === 'denied' || this.details.status === 401
-  }
-
-  /** The server is away, or not well: it is not about this object. */
-  get serverAway(): boolean {
-    return this.reason === 'connection' || this.reason === 'goaway' || this.reason === 'server-error'
   }
 
   /** The same request may fare better later: anything but a 4xx, which is about the request itself, apart from 429. */
@@ -68,7 +61,7 @@ interface Refusal {
 /** For an HTTP status, or the code of an ERROR event, that is no answer to the request. `forbidden`: what to do about a 403. */
 export function refusedRequest(
   target: ApiTarget,
-  verb: Right['verb'],
+  verb: ReadVerb,
   answer: Refusal,
   forbidden = forbiddenAdvice(target, verb),
 ): ApiError {
@@ -80,7 +73,6 @@ export function refusedRequest(
   return new ApiError(restartReason(status), advice ? `${what}: ${advice}` : what, {
     status,
     retryAfter,
-    ...(status === 403 && { missingRight: rightOf(target, verb) }),
     ...(advice !== '' && { advice }),
   })
 }
@@ -165,7 +157,7 @@ function adviceFor(status: number): string {
 }
 
 /** holdfast follows Secrets and ConfigMaps: with get alone, and not list and watch, it would fail a moment later. */
-function forbiddenAdvice(target: ApiTarget, verb: Right['verb']): string {
+function forbiddenAdvice(target: ApiTarget, verb: ReadVerb): string {
   const { namespace, name, resource } = target
   const followed = resource === 'secrets' || resource === 'configmaps'
   const role = namespace === undefined ? 'a ClusterRole' : `a Role in namespace ${namespace}`

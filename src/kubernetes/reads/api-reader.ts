@@ -10,7 +10,7 @@ import { isAbsent, ApiError, brokenRequest, refusedRequest } from './api-error.j
 import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
 import { InvalidObjectError } from './decode.js'
-import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query, type Right } from './requests.js'
+import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query, type ReadVerb } from './requests.js'
 import { itemsOf, observeObject } from './observed-version.js'
 
 /** Milliseconds; tests make them smaller. */
@@ -114,7 +114,7 @@ export class ApiReader {
     }
   }
 
-  #document(target: ApiTarget, verb: Right['verb'], answer: ApiResponse): JsonObject {
+  #document(target: ApiTarget, verb: ReadVerb, answer: ApiResponse): JsonObject {
     if (answer.status !== 200) throw refusedRequest(target, verb, answer, this.options.forbidden)
     const { body } = answer
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as JsonObject

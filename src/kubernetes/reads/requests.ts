@@ -18,13 +18,8 @@ export interface ApiTarget {
   readonly advice?: Readonly<Record<number, string>>
 }
 
-/** A right that a rule of a Role has to grant. */
-export interface Right {
-  readonly verb: 'get' | 'list' | 'watch'
-  readonly resource: ApiTarget['resource']
-  readonly namespace: string | undefined
-  readonly name: string | undefined
-}
+/** As a rule of a Role grants it. */
+export type ReadVerb = 'get' | 'list' | 'watch'
 
 const singular = {
   secrets: 'Secret',
@@ -61,11 +56,6 @@ export function pathOf({ resource, namespace, name }: ApiTarget): string {
 export function describeTarget({ resource, namespace, name }: ApiTarget): string {
   if (name === undefined) return namespace === undefined ? resource : `${resource} of ${namespace}`
   return `${singular[resource]} ${namespace === undefined ? name : `${namespace}/${name}`}`
-}
-
-export function rightOf(target: ApiTarget, verb: Right['verb']): Right {
-  const { resource, namespace, name } = target
-  return { verb, resource, namespace, name }
 }
 
 export function collectionPath(reference: ObjectReference): string {

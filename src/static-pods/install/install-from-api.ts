@@ -10,7 +10,7 @@ import type { ApiClient } from '../../kubernetes/connection/client.js'
 import type { DurableCalls } from '../../durable/index.js'
 import { late, Superseded } from '../failure.js'
 import { dryRun, install } from './install.js'
-import type { InstallResult, InstallSettings } from './install-plan.js'
+import type { InstallRequest, InstallResult, InstallSettings } from './install-plan.js'
 import { type JsonMap, asList, asMap, asText } from '../json.js'
 import { kubeletVersion, minorOf, needsOwnUid } from '../kubelet.js'
 import { planFromApi, type RevisionObjects } from './plan-from-api.js'
@@ -20,20 +20,12 @@ import { type EventSubject, postEvent } from '../../kubernetes/events/event-body
 /** Advice for a 403. */
 const forbidden = '"holdfast rbac install" with the same flags prints the Role that is needed'
 
-export interface ApiInstallRequest {
+export interface ApiInstallRequest extends InstallRequest {
   readonly objects: RevisionObjects
   readonly nodeName: string
   /** The installer's own pod: with it, it waits for the others first. */
   readonly podName: string | undefined
   readonly resourceDirectory: string
-  readonly manifestDirectory: string
-  readonly manifestLock: string | undefined
-  /** Milliseconds for the whole run. */
-  readonly timeout: number
-  readonly dryRun: boolean
-  readonly requireProven: boolean
-  readonly allowOlder: boolean
-  readonly checkHostPaths: boolean
 }
 
 export interface ApiInstallMeans {
@@ -92,22 +84,18 @@ async function readAndWrite(
   signal: AbortSignal,
   timeLeft: () => number,
 ): Promise<InstallResult> {
-  const { nodeName, resourceDirectory, manifestDirectory, objects } = request
+  const { nodeName, resourceDirectory, objects } = request
   const kubelet = await kubeletVersion(reader, nodeName, log, signal)
   const words = { revision: objects.revision, nodeName }
   const node = { name: nodeName, kubelet: minorOf(kubelet) }
   const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet), node }
   const plan = await planFromApi(reader, objects, planning, signal)
   const settings: InstallSettings = {
+    ...request,
     durable,
     log,
     signal,
-    manifestDirectory,
-    manifestLock: request.manifestLock,
     timeLeft: () => Math.max(0, timeLeft()),
-    requireProven: request.requireProven,
-    allowOlder: request.allowOlder,
-    checkHostPaths: request.checkHostPaths,
     // An installer's container sees no more of the host than it mounts.
     warnOfHostPaths: false,
   }

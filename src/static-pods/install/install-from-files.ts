@@ -5,7 +5,13 @@ import { messageOf } from '../../errors.js'
 import { readMounted } from '../../mounted-volume.js'
 import { InvalidInput, late } from '../failure.js'
 import { dryRun, install } from './install.js'
-import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
+import {
+  revisionRequest,
+  type InstallPlan,
+  type InstallRequest,
+  type InstallResult,
+  type InstallSettings,
+} from './install-plan.js'
 import { parseManifest, refuseUnrunnable, withRevision, writeManifest } from '../pod/manifest.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { readLocalTree, unreadable } from './local-tree.js'
@@ -13,47 +19,28 @@ import { revisionName } from '../names.js'
 import { fileMode, substitute, type RevisionFile, type Substitutions } from './object-files.js'
 import { readSmallFile } from '../node-files.js'
 
-export interface FilesInstallRequest extends Pick<
-  InstallSettings,
-  | 'durable'
-  | 'log'
-  | 'signal'
-  | 'manifestDirectory'
-  | 'manifestLock'
-  | 'requireProven'
-  | 'allowOlder'
-  | 'checkHostPaths'
-> {
+export interface FilesInstallRequest extends InstallRequest, Pick<InstallSettings, 'durable' | 'log' | 'signal'> {
   readonly files: LocalFiles
-  /** Milliseconds for the whole run. */
-  readonly timeout: number
-  readonly dryRun: boolean
 }
 
 /** @throws InvalidInput, StaticPodError, DurableWriteError */
 export async function installFromFiles(request: FilesInstallRequest): Promise<InstallResult> {
-  const deadline = new Deadline(request.timeout, request.signal)
-  try {
-    return await planAndInstall(request, deadline)
-  } finally {
-    deadline.dispose()
-  }
-}
-
-async function planAndInstall(request: FilesInstallRequest, deadline: Deadline): Promise<InstallResult> {
   const { files, timeout, signal, ...rest } = request
+  const deadline = new Deadline(timeout, signal)
   const end = performance.now() + timeout
-  const plan = await planFromFiles({ ...files, manifest: resolve(files.manifest) })
-  const settings: InstallSettings = {
-    ...rest,
-    signal: deadline.signal,
-    timeLeft: () => Math.max(0, end - performance.now()),
-    warnOfHostPaths: true,
-  }
   try {
+    const plan = await planFromFiles({ ...files, manifest: resolve(files.manifest) })
+    const settings: InstallSettings = {
+      ...rest,
+      signal: deadline.signal,
+      timeLeft: () => Math.max(0, end - performance.now()),
+      warnOfHostPaths: true,
+    }
     return await (request.dryRun ? dryRun(plan, settings) : install(plan, settings))
   } catch (error) {
     throw deadline.expired && !signal.aborted ? late(error, timeout) : error
+  } finally {
+    deadline.dispose()
   }
 }
 

@@ -55,6 +55,16 @@ export interface InstallSettings {
   readonly warnOfHostPaths: boolean
 }
 
+/** What an installation is asked for, wherever its content comes from. */
+export interface InstallRequest extends Pick<
+  InstallSettings,
+  'manifestDirectory' | 'manifestLock' | 'requireProven' | 'allowOlder' | 'checkHostPaths'
+> {
+  /** Milliseconds for the whole run. */
+  readonly timeout: number
+  readonly dryRun: boolean
+}
+
 /** The outcome of one path. `kept`: the same was there already, and stayed untouched because a live manifest names it. */
 export interface InstallLine {
   readonly path: string

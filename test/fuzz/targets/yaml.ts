@@ -92,7 +92,7 @@ async function compareWithLibrary(text: string): Promise<void> {
 
 async function valuesOf(text: string): Promise<unknown[] | undefined> {
   try {
-    return (await readYaml(text, 'configuration')).map(({ value }) => value)
+    return await readYaml(text, 'configuration')
   } catch (error) {
     if (error instanceof YamlError) return undefined
     throw error
