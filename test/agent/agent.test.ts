@@ -10,6 +10,7 @@ import { Agent } from '../../src/agent/agent.js'
 import { noMetrics } from '../../src/agent/report/report-metrics.js'
 import { loadConfiguration } from '../../src/config/parse.js'
 import { endsWithin } from '../../src/deadline.js'
+import { setHold } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { objectName } from '../../src/message-text.js'
 import type { DesiredObject, ObjectReference, ObservedState, Source, SourceListener } from '../../src/objects/types.js'
@@ -113,7 +114,7 @@ interface Scene {
 }
 
 /** What the row waits for: all else goes on beside what follows. */
-const waits = ['the loop turns', 'a file answers', 'a publication ends']
+const waits = ['the loop turns', 'a file answers', 'a publication ends', 'an operator holds it for an hour']
 
 const unknown = { state: 'unknown', reason: 'SourceUnavailable', message: 'no answer' } as const
 
@@ -135,6 +136,10 @@ const actions: Readonly<Record<string, (scene: Scene) => unknown>> = {
       // It is not there.
     }
   },
+  'an operator holds it for an hour': ({ target, agent }) =>
+    setHold(target, { since: Date.now(), until: Date.now() + 3_600_000, reason: '' })
+      .then(() => agent.compareAll())
+      .catch(() => undefined),
   'the directory is removed': ({ target }) => rmSync(target, { recursive: true, force: true }),
   'the loop turns': () => new Promise((resolve) => setImmediate(resolve)),
   'a file answers': ({ target }) => stat(target).catch(() => undefined),
@@ -147,14 +152,21 @@ await t.test('whatever has happened, the end of an agent ends all that it has be
   const lives = async (row: readonly string[], startsFirst: boolean, barriers: number): Promise<void> => {
     const place = join(root, String((turn += 1)))
     const file = `${place}.yaml`
+    let reading: Promise<unknown> = Promise.resolve()
     const read = (names: readonly string[]) => {
       const hook = { signal: { name: 'SIGHUP', pidFile: `${place}.pid` } }
       const contents = [{ secret: 'web' }]
       const directories = names.map((name) => ({ path: `${place}/${name}`, contents, afterPublish: [hook] }))
       const document = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', directories }
       const source = { namespace: 'ns', files: { path: root } }
-      writeFileSync(file, JSON.stringify({ ...document, source, stateDirectory: `${place}.state` }))
-      return loadConfiguration(file)
+      const text = JSON.stringify({ ...document, source, stateDirectory: `${place}.state` })
+      // Another one would find the file half written.
+      const next = reading.then(() => {
+        writeFileSync(file, text)
+        return loadConfiguration(file)
+      })
+      reading = next
+      return next
     }
     let source: ToldSource | undefined
     let left = barriers
@@ -195,7 +207,7 @@ await t.test('whatever has happened, the end of an agent ends all that it has be
     if (what !== '') throw new Error(`outlives the agent: ${what}`)
   }
   const names = fc.constantFrom(...Object.keys(actions))
-  const rows = fc.array(names, { maxLength: 30 })
+  const rows = fc.array(names, { maxLength: 30, size: 'medium' })
   const property = fc.asyncProperty(rows, fc.boolean(), fc.integer({ min: 0, max: 3 }), lives)
   follow(t)
   await holds(t, 'nothing outlives an agent', property, { runs: 25 })

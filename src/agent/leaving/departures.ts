@@ -56,7 +56,7 @@ export class Departures {
       await this.mark(configuration)
       await this.#attempt(configuration, () => this.#options.named.save(configuration.stateDirectory))
       this.#working = undefined
-      if (this.#owed.length === 0 || this.#hasEnded()) return
+      if (this.#owed.length === 0 || this.#newest !== configuration || this.#hasEnded()) return
       this.#timer = setTimeout(() => void this.configure(configuration), retryInterval).unref()
     })
     await endsWithin(this.#work, patience)

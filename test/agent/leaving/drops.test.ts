@@ -10,6 +10,7 @@ import { readPublication, replaceDirectory } from '../../../src/durable/index.js
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import { scratchWith } from '../../durable/scratch.js'
+import { SimulatedTime } from '../../simulated-time.js'
 import { until } from '../../until.js'
 
 const minute = 60_000
@@ -233,4 +234,24 @@ await t.test('the agent does not report the removal of a missing directory', asy
   t.match(told.at(-1), /certs is not configured any more, and stays: no record beside it can be read/)
   t.same(drops.status(), [])
   t.notOk(told.includes('event Dropped'))
+})
+
+await t.test('of two configurations that come together, the older one does not come back with a retry', async (t) => {
+  const time = new SimulatedTime(t)
+  const { root, start, configured, named, told } = scene(t)
+  const [one, two] = ['one', 'two'].map((name) => configured(join(root, name), 'keep'))
+  if (one === undefined || two === undefined) throw new Error('there are two')
+  // Its record can never say that it has left.
+  writeFileSync(join(root, 'file'), '')
+  const agent = start()
+  await agent.configure([configured(join(root, 'file', 'gone'), 'keep'), one])
+  const older = agent.configure([one])
+  await Promise.resolve()
+  await Promise.all([older, agent.configure([one, two])])
+  const tries = () => told.filter((line) => line.endsWith('the agent tries again')).length
+  const before = tries()
+  await time.advance(1.5 * minute)
+  await until('a retry has failed', () => tries() > before)
+  await agent.close()
+  t.match(named()[two.path], { file: '/etc/holdfast.yaml', left: undefined })
 })
