@@ -25,7 +25,7 @@ export const attributes: readonly Mutation[] = [
   }),
   ...caught([ownTest('attribute-changes')], {
     'a change of attributes is not reported': keep('reportAttributes', 'return 2/3'),
-    'a change of attributes is reported each time': becomes(undefined, 'reportAttributes', 'append'),
+    'a change of attributes is reported each time': becomes(undefined, 'recordNews', 'amend'),
   }),
   ...caught([ownTest('keep-attributes')], {
     'a mode that an administrator set is drift': becomes(undefined, 'describes', 'true'),

@@ -7,8 +7,10 @@ import {
   type Judgement,
   type Seen,
   agentOf,
+  amend,
   append,
   readAllRecords,
+  type RecordBody,
   type Records,
   type RetiredTree,
 } from '../record/index.js'
@@ -86,9 +88,7 @@ export async function tidy(seen: Survey): Promise<boolean> {
   const { area, found } = seen
   if (isHeld(area, found)) return false
   await recordCommit(area, found)
-  await reportAttributes(area, found, true)
-  await recordWhose(area, found)
-  await recordAgent(area, found)
+  await recordNews(area, found)
   return removeRest(seen, { most: atOnce })
 }
 
@@ -147,7 +147,7 @@ export async function removeSuperseded(
   { leftovers, retired }: Staying,
   kept: readonly Generation[],
 ): Promise<void> {
-  await reportAttributes(seen.area, seen.found, false)
+  reportAttributes(seen.area, seen.found)
   const { area, found, generations } = seen
   // Those of a known target were looked at before it was published.
   const limits = { most: atOnce }
@@ -171,23 +171,13 @@ async function syncParent({ fs, parent }: StagingArea): Promise<void> {
   await fsyncAll(fs, [parent])
 }
 
-/**
- * ACLs and user attributes are an administrator's: a change of them is no drift, and one log line reports it. `records`: also adds it to
- * the present record; a publication writes a new record with it.
- */
-async function reportAttributes(area: TargetArea, { current, tree }: Judgement, records: boolean): Promise<void> {
-  if (current === undefined || tree === undefined) return
+/** ACLs and user attributes are an administrator's: a change of them is no drift, and one log line reports it. Answers what is new of them. */
+function reportAttributes({ path, log }: TargetArea, { current, tree }: Judgement, then = ''): Partial<RecordBody> {
+  if (current === undefined || tree === undefined) return {}
   const attributes = attributesDigest(tree.entries)
-  if (attributes === current.attributes) return
-  const { path, names, log } = area
-  log.info(
-    { path },
-    `another program changed ACLs or user attributes of ${path} since holdfast published it${records ? '; holdfast keeps them as they are' : ''}`,
-  )
-  if (!records) return
-  await attempt(log, path, 'could not record the attributes', () =>
-    append(area, names.record(current.sequence), { attributes }),
-  )
+  if (attributes === current.attributes) return {}
+  log.info({ path }, `another program changed ACLs or user attributes of ${path} since holdfast published it${then}`)
+  return { attributes }
 }
 
 /**
@@ -202,25 +192,22 @@ async function recordCommit(area: TargetArea, { current }: Judgement): Promise<v
   )
 }
 
-/** Those who look at the disk know only the record: it says whose mode and owner are, also of content that stays as it is. */
-async function recordWhose(area: TargetArea, { current }: Judgement): Promise<void> {
+/** Those who look at the disk know only the record: so it says what is new of content that stays as it is. */
+async function recordNews(area: TargetArea, found: Judgement): Promise<void> {
   const { path, names, log, options } = area
-  const keepsAttributes = options.attributes === 'keep'
-  if (current === undefined || (current.keepsAttributes ?? false) === keepsAttributes) return
-  await attempt(log, path, 'could not record whose mode and owner are', () =>
-    append(area, names.record(current.sequence), { keepsAttributes }),
-  )
-}
-
-/** A version without identities recorded no keeper: the agent that publishes such content keeps it from now on. */
-async function recordAgent(area: TargetArea, { current }: Judgement): Promise<void> {
-  const { path, names, log } = area
-  const { publisher, agent } = area.options
-  if (current === undefined || publisher !== 'agent' || agent === undefined || agentOf(current) !== undefined) return
-  const { sequence, publishedAt } = current
-  await attempt(log, path, 'could not record which agent keeps it', () =>
-    append(area, names.record(sequence), { agent: { id: agent, publishedAt } }),
-  )
+  const { current } = found
+  if (current === undefined) return
+  const { sequence, publishedAt, keepsAttributes = false } = current
+  const { publisher, agent: id } = options
+  const keeps = options.attributes === 'keep'
+  const news: Partial<RecordBody> = {
+    ...reportAttributes(area, found, '; holdfast keeps them as they are'),
+    ...(keeps !== keepsAttributes && { keepsAttributes: keeps }),
+    // `sync` has no identity: the agent that goes on with its content keeps it from now on.
+    ...(publisher === 'agent' && id !== undefined && agentOf(current) === undefined && { agent: { id, publishedAt } }),
+  }
+  if (Object.keys(news).length > 0)
+    await attempt(log, path, 'could not record what is new', () => amend(area, names.record(sequence), news))
 }
 
 /** Throws where the file system has made target and staging one directory. */

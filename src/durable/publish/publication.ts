@@ -56,7 +56,7 @@ import { listed } from '../../message-text.js'
 import {
   type Exchanged,
   type RecordKind,
-  append,
+  amend,
   RecordFile,
   isRepeated,
   isSettled,
@@ -64,6 +64,7 @@ import {
   letGoSince,
   readRecords,
   type Records,
+  type StoredRecord,
   resultOf,
 } from '../record/index.js'
 import type { History, HistoryLimits, Outcome, ReplaceResult } from '../types.js'
@@ -215,7 +216,7 @@ export abstract class TargetPublication {
       this.hasRest = staying.hasRest
       return void (this.#seen = { ...seen, staying })
     }
-    if (seen.found.moved) await this.#recordPlace()
+    if (seen.found.moved && seen.found.current) await this.#recordPlace(seen.found.current)
     const current = await takeIn(this.site, seen.found, this.options, this.log)
     const found = current === undefined ? seen.found : { ...seen.found, current }
     this.found = found
@@ -224,11 +225,11 @@ export abstract class TargetPublication {
   }
 
   /** The content is durable, but a rename of a directory above it may not be: that is, from here on. */
-  async #recordPlace(): Promise<void> {
+  async #recordPlace({ sequence, place }: StoredRecord): Promise<void> {
     const { fs, directory, names, area, site } = this
     await fsyncAll(fs, [directory, ...(await site.ancestors())])
     await this.#attempt('could not record its place', () =>
-      append(area, names.record(this.found?.current?.sequence ?? 0), { within: site.within }),
+      amend(area, names.record(sequence), { place: { ...place, within: site.within } }),
     )
   }
 

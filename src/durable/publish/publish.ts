@@ -78,7 +78,7 @@ async function publishTogether(publications: Publications, signal?: AbortSignal)
   }
 
   try {
-    // 1. Resolve and lock; 2. recover; 3. unchanged?
+    // 1. Read the new content, resolve and lock.
     await each(publications, 'could not read the content of', (publication) =>
       abortable(publication, signal, () => publication.read()),
     )
@@ -92,12 +92,14 @@ async function publishTogether(publications: Publications, signal?: AbortSignal)
     // One after the other, in an order that all callers share: so that none waits for one who waits for it.
     const lock: Task = (publication) => abortable(publication, signal, () => publication.lock(signal))
     await each(inOrder, 'could not lock', lock, 1)
+
+    // 2. Recover; 3. unchanged?
     await each(going(), 'could not prepare the publication of', async (publication) => {
       const result = await publication.prepare(parents)
       if (result) outcomes.set(publication, result)
     })
 
-    // 4. Stage, and have it examined.
+    // 4. Stage, and have it examined. Of more files than may be open, barrier 1 begins here: the first are synced, and closed.
     if (going().length === 0) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
     const staged = new StagedEntries<TargetPublication>(first.fs)
     await each(going(), 'could not stage', (publication) =>
@@ -118,7 +120,7 @@ async function publishTogether(publications: Publications, signal?: AbortSignal)
     const swapping = going()
     await each(swapping, 'could not publish', async ({ content }) => content?.swap())
 
-    // 7. Barrier 2, for each visible target, even after an error.
+    // 7. Barrier 2, for each visible target, even after an error. Then one change, which shows an aborted journal: the first old file goes.
     const visible = swapping.filter(({ published }) => published)
     for (const [publication, failure] of await secondBarrier(visible)) {
       await end(publication, failure, 'could not sync')

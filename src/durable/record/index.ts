@@ -7,6 +7,7 @@ export { hooksOf, isRepeated, isSettled, judge, resultOf, type Judgement, type S
 export { agentOf, isOtherAgents, letGoSince, letGoText, type KeptRecord } from './keeper.js'
 export {
   RecordFile,
+  amend,
   append,
   completeHook,
   namedRecords,
@@ -21,8 +22,7 @@ export {
   compare,
   describes,
   digestBy,
-  encodeAppendix,
-  encodeRecord,
+  encoded,
   isInForce,
   isPinned,
   recordBody,

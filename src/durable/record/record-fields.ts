@@ -143,7 +143,7 @@ const isGeneration = shape<Generation>({
   objects: allOf(isObject),
 })
 
-export const isAgentMark = shape<AgentMark>({ id: isText, publishedAt: isTime })
+const isAgentMark = shape<AgentMark>({ id: isText, publishedAt: isTime })
 
 /** The fields that this version knows; any other is carried into the next record as it is. */
 export const knownFields = {

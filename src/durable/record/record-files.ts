@@ -28,12 +28,12 @@ import {
   encodeRecord,
   isOfOtherVersion,
   parseRecord,
+  recordBody,
   type StoredRecord,
-  type Added,
-  newerObjects,
+  encoded,
 } from './record.js'
 import { othersWrite, sticky, writableByAll, writableByGroup } from '../../writers.js'
-import { encodeLine, type Line, readLines, wholeLines } from '../../checked-lines.js'
+import { readLines, wholeLines } from '../../checked-lines.js'
 import { isBody, knownFields, type RecordBody } from './record-fields.js'
 import type { RecordedObject } from '../types.js'
 
@@ -414,18 +414,33 @@ async function add(area: RecordArea, name: string, line: Uint8Array, mayRewrite:
     const { file, attributes } = await openAlone(scope, parent, name)
     const content = await readWhole(fs, file, attributes.size)
     const { lines, isDamaged } = readLines(content.toString('utf8'))
-    const [first] = lines
-    const most = 2 * Buffer.byteLength(first?.text ?? '') + mostAdded
+    const most = 2 * Buffer.byteLength(lines[0]?.text ?? '') + mostAdded
     if (!isDamaged && content.length + line.length <= most) {
       await addLine(fs, file, line, content.length)
       return true
     }
     if (!mayRewrite) return false
-    if (first === undefined) throw damaged(name, 'its first line is damaged')
-    const anew = Buffer.concat([...compact(first, lines.slice(1)).map((text) => Buffer.from(text)), line])
-    await rewrite(scope, area, name, anew, attributes)
+    await rewrite(scope, area, name, Buffer.concat([joined(name, content, {}), line]), attributes)
     return true
   })
+}
+
+/** Changes what a record says otherwise, under the target's lock. @throws as append() */
+export async function amend(area: RecordArea, name: string, changes: Partial<RecordBody>): Promise<void> {
+  await inScope(area.fs, async (scope) => {
+    const { file, attributes } = await openAlone(scope, area.parent, name)
+    const content = await readWhole(area.fs, file, attributes.size)
+    await rewrite(scope, area, name, joined(name, content, changes), attributes)
+  })
+}
+
+/** A record whose first line says what the others said. Those of a later version go, as a power cut may take them. @throws where the first is damaged */
+function joined(name: string, content: Uint8Array, changes: Partial<RecordBody>): Uint8Array {
+  const text = Buffer.from(content).toString('utf8')
+  const [body] = wholeLines(text)
+  const record = isBody(body) ? parseRecord(text, body.name, 0, body.boot) : undefined
+  if (record === undefined) throw damaged(name, 'its first line is damaged')
+  return encoded(recordBody(record, changes), record)
 }
 
 /** Writes a line at the end of a record that has `size` bytes. @throws where it does not stand there as a whole afterwards, or nobody knows */
@@ -486,37 +501,6 @@ async function rewrite(
     await setMetadata(fs, file, { target: name, mode: mode & ~0o022, owner: { uid, gid } })
     await fsyncAll(fs, [file])
   })
-}
-
-/** Whether the last line of a field says it all; of `objects` each says something. */
-const lastCounts: Readonly<Record<Exclude<keyof Added, 'objects'>, boolean>> = {
-  hook: false,
-  settled: true,
-  within: true,
-  attributes: true,
-  keepsAttributes: true,
-  agent: true,
-}
-
-/** The first line and those that still say something, in their order. Lines of a later version stay, each once. */
-function compact(first: Line, added: readonly Line[]): string[] {
-  const kept = new Map<unknown, string>()
-  let objects: RecordedObject[] = []
-  for (const { text, value } of added) {
-    if (isBody(value)) continue
-    const fields: [string, unknown][] = Object.entries(value)
-    const [field, said] = fields.length === 1 ? fields.flat() : []
-    if (field === 'objects' && knownFields.objects.is(said)) {
-      objects = newerObjects(objects, said)
-      continue
-    }
-    const isLast = Object.entries(lastCounts).some(([name, counts]) => counts && name === field)
-    const key = isLast ? field : text
-    kept.delete(key)
-    kept.set(key, text)
-  }
-  const newest = objects.length > 0 ? [Buffer.from(encodeLine({ objects })).toString('utf8')] : []
-  return [first.text, ...kept.values(), ...newest]
 }
 
 function damaged(name: string, why: string): DurableWriteError {

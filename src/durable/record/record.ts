@@ -2,7 +2,6 @@ import { objectName } from '../../message-text.js'
 import type { Tree } from '../path/index.js'
 import {
   enveloped,
-  isAgentMark,
   isBody,
   isText,
   isUnderstood,
@@ -13,7 +12,7 @@ import {
   unknownIn,
 } from './record-fields.js'
 import { encodeLine, wholeLines } from '../../checked-lines.js'
-import type { AgentMark, Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
+import type { Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: the published content, its objects, and the hooks that have yet
@@ -23,13 +22,10 @@ import type { AgentMark, Generation, Hold, Pin, Publication, RecordedObject } fr
  *   {"settled":true}     the exchange is durable, too
  *   {"hook":"NAME"}      this hook has run
  *   {"objects":[…]}      newer versions of some objects, which gave the same content
- *   {"attributes":…}     the digest of its ACLs and user attributes since another program changed them
- *   {"within":"PATH"}    found at this place of the file system since, and its ancestors are durable
- *   {"keepsAttributes":…} whether the administrator sets mode and owner from now on
- *   {"agent":…}          which agent keeps it, where the record named none
  *
  * A power cut may take an appended line away at no cost: under another boot, the content came from the disk, and a hook runs at least once.
- * A line that does not match its checksum counts as absent. record-files.ts adds all but the first.
+ * A line that does not match its checksum counts as absent. What else changes is written anew, as a first line; record-files.ts does
+ * both.
  */
 
 /** What a publication by exchange has to tell. */
@@ -53,19 +49,7 @@ export type StoredRecord = RecordBody & {
   readonly pendingHooks: readonly string[]
 }
 
-export type Appendix =
-  | { settled: true }
-  | { hook: string }
-  | { objects: readonly RecordedObject[] }
-  | { within: string }
-  | { attributes: string | null }
-  | { keepsAttributes: boolean }
-  | { agent: AgentMark }
-
-/** What may stand in a line that was appended. */
-export type Added = Readonly<
-  Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes' | 'keepsAttributes' | 'agent', unknown>
->
+export type Appendix = { settled: true } | { hook: string } | { objects: readonly RecordedObject[] }
 
 export function encodeRecord(body: RecordBody): Uint8Array {
   return encodeLine(enveloped(body))
@@ -80,24 +64,21 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
   let committed = false
-  let { objects, place, attributes, keepsAttributes, agent } = body
+  let { objects, attributes } = body
   const done = new Set<string>()
-  for (const line of rest as Partial<Added>[]) {
+  for (const line of rest as Partial<Record<'settled' | 'hook' | 'objects' | 'attributes', unknown>>[]) {
     // A second record line, by some mishap: its objects are older than those of the lines after the first.
     if (isBody(line)) continue
     if (line.settled === true) committed = true
     if (isText(line.hook)) done.add(line.hook)
     if (knownFields.objects.is(line.objects)) objects = newerObjects(objects, line.objects)
-    if (line.attributes === null || isText(line.attributes)) attributes = line.attributes
-    if (typeof line.keepsAttributes === 'boolean') keepsAttributes = line.keepsAttributes
-    if (isText(line.within)) place = { ...place, within: line.within }
-    if (isAgentMark(line.agent)) agent = line.agent
+    // Earlier builds added this one.
+    if (knownFields.attributes.is(line.attributes)) attributes = line.attributes
   }
   return {
     ...body,
-    ...{ objects, place, attributes },
-    ...(agent && { agent }),
-    ...(keepsAttributes !== undefined && { keepsAttributes }),
+    objects,
+    attributes,
     sequence,
     committed,
     trusted: committed || body.boot !== boot,
@@ -156,6 +137,11 @@ export function isInForce(hold: Hold | undefined, now: number): hold is Hold {
 /** Until its end, by the wall clock. Only the publisher knows whether newer content has come. */
 export function isPinned(pin: Pin | undefined, now: number): pin is Pin {
   return pin !== undefined && (typeof pin.until !== 'number' || now < pin.until)
+}
+
+/** `body`, with the `settled` line of its predecessor. */
+export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'committed'>): Uint8Array {
+  return Buffer.concat([encodeRecord(body), ...(committed ? [encodeAppendix({ settled: true })] : [])])
 }
 
 /** The body of a record that says the same as this one, but for these fields. */

@@ -25,7 +25,6 @@ import {
 import { DurableWriteError, wrapError, wrapped } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import {
-  encoded,
   nothingPublished,
   renamedMeanwhile,
   writeRecord,
@@ -36,7 +35,15 @@ import {
   withLockedTarget,
 } from '../target/index.js'
 import { publicationIn, readTarget, TargetSnapshot } from '../look/index.js'
-import { nextSequence, readRecords, type Records, describes, recordBody, type StoredRecord } from '../record/index.js'
+import {
+  encoded,
+  nextSequence,
+  readRecords,
+  type Records,
+  describes,
+  recordBody,
+  type StoredRecord,
+} from '../record/index.js'
 import {
   removalAborted,
   changed,

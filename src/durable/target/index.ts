@@ -29,4 +29,4 @@ export {
 } from './refusals.js'
 export { refuseTargetBelow } from './nesting.js'
 export { type LockedTarget, Parents, sameTarget, Site, withLockedTarget } from './site.js'
-export { encoded, renamedMeanwhile, supersedeRecord, syncRecord, writeRecord } from './write-record.js'
+export { renamedMeanwhile, supersedeRecord, syncRecord, writeRecord } from './write-record.js'

@@ -2,15 +2,10 @@ import { type Log } from '../../log.js'
 import { fsyncAll, attempt, remove, setMetadata, settle } from '../path/index.js'
 import { DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
-import { encodeAppendix, encodeRecord, type RecordBody, type StoredRecord } from '../record/index.js'
+import { encoded, type RecordBody, type StoredRecord } from '../record/index.js'
 import type { Site } from './site.js'
 
 /* A new record of the published content, in the place of the present one. */
-
-/** `body`, with the `settled` line of its predecessor. */
-export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'committed'>): Uint8Array {
-  return Buffer.concat([encodeRecord(body), ...(committed ? [encodeAppendix({ settled: true })] : [])])
-}
 
 /**
  * Writes a new record of the published content, beside the older one, durably. A failure removes it again. `renamed`: the error where a

@@ -5,7 +5,6 @@ export const ofKeeping = [
   same('two statements, neither of which reads or writes what the other one writes', [
     `clean swapped _.push(_)`,
     `examineAdoption swapped await _.close()`,
-    `tidy swapped await recordWhose(_, _)`,
     `copyTree swapped await inParallel(_, writers, async (_) => { const { path: _ } = _ await _.useFile(_, asyn…`,
     `copyTree swapped await _.closeAll()`,
     `byDirectory swapped if (_.type === 'directory') _.set(_.path, [])`,
@@ -17,11 +16,7 @@ export const ofKeeping = [
   ]),
   same(
     'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
-    [
-      `adoptionError shortened _ ?? undefined`,
-      `reportAttributes shortened _?.attributes === undefined || _ === undefined`,
-      `idOf shortened ownPattern.exec(_)?.[1] ?? ''`,
-    ],
+    [`adoptionError shortened _ ?? undefined`, `idOf shortened ownPattern.exec(_)?.[1] ?? ''`],
   ),
   same('one more of a bound that is a matter of speed and memory: no answer depends on its number', [
     `writers counted writers = 4`,

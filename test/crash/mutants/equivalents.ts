@@ -32,8 +32,6 @@ export const equivalents: readonly Listed[] = [
   same(
     'what stands for a judgement that is missing: `prepare()` makes one before anything is staged, recorded or removed',
     [
-      `TargetPublication.#recordPlace counted this.found?.current?.sequence ?? 0`,
-      `TargetPublication.#recordPlace shortened this.found?.current?.sequence ?? 0`,
       `TargetPublication.#stageRecord counted this.found?.nextSequence ?? 1`,
       `TargetPublication.#stageRecord shortened this.found?.nextSequence ?? 1`,
       `SymlinkPublication.stageContent counted this.found?.nextSequence ?? 1`,
@@ -82,7 +80,6 @@ export const equivalents: readonly Listed[] = [
     `readRecords swapped if (_.isGeneration(_)) _.push(_)`,
     `parseRecord swapped if (isText(_.hook)) _.add(_.hook)`,
     `parseRecord swapped if (knownFields.objects.is(_.objects)) _ = newerObjects(_, _.objects)`,
-    `parseRecord swapped if (isText(_.within) && _) _ = { ..._, within: _.within }`,
     `checkRelativePath swapped const _ = JSON.stringify(_)`,
     `behindLeadingCommit swapped await sleep(headStart)`,
     `planFor swapped checkRelativePath(_)`,

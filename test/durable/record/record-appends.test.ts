@@ -139,7 +139,7 @@ await t.test('lines after a damaged one count, as an older version left them', a
   t.equal(await complete('hook 3'), true)
   const text = readFileSync(recordPath(), 'utf8')
   t.ok(isWhole(text), 'now an older version reads them, too')
-  t.equal(text.split(later ?? '').length, 2, 'a line of a later version stays, once')
+  t.equal(text.split(later ?? '').length, 1, 'a line of a later version goes, as a power cut may take it')
   t.strictSame(await pending(), without('hook 1', 'hook 2', 'hook 3'))
 })
 

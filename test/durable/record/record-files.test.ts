@@ -219,16 +219,15 @@ await t.test('a line is added to the record of its content, and to no other', as
 })
 
 await t.test(
-  'append writes a torn record anew, for its owner alone to write, with the last word of each field',
+  'append writes a torn record anew, for its owner alone to write, with all that its lines said in the first one',
   async (t) => {
     const parent = scratch(t)
-    await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+    await replaceDirectory(join(parent, 'certs'), { files: { a: '1' }, hooks: ['a', 'b', 'c'] })
     const name = recordIn(parent)
     const [first = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
     const line = (value: object): string => Buffer.from(encodeLine(value)).toString('utf8')
-    const fields = ['settled', 'within', 'attributes', 'keepsAttributes', 'agent']
-    const twice = [...fields, 'hook'].flatMap((field) => [line({ [field]: 1 }), line({ [field]: 2 })])
-    writeFileSync(join(parent, name), `${first}\n${twice.join('')}torn`)
+    const said = [{ hook: 'a' }, { settled: true }, { hook: 'a' }, { of: 'a later version' }].map(line)
+    writeFileSync(join(parent, name), `${first}\n${said.join('')}torn`)
     chmodSync(join(parent, name), 0o660)
     const { fs } = intercepted((call) => {
       if (call === 'rename') throw failure('EIO', 'renameat2')
@@ -242,8 +241,8 @@ await t.test(
       'nothing staged is left',
     )
     await append({ fs: new NodeFileSystem(), parent: directory, names }, name, { hook: 'b' })
-    const last = [...fields.map((field) => ({ [field]: 2 })), { hook: 1 }, { hook: 2 }, { hook: 'b' }]
-    t.equal(readFileSync(join(parent, name), 'utf8'), `${first}\n${last.map(line).join('')}`)
+    const body = { ...(JSON.parse(first.slice(65)) as object), hooks: ['b', 'c'] }
+    t.equal(readFileSync(join(parent, name), 'utf8'), [body, { settled: true }, { hook: 'b' }].map(line).join(''))
     t.equal(statSync(join(parent, name)).mode & 0o777, 0o640, 'who may read it still may')
   },
 )

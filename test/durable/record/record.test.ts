@@ -64,7 +64,7 @@ await t.test('appended lines count, but for those that are damaged', async (t) =
   t.equal(parse(''), undefined)
 })
 
-await t.test('objects and place are the newest; the record again takes nothing back', async (t) => {
+await t.test('objects are the newest; the record again takes nothing back', async (t) => {
   const newer = encodeAppendix({ objects: [object('b', '2')] })
   t.match(parse(text(record, newer))?.objects, [object('a', '1'), object('b', '2')])
   t.match(parse(text(record, newer, record))?.objects, [object('a', '1'), object('b', '2')])
@@ -72,8 +72,6 @@ await t.test('objects and place are the newest; the record again takes nothing b
     const added = encodeAppendix({ objects: [object('b', '3', other)] })
     t.equal(parse(text(record, added))?.objects.length, 3, `another ${Object.keys(other)[0]} is another object`)
   }
-  const moved = encodeAppendix({ within: '/etc/moved' })
-  t.match(parse(text(record, moved))?.place, { within: '/etc/moved', target: { inode: '3' } })
 })
 
 await t.test('under another boot it came from the disk', async (t) => {
