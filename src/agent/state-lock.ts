@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { tryLock } from '../../native/index.js'
 import { endsWithin, sleep } from '../deadline.js'
 import { codeOf, messageOf } from '../errors.js'
-import { DurableCalls, NodeFileSystem, flockHolders } from '../durable/index.js'
+import { DurableCalls, system, flockHolders } from '../durable/index.js'
 import type { HeldLock } from '../durable/path/index.js'
 import { DurableWriteError } from '../durable/errors.js'
 import { silent, type Log } from '../log.js'
@@ -157,19 +157,18 @@ async function isLocked(stateDirectory: string): Promise<boolean | undefined> {
 }
 
 async function isLockHeld(path: string): Promise<boolean | undefined> {
-  const fs = new NodeFileSystem()
   const opened: number[] = []
   try {
-    const directory = await fs.openPath(await realpath(dirname(path)))
+    const directory = await system.openPath(await realpath(dirname(path)))
     opened.push(directory)
-    const file = await fs.openFile(directory, basename(path))
+    const file = await system.openFile(directory, basename(path))
     opened.push(file)
-    return !fs.tryLock(file)
+    return !system.tryLock(file)
   } catch (error) {
     if (codeOf(error) === undefined) throw error
     return undefined
   } finally {
-    for (const descriptor of opened.reverse()) await fs.close(descriptor)
+    for (const descriptor of opened.reverse()) await system.close(descriptor)
   }
 }
 

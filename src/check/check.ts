@@ -10,7 +10,7 @@ import { objectName } from '../message-text.js'
 import { referencesIn, referencesOf } from '../config/references.js'
 import type { SourceConfiguration, SourceType } from '../config/source.js'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
-import { NodeFileSystem } from '../durable/index.js'
+import { system } from '../durable/index.js'
 import { nodeEventsNamespace } from '../kubernetes-names.js'
 import { permissionsOf, type Permission } from '../config/permissions.js'
 import { checkCapabilities, ownCredentials } from './capabilities.js'
@@ -54,10 +54,9 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
   const { directories, requireProven, stateDirectory } = configuration
   const { signal, lockTimeout } = options
   const coreDumps = checkCoreDump()
-  const fs = new NodeFileSystem()
   const identity = ownCredentials()
   const now = new Date()
-  const context = { fs, identity, selinux: seLinux(), requireProven, now, lockTimeout, signal }
+  const context = { fs: system, identity, selinux: seLinux(), requireProven, now, lockTimeout, signal }
   const findings: Finding[] = []
   const add = (subject: string, results: readonly CheckResult[]) =>
     findings.push(...results.map((result) => ({ subject, ...result })))
@@ -76,7 +75,7 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
   for (const { directory, state, message, advice = '' } of await rolloutsOf(directories)) {
     add(directory, [state === 'under-way' ? ok('rollout', message) : warn('rollout', message, advice)])
   }
-  add(stateDirectory, [await checkStateDirectory(fs, stateDirectory)])
+  add(stateDirectory, [await checkStateDirectory(system, stateDirectory)])
   for (const { what, path } of await obeyedBy(configuration)) {
     add(path, [await checkTrust({ what, path }, configuration)])
   }

@@ -6,7 +6,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { DirectoryConfiguration } from '../config/types.js'
-import { NodeFileSystem, usesOf } from '../durable/index.js'
+import { system, usesOf } from '../durable/index.js'
 import type { HoldingKind, Unseen } from '../durable/posix/index.js'
 import { listed } from '../message-text.js'
 import { hostPathUsers, type HostPathUsers } from '../static-pods/host-path-users.js'
@@ -49,8 +49,7 @@ export async function findConsumers(paths: readonly string[], options: FindOptio
   const real = followLinks ? await Promise.all(paths.map(withoutLinks)) : paths
   const { uses, unseen } = await usesOf(real)
   const none: HostPathUsers = { users: [], unreadable: [] }
-  const fromManifests =
-    manifests === undefined ? none : await hostPathUsers(new NodeFileSystem(), manifests, paths, followLinks)
+  const fromManifests = manifests === undefined ? none : await hostPathUsers(system, manifests, paths, followLinks)
   const found = paths.flatMap((path, index): Omit<Consumer, 'description'>[] => [
     ...(uses[index] ?? []).map(({ path: at, cgroup, ...use }) => ({ path, ...use, at, ...podAndContainer(cgroup) })),
     ...(fromManifests.users[index] ?? []).map(({ manifest, pod }) => {

@@ -3,7 +3,7 @@
  * room, which is twice as large: a command reads and compiles only the modules that it loads.
  */
 
-export { AtOnceFileSystem, modeAt, NodeFileSystem } from './posix/index.js'
+export { AtOnceFileSystem, modeAt, system } from './posix/index.js'
 export {
   desiredEntries,
   planDirectory,

@@ -1,5 +1,5 @@
 import { codeOf, messageOf } from '../errors.js'
-import { NodeFileSystem } from '../durable/index.js'
+import { system } from '../durable/index.js'
 import type { FileSystem } from '../durable/file-system.js'
 import { hostPathVolumes, namesByKernel, namesOfTarget, plainName } from './host-paths.js'
 import { parseManifest } from './pod/manifest.js'
@@ -78,7 +78,7 @@ export async function describeHostPathUser(
   path: string,
   manifestDirectory = usualManifestDirectory,
 ): Promise<string | undefined> {
-  const found = await hostPathUsers(new NodeFileSystem(), manifestDirectory, [path]).catch(messageOf)
+  const found = await hostPathUsers(system, manifestDirectory, [path]).catch(messageOf)
   if (typeof found === 'string') return `a static pod may mount it: ${found}`
   const { users, unreadable } = found
   const [user] = users[0] ?? []

@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, join, normalize } from 'node:path'
 import { endsWithin } from '../deadline.js'
-import { NodeFileSystem, nodeFiles } from '../durable/index.js'
+import { system, nodeFiles } from '../durable/index.js'
 import type { FileSystem } from '../durable/file-system.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
 
@@ -79,10 +79,9 @@ const made = new Set(['DirectoryOrCreate', 'FileOrCreate'])
  */
 export async function hostPathFaults(pod: JsonMap, planned: readonly string[]): Promise<HostPathFault[]> {
   const faults: HostPathFault[] = []
-  const fs = new NodeFileSystem()
   for (const { field, path, type } of hostPathVolumes(pod)) {
     if (made.has(type)) continue
-    const names = await namesByKernel(fs, path).catch(() => [plainName(path)])
+    const names = await namesByKernel(system, path).catch(() => [plainName(path)])
     const isPlanned = (name: string): boolean => planned.some((known) => `${known}/`.startsWith(`${name}/`))
     if (names.some(isPlanned)) continue
     const found = await stat(path).catch(() => undefined)

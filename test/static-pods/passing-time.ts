@@ -1,6 +1,6 @@
 /** Time since boot that passes only while a watch rests: no machine is too slow for it, and no test waits for it. */
 import { setImmediate as turn } from 'node:timers/promises'
-import { NodeFileSystem } from '../../src/durable/index.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 
 let now = new NodeFileSystem().uptime()
 

@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import {
   atPlace,
   keeper,
-  NodeFileSystem,
+  system,
   readPublication,
   removePublished,
   sameTarget,
@@ -59,6 +59,9 @@ export async function removeDropped(path: string, dropping: Dropping): Promise<v
 
 /** Whether a directory would be in a bare mount point, for all that is there. */
 export async function isBare(path: string): Promise<boolean> {
-  const fs = new NodeFileSystem()
-  return atPlace(fs, path, async ({ anchor, missing }) => missing.length > 0 || (await fs.list(anchor)).length === 0)
+  return atPlace(
+    system,
+    path,
+    async ({ anchor, missing }) => missing.length > 0 || (await system.list(anchor)).length === 0,
+  )
 }

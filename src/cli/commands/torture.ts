@@ -48,12 +48,12 @@ async function run(io: Io, directory: string, options: TortureFlags): Promise<vo
   )
   if (witness === undefined || keyFile === undefined) throw new Error('unreachable')
   const path = pathArgument(directory)
-  const [{ torture, verifyDisk, readWitnessKey }, { NodeFileSystem }] = await Promise.all([
+  const [{ torture, verifyDisk, readWitnessKey }, { system }] = await Promise.all([
     import('../../../torture/index.js'),
     import('../../durable/index.js'),
   ])
   const key = await readWitnessKey(keyFile)
-  const boot = await new NodeFileSystem().bootId()
+  const boot = await system.bootId()
   const verdict = await interruptible(io, (signal) =>
     (options.verify ? verifyDisk : torture)({
       directory: path,

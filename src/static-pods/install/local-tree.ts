@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { NodeFileSystem, nodeFiles } from '../../durable/index.js'
+import { system, nodeFiles } from '../../durable/index.js'
 import type { OwnAttributes } from '../../durable/path/index.js'
 import type { FileSystem } from '../../durable/file-system.js'
 import { codeOf, messageOf } from '../../errors.js'
@@ -39,7 +39,7 @@ export function unreadable(path: string, error: unknown): never {
  * Reads the directory that `--resources` names; whatever its owner does meanwhile, through no link. Writes nothing.
  * @throws InvalidInput for an entry that cannot be copied: links, special files, too much
  */
-export async function readLocalTree(top: OpenedDirectory, fs: FileSystem = new NodeFileSystem()): Promise<LocalTree> {
+export async function readLocalTree(top: OpenedDirectory, fs: FileSystem = system): Promise<LocalTree> {
   const files = new Map<string, LocalFile>()
   const directories: string[] = []
   let bytes = 0
@@ -85,7 +85,7 @@ export async function readLocalTree(top: OpenedDirectory, fs: FileSystem = new N
 export async function readAttributes(
   { descriptor, path: top }: OpenedDirectory,
   { files, directories }: LocalTree,
-  fs: FileSystem = new NodeFileSystem(),
+  fs: FileSystem = system,
 ): Promise<Map<string, OwnAttributes>> {
   const found = new Map<string, OwnAttributes>()
   for (const path of ['', ...directories, ...files.keys()]) {

@@ -12,6 +12,7 @@ import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import type * as durableModule from '../../../src/durable/index.js'
 import { failureOf } from '../../../src/errors.js'
 import type { FileSystem, Writers } from '../../../src/durable/file-system.js'
+import type * as fileSystemModule from '../../../src/durable/posix/file-system.js'
 import type * as publishModule from '../../../src/durable/publish/publish.js'
 import type * as relocationModule from '../../../src/durable/move/relocation.js'
 import type * as removalModule from '../../../src/durable/remove/removal.js'
@@ -155,7 +156,8 @@ export async function lifeProblem(
 async function storyOf(mountPoint: string, target: Target): Promise<{ story: Story; place: Place }> {
   if (target.life === undefined) throw new Error(`${target.path} has no life`)
   const durable = await module<typeof durableModule>('durable/index')
-  class Unused extends durable.NodeFileSystem {
+  const { NodeFileSystem } = await module<typeof fileSystemModule>('durable/posix/file-system')
+  class Unused extends NodeFileSystem {
     override userOf(): Promise<string | undefined> {
       return Promise.resolve(undefined)
     }
