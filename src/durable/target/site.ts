@@ -29,7 +29,6 @@ export class Site {
   #stoppedAt: string | undefined
   #parent: Parent | undefined
   #mount: Mount | undefined
-  #identity: string | undefined
 
   constructor(
     readonly scope: Scope,
@@ -116,7 +115,6 @@ export class Site {
   async open(options: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
     await this.admit(options)
     this.#parent = await openParent(this.scope, this.place)
-    this.#identity = placeKey(this.#parent.attributes, this.names.lock)
   }
 
   #refuseMissing(): void {
@@ -165,8 +163,7 @@ export class Site {
 
   /** The parent's device and inode, and the lock's name: equal for two paths that are one target. */
   get identity(): string {
-    if (this.#identity === undefined) throw new Error('open() comes first')
-    return this.#identity
+    return placeKey(this.parent.attributes, this.names.lock)
   }
 
   /** Takes the target's lock until the scope ends. */

@@ -75,9 +75,6 @@ export const ofPublishing = [
     `errorAt shortened codeOf(_) ?? _.code`,
     `WatchStart.#begin shortened _ ?? messageOf(_)`,
   ]),
-  same('states for the compiler what the steps before have made sure of', [
-    `Site.identity swallowed throw new Error('open() comes first')`,
-  ]),
   same('of what is staged only the inode is asked for, which does not change with its metadata', [
     `SymlinkPublication.stageContent swapped if (_) await setMetadata(this.fs, _, { ...this.plan, ..._.of('', 'directory', this.plan.m…`,
   ]),
