@@ -11,10 +11,20 @@ import type {
  */
 export type CallOptions = Pick<PublicationOptions, 'lockTimeout' | 'signal' | 'requireProven' | 'log'>
 
+/** What the target keeps, if it is there. */
+interface AttributesOption {
+  /**
+   * `set`: mode and owner are as requested. `keep`: existing entries keep theirs, and a change of them is no drift; the requested ones apply
+   * to what is new.
+   */
+  attributes?: 'set' | 'keep'
+}
+
 /** What replaceDirectory takes. */
 export type DirectoryOptions = ReplaceDirectoryOptions &
   CallOptions &
-  Pick<PublicationOptions, 'publish' | 'foreign' | 'allowEmpty'> & { attributes?: 'set' | 'keep' }
+  Pick<PublicationOptions, 'publish' | 'foreign' | 'allowEmpty'> &
+  AttributesOption
 
 /**
  * What replaceFile takes. An existing file keeps the mode and the owner that are not named here; `attributes: 'set'` gives it the defaults
@@ -24,7 +34,8 @@ export type DirectoryOptions = ReplaceDirectoryOptions &
  */
 export type FileOptions = ReplaceFileOptions &
   CallOptions &
-  Pick<PublicationOptions, 'parents' | 'allowEmpty'> & { attributes?: 'set' | 'keep' }
+  Pick<PublicationOptions, 'parents' | 'allowEmpty'> &
+  AttributesOption
 
 /** One of a batch; what stops the batch is an option of the batch. */
 export type BatchRequest = DirectoryRequest & Omit<DirectoryOptions, 'signal'>
