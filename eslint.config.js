@@ -227,6 +227,11 @@ export default tseslint.config(
             "CallExpression[callee.object.name='t'][callee.property.name='match'] > ObjectExpression:nth-child(2) ArrayExpression[elements.length=0]",
           message: 'An empty list as a pattern matches any list: compare it with t.same.',
         },
+        {
+          selector:
+            "CallExpression[callee.object.name='t'][callee.property.name='match'] > ArrayExpression:nth-child(2) > Literal",
+          message: 'A longer list matches these, too: t.matchOnly says how many there are.',
+        },
         ...[
           'CallExpression > BinaryExpression.arguments[operator=/^<=?$/]',
           'IfStatement[consequent.type="ThrowStatement"] > BinaryExpression.test[operator=/^>=?$/]',

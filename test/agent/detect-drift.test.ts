@@ -69,7 +69,7 @@ await t.test('drift is counted and logged once, until it is repaired', async (t)
   await detectDrift(state, reports)
   await detectDrift(state, reports)
   t.equal(drifts.length, 1)
-  t.match(lines, [/target differs from what was published: foreign was not published/])
+  t.matchOnly(lines, [/target differs from what was published: foreign was not published/])
   t.equal(state.facts.intact, false)
   rmSync(join(state.path, 'foreign'))
   await detectDrift(state, reports)
@@ -145,7 +145,7 @@ await t.test('an unreadable record makes the state neither intact nor published,
   await startDirectory(state, reports)
   unreadable()
   await detectDrift(state, reports)
-  t.match(lines, [/could not compare .*target with its record/])
+  t.matchOnly(lines, [/could not compare .*target with its record/])
   t.match(state.facts, {
     intact: false,
     record: { digest },

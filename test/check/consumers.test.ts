@@ -83,7 +83,7 @@ await t.test(
     put('beside', manifest('beside', `${scene.target}-other`))
     put('torn', manifest('torn', scene.target).slice(0, -10))
     const checked = await scene.check(t, {}, [...looking, scene.path('manifests')])
-    t.match(
+    t.matchOnly(
       checked.all('consumers').map(({ found }) => found),
       [/^the static pod below mounts it by itself \(manifest: .*below\.yaml\)/, /^the static pod direct mounts/],
     )
@@ -102,7 +102,7 @@ await t.test('check says which processes it cannot inspect', { skip: needsRoot }
     return checked.all('consumers', 'this process').map((finding) => `${finding.status} ${finding.found}`)
   }
   const container = await found(['unshare', '--pid', '--fork', '--mount-proc'])
-  t.match(container, [/^WARN only the processes of this PID namespace are seen; what they use counts as in use$/])
+  t.matchOnly(container, [/^WARN only the processes of this PID namespace are seen; what they use counts as in use$/])
   // As another user, who must be able to read the configuration.
   chmodSync(scene.root, 0o755)
   const hiding =

@@ -57,6 +57,8 @@ await t.test('a report sums up its directories, and is Ready while all of them a
   const mixed = report([directory(0), directory(1, { state: 'Failed' }), directory(2, { state: 'Held' })])
   t.match(mixed.summary, { directories: 3, current: 1, waiting: 0, held: 1, failed: 1 })
   t.match(mixed.conditions, [{ status: 'False', reason: 'Failed' }])
+  t.match(report([directory(0, { state: 'Waiting' })]).conditions, [{ reason: 'Waiting' }])
+  t.match(report([directory(0, { state: 'Held' })]).conditions, [{ reason: 'Held' }])
   t.equal(all.observedAt, '2026-01-01T00:00:00Z')
 })
 

@@ -22,6 +22,8 @@ class Scene {
   readonly clock = new Clock()
   readonly writes: { readonly status: ReportStatus; readonly options: SendOptions }[] = []
   readonly warnings: string[] = []
+  readonly made: unknown[] = []
+  node = answer(200, { metadata: { name: node, uid: nodeUID } })
   version = '1'
   confirmed = true
   compared = true
@@ -37,13 +39,11 @@ class Scene {
     const log: Log = { debug() {}, info() {}, error() {}, warn: (_, message) => void this.warnings.push(message) }
     this.reporter = new NodeReporter(
       {
-        get: (path) =>
-          Promise.resolve(
-            path === `/api/v1/nodes/${node}` ? answer(200, { metadata: { name: node, uid: nodeUID } }) : this.report,
-          ),
+        get: (path) => Promise.resolve(path === `/api/v1/nodes/${node}` ? this.node : this.report),
         send: async (method, _, body, options) => {
           await this.open
           if (method === 'POST') {
+            this.made.push(body)
             this.report = answer(200, owned)
             return answer(201)
           }
@@ -205,6 +205,60 @@ for (const [name, refusal, message] of refusals) {
   })
 }
 
+await t.test('a report is made before it is written, and the Node owns it', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  scene.patch = () => (scene.made.length > 0 ? answer(200) : notFound)
+  await scene.pass(minute)
+  t.match(scene.made, [{ metadata: { name: node, ownerReferences: [{ kind: 'Node', name: node, uid: nodeUID }] } }])
+  t.equal(scene.writes.length, 1)
+  t.strictSame(scene.warnings, [])
+})
+
+await t.test(
+  'a Node that is not there, or has no uid, gets no report, and a deleted report is told as such',
+  async (t) => {
+    for (const [found, message] of [
+      [notFound, /there is no Node n1/],
+      [answer(200, { metadata: { name: node } }), /Node n1 has no uid/],
+    ] as const) {
+      const scene = new Scene()
+      t.teardown(() => scene.reporter.close())
+      scene.node = found
+      await scene.pass(minute)
+      t.match(scene.warnings, [message])
+      t.equal(scene.made.length, 0)
+    }
+    const scene = new Scene()
+    t.teardown(() => scene.reporter.close())
+    await scene.pass(minute)
+    scene.patch = () => notFound
+    await scene.change('2')
+    await scene.pass(minute)
+    t.matchOnly(scene.warnings, [/NodePublication n1 was deleted/])
+  },
+)
+
+await t.test('a refused credential is told with advice, and an outage behind a success as a new one', async (t) => {
+  const scene = new Scene()
+  t.teardown(() => scene.reporter.close())
+  scene.patch = () => answer(401, { message: 'Unauthorized' })
+  await scene.pass(60 * minute)
+  t.matchOnly(scene.warnings, [
+    /HTTP 401: Unauthorized \(check the user in the kubeconfig, or the service account token\)/,
+  ])
+  scene.patch = () => answer(200)
+  await scene.pass(12 * minute)
+  t.equal(scene.writes.length, 1)
+  scene.patch = () => answer(500)
+  await scene.change('2')
+  await scene.pass(minute)
+  t.equal(scene.warnings.length, 2)
+  scene.patch = () => answer(200)
+  await scene.pass(minute)
+  t.equal(scene.writes.length, 2, 'its pauses begin anew')
+})
+
 await t.test('a right that an API server does not know yet after its start is asked for again soon', async (t) => {
   const scene = new Scene()
   t.teardown(() => scene.reporter.close())
@@ -221,7 +275,7 @@ await t.test('a right that an API server does not know yet after its start is as
   await scene.pass(minute)
   t.strictSame(scene.warnings, [], 'it may have started once more')
   await scene.pass(9 * minute)
-  t.match(scene.warnings, [/HTTP 403: forbidden.*holdfast rbac/])
+  t.matchOnly(scene.warnings, [/HTTP 403: forbidden.*holdfast rbac/])
   t.equal(scene.warnings.length, 1, 'a right that is gone for good')
 })
 
@@ -251,7 +305,7 @@ await t.test('an agent leaves the report of another agent and of another Node al
   t.teardown(() => other.reporter.close())
   await other.pass(10 * minute)
   t.equal(other.writes.length, 0)
-  t.match(other.warnings, [/another agent \(agent-1\) reports for node n1/])
+  t.matchOnly(other.warnings, [/another agent \(agent-1\) reports for node n1/])
   // The other one has reported nothing for two hours: it is gone.
   await other.pass(2 * heartbeat, minute)
   t.match(other.writes[0]?.options, { apply: { manager: 'holdfast-agent-2', force: true } })
@@ -263,7 +317,7 @@ await t.test('an agent leaves the report of another agent and of another Node al
   t.teardown(() => foreign.reporter.close())
   await foreign.pass(10 * minute)
   t.equal(foreign.writes.length, 0)
-  t.match(foreign.warnings, [/NodePublication n1 is not owned by this Node .*kubectl delete npub n1/])
+  t.matchOnly(foreign.warnings, [/NodePublication n1 is not owned by this Node .*kubectl delete npub n1/])
 
   const rebooted = new Scene('agent-2', earlier({ bootID: 'before' }))
   t.teardown(() => rebooted.reporter.close())
@@ -303,7 +357,7 @@ await t.test('an error while it looks at the agent is one warning, and ends noth
   t.teardown(() => scene.reporter.close())
   scene.broken = true
   await scene.pass(5 * minute)
-  t.match(scene.warnings, [/could not be sent: a snapshot that breaks/])
+  t.matchOnly(scene.warnings, [/could not be sent: a snapshot that breaks/])
   t.equal(scene.warnings.length, 1)
   scene.broken = false
   await scene.pass(10 * minute)

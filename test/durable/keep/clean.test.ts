@@ -100,9 +100,9 @@ await t.test('a changed ACL is reported before it is recorded', { skip: !hasList
   spawnSync('setfacl', ['-m', 'u:1234:r', join(target, 'a')])
   const { fs } = failing('openAppend', 'EROFS', 'open')
   await replace('1', { attributes: 'keep' }, fs)
-  t.match(said.splice(0), [/^another program changed ACLs/, /could not record what is new/])
+  t.matchOnly(said.splice(0), [/^another program changed ACLs/, /could not record what is new/])
   await replace('1', { attributes: 'keep' })
-  t.match(said.splice(0), [/^another program changed ACLs/], 'again, since nothing was recorded')
+  t.matchOnly(said.splice(0), [/^another program changed ACLs/], 'again, since nothing was recorded')
   t.match(body(), { attributes: /^sha256:/, keepsAttributes: true })
   await replace('1', { attributes: 'keep' })
   t.strictSame(said, [])
@@ -170,7 +170,7 @@ await t.test('where a newer version has published, nothing is renamed or removed
   t.strictSame([readdirSync(root), contents(target), said], [before, { a: '2' }, []])
   rmSync(join(root, names.record(9)))
   t.equal(await replace('3'), 'replaced')
-  t.match(said, [/another program replaced/], 'this version gives it another name')
+  t.matchOnly(said, [/another program replaced/], 'this version gives it another name')
 })
 
 await t.test('a staging name that leads to the target itself is refused; to another disk, it is none', async (t) => {

@@ -96,7 +96,7 @@ await t.test('a program that runs out of old content has it mapped', async (t) =
   child.stdin.write('running')
   await once(child.stdout, 'data')
   await replaceDirectory(target, { files: { cat: { content: cat, mode: 0o700 } } })
-  t.match(seen(await usesNow(target), child.pid ?? -1), [/^map retired \d+$/])
+  t.matchOnly(seen(await usesNow(target), child.pid ?? -1), [/^map retired \d+$/])
   child.stdin.end()
   await ended
   t.strictSame(seen(await usesNow(target), child.pid ?? -1), [], 'it has ended')

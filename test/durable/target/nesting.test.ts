@@ -297,6 +297,6 @@ await t.test(
     await replaceDirectory(target, { files: { a: '2' } }, fs)
     t.same(contents(target), { a: '2' })
     const left = readdirSync(at, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('inner/theirs'))
-    t.match(left, [/^\.holdfast-.*sub\/inner\/theirs$/])
+    t.matchOnly(left, [/^\.holdfast-.*sub\/inner\/theirs$/])
   },
 )

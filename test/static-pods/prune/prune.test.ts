@@ -190,7 +190,7 @@ await t.test('prune reads the named manifests, else those beside, else the usual
   const usual = join(node.root, 'kubernetes/manifests')
   const choose = (named?: string) => manifestDirectoryOf(named, node.resources, log, usual)
   t.equal(await choose(), node.manifests)
-  t.match(warnings, [/no revision counts as live; name the directory with --pod-manifest-dir/])
+  t.matchOnly(warnings, [/no revision counts as live; name the directory with --pod-manifest-dir/])
   mkdirSync(usual, { recursive: true })
   t.equal(await choose(), usual)
   mkdirSync(node.manifests)
