@@ -17,6 +17,7 @@ import {
   sourceFlags,
   headersFlag,
   configInputFlag,
+  manifestDirectoryFlag,
   requireProvenFlag,
   timeoutFlag,
 } from '../words/options.js'
@@ -30,10 +31,7 @@ const flags = [
   timeoutFlag('how long to wait for each answer of the API server', 10_000, '10s'),
   requireProvenFlag,
   flag('--consumers', 'look also for who uses the directories, and who still uses old content'),
-  flag(
-    '--pod-manifest-dir <dir>',
-    "kubelet's manifest directory, for --consumers (default: /etc/kubernetes/manifests)",
-  ),
+  manifestDirectoryFlag(', for --consumers (default: /etc/kubernetes/manifests)'),
   ...sourceFlags,
   ...reportFlags,
 ]

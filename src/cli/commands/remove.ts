@@ -10,7 +10,13 @@ import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 import { command, flag } from '../words/command.js'
 import type { FlagsOf } from '../words/types.js'
-import { pathReportFlags, requireProvenFlag, lockTimeoutFlag } from '../words/options.js'
+import {
+  manifestDirectoryFlag,
+  pathReportFlags,
+  requireProvenFlag,
+  lockTimeoutFlag,
+  stateDirectoryFlag,
+} from '../words/options.js'
 
 /** Milliseconds between two looks whether a process still uses it. */
 const lookInterval = 1_000
@@ -25,8 +31,8 @@ const flags = [
   ),
   flag('--release', 'even if PATH is held or rolled back', { fallback: false }),
   flag('--wait <duration>', 'how long to wait until nobody uses it', { parse: parseDurationFlag }),
-  flag('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'),
-  flag('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
+  stateDirectoryFlag,
+  manifestDirectoryFlag('; without it, /etc/kubernetes/manifests'),
   flag('--dry-run', 'print what would be removed, or why it stays; remove nothing'),
   requireProvenFlag,
   lockTimeoutFlag,

@@ -9,7 +9,7 @@ import { interruptible } from '../signals.js'
 import { targetArgument, warnIfUnproven } from '../words/target.js'
 import { command, flag } from '../words/command.js'
 import type { FlagsOf } from '../words/types.js'
-import { pathReportFlags, dryRunFlag, lockTimeoutFlag } from '../words/options.js'
+import { pathReportFlags, dryRunFlag, lockTimeoutFlag, stateDirectoryFlag } from '../words/options.js'
 
 const flags = [
   flag('--to <sequence>', 'which content; without it, the newest one that differs', { parse: parseSequence }),
@@ -21,7 +21,7 @@ const flags = [
   flag('--release', 'even if PATH is held, which ends the hold', { fallback: false }),
   // No variable and no usual file: the configuration that the agent has in force decides.
   flag('-c, --config <file>', 'the configuration file'),
-  flag('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'),
+  stateDirectoryFlag,
   flag('--no-check', 'without the commands of "beforePublish"'),
   dryRunFlag,
   lockTimeoutFlag,

@@ -14,13 +14,21 @@ import { interruptible } from '../signals.js'
 import { pathArgument, targetArgument } from '../words/target.js'
 import { command, flag } from '../words/command.js'
 import type { FlagsOf } from '../words/types.js'
-import { reportFlags, type OutputFlags, dryRunFlag, requireProvenFlag, requireFlags } from '../words/options.js'
+import {
+  reportFlags,
+  type OutputFlags,
+  dryRunFlag,
+  manifestDirectoryFlag,
+  manifestsLockFlag,
+  requireProvenFlag,
+  requireFlags,
+} from '../words/options.js'
 
 const flags = [
-  flag('--pod-manifest-dir <dir>', "kubelet's manifest directory"),
+  manifestDirectoryFlag(),
   flag('--resources <dir>', 'the new content of --resource-dir; holdfast copies it, with its owners, modes and ACLs'),
   flag('--resource-dir <dir>', 'the directory that the pods read'),
-  flag('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change'),
+  manifestsLockFlag,
   flag('--timeout <duration>', 'how long each pod may take to become ready; 0: without a limit', {
     parse: parseTimeout,
     fallback: 300_000,

@@ -130,6 +130,15 @@ export const requireProvenFlag = flag('--require-proven', requireProven)
 /** Each flag of the agent is a variable, too. */
 export const agentRequireProvenFlag = flag('--require-proven', requireProven, { env: 'HOLDFAST_REQUIRE_PROVEN' })
 
+/** `note`: where kubelet's own place counts without it, or what it is for. */
+export const manifestDirectoryFlag = (note = '') =>
+  flag('--pod-manifest-dir <dir>', `kubelet's manifest directory${note}`)
+
+export const manifestsLockFlag = flag('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change')
+
+const ofAgent = 'of the agent that may run here; without it, /var/lib/holdfast'
+export const stateDirectoryFlag = flag('--state-directory <dir>', ofAgent)
+
 export const releaseFlag = flag('--release', 'publish even what an operator holds, and let it go')
 
 /** `fallback`: milliseconds, and as the help has it. */
@@ -245,8 +254,8 @@ export const revisionFlags = [
 /** Where `install` puts it. */
 export const placeFlags = [
   flag('--resource-dir <dir>', 'parent of the revisions, DIR/POD-REVISION'),
-  flag('--pod-manifest-dir <dir>', "kubelet's manifest directory"),
-  flag('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change'),
+  manifestDirectoryFlag(),
+  manifestsLockFlag,
   flag('--timeout-duration <duration>', 'time limit for the whole run', {
     parse: parseDurationFlag,
     fallback: 120_000,
