@@ -22,7 +22,7 @@ import type {
 import type { DirectoryState } from './directory-state.js'
 import type { PublishedObject } from './conditions.js'
 import { hasObject } from '../objects/same-state.js'
-import { sizeOf } from '../objects/stored-object.js'
+import { storedSize } from '../objects/stored-object.js'
 
 type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
 
@@ -60,7 +60,7 @@ export class PassObjects {
           return { ready: false, findings: [finding], unread: true }
         }
       }
-      if (state?.state === 'present') size += sizeOf(state.object.data)
+      if (state?.state === 'present') size += storedSize(state.object.data)
       if (size > limits.bytes) {
         const message = `${name}: with it, the objects of the directory take more than limits.bytes, ${limits.bytes} bytes`
         return { ready: false, findings: [{ reason: 'ObjectInvalid', message, reference }] }

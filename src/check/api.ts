@@ -210,8 +210,8 @@ function resultsFor(permission: Permission, answers: readonly Answered[], file: 
     const found = `${listed(refused.map(([{ verb }]) => verb))} on ${on}: ${first[1].message}`
     const unknown = refused.every(([, answer]) => answer.allowed === undefined)
     if (unknown) results.push(warn('permission', found, 'check again when the API server is healthy'))
-    else if (purpose === 'objects') results.push(fault('permission', found, advice(file)))
-    else results.push(warn('permission', `${found}; ${lost[purpose]}, everything else works`, advice(file)))
+    else if (purpose === 'objects') results.push(fault('permission', found, roleAdvice(file)))
+    else results.push(warn('permission', `${found}; ${lost[purpose]}, everything else works`, roleAdvice(file)))
   }
   if (allowed.length === 0) return results
   const which = listed(allowed.filter((name) => name !== undefined))
@@ -219,7 +219,7 @@ function resultsFor(permission: Permission, answers: readonly Answered[], file: 
   return [ok('permission', `${what}${place}: allowed`), ...results]
 }
 
-function advice(file: string): string {
+function roleAdvice(file: string): string {
   return `holdfast rbac --config ${file} | kubectl apply -f - (with --service-account, for the user above)`
 }
 

@@ -56,7 +56,7 @@ export async function findConsumers(paths: readonly string[], options: FindOptio
       return { path, what: 'manifest' as const, pid: null, command: pod, at: manifest, count: 1, retired: false }
     }),
   ])
-  const consumers = found.map((consumer) => ({ ...consumer, description: describe(consumer) }))
+  const consumers = found.map((consumer) => ({ ...consumer, description: describeUser(consumer) }))
   return { consumers, unseen, unreadable: fromManifests.unreadable }
 }
 
@@ -107,7 +107,7 @@ const verbs = {
 } satisfies Record<Consumer['what'], (content: string) => string>
 
 /** `process 12 (nginx) has old content open (fd: /certs/tls.key (deleted)); pod …, container …`. */
-function describe(consumer: Omit<Consumer, 'description'>): string {
+function describeUser(consumer: Omit<Consumer, 'description'>): string {
   const { pid, command, what, at, count, retired, pod, container } = consumer
   const who = pid === null ? `the static pod ${command}` : `process ${pid} (${command})`
   const more = count > 1 ? ` and ${count - 1} more` : ''

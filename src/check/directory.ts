@@ -182,7 +182,7 @@ async function checkParent(
   owner: Owner | undefined,
 ): Promise<CheckResult> {
   const { anchor, missing, realParent, entry } = place
-  const shown = describe(entry)
+  const shown = modeAndOwner(entry)
   const found =
     missing.length === 0
       ? `${anchor} has ${shown}`
@@ -190,7 +190,7 @@ async function checkParent(
   const writer = fitness.writerOf(anchor, entry, { self: { uid, gid }, owner, holds: true })
   const by = writer && `${found}: ${writer.problem}, and so replace the target`
   if (by !== undefined && writer?.isEverybody) return fault('parent', by, writer.advice)
-  const open = await openAncestors(fs, anchor)
+  const open = await writableAncestors(fs, anchor)
   if (open.length > 0) {
     return warn(
       'parent',
@@ -217,7 +217,7 @@ function isPastItsMode(
   return ((mode >> shift) & 0o3) !== 0o3
 }
 
-async function openAncestors(fs: FileSystem, path: string): Promise<string[]> {
+async function writableAncestors(fs: FileSystem, path: string): Promise<string[]> {
   const open: string[] = []
   for (let above = path; above !== '/';) {
     above = dirname(above)
@@ -231,7 +231,7 @@ function writableByWorld({ mode }: Pick<Attributes, 'mode'>): boolean {
   return (mode & 0o002) !== 0
 }
 
-function describe({ uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>): string {
+function modeAndOwner({ uid, gid, mode }: Pick<Attributes, 'uid' | 'gid' | 'mode'>): string {
   return `mode 0${mode.toString(8)}, owner ${uid}:${gid}`
 }
 

@@ -20,7 +20,7 @@ const connectTimeout = 2_000
 
 /** Whether a hook could run from here, as far as the check can tell without running it. */
 export async function checkHook(hook: Hook, identity: ProcessCredentials): Promise<CheckResult> {
-  const { status, found, advice } = await resultOf(hook, identity)
+  const { status, found, advice } = await hookResult(hook, identity)
   return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }
 }
 
@@ -45,7 +45,7 @@ const checks: {
   staticPod: checkStaticPod,
 }
 
-function resultOf<Type extends HookType>(hook: Hook<Type>, identity: ProcessCredentials): Promise<CheckResult> {
+function hookResult<Type extends HookType>(hook: Hook<Type>, identity: ProcessCredentials): Promise<CheckResult> {
   return checks[hook.type](hook, identity)
 }
 
@@ -58,7 +58,7 @@ async function checkSignal({ pidFile }: Hook<'signal'>, identity: ProcessCredent
     )
   }
   const directory = dirname(pidFile)
-  if ((await statusOf(directory)) !== 'directory') {
+  if ((await kindAt(directory)) !== 'directory') {
     return fault('hook', `${directory}: no such directory`, 'mount it from the host, or correct pidFile')
   }
   try {
@@ -113,7 +113,7 @@ async function checkExec(name: string): Promise<CheckResult> {
       'add the program to the image, or name it by its absolute path',
     )
   }
-  const kind = await statusOf(program)
+  const kind = await kindAt(program)
   if (kind === undefined) {
     return fault(
       'hook',
@@ -136,14 +136,14 @@ async function checkExec(name: string): Promise<CheckResult> {
       ? fault('hook', `${has}: the kernel looks for the interpreter ${JSON.stringify(interpreter)}`, advice)
       : warn('hook', `${has}: ${interpreter} gets the argument ${JSON.stringify(argument)}`, advice)
   }
-  if (interpreter !== undefined && (await statusOf(interpreter)) === undefined) {
+  if (interpreter !== undefined && (await kindAt(interpreter)) === undefined) {
     return fault(
       'hook',
       `${program} is a script for ${interpreter}: no such file`,
       'add the interpreter to the image, or use a program that needs none',
     )
   }
-  if (basename(program) === 'systemctl' && (await statusOf('/run/systemd/system')) === undefined) {
+  if (basename(program) === 'systemctl' && (await kindAt('/run/systemd/system')) === undefined) {
     return fault(
       'hook',
       'systemctl needs a running systemd, but /run/systemd/system does not exist here',
@@ -209,7 +209,7 @@ async function checkSystemd(hook: Hook<'systemd'>): Promise<CheckResult> {
 }
 
 async function checkStaticPod({ pod, manifestDirectory }: Hook<'staticPod'>): Promise<CheckResult> {
-  if ((await statusOf(manifestDirectory)) !== 'directory') {
+  if ((await kindAt(manifestDirectory)) !== 'directory') {
     return fault(
       'hook',
       `${manifestDirectory}: no such directory`,
@@ -229,7 +229,7 @@ async function checkStaticPod({ pod, manifestDirectory }: Hook<'staticPod'>): Pr
   }
 }
 
-async function statusOf(path: string): Promise<'file' | 'directory' | 'other' | undefined> {
+async function kindAt(path: string): Promise<'file' | 'directory' | 'other' | undefined> {
   try {
     const status = await fsp.stat(path)
     return status.isFile() ? 'file' : status.isDirectory() ? 'directory' : 'other'

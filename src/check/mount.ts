@@ -69,15 +69,15 @@ interface BlockDevice {
 
 /** undefined where the kernel names no block device: overlay, tmpfs, network file systems, or a hidden sysfs. */
 export function diskUnder({ device, source }: Pick<MountDetails, 'device' | 'source'>): BlockDevice | undefined {
-  const own = device.startsWith('0:') ? undefined : directoryOf(`/sys/dev/block/${device}`)
+  const own = device.startsWith('0:') ? undefined : realDirectory(`/sys/dev/block/${device}`)
   // btrfs has a device number that belongs to no disk, and names one of its disks as the source.
   const found = own ?? (source.startsWith('/dev/') ? classDirectory(source) : undefined)
   if (found === undefined) return undefined
-  const disk = readText(`${found}/partition`) === undefined ? found : dirname(found)
+  const disk = sysfsText(`${found}/partition`) === undefined ? found : dirname(found)
   return {
     name: basename(disk),
-    cache: readText(`${disk}/queue/write_cache`),
-    backingFile: readText(`${disk}/loop/backing_file`),
+    cache: sysfsText(`${disk}/queue/write_cache`),
+    backingFile: sysfsText(`${disk}/loop/backing_file`),
   }
 }
 
@@ -88,10 +88,10 @@ function classDirectory(source: string): string | undefined {
   } catch {
     // A container that has no such device node: its name has to do.
   }
-  return directoryOf(`/sys/class/block/${basename(node)}`)
+  return realDirectory(`/sys/class/block/${basename(node)}`)
 }
 
-function directoryOf(path: string): string | undefined {
+function realDirectory(path: string): string | undefined {
   try {
     return realpathSync(path)
   } catch {
@@ -99,7 +99,7 @@ function directoryOf(path: string): string | undefined {
   }
 }
 
-function readText(path: string): string | undefined {
+function sysfsText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch {

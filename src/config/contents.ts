@@ -4,13 +4,13 @@ import { dataKey, referenceTo, type NamespaceDefault, namespaceName } from './ob
 import { innerPath, into, except } from './paths.js'
 import type { CombinedContent, ObjectContent, Item, SelectedContent, Content, PublishForm } from './types.js'
 import { type ObjectKind, selectionReference } from '../objects/types.js'
-import { boolean, listOf, textOf, textSchema } from './value-types.js'
+import { boolean, listOf, textType, textSchema } from './value-types.js'
 import type { Value } from './value.js'
 import { parseSelector, SelectorError } from '../label-selector.js'
 import { objectName, quote } from '../message-text.js'
 import { placeholder } from './references.js'
 
-const selector: ValueType<string> = textOf({ example: 'app=web', schema: () => textSchema }, (written, value) => {
+const selector: ValueType<string> = textType({ example: 'app=web', schema: () => textSchema }, (written, value) => {
   const text = written.trim()
   try {
     parseSelector(text)
@@ -105,12 +105,12 @@ const combinedFields = {
   optional: optional('leave the file out while a part of it is absent'),
 } satisfies Fields<NamespaceDefault>
 
-const objectTypes = namesOf(objects)
-const types = [...objectTypes, ...namesOf(selections), ...namesOf(combined)] as const
+const objectTypes = fieldNames(objects)
+const types = [...objectTypes, ...fieldNames(selections), ...fieldNames(combined)] as const
 
 /** An element of `contents`. */
 export const content: ValueType<ReadContent, NamespaceDefault> = {
-  read: readContent,
+  read: readElement,
   schema: () => ({
     anyOf: [
       mappingSchema(objectFields, objects),
@@ -120,12 +120,12 @@ export const content: ValueType<ReadContent, NamespaceDefault> = {
   }),
 }
 
-function namesOf<Table extends object>(table: Table): readonly (keyof Table)[] {
+function fieldNames<Table extends object>(table: Table): readonly (keyof Table)[] {
   return Object.keys(table) as (keyof Table)[]
 }
 
-function readContent(value: Value, defaults: NamespaceDefault): ReadContent | undefined {
-  const selection = namesOf(selections).find((name) => value.has(name))
+function readElement(value: Value, defaults: NamespaceDefault): ReadContent | undefined {
+  const selection = fieldNames(selections).find((name) => value.has(name))
   const isCombined = value.has('combine')
   const misplaced = isCombined
     ? { items: 'it belongs to secret and configMap: here it is from', into: 'put it into combine' }

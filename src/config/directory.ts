@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { parseDuration } from './duration.js'
-import { type Fields, mappingOf, needs, neverBoth, type ValueType } from './field.js'
+import { type Fields, mappingOf, onlyWhere, neverBoth, type ValueType } from './field.js'
 import { referencesOf, selectionsOf } from './references.js'
 import {
   type Content,
@@ -17,7 +17,7 @@ import { contentChecks, hooks } from './hooks.js'
 import { type NamespaceDefault, dataKey } from './object-names.js'
 import { directoryMode, fileMode, owner } from './ownership.js'
 import { type PathContext, except, isWithin, nodePath } from './paths.js'
-import { booleanOr, duration, integer, listOf, made, oneOf, textOf } from './value-types.js'
+import { booleanOr, duration, integer, listOf, made, oneOf, textType } from './value-types.js'
 import type { Value } from './value.js'
 import { mostMembers } from '../kubernetes-names.js'
 import { quote } from '../message-text.js'
@@ -80,7 +80,7 @@ const validation: ValueType<Validation> = {
 const units: Readonly<Record<string, number>> = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 }
 const grammar = /^([1-9][0-9]{0,6})(Ki|Mi|Gi)$/
 
-const size: ValueType<number> = textOf(
+const size: ValueType<number> = textType(
   {
     example: '64Mi',
     schema: () => ({ type: 'string', pattern: grammar.source }),
@@ -319,14 +319,14 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
             'add retire: whenUnused, or leave it out',
           )
         },
-        schema: needs('retireTimeout', { retire: { const: 'whenUnused' } }),
+        schema: onlyWhere('retireTimeout', { retire: { const: 'whenUnused' } }),
       },
       {
         check: ({ read: { history }, at }) => {
           if (history === 0)
             at.historyMaxAge?.wrong('historyMaxAge has no effect without history', 'add history: 3, or leave it out')
         },
-        schema: needs('historyMaxAge', { history: { minimum: 1 } }),
+        schema: onlyWhere('historyMaxAge', { history: { minimum: 1 } }),
       },
       {
         check: ({ at, wasGiven }) => {

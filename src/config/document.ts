@@ -4,7 +4,7 @@ import { directory } from './directory.js'
 import { type Fields, mappingOf, type ValueType } from './field.js'
 import { nodePath, type PathContext } from './paths.js'
 import { source } from './source.js'
-import { boolean, duration, fixed, later, listOf, oneOf, numberUpTo, textOf } from './value-types.js'
+import { boolean, duration, fixed, later, listOf, oneOf, numberUpTo, textType } from './value-types.js'
 import { quote } from '../message-text.js'
 import type { ServerAddress, ServerConfiguration } from './types.js'
 import type { Value } from './value.js'
@@ -15,7 +15,7 @@ const highestPort = 65535
 const hostName = '[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?'
 const hostNamePattern = new RegExp(`^${hostName}$`)
 
-const address: ValueType<ServerAddress> = textOf(
+const address: ValueType<ServerAddress> = textType(
   {
     example,
     schema: () => {
@@ -27,7 +27,7 @@ const address: ValueType<ServerAddress> = textOf(
   readAddress,
 )
 
-const host: ValueType<string> = textOf(
+const host: ValueType<string> = textType(
   {
     example: 'metrics.example',
     schema: () => ({ type: 'string', maxLength: 253, pattern: `^(?![0-9.]*$)${hostName}$` }),

@@ -103,7 +103,7 @@ export function neverBoth(properties: Readonly<Record<string, Schema>>): Schema 
 }
 
 /** A field that is only given where these are so. */
-export function needs(name: string, properties: Readonly<Record<string, Schema>>): Schema {
+export function onlyWhere(name: string, properties: Readonly<Record<string, Schema>>): Schema {
   return { dependencies: { [name]: { properties, required: Object.keys(properties) } } }
 }
 

@@ -4,7 +4,7 @@ import { except, programPath } from './paths.js'
 import { mappingOf, type Fields, type ValueType } from './field.js'
 import { quote } from '../message-text.js'
 import { nearestWord, type Value } from './value.js'
-import { duration, oneOf, textOf, textSchema, integer, nameLike } from './value-types.js'
+import { duration, oneOf, textType, textSchema, integer, nameLike } from './value-types.js'
 
 const mostRetries = 100
 
@@ -36,7 +36,7 @@ const systemdActions = [
 const unitName =
   /^(?=.{1,255}$)[\w:.\\-]+(?:@[\w:.\\-]+)?\.(?:service|socket|target|timer|path|mount|automount|swap|slice|scope)$/
 
-const unit: ValueType<string> = textOf(
+const unit: ValueType<string> = textType(
   { example: 'nginx.service', schema: () => ({ type: 'string', pattern: unitName.source }) },
   (text, value) => {
     if (unitName.test(text)) return text
@@ -93,7 +93,7 @@ export interface HttpSettings {
 /** These only end or stop a process. */
 const unfitSignals: readonly string[] = ['SIGKILL', 'SIGSTOP']
 
-const signalName: ValueType<NodeJS.Signals> = textOf(
+const signalName: ValueType<NodeJS.Signals> = textType(
   {
     example: 'SIGHUP',
     schema: () => {
@@ -178,7 +178,7 @@ function programName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1) || path
 }
 
-const url: ValueType<URL> = textOf(
+const url: ValueType<URL> = textType(
   {
     example: 'http://127.0.0.1:9000/reload',
     schema: () => {

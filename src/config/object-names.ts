@@ -4,7 +4,7 @@ import { isDataKey, isLabel, isObjectName, namePatterns } from '../kubernetes-na
 import type { ObjectKind, ObjectReference } from '../objects/types.js'
 import { quote } from '../message-text.js'
 import type { Value } from './value.js'
-import { nameLike, textOf } from './value-types.js'
+import { nameLike, textType } from './value-types.js'
 
 /** The namespace of names that have none, and the names that met none. */
 export interface NamespaceDefault {
@@ -29,7 +29,7 @@ function asNamespace(text: string, value: Value): string | undefined {
 /** `[NAMESPACE/]NAME`. A name that has no namespace and gets none is noted in `unqualified`. */
 export function referenceTo(kind: ObjectKind): ValueType<ObjectReference, NamespaceDefault> {
   const pattern = `^(?:${namePatterns.label}/)?${namePatterns.objectName}$`
-  return textOf({ schema: () => ({ type: 'string', pattern }) }, (text, value, defaults: NamespaceDefault) => {
+  return textType({ schema: () => ({ type: 'string', pattern }) }, (text, value, defaults: NamespaceDefault) => {
     const parts = text.split('/')
     if (parts.length > 2) return value.wrong(`${quote(text)} has more than one '/'`, 'write NAMESPACE/NAME or NAME')
     const name = parts.at(-1) ?? ''

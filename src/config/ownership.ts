@@ -2,7 +2,7 @@ import { formatMode, isFileMode, modeLimits, parseOctal } from './mode.js'
 import type { ValueType } from './field.js'
 import { quote } from '../message-text.js'
 import type { Owner } from '../durable/types.js'
-import { numberUpTo, textOf } from './value-types.js'
+import { numberUpTo, textType } from './value-types.js'
 import type { Value } from './value.js'
 
 /** A file's mode: permission bits only, `"0600"`. */
@@ -31,7 +31,7 @@ function modeWithin(allowed: number, example: string): ValueType<number> {
       isMode ? `write it as a string, "0${octal}"` : `write octal digits as a string, as in "${example}"`,
     )
   }
-  return textOf({ example, schema, ofNumber }, (text, value) => {
+  return textType({ example, schema, ofNumber }, (text, value) => {
     const mode = parseOctal(text)
     if (mode === undefined) {
       return value.wrong(`${quote(text)} is not a mode`, `write octal digits, as in "${example}"`)
@@ -55,7 +55,7 @@ const ownerPattern = /^(\d{1,10}):(\d{1,10})$/
 
 const inNumbers = 'write numbers, as in "0:0"'
 
-export const owner: ValueType<Owner> = textOf(
+export const owner: ValueType<Owner> = textType(
   {
     example: '0:0',
     schema: () => {

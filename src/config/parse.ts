@@ -65,13 +65,13 @@ export async function parseConfiguration(
   const { defaultNamespace } = options
   const given = typeof defaultNamespace === 'string' ? defaultNamespace : undefined
   const digest = `sha256:${hash('sha256', text)}`
-  const first = read(tree, problems, given, options.namespace)
+  const first = readDocument(tree, problems, given, options.namespace)
   if (typeof defaultNamespace === 'function' && first.unqualified.length > 0 && first.source !== undefined) {
     const found = await defaultNamespace(first.source)
     if (found !== undefined) {
       const again = new Problems(file)
       await parseTree(text, again)
-      return { ...finish(read(tree, again, found, options.namespace), again), digest }
+      return { ...finish(readDocument(tree, again, found, options.namespace), again), digest }
     }
   }
   return { ...finish(first, problems), digest }
@@ -98,7 +98,7 @@ function finish(
   return configuration
 }
 
-function read(
+function readDocument(
   tree: TreeNode,
   problems: Problems,
   defaultNamespace: string | undefined,
@@ -226,7 +226,7 @@ function overlaps(a: string, b: string): boolean {
 
 /** Reads and parses a configuration file. Throws ConfigurationError for every fault of the file and of its content. */
 export async function loadConfiguration(file: string, options: ConfigurationOptions = {}): Promise<AgentConfiguration> {
-  return parseConfiguration(await readText(file), file, options)
+  return parseConfiguration(await readFile(file), file, options)
 }
 
 /** The same of a stream, which messages call `name`; relative paths begin at the working directory. */
@@ -239,29 +239,29 @@ export async function readConfiguration(
   let size = 0
   for await (const chunk of stream) {
     size += chunk.length
-    if (size > maximumSize) throw unreadable(name, `is larger than ${maximumSize} bytes`)
+    if (size > maximumSize) throw unreadableFile(name, `is larger than ${maximumSize} bytes`)
     chunks.push(chunk)
   }
-  return parseConfiguration(decoded(Buffer.concat(chunks), name), name, options)
+  return parseConfiguration(textFrom(Buffer.concat(chunks), name), name, options)
 }
 
-async function readText(file: string): Promise<string> {
+async function readFile(file: string): Promise<string> {
   const bytes = await readRegularFile(file, maximumSize).catch((error: unknown) => {
-    if (error instanceof UnfitFileError) throw unreadable(file, error.problem)
+    if (error instanceof UnfitFileError) throw unreadableFile(file, error.problem)
     const code = codeOf(error) ?? 'unknown'
     if (code === 'ENOENT' && hasNoBase(file)) {
-      throw unreadable(file, 'cannot be read (ENOENT)', 'the working directory was removed: name an absolute path')
+      throw unreadableFile(file, 'cannot be read (ENOENT)', 'the working directory was removed: name an absolute path')
     }
-    throw unreadable(file, `cannot be read (${code})`, advice[code])
+    throw unreadableFile(file, `cannot be read (${code})`, advice[code])
   })
-  return decoded(bytes, file)
+  return textFrom(bytes, file)
 }
 
-function decoded(bytes: Uint8Array, file: string): string {
+function textFrom(bytes: Uint8Array, file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw unreadable(file, 'is not UTF-8 text')
+    throw unreadableFile(file, 'is not UTF-8 text')
   }
 }
 
@@ -276,7 +276,7 @@ function hasNoBase(file: string): boolean {
   }
 }
 
-function unreadable(file: string, message: string, suggestion?: string): ConfigurationError {
+function unreadableFile(file: string, message: string, suggestion?: string): ConfigurationError {
   const problem = { file, line: 0, column: 0, place: '', message }
   return new ConfigurationError([suggestion === undefined ? problem : { ...problem, suggestion }])
 }

@@ -2,7 +2,7 @@ import { absolutePath } from '../absolute-path.js'
 import { messageOf } from '../errors.js'
 import type { Schema, ValueType } from './field.js'
 import { quote } from '../message-text.js'
-import { textOf, textSchema } from './value-types.js'
+import { textType, textSchema } from './value-types.js'
 import type { Value } from './value.js'
 
 /** Longest name of a file, and longest path, in bytes. Source: Linux, include/uapi/linux/limits.h. */
@@ -30,7 +30,7 @@ export interface PathContext {
 }
 
 /** A path of the node, absolute and normalised; a relative one starts at the configuration file's directory. */
-export const nodePath: ValueType<string, PathContext> = textOf(
+export const nodePath: ValueType<string, PathContext> = textType(
   {
     schema: () => {
       // Before a '..' a name may be of any length.
@@ -58,7 +58,7 @@ export function except(schema: Schema, ...patterns: readonly string[]): Schema {
 }
 
 /** A path that must be absolute as it is written, since it is another program's. */
-export const programPath: ValueType<string> = textOf(
+export const programPath: ValueType<string> = textType(
   { schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:/[^/\\u0000]{0,${longestName}})+$` }) },
   (text, value) =>
     text.startsWith('/') ? ofFitLength(text, value) : value.wrong(`${quote(text)} is not an absolute path`),
@@ -69,13 +69,13 @@ const name = `[^/\\u0000]{1,${longestName}}`
 const innerPattern = `(?!(?:[^/]*/)*\\.{1,2}(?:/|$))${name}(?:/${name})*`
 
 /** A path inside the target that cannot climb out of it; its parts are joined by single slashes. */
-export const innerPath: ValueType<string> = textOf(
+export const innerPath: ValueType<string> = textType(
   { schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^${innerPattern}$` }) },
   checkInnerPath,
 )
 
 /** Like innerPath, and `.` for the target itself, which is answered as the empty string. */
-export const into: ValueType<string> = textOf(
+export const into: ValueType<string> = textType(
   {
     example: '.',
     schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:\\.|${innerPattern})$` }),

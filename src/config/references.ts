@@ -77,14 +77,14 @@ function membersOf(content: SelectedContent, state: ObservedState | undefined): 
     type: 'object',
     place,
     reference: { kind, namespace, name },
-    into: named(content.into, name),
+    into: withName(content.into, name),
     optional,
-    items: content.items?.map((item) => ({ ...item, path: named(item.path, name) })),
+    items: content.items?.map((item) => ({ ...item, path: withName(item.path, name) })),
     selected: true,
   }))
 }
 
-function named(pattern: string, name: string): string {
+function withName(pattern: string, name: string): string {
   return pattern.replaceAll(placeholder, name)
 }
 

@@ -1,4 +1,4 @@
-import { mappingOf, needs, type Field, type Fields, type ValueType } from './field.js'
+import { mappingOf, onlyWhere, type Field, type Fields, type ValueType } from './field.js'
 import { namespaceName } from './object-names.js'
 import { nodePath, type PathContext } from './paths.js'
 import { integer, oneOf, text } from './value-types.js'
@@ -87,7 +87,7 @@ const kubernetes: ValueType<ReadKind<'kubernetes'>, PathContext> = mappingOf(
           if (wasGiven('kubeconfig')) return
           at.context?.wrong('is given without a kubeconfig', 'the service account of a pod has no contexts')
         },
-        schema: needs('context', { kubeconfig: {} }),
+        schema: onlyWhere('context', { kubeconfig: {} }),
       },
     ],
   },

@@ -18,7 +18,7 @@ interface TextForm<Read> {
 }
 
 /** What is written as text. */
-export function textOf<Read, Context = unknown>(
+export function textType<Read, Context = unknown>(
   { example, schema, ofNumber }: TextForm<Read>,
   read: (text: string, value: Value, context: Context) => Read | undefined,
 ): ValueType<Read, Context> {
@@ -123,7 +123,7 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueT
 
 /** The one word that a field of this name may have. */
 export function fixed(name: string, expected: string): ValueType<string> {
-  return textOf({ example: expected, schema: () => ({ const: expected }) }, (text, value) =>
+  return textType({ example: expected, schema: () => ({ const: expected }) }, (text, value) =>
     text === expected ? text : value.wrong(`${quote(text)} is not known`, `write ${name}: ${expected}`),
   )
 }
@@ -176,7 +176,7 @@ const hookLimits: DurationLimits = { least: '1ms', most: '1h' }
 export function duration(limits: DurationLimits = hookLimits): ValueType<number> {
   const { least, most } = limits
   const range = `write ${least} to ${most}`
-  return textOf(
+  return textType(
     {
       example: '10s',
       schema: () => ({
@@ -186,7 +186,7 @@ export function duration(limits: DurationLimits = hookLimits): ValueType<number>
       }),
       ofNumber: (_, source, value) => {
         const seconds = `${source}s`
-        const isMeant = isWithin(parseDuration(seconds), limits)
+        const isMeant = isBetween(parseDuration(seconds), limits)
         return value.wrong(`${source} has no unit`, isMeant ? `write ${quote(seconds)} for seconds` : range)
       },
     },
@@ -194,12 +194,12 @@ export function duration(limits: DurationLimits = hookLimits): ValueType<number>
       const duration = parseDuration(text)
       if (duration === undefined)
         return value.wrong(`${quote(text)} is not a duration`, 'write as in "10s", "1m30s", "500ms"')
-      return isWithin(duration, limits) ? Math.round(duration) : value.wrong(`${quote(text)} is out of range`, range)
+      return isBetween(duration, limits) ? Math.round(duration) : value.wrong(`${quote(text)} is out of range`, range)
     },
   )
 }
 
-function isWithin(duration: number | undefined, { least, most }: DurationLimits): boolean {
+function isBetween(duration: number | undefined, { least, most }: DurationLimits): boolean {
   return (
     duration !== undefined && duration >= (parseDuration(least) ?? 0) && duration <= (parseDuration(most) ?? Infinity)
   )

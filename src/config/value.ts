@@ -1,7 +1,7 @@
 /** A value of the configuration with its place. What reads it reports the value's faults and answers undefined. */
 import { quote } from '../message-text.js'
 import type { Problems } from './problem.js'
-import { placeOf, type TreeNode } from '../yaml/tree.js'
+import { fieldPlace, type TreeNode } from '../yaml/tree.js'
 
 export class Value {
   constructor(
@@ -60,7 +60,7 @@ export class Value {
     for (const [name, { name: at }] of node.entries) {
       if (known.includes(name)) continue
       const hint = Object.hasOwn(misplaced, name) ? misplaced[name] : didYouMean(name, known)
-      this.problems.add(at, placeOf(this.place, name), 'unknown field', hint)
+      this.problems.add(at, fieldPlace(this.place, name), 'unknown field', hint)
     }
     return true
   }
@@ -73,7 +73,7 @@ export class Value {
   field(name: string, todo = 'give the field a value, or remove it'): Value | undefined {
     const entry = this.node.kind === 'mapping' ? this.node.entries.get(name) : undefined
     if (entry === undefined) return undefined
-    const place = placeOf(this.place, name)
+    const place = fieldPlace(this.place, name)
     if (entry.value.kind === 'scalar' && entry.value.value === null) {
       this.problems.add(entry.name, place, 'has no value', todo)
       return undefined
@@ -84,7 +84,7 @@ export class Value {
   /** Like field, but reports an absent field, too, with what to write. */
   required(name: string, example: string): Value | undefined {
     if (this.has(name)) return this.field(name)
-    this.problems.add(this.node, placeOf(this.place, name), 'is required', `write ${name}: ${example}`)
+    this.problems.add(this.node, fieldPlace(this.place, name), 'is required', `write ${name}: ${example}`)
     return undefined
   }
 

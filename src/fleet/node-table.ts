@@ -1,6 +1,6 @@
 /** The Nodes of a fleet with their reports, as far as the API server's answers have come: `wait` judges them, `status` sums them up. */
 import type { ApiClient } from '../kubernetes/connection/client.js'
-import { pathOf } from '../kubernetes/reads/requests.js'
+import { targetPath } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import { FleetCollection, followAll, type Silence } from './collection.js'
 import type { FleetNode } from './judge.js'
@@ -38,7 +38,7 @@ export class NodeTable<Report> {
   ) {
     this.nodes = new FleetCollection(api, {
       target: nodesTarget,
-      path: pathOf(nodesTarget),
+      path: targetPath(nodesTarget),
       selector: { labelSelector: nodes },
       read: fleetNode,
       changed,

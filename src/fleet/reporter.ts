@@ -9,7 +9,7 @@ import { realClock, type EventClock } from '../kubernetes/events/event-recorder.
 import type { ApiClient, ApiResponse } from '../kubernetes/connection/client.js'
 import { credentialsAdvice, field, isAbsent, statusMessage, unsentAdvice } from '../kubernetes/reads/api-error.js'
 import { metadataUid } from '../kubernetes/reads/observed-version.js'
-import { describeTarget, metadataOnly, nodeTarget, pathOf } from '../kubernetes/reads/requests.js'
+import { describeTarget, metadataOnly, nodeTarget, targetPath } from '../kubernetes/reads/requests.js'
 import type { Log } from '../log.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { objectName } from '../message-text.js'
@@ -208,7 +208,7 @@ export class NodeReporter {
   async #meet(): Promise<Target> {
     const { node, agentID, bootID } = this.options
     const target = nodeTarget(node)
-    const answer = await this.#get(pathOf(target))
+    const answer = await this.#get(targetPath(target))
     if (isAbsent(answer, node)) throw new ReportRefused(`there is no Node ${node} (is the node's name right?)`)
     const nodeUID = metadataUid(this.#body(answer, `get ${describeTarget(target)}`))
     if (nodeUID === undefined) throw new Unanswered(`Node ${node} has no uid`)

@@ -107,7 +107,7 @@ export class StoredObject {
   say(observation: ObservedState, details = { rewound: false }): void {
     if (this.#forgotten || isSameState(this.#latest, observation)) return
     this.#latest = observation
-    if (observation.state === 'present') this.budget?.holds(this, sizeOf(observation.object.data))
+    if (observation.state === 'present') this.budget?.holds(this, storedSize(observation.object.data))
     else this.budget?.forget(this)
     this.listener.observed(this.reference, observation, details)
   }
@@ -163,7 +163,7 @@ export class StoredObject {
 const perKey = 256
 
 /** Bytes of memory that content takes, about. */
-export function sizeOf(data: ReadonlyMap<string, Uint8Array>): number {
+export function storedSize(data: ReadonlyMap<string, Uint8Array>): number {
   let size = 0
   for (const [key, bytes] of data) size += perKey + key.length + bytes.length
   return size

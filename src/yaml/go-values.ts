@@ -110,7 +110,10 @@ class Reader {
         const isRepeated = own.has(name)
         if (isRepeated) this.repeated ??= this.#error('', key ?? map).position
         own.add(name)
-        entries.set(name, isRepeated && this.reading.repeats === 'merged' ? merged(entries.get(name), value) : value)
+        entries.set(
+          name,
+          isRepeated && this.reading.repeats === 'merged' ? mergedMaps(entries.get(name), value) : value,
+        )
       }
       return entries
     })
@@ -237,11 +240,11 @@ class Reader {
 }
 
 /** A second list's items, too, add to those of the first. */
-function merged(before: unknown, after: unknown): unknown {
+function mergedMaps(before: unknown, after: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(after))
-    return after.map((item: unknown, index) => merged(before[index], item))
+    return after.map((item: unknown, index) => mergedMaps(before[index], item))
   if (!isMap(before) || !isMap(after)) return after
-  const both = Object.entries(after).map(([key, value]) => [key, merged(before[key], value)] as const)
+  const both = Object.entries(after).map(([key, value]) => [key, mergedMaps(before[key], value)] as const)
   return { ...before, ...Object.fromEntries(both) }
 }
 

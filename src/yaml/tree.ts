@@ -151,7 +151,7 @@ class TreeReader {
         this.#problems.add(name, place, 'has a field whose name is not a string', advice)
         continue
       }
-      const field = placeOf(place, key.value)
+      const field = fieldPlace(place, key.value)
       if (key.value === '<<') {
         this.#problems.add(name, field, 'merge keys are not supported', 'use an alias for the whole value')
         continue
@@ -205,7 +205,7 @@ interface MappingItem {
 }
 
 /** Where a field stands: `source.files`; a name that is no plain word is quoted. */
-export function placeOf(parent: string, name: string): string {
+export function fieldPlace(parent: string, name: string): string {
   const shown = /^[A-Za-z][\w-]{0,63}$/.test(name) ? name : quote(name)
   return parent === '' ? shown : `${parent}.${shown}`
 }

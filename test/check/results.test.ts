@@ -8,7 +8,7 @@ import { checkLabel } from '../../src/check/attributes.js'
 import { checkFlushes, checkMount, checkSpace } from '../../src/check/mount.js'
 import { parseMount } from '../../src/mountinfo.js'
 import { painter } from '../../src/cli/output/colour.js'
-import { checkText } from '../../src/cli/commands/check.js'
+import { findingsText } from '../../src/cli/commands/check.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 
 await t.test('checkKernel warns of affected kernels for a target on btrfs', async (t) => {
@@ -143,7 +143,7 @@ await t.test('checkText prints the table', async (t) => {
     { subject: '/a', check: 'exchange', status: 'FAULT', found: 'no', advice: 'move' },
     { subject: 'API server', check: 'node name', status: 'WARN', found: 'is not known', advice: 'say it' },
   ]
-  const text = checkText(findings, painter(false))
+  const text = findingsText(findings, painter(false))
   t.equal(
     text,
     `SUBJECT     CHECK      STATUS  FOUND
@@ -158,7 +158,7 @@ this node is not fit: 1 fault, 1 warning
   )
   const found = 'it was replaced by another program, and what it holds differs from its record'
   const long = [{ ...findings[1], subject: '/var/lib/kubernetes/pki/serving-certificates', found }] as Finding[]
-  const lines = checkText(long, painter(false), 80).split('\n')
+  const lines = findingsText(long, painter(false), 80).split('\n')
   t.ok(
     lines.every((line) => line.length <= 80),
     'it fits the terminal',
@@ -172,8 +172,8 @@ this node is not fit: 1 fault, 1 warning
     `${found} -> move`,
     'between words',
   )
-  t.match(checkText(findings.slice(0, 1), painter(false)), /\n\nthis node is fit: 0 faults, 0 warnings\n$/)
-  const coloured = checkText(findings, painter(true))
+  t.match(findingsText(findings.slice(0, 1), painter(false)), /\n\nthis node is fit: 0 faults, 0 warnings\n$/)
+  const coloured = findingsText(findings, painter(true))
   t.match(coloured, /\u001b\[31mFAULT\u001b\[0m {3}no\n/)
   t.equal(coloured.replace(/\u001b\[\d+m/g, ''), text, 'colour moves no column')
 })

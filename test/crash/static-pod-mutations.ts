@@ -62,7 +62,7 @@ export const staticPods: readonly Mutation[] = [
     const own = tree ?`,
     ),
     'rollout: what a kill has staged of the state stays': drop('underRolloutLock', 'tidyState'),
-    'rollout: an end that is visible is not made durable': becomes(undefined, 'unfinished', 'closeState'),
+    'rollout: an end that is visible is not made durable': becomes(undefined, 'unfinishedIn', 'closeState'),
     'two trees change places: no fsync': drop('swapPlaces', 'settle'),
     'the tree that was kept: no fsync after its removal': drop('removeTarget', 'fsyncAll'),
   }),

@@ -111,7 +111,7 @@ async function checkNode(io: Io, paths: readonly string[], options: CheckFlags):
   const [faults, warnings] = [count('FAULT'), count('WARN')]
   const document = { checks: findings, faults, warnings, ...(consumers && { consumers: consumers.consumers }) }
   await print(io.stdout, options.output, document, () =>
-    checkText(findings, painter(wantsColour(io.stdout, io.env)), io.stdout.columns, options.headers),
+    findingsText(findings, painter(wantsColour(io.stdout, io.env)), io.stdout.columns, options.headers),
   )
   if (faults > 0) throw new Exit(exitCodes.fault)
 }
@@ -122,7 +122,7 @@ const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow',
 const subjectWidth = 28
 
 /** The table, with each advice on a separate line, and the verdict below it. */
-export function checkText(findings: readonly Finding[], paint: Paint, columns?: number, headers = true): string {
+export function findingsText(findings: readonly Finding[], paint: Paint, columns?: number, headers = true): string {
   const shown = (subject: string) => (columns === undefined ? subject : shortPath(subject, subjectWidth))
   const rows: (string | Cell)[][] = headers ? [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']] : []
   let last = ''

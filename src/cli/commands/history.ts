@@ -28,7 +28,7 @@ with the digest of what was published; one that is damaged is never published ag
     await print(stdout, options.output, { path, contents: contents.map(shown) }, (wide) =>
       table([
         ...(options.headers ? [['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS']] : []),
-        ...contents.map((content) => row(content, wide)),
+        ...contents.map((content) => generationRow(content, wide)),
       ]),
     )
   },
@@ -42,7 +42,7 @@ const causes = {
   adopted: 'adopted',
 } as const satisfies Record<PastContent['why'], string>
 
-function row(content: PastContent, wide: boolean): string[] {
+function generationRow(content: PastContent, wide: boolean): string[] {
   const { sequence, publishedAt, replacedAt, why, state, problem, digest, objects } = content
   return [
     String(sequence),

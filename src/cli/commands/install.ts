@@ -85,10 +85,10 @@ async function runInstall(
   const result = await interruptible(io, (signal) =>
     manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, named, log, signal),
   )
-  await warnOfUnproven(result, log)
+  await warnOfFirstUnproven(result, log)
   const dryRun = options.dryRun === true
   await print(io.stdout, options.output, dryRun ? { dryRun, ...result } : result, () =>
-    text([...result.directories, ...result.manifests], dryRun),
+    installText([...result.directories, ...result.manifests], dryRun),
   )
 }
 
@@ -182,14 +182,14 @@ function requestOf(options: InstallFlags): InstallRequest {
   }
 }
 
-async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {
+async function warnOfFirstUnproven(result: InstallResult, log: Log): Promise<void> {
   const unproven = [...result.directories, ...result.manifests].find((line) => line.unproven)
   if (unproven === undefined) return
   const { warnUnproven } = await import('../../unproven.js')
   warnUnproven(log, unproven.path)
 }
 
-function text(lines: readonly InstallLine[], dry: boolean): string {
+function installText(lines: readonly InstallLine[], dry: boolean): string {
   return lines
     .map(
       ({ path, outcome, digest, changes }) =>

@@ -107,7 +107,7 @@ async function runMonitor(io: Io, options: MonitorFlags): Promise<void> {
   } finally {
     await api?.close()
   }
-  await print(io.stdout, options.output, { ...outcome, ...unproven }, () => `${sentence(outcome)}\n`)
+  await print(io.stdout, options.output, { ...outcome, ...unproven }, () => `${monitorSentence(outcome)}\n`)
   if (outcome.outcome !== 'ready') throw new Exit(exitCodes.failed)
 }
 
@@ -132,7 +132,7 @@ function placesOf(options: MonitorFlags): Pick<MonitorRequest, 'target' | 'pod' 
   return { target, ...named, manifest: basename(live), manifestDirectory: dirname(live) }
 }
 
-function sentence(outcome: MonitorOutcome): string {
+function monitorSentence(outcome: MonitorOutcome): string {
   const { revision } = outcome
   switch (outcome.outcome) {
     case 'ready':

@@ -83,11 +83,11 @@ async function runPrune(io: Io, options: PruneFlags): Promise<void> {
   await print(io.stdout, options.output, { ...(dryRun && { dryRun }), revisions: lines }, () =>
     lines.length === 0
       ? `${resourceDirectory} holds no revision of ${staticPodName ?? ''}\n`
-      : table(lines.map((line) => row(line, dryRun))),
+      : table(lines.map((line) => revisionRow(line, dryRun))),
   )
   if (lines.some(({ outcome }) => outcome === 'failed')) throw new Exit(exitCodes.failed)
 }
 
-function row({ outcome, path, why }: PruneLine, dry: boolean): string[] {
+function revisionRow({ outcome, path, why }: PruneLine, dry: boolean): string[] {
   return [outcomeText(outcome, dry), path, why ?? '']
 }

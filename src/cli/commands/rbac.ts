@@ -96,7 +96,7 @@ function rolesOf(permissions: readonly Permission[], subjects: readonly Subject[
     const about = (kind: string) => ({ apiVersion: `${apiGroup}/v1`, kind, metadata })
     const role = namespace === undefined ? 'ClusterRole' : 'Role'
     return [
-      { ...about(role), rules: own.map(ruleOf) },
+      { ...about(role), rules: own.map(roleRule) },
       {
         ...about(`${role}Binding`),
         subjects,
@@ -106,7 +106,7 @@ function rolesOf(permissions: readonly Permission[], subjects: readonly Subject[
   })
 }
 
-function ruleOf({ group, resource, names, verbs }: Permission): object {
+function roleRule({ group, resource, names, verbs }: Permission): object {
   return {
     apiGroups: [group],
     resources: [resource],

@@ -164,7 +164,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutFlag
     for (const close of closing) await close()
   }
   if (!('outcome' in outcome)) return printPlan(io, options, outcome)
-  const lines = [sentence(outcome), ...(outcome.kept ?? [])]
+  const lines = [rolloutSentence(outcome), ...(outcome.kept ?? [])]
   await print(io.stdout, options.output, outcome, () => lines.map((line) => `${line}\n`).join(''))
   const isDone = ['ready', 'unchanged', 'nothing-to-resume'].includes(outcome.outcome)
   if (!isDone) throw new Exit(exitCodes.failed)
@@ -219,7 +219,7 @@ async function printPlan(io: Io, { output }: OutputFlags, plan: PlannedRollout):
 
 const nothingToDo = 'unchanged: the manifests and the directory are live already'
 
-function sentence({ outcome, manifests, message = '', old }: RolloutOutcome): string {
+function rolloutSentence({ outcome, manifests, message = '', old }: RolloutOutcome): string {
   switch (outcome) {
     case 'ready':
       return `ready: ${manifests.join(', ')}`

@@ -156,7 +156,7 @@ async function statusFor(io: Io, options: StatusFlags): Promise<ShownStatus> {
     )
   }
   const configurationChanged = running && own !== undefined && (await hasChanged(own, configuration))
-  const consumers = await consumersOf(document)
+  const consumers = await usersOfDirectories(document)
   const { rolloutsOf } = await import('../../check/rollouts.js')
   const rollouts = await rolloutsOf(configuration?.directories ?? [])
   const operations = running ? (document.operations ?? []) : []
@@ -179,7 +179,7 @@ async function hasChanged({ agent }: StatusDocument, asked: AgentConfiguration |
 }
 
 /** The processes that use the directories. Looks at procfs alone: a disk that hangs must not keep the status from being shown. */
-async function consumersOf({ directories }: StatusDocument): Promise<readonly Consumer[]> {
+async function usersOfDirectories({ directories }: StatusDocument): Promise<readonly Consumer[]> {
   const { findConsumers } = await import('../../check/consumers.js')
   const paths = directories.map(({ path }) => path)
   return (await findConsumers(paths, { followLinks: false })).consumers
@@ -202,7 +202,7 @@ export function statusText(
       directory.path,
       conditionCell(directory, 'Published', paint),
       conditionCell(directory, 'Fresh', paint),
-      problemOf(directory)?.reason ?? find(directory, 'Published')?.reason ?? '-',
+      conditionToTell(directory)?.reason ?? conditionOf(directory, 'Published')?.reason ?? '-',
       directory.publishedAt ? age(new Date(directory.publishedAt), now) : '-',
       directory.confirmedAt ? age(new Date(directory.confirmedAt), now) : 'never',
       directory.digest === null ? '-' : wide ? directory.digest : shortDigest(directory.digest),
@@ -210,7 +210,7 @@ export function statusText(
     ])
   }
   const notes = directories.flatMap((directory) => {
-    const condition = problemOf(directory)
+    const condition = conditionToTell(directory)
     const wait = waitOf(
       shown,
       `publish ${directory.path}`,
@@ -249,18 +249,18 @@ const shortestPath = 24
 function narrow(rows: (string | Cell)[][], columns: number): void {
   const widthOf = () =>
     Math.max(
-      ...table(rows.map((row) => row.map(textOf)))
+      ...table(rows.map((row) => row.map(cellText)))
         .split('\n')
         .map((line) => line.length),
     )
   if (widthOf() <= columns) return
   for (const row of rows) row.length = 6
-  const [excess, longest] = [widthOf() - columns, Math.max(...rows.map(([path]) => textOf(path).length))]
+  const [excess, longest] = [widthOf() - columns, Math.max(...rows.map(([path]) => cellText(path).length))]
   const width = Math.max(shortestPath, longest - Math.max(0, excess))
-  for (const row of rows) row[0] = shortPath(textOf(row[0]), width)
+  for (const row of rows) row[0] = shortPath(cellText(row[0]), width)
 }
 
-function textOf(cell: string | Cell = ''): string {
+function cellText(cell: string | Cell = ''): string {
   return typeof cell === 'string' ? cell : cell.text
 }
 
@@ -316,7 +316,7 @@ function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {
   return `${name}, last reported ${age(written, now)} ago${suffix}${changed}${unserved}${state}\n`
 }
 
-function find({ conditions }: DirectoryStatus, type: Condition['type']): Condition | undefined {
+function conditionOf({ conditions }: DirectoryStatus, type: Condition['type']): Condition | undefined {
   return conditions.find((condition) => condition.type === type)
 }
 
@@ -330,15 +330,15 @@ const notable: ReadonlySet<Condition['reason']> = new Set([
 ])
 
 /** The condition that most needs a reader: one that is not True, Published first; then a warning on a True one. */
-function problemOf(directory: DirectoryStatus): Condition | undefined {
-  const published = find(directory, 'Published')
-  const fresh = find(directory, 'Fresh')
+function conditionToTell(directory: DirectoryStatus): Condition | undefined {
+  const published = conditionOf(directory, 'Published')
+  const fresh = conditionOf(directory, 'Fresh')
   if (published && (published.status !== 'True' || notable.has(published.reason))) return published
   return fresh && fresh.status !== 'True' ? fresh : undefined
 }
 
 function conditionCell(directory: DirectoryStatus, type: Condition['type'], paint: Paint): Cell {
-  const status = find(directory, type)?.status ?? 'Unknown'
+  const status = conditionOf(directory, type)?.status ?? 'Unknown'
   const colour = status === 'True' ? 'green' : status === 'False' ? 'red' : 'yellow'
   return { text: status, paint: (text) => paint(colour, text) }
 }

@@ -60,7 +60,7 @@ async function runSync(io: Io, paths: readonly string[], options: SyncFlags): Pr
     { passIdentity },
     { disableCoreDumps },
     { recordPass },
-    { isAborted, lineOf, lineText, errorsOf },
+    { wasAborted, lineOf, lineText, errorsOf },
     { Trust },
   ] = await Promise.all([
     import('../../agent/one-pass.js'),
@@ -102,12 +102,12 @@ async function runSync(io: Io, paths: readonly string[], options: SyncFlags): Pr
       }
       const hooks = options.hooks === true
       const passed = await onePass(configuration, { ...pass, hooks })
-      const states = passed.filter(({ outcome }) => !isAborted(outcome)).map(({ state }) => state)
+      const states = passed.filter(({ outcome }) => !wasAborted(outcome)).map(({ state }) => state)
       if (states.length > 0) await recordPass(configuration.stateDirectory, states, log)
       const lines = passed.map(({ state, outcome }) => lineOf(state, outcome, stale, hooks))
       // A signal that ended work early decides the exit code, unless a publication went through with unknown durability.
       const unknown = exitCodeOfAll(errorsOf(lines)) === exitCodes.durabilityUnknown
-      if (!unknown && passed.some(({ outcome }) => isAborted(outcome))) signal.throwIfAborted()
+      if (!unknown && passed.some(({ outcome }) => wasAborted(outcome))) signal.throwIfAborted()
       return lines
     } finally {
       progress.stop()

@@ -16,7 +16,7 @@ interface ModeAndOwner {
 /** The present attributes, by the path in the target; `''` is the target itself. */
 type FoundAttributes = ReadonlyMap<string, ModeAndOwner>
 
-function statusOf(path: string): Stats | undefined {
+function fileStatus(path: string): Stats | undefined {
   try {
     return lstatSync(path)
   } catch {
@@ -24,9 +24,9 @@ function statusOf(path: string): Stats | undefined {
   }
 }
 
-async function attributesAt(path: string): Promise<ModeAndOwner | undefined> {
+async function modeAndOwnerAt(path: string): Promise<ModeAndOwner | undefined> {
   // The publication refuses a path that this process cannot look at.
-  const status = statusOf(path)
+  const status = fileStatus(path)
   const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
   if (status === undefined || kind === undefined) return undefined
   const { modeAt } = await import('../../durable/publishing.js')
@@ -39,18 +39,18 @@ async function attributesAt(path: string): Promise<ModeAndOwner | undefined> {
 export async function findAttributes(target: string, paths: readonly string[] = []): Promise<FoundAttributes> {
   const found = new Map<string, ModeAndOwner>()
   const look = async (path: string): Promise<void> => {
-    const attributes = await attributesAt(join(target, path))
+    const attributes = await modeAndOwnerAt(join(target, path))
     if (attributes !== undefined) found.set(path, attributes)
   }
   await look('')
   const directories = new Set(paths.flatMap(directoriesAbove))
   // Parents first, so that no look goes through a symbolic link.
   const all = [...directories, ...paths.filter((path) => !directories.has(path))]
-  for (const path of all) if (found.get(parentOf(path))?.kind === 'directory') await look(path)
+  for (const path of all) if (found.get(parentPath(path))?.kind === 'directory') await look(path)
   return found
 }
 
-function parentOf(path: string): string {
+function parentPath(path: string): string {
   const parent = dirname(path)
   return parent === '.' ? '' : parent
 }

@@ -51,7 +51,7 @@ export async function findConditions(
   const asked = config === '' ? await askAgent(target, options, context.log) : await loadForLooking({ config })
   if (asked === undefined) return {}
   const { file, directories, requireProven } = asked
-  const found = await directoryOf(target, directories)
+  const found = await configuredAt(target, directories)
   if (found !== undefined) {
     const examined = await contentCheck(found, context)
     return { requireProven, ...(examined && { check: examined }) }
@@ -63,7 +63,7 @@ export async function findConditions(
 }
 
 /** Where the directory has moved, its old path is one of it, too. */
-async function directoryOf(
+async function configuredAt(
   target: string,
   directories: readonly DirectoryConfiguration[],
 ): Promise<DirectoryConfiguration | undefined> {
@@ -89,7 +89,7 @@ async function askAgent(
     const known = await fileOfAgent(stateDirectory)
     const nothing = `no agent that keeps its state in ${stateDirectory} names a configuration`
     if (known === undefined && given !== undefined) throw new Error(nothing)
-    if (known === undefined || !(await isThere(known.file))) {
+    if (known === undefined || !(await isOnThisNode(known.file))) {
       warnUnexamined(target, known === undefined ? nothing : `${known.file} is not here`, log)
       return undefined
     }
@@ -112,7 +112,7 @@ async function fileOfAgent(stateDirectory: string) {
 }
 
 /** That of an agent in a pod may not be at this path on its node. */
-async function isThere(file: string): Promise<boolean> {
+async function isOnThisNode(file: string): Promise<boolean> {
   try {
     await stat(file)
     return true

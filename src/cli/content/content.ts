@@ -76,7 +76,7 @@ async function fileAt(from: string, target: string, checks: ContentChecks): Prom
   examineFrom(from)
   const accept = async ({ bytes, entries }: OfferedContent): Promise<void> => {
     const [file] = checks.expect === undefined ? [] : await entries()
-    refuse(target, { sha256: file?.sha256 ?? '', size: bytes }, checks)
+    refuseUnexpected(target, { sha256: file?.sha256 ?? '', size: bytes }, checks)
   }
   return { content: { path: from }, accept }
 }
@@ -119,11 +119,11 @@ async function* checked(
     // It is one buffer, and not five of them, that becomes garbage: a collection for each 10 MiB is enough.
     contentPassed(chunk.length / 5)
   }
-  refuse(path, { sha256: hash.digest('hex'), size }, checks)
+  refuseUnexpected(path, { sha256: hash.digest('hex'), size }, checks)
 }
 
 /** @throws NotPublished for content that is empty, or differs from the expected */
-function refuse(
+function refuseUnexpected(
   path: string,
   { sha256, size }: { readonly sha256: string; readonly size: number },
   { allowEmpty, expect }: ContentChecks,
@@ -171,18 +171,18 @@ export const contentRules = {
   },
   yaml: async (content) => {
     const { readYaml } = await import('../../yaml/read.js')
-    return problemOf(async () => {
+    return thrownProblem(async () => {
       const values = await readYaml(decode(content), 'any')
       if (values.every((value) => value === null)) throw new Error('it holds no YAML document')
     })
   },
   json: async (content) => {
     const { readJson } = await import('../../yaml/read.js')
-    return problemOf(() => readJson(decode(content)))
+    return thrownProblem(() => readJson(decode(content)))
   },
   pod: async (content, doubt) => {
     const { doubtsOf, parseManifest, refuseUnrunnable } = await import('../../static-pods/pod/manifest.js')
-    return problemOf(async () => {
+    return thrownProblem(async () => {
       const manifest = await parseManifest(content, 'the manifest')
       refuseUnrunnable(manifest, 'the manifest')
       doubtsOf(manifest).forEach(doubt)
@@ -194,7 +194,7 @@ function withSubject(problem: string | undefined): string | undefined {
   return problem === undefined ? undefined : `it ${problem}`
 }
 
-async function problemOf(check: () => unknown): Promise<string | undefined> {
+async function thrownProblem(check: () => unknown): Promise<string | undefined> {
   try {
     await check()
     return undefined

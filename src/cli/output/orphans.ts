@@ -102,7 +102,7 @@ const kinds = {
   foreign: 'foreign',
 } as const satisfies Partial<Record<keyof Orphan, string>>
 
-function stateOf({ there, held, pinned, letGo, movedTo, movedFrom }: Orphan): string {
+function orphanState({ there, held, pinned, letGo, movedTo, movedFrom }: Orphan): string {
   const moves =
     movedFrom && movedFrom.state !== 'done' ? `moves from ${movedFrom.path} (${movedFrom.state})` : undefined
   const goes = movedTo === null ? undefined : `moves to ${movedTo}`
@@ -130,7 +130,7 @@ export function orphansText(orphans: readonly Orphan[], now: Date): string {
       path ?? `unknown, in ${directory}`,
       publishedAt === null ? '-' : publisher ? publishers[publisher] : 'a command',
       publishedAt === null ? '-' : age(new Date(publishedAt), now),
-      stateOf(orphan),
+      orphanState(orphan),
       counts.join(', '),
     ]
   })

@@ -30,7 +30,7 @@ export function errorsOf(lines: readonly SyncLine[]): unknown[] {
 }
 
 /** A signal ended it before anything was published. */
-export function isAborted(outcome: PassOutcome | undefined): boolean {
+export function wasAborted(outcome: PassOutcome | undefined): boolean {
   return outcome === undefined || outcome.kind === 'aborted'
 }
 

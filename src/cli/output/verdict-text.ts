@@ -36,7 +36,9 @@ export function verdictText(verdict: Verdict): string {
     '\n',
     table(facts),
     listed.length === 0 ? '' : '\n',
-    listed.length === 0 ? '' : table([['TIME', 'OUTAGE', 'ACKNOWLEDGED', 'FOUND', 'RESULT'], ...listed.map(row)]),
+    listed.length === 0
+      ? ''
+      : table([['TIME', 'OUTAGE', 'ACKNOWLEDGED', 'FOUND', 'RESULT'], ...listed.map(examinationRow)]),
     more > 0 ? `and ${more} more\n` : '',
   ].join('')
 }
@@ -69,7 +71,7 @@ function deviceText({ name, vendor, model, firmware, bytes, writeCache }: Device
   ].join(', ')
 }
 
-function row({ at, outage, acknowledged, announced, found, result, lost }: Examination): string[] {
+function examinationRow({ at, outage, acknowledged, announced, found, result, lost }: Examination): string[] {
   const state = found.state === 'whole' ? `generation ${found.generation}` : found.state
   const problem = 'problem' in found ? `${result}: ${found.problem}` : result
   return [

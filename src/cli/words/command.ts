@@ -52,13 +52,13 @@ export function readEnvironment(command: Command, environment: NodeJS.ProcessEnv
       if (usual !== undefined && existsSync(usual)) command.setOptionValueWithSource(name, usual, 'default')
       continue
     }
-    const value = option.isBoolean() ? isTrue(env, text) || undefined : parse(command, option, env, text)
+    const value = option.isBoolean() ? isTrue(env, text) || undefined : parseVariable(command, option, env, text)
     command.setOptionValueWithSource(name, value, 'env')
   }
 }
 
 /** As commander reports a wrong value of the command line. */
-function parse(command: Command, option: Option, variable: string, text: string): unknown {
+function parseVariable(command: Command, option: Option, variable: string, text: string): unknown {
   if (option.parseArg === undefined) return text
   try {
     return option.parseArg<unknown>(text, undefined)

@@ -10,11 +10,11 @@ export function proxyError(proxy: URL, error: unknown): ConnectionError {
   const { code = '', message } = error as NodeJS.ErrnoException
   const known = code === 'ECONNREFUSED' ? 'connection refused (ECONNREFUSED)' : explainCode(code, message)
   const advice = 'check proxy-url in the kubeconfig, or HTTPS_PROXY and NO_PROXY in the environment'
-  const text = `${nameOf(proxy)}: ${known}; the API server was not asked: ${advice}`
+  const text = `${proxyName(proxy)}: ${known}; the API server was not asked: ${advice}`
   return new ConnectionError(text, code === 'ETIMEDOUT' ? 'timeout' : 'connection', { cause: error })
 }
 
-export function nameOf(proxy: URL): string {
+export function proxyName(proxy: URL): string {
   return `proxy ${proxy.protocol}//${proxy.host}`
 }
 

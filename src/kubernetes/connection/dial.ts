@@ -3,7 +3,7 @@ import { checkServerIdentity, connect as connectTls, type ConnectionOptions, typ
 import { systemAuthorities, trusting } from '../../x509/authorities.js'
 import type { AccessSnapshot } from '../credentials/access.js'
 import { ConnectionError } from './client.js'
-import { nameOf, proxyError } from './connection-error.js'
+import { proxyName, proxyError } from './connection-error.js'
 import { unlessAborted } from '../../deadline.js'
 import { addressOf } from './proxy.js'
 import { openTunnel } from './tunnel.js'
@@ -42,7 +42,7 @@ export async function dial(
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const where = atProxy ? nameOf(atProxy) : server.origin
+      const where = atProxy ? proxyName(atProxy) : server.origin
       reject(new ConnectionError(`${where}: no connection within ${timeout} ms`, 'timeout'))
     }, timeout)
   })

@@ -1,6 +1,6 @@
 import { isIPv6, type Socket } from 'node:net'
 import { ConnectionError } from './client.js'
-import { nameOf } from './connection-error.js'
+import { proxyName } from './connection-error.js'
 
 /** Basic credentials in a proxy's URL, as a header's value. */
 export function proxyAuthorization(proxy: URL): string | undefined {
@@ -64,5 +64,5 @@ function readConnectAnswer(socket: Socket, proxy: URL): Promise<string> {
 
 /** Names the proxy by host and port: its URL may hold a password. */
 function tunnelFault(proxy: URL, problem: string): ConnectionError {
-  return new ConnectionError(`${nameOf(proxy)} ${problem}`, 'connection')
+  return new ConnectionError(`${proxyName(proxy)} ${problem}`, 'connection')
 }

@@ -20,11 +20,11 @@ export interface ExecOptions {
  * error. Throws an Error that names the command (not its arguments) and what to do.
  */
 export async function runExecPlugin(settings: ExecPluginSettings, options: ExecOptions): Promise<ExecCredential> {
-  const output = await run(settings, options)
+  const output = await startPlugin(settings, options)
   try {
     return readExecCredential(output, settings.apiVersion)
   } catch (error) {
-    throw new Error(describe(settings, (error as Error).message))
+    throw new Error(pluginFault(settings, (error as Error).message))
   }
 }
 
@@ -37,10 +37,10 @@ export function pluginEnvironment(
   return { ...both, PATH: absoluteDirectories(both['PATH']) }
 }
 
-function run(settings: ExecPluginSettings, options: ExecOptions): Promise<string> {
+function startPlugin(settings: ExecPluginSettings, options: ExecOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const environment = pluginEnvironment(settings, options.environment)
-    const fail = (problem: string): void => reject(new Error(describe(settings, problem)))
+    const fail = (problem: string): void => reject(new Error(pluginFault(settings, problem)))
     // Where no file descriptor is free, Node answers a child without streams, and reports the failure in an event.
     const child: ChildProcess = spawn(settings.command, settings.args, {
       env: { ...environment, KUBERNETES_EXEC_INFO: execInfo(settings, options) },
@@ -91,7 +91,7 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-function describe(settings: ExecPluginSettings, problem: string): string {
+function pluginFault(settings: ExecPluginSettings, problem: string): string {
   return `${settings.field.file}: ${settings.field.place}: credential plugin ${settings.command}: ${problem}`
 }
 
@@ -161,12 +161,12 @@ function readExecCredential(output: string, apiVersion: string): ExecCredential 
   if (document['apiVersion'] !== apiVersion) throw new Error(`the apiVersion of its output is not ${apiVersion}`)
   if (document['status'] === undefined || document['status'] === null) throw new Error('its output has no status')
   const status = mapping(document['status'], 'status')
-  const token = pluginToken(text(status, 'token'))
-  const certificate = pluginCertificate(text(status, 'clientCertificateData'), text(status, 'clientKeyData'))
+  const token = pluginToken(textField(status, 'token'))
+  const certificate = pluginCertificate(textField(status, 'clientCertificateData'), textField(status, 'clientKeyData'))
   if (token === undefined && !certificate) {
     throw new Error('its status has neither token nor clientCertificateData and clientKeyData')
   }
-  return new ExecCredential(token, certificate, readExpiry(text(status, 'expirationTimestamp')))
+  return new ExecCredential(token, certificate, readExpiry(textField(status, 'expirationTimestamp')))
 }
 
 function parseOutput(output: string): unknown {
@@ -184,7 +184,7 @@ function mapping(value: unknown, name: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-function text(status: Record<string, unknown>, key: string): string | undefined {
+function textField(status: Record<string, unknown>, key: string): string | undefined {
   const value = status[key] ?? ''
   if (typeof value !== 'string') throw new Error(`status.${key} is not a string`)
   return value === '' ? undefined : value

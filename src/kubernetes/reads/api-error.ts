@@ -68,7 +68,7 @@ export function refusedRequest(
   const { status, retryAfter } = answer
   const said = statusMessage(answer.body)
   const what = `${describeTarget(target)}: ${verb} failed with HTTP ${status}${said && ` (${said})`}`
-  const known = target.advice?.[status] ?? (status === 403 ? forbidden : adviceFor(status))
+  const known = target.advice?.[status] ?? (status === 403 ? forbidden : statusAdvice(status))
   const advice = answer.foreign ?? unsentAdvice(answer) ?? known
   return new ApiError(restartReason(status), advice ? `${what}: ${advice}` : what, {
     status,
@@ -145,7 +145,7 @@ export function unsentAdvice({ status, anonymous }: Pick<Refusal, 'status' | 'an
   return `no credential was sent: ${noCredentialAdvice}`
 }
 
-function adviceFor(status: number): string {
+function statusAdvice(status: number): string {
   switch (status) {
     case 401:
       return `the API server rejects the credentials: ${credentialsAdvice}`

@@ -10,7 +10,7 @@ import { isAbsent, ApiError, brokenRequest, refusedRequest } from './api-error.j
 import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
 import { InvalidObjectError } from './decode.js'
-import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query, type ReadVerb } from './requests.js'
+import { describeTarget, objectTarget, targetPath, type ApiTarget, type Query, type ReadVerb } from './requests.js'
 import { itemsOf, observeObject } from './observed-version.js'
 
 /** Milliseconds; tests make them smaller. */
@@ -108,7 +108,11 @@ export class ApiReader {
 
   async #ask(target: ApiTarget, query: Query, signal: AbortSignal, verb?: 'list'): Promise<ApiResponse> {
     try {
-      return await this.api.get(pathOf(target), query, { signal, timeout: this.#timing.request, ...(verb && { verb }) })
+      return await this.api.get(targetPath(target), query, {
+        signal,
+        timeout: this.#timing.request,
+        ...(verb && { verb }),
+      })
     } catch (error) {
       throw brokenRequest(target, error)
     }

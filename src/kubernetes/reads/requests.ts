@@ -47,7 +47,7 @@ export function podTarget(namespace: string, name?: string): ApiTarget {
   return { resource: 'pods', namespace, name }
 }
 
-export function pathOf({ resource, namespace, name }: ApiTarget): string {
+export function targetPath({ resource, namespace, name }: ApiTarget): string {
   const scope = namespace === undefined ? '' : `namespaces/${encodeURIComponent(namespace)}/`
   return `/api/v1/${scope}${resource}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
 }
@@ -59,7 +59,7 @@ export function describeTarget({ resource, namespace, name }: ApiTarget): string
 }
 
 export function collectionPath(reference: ObjectReference): string {
-  return pathOf({ ...objectTarget(reference), name: undefined })
+  return targetPath({ ...objectTarget(reference), name: undefined })
 }
 
 /** A list of the one object, consistent: without a resourceVersion it accepts no cache that lags. */

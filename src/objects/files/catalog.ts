@@ -77,10 +77,10 @@ export class Catalog {
     const own = [...this.#files.values()]
       .flatMap(({ objects }) => objects)
       .filter(({ object }) => object.reference.kind === kind && object.reference.namespace === namespace)
-    const names = new Set(own.filter(({ labels }) => selects(selector, labels)).map(nameOf))
+    const names = new Set(own.filter(({ labels }) => selects(selector, labels)).map(catalogName))
     const error = [...this.#files.values()].find((file) => file.error)?.error
     if (error !== undefined) {
-      const there = new Set(own.map(nameOf))
+      const there = new Set(own.map(catalogName))
       if (latest?.state !== 'selected' || latest.names.some((name) => !there.has(name))) {
         const message = `${objectName(reference)}: not every file can be read; ${error.message}`
         return { observation: { state: 'unknown', reason: error.reason, message }, confirmed: false }
@@ -103,7 +103,7 @@ export class Catalog {
   }
 }
 
-function nameOf({ object }: FileObject): string {
+function catalogName({ object }: FileObject): string {
   return object.reference.name
 }
 

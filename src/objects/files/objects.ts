@@ -47,7 +47,7 @@ const maximumNesting = 4
  * @internal
  */
 export function readObjects(document: ParsedDocument, context: ReadingContext): FileObject[] {
-  return readValue(document.value, document.place, context, {
+  return valueIn(document.value, document.place, context, {
     nesting: 0,
     itemPlace: document.itemPlace,
   })
@@ -60,10 +60,10 @@ interface InList {
   readonly kind?: ObjectKind
 }
 
-function readValue(value: unknown, place: string, context: ReadingContext, position: InList): FileObject[] {
+function valueIn(value: unknown, place: string, context: ReadingContext, position: InList): FileObject[] {
   try {
     const body = record(value, 'the document')
-    const { kind, version } = typeOf(body, position.kind)
+    const { kind, version } = kindOfValue(body, position.kind)
     if (version === 'v1') {
       if (kind === 'Secret' || kind === 'ConfigMap') return [{ ...readFileObject(kind, body, context), place }]
       if (kind === 'List') return readList(body, place, context, position)
@@ -79,7 +79,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
 }
 
 /** Reads kind and apiVersion as Kubernetes does: an empty word counts as missing, and then the list of the object tells. */
-function typeOf(body: Readonly<Record<string, unknown>>, listed: ObjectKind | undefined) {
+function kindOfValue(body: Readonly<Record<string, unknown>>, listed: ObjectKind | undefined) {
   const kind = body.kind === '' ? undefined : body.kind
   const version = body.apiVersion === '' ? undefined : body.apiVersion
   // kubectl goes by the item, and the API's own types go by the list.
@@ -103,7 +103,7 @@ function readList(
   return items.flatMap((item: unknown, index) => {
     const at = position.itemPlace(index)
     const inner = { ...position, nesting: position.nesting + 1, itemPlace: () => at }
-    return readValue(item, at === place ? `${place}: items[${index}]` : at, context, inner)
+    return valueIn(item, at === place ? `${place}: items[${index}]` : at, context, inner)
   })
 }
 
@@ -113,8 +113,8 @@ function readFileObject(
   { defaultNamespace, version }: ReadingContext,
 ): Omit<FileObject, 'place'> {
   const metadata = record(body.metadata, 'metadata')
-  const name = nameOf(metadata.name, 'metadata.name')
-  const namespace = nameOf(metadata.namespace ?? defaultNamespace, 'metadata.namespace')
+  const name = objectNameIn(metadata.name, 'metadata.name')
+  const namespace = objectNameIn(metadata.namespace ?? defaultNamespace, 'metadata.namespace')
   try {
     refuseUnknownField(kind, body)
     const data = decodeData(kind, body)
@@ -146,7 +146,7 @@ function readLabels(value: unknown): Labels {
 }
 
 /** A DNS subdomain: what the API server demands of the name of a Secret or a ConfigMap (RFC 1123). */
-function nameOf(value: unknown, field: string): string {
+function objectNameIn(value: unknown, field: string): string {
   if (typeof value !== 'string') throw new InvalidObjectError(`${field} must be a string`)
   if (!isObjectName(value)) {
     throw new InvalidObjectError(`${field} ${quote(value)} is not a name that Kubernetes allows`)

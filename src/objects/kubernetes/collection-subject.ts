@@ -10,7 +10,7 @@ import { inParallel } from '../../parallel.js'
 import { AbortableSemaphore } from '../../abortable-semaphore.js'
 import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
-import { sizeOf, type ObservedVersion, type StoredObject } from '../stored-object.js'
+import { storedSize, type ObservedVersion, type StoredObject } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
 import { ApiError, brokenRequest, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
 import { listPages } from '../../kubernetes/reads/list-pages.js'
@@ -37,7 +37,7 @@ import {
 import {
   metadataOnly,
   objectTarget,
-  pathOf,
+  targetPath,
   watchQuery,
   type ApiTarget,
   type Query,
@@ -88,7 +88,7 @@ export class CollectionSubject implements WatchSubject {
     private readonly context: ReadContext,
   ) {
     this.target = { ...objectTarget({ kind, namespace, name: '' }), name: undefined }
-    this.path = pathOf(this.target)
+    this.path = targetPath(this.target)
     this.#selections = new Selections([...followed.values()].filter(isSelection))
   }
 
@@ -167,7 +167,7 @@ export class CollectionSubject implements WatchSubject {
         this.#accepts(stored, observed)
         if (stored.offer(observed) === 'accepted') this.#caughtUp(stored)
         const { observation } = observed
-        return Promise.resolve(observation.state === 'present' ? sizeOf(observation.object.data) : 0)
+        return Promise.resolve(observation.state === 'present' ? storedSize(observation.object.data) : 0)
       }
       try {
         await readSelected(this.context, this, selector, ask, take)
@@ -257,7 +257,7 @@ export class CollectionSubject implements WatchSubject {
   /** undefined: it does not exist. */
   async #readLabels(name: string, ask: Ask): Promise<Labels | undefined> {
     const target = { ...this.target, name }
-    const answer = await this.context.client.get(pathOf(target), {}, { ...ask(), accept: this.accept })
+    const answer = await this.context.client.get(targetPath(target), {}, { ...ask(), accept: this.accept })
     if (answer.status === 200) return objectLabels(answer.body)
     if (isAbsent(answer, name)) return undefined
     throw refusedRequest(target, 'get', answer)

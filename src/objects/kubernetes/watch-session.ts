@@ -52,7 +52,7 @@ export class WatchSession {
 
   /** @throws ApiError for an ERROR event, and for a line that is no event */
   async take(line: StreamLine): Promise<void> {
-    const event = parse(line, this.subject.target)
+    const event = parseEvent(line, this.subject.target)
     const [type, object] = [field(event, 'type'), field(event, 'object')]
     switch (type) {
       case 'ADDED':
@@ -193,7 +193,7 @@ export async function readEvents(
   attempt.signal.throwIfAborted()
 }
 
-function parse(line: StreamLine, target: ApiTarget): unknown {
+function parseEvent(line: StreamLine, target: ApiTarget): unknown {
   const text = line.take()
   try {
     return parseBounded(text, mostValuesOfObject)

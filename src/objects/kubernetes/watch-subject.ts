@@ -21,7 +21,7 @@ import {
   type ApiTarget,
   type Query,
   listQuery,
-  pathOf,
+  targetPath,
 } from '../../kubernetes/reads/requests.js'
 import { isAbsent, protocolError, refusedRequest, type ApiError } from '../../kubernetes/reads/api-error.js'
 
@@ -225,7 +225,7 @@ export async function readFresh(
 ): Promise<ObservedVersion> {
   const target = objectTarget(reference)
   for (let contradictions = 0; contradictions < maximumContradictions; contradictions++) {
-    const answer = await client.get(pathOf(target), {}, options)
+    const answer = await client.get(targetPath(target), {}, options)
     if (answer.status === 200) return observeObject(reference, answer.body)
     if (!isAbsent(answer, target.name)) throw refusedRequest(target, 'get', answer)
     // A 404 does not say as of which version it holds: an empty list does.

@@ -30,9 +30,9 @@ const isLink = 'is a symbolic link: replace it by the file that it leads to'
 /** What a failed open means. @throws InvalidInput */
 export function unreadable(path: string, error: unknown): never {
   const code = codeOf(error)
-  if (code === 'ENOTDIR') refuse(path, 'is not a directory')
-  if (code === 'ELOOP') refuse(path, isLink)
-  refuse(path, `is not readable (${messageOf(error)})`)
+  if (code === 'ENOTDIR') refuseResource(path, 'is not a directory')
+  if (code === 'ELOOP') refuseResource(path, isLink)
+  refuseResource(path, `is not readable (${messageOf(error)})`)
 }
 
 /**
@@ -51,14 +51,14 @@ export async function readLocalTree(top: OpenedDirectory, fs: FileSystem = syste
       const name = entry.name.toString('utf8')
       const path = below === '' ? name : `${below}/${name}`
       const place = join(top.path, path)
-      if (!Buffer.from(name).equals(entry.name)) refuse(place, 'has a name that is not UTF-8')
+      if (!Buffer.from(name).equals(entry.name)) refuseResource(place, 'has a name that is not UTF-8')
       if (entry.isDirectory()) {
         directories.push(path)
         await walk(path)
         continue
       }
-      if (entry.isSymbolicLink()) refuse(place, isLink)
-      if (!entry.isFile()) refuse(place, 'is neither a file nor a directory')
+      if (entry.isSymbolicLink()) refuseResource(place, isLink)
+      if (!entry.isFile()) refuseResource(place, 'is neither a file nor a directory')
       const file = await openedIn(fs, top, path, unreadable, async (opened) => {
         const { mode } = await fs.attributes(opened)
         const reading = readRegularFile(`/proc/self/fd/${opened}`, largestFile)
@@ -69,7 +69,7 @@ export async function readLocalTree(top: OpenedDirectory, fs: FileSystem = syste
       })
       bytes += file.content.length
       if (files.size >= mostFiles || bytes > mostBytes) {
-        refuse(top.path, `holds more than ${mostFiles} files, or more than ${mostBytes / 1024 / 1024} MiB`)
+        refuseResource(top.path, `holds more than ${mostFiles} files, or more than ${mostBytes / 1024 / 1024} MiB`)
       }
       files.set(path, file)
     }
@@ -95,6 +95,6 @@ export async function readAttributes(
   return found
 }
 
-function refuse(path: string, what: string): never {
+function refuseResource(path: string, what: string): never {
   throw new InvalidInput(`--resources: ${path} ${what}`)
 }

@@ -58,7 +58,7 @@ export class WatchStart {
   async #begin(now: number): Promise<number> {
     const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
     const known = await readMark(this.#path)
-    const live = await identityOf(this.#manifest)
+    const live = await manifestIdentity(this.#manifest)
     const isSame = known?.revision === this.revision && (known.live === undefined || known.live === live)
     if (isSame && known.boot === boot && known.since <= now) return known.since
     const mark: Mark = { revision: this.revision, boot, since: now, live }
@@ -77,7 +77,7 @@ export class WatchStart {
 }
 
 /** ext4 gives the number of an inode out again at once: its birth tells the two apart. */
-async function identityOf(path: string): Promise<string | undefined> {
+async function manifestIdentity(path: string): Promise<string | undefined> {
   const found = await lstat(path, { bigint: true }).catch(() => undefined)
   return found && `${found.ino}:${found.birthtimeNs}`
 }

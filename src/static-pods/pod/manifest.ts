@@ -38,7 +38,7 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
     throw new InvalidInput(`${place}: it holds ${bytes.length} bytes; kubelet reads at most ${largestManifest}`)
   const source = decodeYaml(bytes)
   if (source === undefined) throw new InvalidInput(`${place}: ${notText}`)
-  const text = await readText(source, place)
+  const text = await manifestText(source, place)
   const { value, positionAt } = text
   const pod = asMap(value)
   if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; it must hold a Pod`)
@@ -82,7 +82,7 @@ export function isSamePodName(a: Manifest, b: Manifest): boolean {
 const refused = 'kubelet would refuse the pod'
 
 /** @throws InvalidInput */
-async function readText(source: string, place: string): Promise<ManifestText> {
+async function manifestText(source: string, place: string): Promise<ManifestText> {
   try {
     return await readManifestText(source)
   } catch (error) {

@@ -139,7 +139,9 @@ export function findTypeFault(pod: unknown): TypeFault | undefined {
 function problemOf(value: unknown, type: string): string | undefined {
   const scalar = scalarTypes.get(type)
   if (scalar !== undefined)
-    return scalar.is(value) ? undefined : `must be ${scalar.name}, but is ${describeValue(value)}${advice(value, type)}`
+    return scalar.is(value)
+      ? undefined
+      : `must be ${scalar.name}, but is ${describeValue(value)}${typeAdvice(value, type)}`
   if (type.endsWith('[]')) return Array.isArray(value) ? undefined : `must be a list, but is ${describeValue(value)}`
   return asMap(value) ? undefined : `must be a map, but is ${describeValue(value)}`
 }
@@ -151,7 +153,7 @@ function describeValue(value: unknown): string {
   return typeof value === 'boolean' ? 'a boolean' : 'a map'
 }
 
-function advice(value: unknown, type: string): string {
+function typeAdvice(value: unknown, type: string): string {
   if (type === 'text' && (typeof value === 'boolean' || digitsOf(value) !== undefined)) return ': quote it'
   return typeof value === 'string' && /^(?:-?\d+|true|false)$/.test(value) ? ': write it without quotes' : ''
 }

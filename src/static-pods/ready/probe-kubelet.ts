@@ -10,7 +10,7 @@ import type { Manifest } from '../pod/manifest.js'
 import { serverFault, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
 import { askInTime, get, refused, tooLate } from './probe-http.js'
 import type { KubeletAccess, Probe, ProbeResult } from './readiness.js'
-import { resultOf, troubled } from './reported-pod.js'
+import { podResult, troubled } from './reported-pod.js'
 
 /** Bytes of an answer: a node has a few hundred pods of some KiB. */
 const largest = 64 * 1024 * 1024
@@ -42,13 +42,13 @@ export function kubeletProbe(access: KubeletAccess, files: ProbeFiles = presentF
         caller,
         async (signal) => {
           const { status, body } = await askFor('/pods', access, files, signal)
-          if (status !== 200) return refusal(status, body)
+          if (status !== 200) return kubeletRefusal(status, body)
           const pods = asMap(parsed(body))
           if (pods?.kind !== 'PodList') {
             return { state: 'cannot-ask', message: 'the answer is no list of pods', advice: noKubelet }
           }
           const pod = asList(pods.items).find((item) => isOf(item, manifest))
-          return pod === undefined ? { state: 'absent', message: 'it does not run the pod' } : resultOf(pod, manifest)
+          return pod === undefined ? { state: 'absent', message: 'it does not run the pod' } : podResult(pod, manifest)
         },
         failure,
       ),
@@ -116,7 +116,7 @@ const refusals = {
   403: 'HTTP 403: it needs the verb get on the resource nodes/proxy, or nodes/pods, of this node',
 } as const
 
-function refusal(status: number, body: string): ProbeResult {
+function kubeletRefusal(status: number, body: string): ProbeResult {
   if (status === 401 || status === 403) {
     return { state: 'cannot-ask', message: refusals[status], advice: noCredential }
   }

@@ -6,7 +6,7 @@ import type { Manifest } from '../pod/manifest.js'
 import { serverFault } from './probe-files.js'
 import { patience } from './probe-http.js'
 import type { Probe, ProbeResult } from './readiness.js'
-import { resultOf } from './reported-pod.js'
+import { podResult } from './reported-pod.js'
 
 /** A client with one version of the kubeconfig. */
 export interface ApiWay {
@@ -68,13 +68,13 @@ async function askBy(
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`
     const answer = await way.api.get(path, {}, { signal, timeout: patience })
     if (answer.status === 200) {
-      return { result: resultOf(answer.body, manifest), isRefused: false }
+      return { result: podResult(answer.body, manifest), isRefused: false }
     }
     if (isAbsent(answer, name)) {
       return { result: { state: 'not-ready', message: `${namespace}/${name} does not exist` }, isRefused: false }
     }
     const { status } = answer
-    const message = refusal(answer, namespace, name)
+    const message = apiRefusal(answer, namespace, name)
     if (status === 429 || status >= 500) return { result: { state: 'server-error', message }, isRefused: false }
     const isRefused = status === 401 || status === 403
     const refusedAdvice = isRefused ? noCredential[status] : noKubeconfig
@@ -100,7 +100,7 @@ function failed(error: unknown): ProbeAttempt {
   return { result, isRefused: error.reason !== 'timeout' && codeOf(cause) !== 'ECONNREFUSED' }
 }
 
-function refusal({ status, anonymous }: ApiResponse, namespace: string, name: string): string {
+function apiRefusal({ status, anonymous }: ApiResponse, namespace: string, name: string): string {
   if (anonymous && (status === 401 || status === 403)) return `HTTP ${status}: no credential was sent`
   if (status === 401) return 'HTTP 401: the API server rejects the credentials of the kubeconfig'
   if (status === 403) {

@@ -5,7 +5,7 @@ import { rolloutAnnotation } from '../names.js'
 import type { ProbeResult } from './readiness.js'
 
 /** Judges a pod that kubelet or the API server reports by the manifest: it must be of this version, and Ready. */
-export function resultOf(pod: unknown, manifest: Manifest): ProbeResult {
+export function podResult(pod: unknown, manifest: Manifest): ProbeResult {
   const metadata = asMap(asMap(pod)?.metadata)
   const label = asText(asMap(metadata?.labels)?.revision)
   const { revision } = manifest

@@ -20,7 +20,7 @@ import { contentAnnotationPrefix, parseRevision, rolloutAnnotation } from '../na
 import { checkLockFile, listManifests, ownershipAt, readListed, readSmallFile } from '../node-files.js'
 import type { ReadinessSettings } from '../ready/readiness.js'
 import { bytesOf, type RolledManifest, type RolloutState } from './rollout-state.js'
-import { contentOf } from './rollout-tree.js'
+import { entriesOfTree } from './rollout-tree.js'
 import { isSamePod } from '../pod/same-pod.js'
 
 export interface RolloutRequest {
@@ -89,7 +89,7 @@ export async function planRollout(
   await checkLockFile(request.manifestLock, durable)
   const id = await identifyRequest(request, durable)
   // Read before the comparison: an entry that comes later belongs to another program.
-  const oldContent = tree ? await contentOf(tree.target, durable) : []
+  const oldContent = tree ? await entriesOfTree(tree.target, durable) : []
   const difference = tree && (await durable.difference({ ...tree, publisher: 'rollout' }))
   const isNewTree = difference !== undefined && (!difference.exists || difference.changes.length > 0)
   const live = await liveManifests(manifestDirectory, durable, log)

@@ -129,7 +129,7 @@ export async function readState(
   // It holds each manifest twice, before and after; a longer text could not be written.
   const bytes = await nodeFiles.read(fs, path, { largest: constants.MAX_STRING_LENGTH })
   if (bytes === undefined) return undefined
-  const found = parseState(Buffer.from(bytes).toString('utf8'))
+  const found = parseRolloutState(Buffer.from(bytes).toString('utf8'))
   if (typeof found !== 'string') return found
   throw new StaticPodError(
     `${path} is damaged: ${found}; nothing was changed; holdfast can neither finish that rollout nor take it back: make the manifests in ` +
@@ -138,7 +138,7 @@ export async function readState(
 }
 
 /** The state; for a damaged file, its fault. */
-function parseState(text: string): RolloutState | EndedRollout | string {
+function parseRolloutState(text: string): RolloutState | EndedRollout | string {
   if (text === '') return 'it is empty'
   let value: unknown
   try {

@@ -40,7 +40,7 @@ export interface KeptTree {
 }
 
 /** The entries of a directory: no others may go with it. Empty where there is none. */
-export async function contentOf(path: string, durable: DurableCalls): Promise<RolledTree['oldContent']> {
+export async function entriesOfTree(path: string, durable: DurableCalls): Promise<RolledTree['oldContent']> {
   return (await durable.inDirectory(path, (directory) => places.knownContent(durable.fs, directory))) ?? []
 }
 
@@ -74,13 +74,13 @@ export async function stageRolledTree(
   await durable.publishDirectories([staging], signal)
   const [staged, old] = [await places.identityAt(durable.fs, beside), await places.identityAt(durable.fs, target)]
   if (staged === undefined) throw new StaticPodError(`another program removed ${beside}; nothing was changed`)
-  return { target, staged, stagedContent: await contentOf(beside, durable), old: old ?? null, oldContent }
+  return { target, staged, stagedContent: await entriesOfTree(beside, durable), old: old ?? null, oldContent }
 }
 
 /** Finds the tree that was staged before the state file named it: by its record, since another program may have put another there. */
 export async function findStaged(tree: RolledTree, durable: DurableCalls): Promise<RolledTree> {
   const beside = besidePath(tree.target)
-  const stagedContent = await contentOf(beside, durable)
+  const stagedContent = await entriesOfTree(beside, durable)
   // The identity comes after the content: an entry that comes in between is no part of it.
   if (tree.staged !== null || (await durable.isDrifted(beside)) !== false) return tree
   return { ...tree, staged: (await places.identityAt(durable.fs, beside)) ?? null, stagedContent }
@@ -93,7 +93,7 @@ export async function bringTree(tree: RolledTree, { fs }: DurableCalls): Promise
   if (here === 'new') return places.syncPlaces(fs, target, besidePath(target))
   if (here !== 'old') throw new StaticPodError(`another program replaced ${target} meanwhile: holdfast leaves it alone`)
   const beside = besidePath(target)
-  if (isSame(tree.staged, await places.identityAt(fs, beside))) return places.swapPlaces(fs, target, beside)
+  if (isSameTree(tree.staged, await places.identityAt(fs, beside))) return places.swapPlaces(fs, target, beside)
   throw new StaticPodError(
     `another program removed or replaced ${beside}, which was to become ${target}: holdfast leaves both as they are`,
   )
@@ -109,7 +109,7 @@ export async function returnTree(tree: RolledTree, { fs }: DurableCalls, log: Lo
     return undefined
   }
   const kept = await places.identityAt(fs, beside)
-  if (here === 'new' && (old === null ? kept === undefined : isSame(old, kept))) {
+  if (here === 'new' && (old === null ? kept === undefined : isSameTree(old, kept))) {
     await places.swapPlaces(fs, target, beside)
     return undefined
   }
@@ -143,7 +143,7 @@ export async function removeKept(
     return { tree, message }
   }
   const found = await places.identityAt(fs, beside)
-  const known = isSame(staged, found) ? stagedContent : isSame(old, found) ? oldContent : []
+  const known = isSameTree(staged, found) ? stagedContent : isSameTree(old, found) ? oldContent : []
   const quarantined = await places.removeTarget(fs, beside, known)
   if (quarantined === undefined) return undefined
   log.warn(
@@ -171,17 +171,17 @@ export async function removeAllKept(
 /** Where the old tree lies: still at its place, or, once exchanged, beside it. undefined: there is none, or another program moved it. */
 export async function oldTreeAt(tree: RolledTree, fs: DurableCalls['fs']): Promise<string | undefined> {
   for (const path of [tree.target, besidePath(tree.target)]) {
-    if (isSame(tree.old, await places.identityAt(fs, path))) return path
+    if (isSameTree(tree.old, await places.identityAt(fs, path))) return path
   }
   return undefined
 }
 
 async function whose({ target, staged, old }: RolledTree, fs: DurableCalls['fs']): Promise<'old' | 'new' | 'other'> {
   const found = await places.identityAt(fs, target)
-  if (isSame(staged, found)) return 'new'
-  return isSame(old, found) || (old === null && found === undefined) ? 'old' : 'other'
+  if (isSameTree(staged, found)) return 'new'
+  return isSameTree(old, found) || (old === null && found === undefined) ? 'old' : 'other'
 }
 
-function isSame(known: Identity | null, found: Identity | undefined): boolean {
+function isSameTree(known: Identity | null, found: Identity | undefined): boolean {
   return known !== null && known.inode === found?.inode && known.birth === found.birth
 }

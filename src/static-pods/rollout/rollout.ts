@@ -51,7 +51,7 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
   if (asked) await tryBefore(request, asked, means)
   const unproven = await lookForUnproven(manifestDirectory, request.tree?.target, means)
   return underRolloutLock(manifestDirectory, durable, async () => {
-    let stays = await unfinished(manifestDirectory, means)
+    let stays = await unfinishedIn(manifestDirectory, means)
     const { found } = stays
     if (found) {
       log.warn({ path: manifestDirectory, phase: found.phase }, 'a rollout was interrupted: holdfast ends it first')
@@ -68,7 +68,7 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
         interrupted.refuseAnother(ended.message ?? '')
         await interrupted.end(ended.outcome)
       }
-      stays = await unfinished(manifestDirectory, means)
+      stays = await unfinishedIn(manifestDirectory, means)
     }
     const { kept, outcome: rest } = stays
     const plan = await planRollout(request, durable, log)
@@ -126,7 +126,7 @@ export async function resume(
 ): Promise<RolloutOutcome> {
   await checkManifestDirectory(manifestDirectory, means.durable)
   return underRolloutLock(manifestDirectory, means.durable, async () => {
-    const { found, isKnown, outcome } = await unfinished(manifestDirectory, means)
+    const { found, isKnown, outcome } = await unfinishedIn(manifestDirectory, means)
     if (found === undefined) {
       const { message } = await rolloutStatus(manifestDirectory, means.durable)
       return { outcome: isKnown ? 'nothing-to-resume' : 'never-begun', manifests: [], message, ...outcome }
@@ -162,7 +162,7 @@ interface Unfinished {
   readonly outcome: Pick<RolloutOutcome, 'kept'>
 }
 
-async function unfinished(manifestDirectory: string, { durable, log }: RolloutMeans): Promise<Unfinished> {
+async function unfinishedIn(manifestDirectory: string, { durable, log }: RolloutMeans): Promise<Unfinished> {
   const found = await readState(manifestDirectory, durable)
   if (found === undefined) return { isKnown: false, kept: [], outcome: {} }
   if (found.phase !== 'ended') return { isKnown: true, found, kept: [], outcome: {} }
