@@ -27,7 +27,15 @@ export {
   startWriteOut,
   tryLock,
 } from './files.js'
-export { disableCoreDumps, openProcess, reap, returnFreedMemory, sendDatagram, signalProcess } from './process.js'
+export {
+  disableCoreDumps,
+  openProcess,
+  reap,
+  returnFreedMemory,
+  sendDatagram,
+  signalProcess,
+  uptime,
+} from './process.js'
 export {
   bindMount,
   enterOwnMountNamespace,

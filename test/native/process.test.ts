@@ -1,10 +1,10 @@
 // Own process: it counts the descriptors of its process.
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sendDatagram } from '../../native/index.js'
+import { sendDatagram, uptime } from '../../native/index.js'
 import { NotifySocket } from '../notify-socket.js'
 
 const library = new URL('../../native/', import.meta.url).href
@@ -42,6 +42,14 @@ void t.test('the limit is one byte, which stops pipe handlers too', { skip }, as
 void t.test('where the hard limit is zero, the process cannot be dumped', { skip }, async (t) => {
   const { stdout, stderr } = run(0)
   t.equal(stdout, '0 0 0', stderr)
+})
+
+void t.test('the kernel has run for as long as /proc/uptime says', (t) => {
+  const before = uptime()
+  const told = Number(readFileSync('/proc/uptime', 'latin1').split(' ', 1)[0]) * 1000
+  // The table has hundredths of a second.
+  t.ok(before - 10 <= told && told <= uptime(), `${before} ms, ${told} ms`)
+  t.end()
 })
 
 /** Datagrams to Unix sockets, by path and by abstract name. */

@@ -331,12 +331,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   uptime(): number {
-    try {
-      return Math.round(Number(fs.readFileSync('/proc/uptime', 'latin1').split(' ', 1)[0]) * 1000)
-    } catch {
-      // Without /proc. Loaded only then: a command that publishes starts too often for it.
-      return Math.round(process.getBuiltinModule('node:os').uptime() * 1000)
-    }
+    return native.uptime()
   }
 
   #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
