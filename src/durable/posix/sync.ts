@@ -76,19 +76,16 @@ export async function syncOnThreads(descriptors: readonly Descriptor[]): Promise
 }
 
 /**
- * The write-out hint for every file, then a wait for the last: later fsyncs then share one commit of the journal. Most disks have written
+ * The write-out hint for every file, and a wait for the last: later fsyncs then share one commit of the journal. Most disks have written
  * the others before it; on any other disk, the fsync waits for the rest, and reports its error.
  */
 export async function startWriteOutAll(
   files: readonly Descriptor[],
   start: (file: Descriptor) => Promise<void> = (file) => native.startWriteOut(file, false),
 ): Promise<Outcomes> {
-  const outcomes = await outcomesOf(files.map(start))
-  const last = outcomes.findLastIndex((failure) => failure === undefined)
-  const file = files[last]
-  if (file === undefined) return outcomes
-  const [ended] = await outcomesOf([native.startWriteOut(file, true)])
-  return outcomes.with(last, ended)
+  const started = await outcomesOf(files.slice(0, -1).map(start))
+  const ended = await outcomesOf(files.slice(-1).map((file) => native.startWriteOut(file, true)))
+  return [...started, ...ended]
 }
 
 async function outcomesOf(calls: Promise<void>[]): Promise<Outcomes> {
