@@ -19,7 +19,7 @@ export const records: readonly Mutation[] = [
     'a status that meets a publication is not looked at again': becomes(true, 'lookUntilQuiet', '&& 3/4'),
   }),
   ...caught([ownTestOfRoot('nesting')], {
-    'a btrfs subvolume below a target is not noticed': drop('beginDirectory', 'device'),
+    'a btrfs subvolume below a target is not noticed': drop('beginEntry', 'otherDevice'),
   }),
   ...caught([ownTest('earlier-content-returns'), histories], {
     'a committed publication counts as aborted where its earlier content is back': quoted(

@@ -6,6 +6,7 @@ import { executable as program } from '../project.js'
 import t, { type Test } from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { openOffMounts, openTarget } from '../../src/durable/target/refusals.js'
+import { inScope } from '../../src/durable/path/index.js'
 import { codeOf } from '../../src/errors.js'
 import { missingForDisk } from '../disk/disk.js'
 import { scratch, scratchWith } from './scratch.js'
@@ -198,12 +199,16 @@ await t.test('a refused target leaves no descriptor open', async (t) => {
   const parent = scratch(t)
   mkdirSync(join(parent, 'certs'))
   const directory = await fs.openPath(parent)
-  const { device } = await fs.attributes(directory)
-  const ask = (parentDevice: number) => openTarget(fs, join(parent, 'certs'), directory, 'certs', parentDevice)
+  const attributes = await fs.attributes(directory)
+  const ask = (device: number) =>
+    inScope(fs, async (scope) => {
+      const above = { directory, attributes: { ...attributes, device } }
+      return openTarget(scope, join(parent, 'certs'), above, 'certs')
+    })
   const open = (): number => readdirSync('/proc/self/fd').length
   const before = open()
-  await fs.close(await ask(device))
-  t.equal(await ask(device + 1).catch(codeOf), 'EXDEV')
+  await ask(attributes.device)
+  t.equal(await ask(attributes.device + 1).catch(codeOf), 'EXDEV')
   t.equal(open(), before)
   await fs.close(directory)
   const root = await fs.openPath('/')

@@ -35,10 +35,9 @@ async function* adoptionChecks(scene: Scene, missing = false): AsyncGenerator<Ad
   const scope = new Scope(fs)
   let opening: Promise<OpenedTarget> | undefined
   const open = async (): Promise<OpenedTarget> => {
-    const { directory: parent, attributes } = site.parent
-    const found = await fs.look(parent, name)
+    const found = await fs.look(site.parent.directory, name)
     if (found) refuseOtherThanDirectory(path, found)
-    const opened = await scope.keep(openTarget(fs, path, parent, name, attributes.device))
+    const { opened } = await openTarget(scope, path, site.parent, name)
     return { opened, tree: await readTree(fs, opened, false) }
   }
   try {

@@ -60,9 +60,10 @@ export async function findTarget(scope: Scope, place: Place, parent: Attributes)
   let opened: Descriptor
   try {
     refuseOtherThanDirectory(target, attributes)
-    opened = await scope.keep(openTarget(fs, target, anchor, name, parent.device))
+    const found = await openTarget(scope, target, { directory: anchor, attributes: parent }, name)
+    opened = found.opened
     // That form makes its content in the target.
-    const { flags } = await fs.attributes(opened)
+    const { flags } = found.attributes
     if (newest?.kind !== 'symlink') refuseDecrypted(target, { entries: [{ path: '', flags }] }, parent)
   } catch (refusal) {
     return { records, refusal }

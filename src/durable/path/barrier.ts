@@ -173,6 +173,11 @@ export function shared(descriptor: Descriptor, { device, inode }: Attributes): S
   return { descriptor, key: `${device}:${inode}` }
 }
 
+/** That of a publication which shares its barriers with none: nothing need be asked. */
+export function alone(descriptor: Descriptor): SharedDirectory {
+  return { descriptor, key: `${descriptor}` }
+}
+
 export async function sharedDirectory(fs: FileSystem, descriptor: Descriptor): Promise<SharedDirectory> {
   return shared(descriptor, await fs.attributes(descriptor))
 }

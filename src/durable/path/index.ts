@@ -3,6 +3,7 @@
 export { namedIn, writersBy } from './access-list.js'
 export {
   StagedEntries,
+  alone,
   barrier,
   closeSynced,
   fsyncAll,

@@ -5,7 +5,7 @@ import { adviceFor, isSystemError } from '../../errors.js'
 import { parentOf } from '../../relative-path.js'
 import { inheritedList, listWithMode, modeByList } from './access-list.js'
 import { DurableWriteError, leftAsItWas, unfit } from '../errors.js'
-import type { Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
+import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
 import { withOpen } from './scope.js'
 
 /** What one entry is to have for itself. */
@@ -248,9 +248,9 @@ export interface Metadata {
 
 /**
  * Owner, mode, label and attributes of a new entry, which has no attributes yet. The owner comes before the mode, since chown(2) takes
- * set-user-ID bits away, and the mode before the ACL, whose mask chmod(2) would change.
+ * set-user-ID bits away, and the mode before the ACL, whose mask chmod(2) would change. Answers what it had before: the inode stays.
  */
-export async function setMetadata(fs: FileSystem, descriptor: Descriptor, metadata: Metadata): Promise<void> {
+export async function setMetadata(fs: FileSystem, descriptor: Descriptor, metadata: Metadata): Promise<Attributes> {
   const { owner: desired = fs.user, mode, label, extended, target } = metadata
   const shown = metadata.path ? `${target}/${metadata.path}` : target
   await setExtended(fs, descriptor, extended, 'before', shown)
@@ -262,6 +262,7 @@ export async function setMetadata(fs: FileSystem, descriptor: Descriptor, metada
   // Even to set a label that is equal takes the right to relabel (selinux_inode_setxattr).
   if (label && !isEqual(await fs.label(descriptor), label)) await fs.setLabel(descriptor, label)
   await setExtended(fs, descriptor, extended, 'after', shown)
+  return now
 }
 
 function isEqual(a: Uint8Array | undefined, b: Uint8Array): boolean {

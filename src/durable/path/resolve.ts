@@ -264,8 +264,8 @@ async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): 
  * ancestors. This process, a predecessor that died before its sync, or a rename a moment ago may have put them there, and nothing on them
  * shows it: so each publication syncs them all. Those that this user may not read come from another user.
  */
-export async function openAncestors(scope: Scope, place: Place, parent: Descriptor): Promise<Descriptor[]> {
-  const { id } = await scope.fs.mount(parent)
+export async function openAncestors(scope: Scope, place: Place, parent: Descriptor, on?: Mount): Promise<Descriptor[]> {
+  const { id } = on ?? (await scope.fs.mount(parent))
   const opened = new Map<string, Descriptor>()
   await openUpwards(scope, dirname(place.realParent), id, opened)
   for (const holder of place.linksIn) await openUpwards(scope, holder, undefined, opened)
@@ -283,8 +283,8 @@ async function openUpwards(
   for (let path = from, id = mount; !opened.has(path); path = dirname(path)) {
     try {
       const directory = await scope.keep(scope.fs.openPath(path))
-      id ??= (await scope.fs.mount(directory)).id
-      if ((await scope.fs.mount(directory)).id !== id) return
+      const found = await scope.fs.mount(directory)
+      if (found.id !== (id ??= found.id)) return
       opened.set(path, directory)
     } catch (error) {
       if (codeOf(error) !== 'EACCES') throw error

@@ -93,11 +93,21 @@ export interface Current {
 /** Bytes below which a reader reads files ahead of their turn: so much of each stays in memory meanwhile. */
 const readAhead = 16 * 1024
 
-/** Reads a directory as it is on the disk, as far as the bound goes. With `labels`, each entry's SELinux label too. */
-export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean, bound?: Bound): Promise<Tree> {
+/**
+ * Reads a directory as it is on the disk, as far as the bound goes. With `labels`, each entry's SELinux label too. `known`: its attributes,
+ * where the caller has just asked.
+ */
+export async function readTree(
+  fs: FileSystem,
+  root: Descriptor,
+  labels: boolean,
+  bound?: Bound,
+  known?: Attributes,
+): Promise<Tree> {
   const digest = new Digest()
-  const { device } = await fs.attributes(root)
-  const readRoot = await beginDirectory(fs, root, '', device, labels)
+  const attributes = known ?? (await fs.attributes(root))
+  const { device } = attributes
+  const readRoot = await beginDirectory(fs, root, attributes, '', labels)
   const entries: TreeEntry[] = [await readRoot(digest)]
   const readBelow = async (directories: OpenDirectories, files: Scope): Promise<void> => {
     const reading = inOrder(entriesBelow(directories, bound), fs.callsAtATime, ({ path, type }) =>
@@ -109,7 +119,7 @@ export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean
     }
   }
   await inTree(fs, root, (directories) => inScope(fs, (files) => readBelow(directories, files)))
-  return { entries, ...endOf(digest, bound), identity: identityOf(await fs.attributes(root)) }
+  return { entries, ...endOf(digest, bound), identity: identityOf(attributes) }
 }
 
 function endOf(digest: Digest, bound: Bound | undefined): Pick<Tree, 'digest' | 'isCut'> {
@@ -163,7 +173,11 @@ async function beginEntry(
 ): Promise<Read | undefined> {
   const { fs } = directories
   if (type === 'directory') {
-    return directories.use(path, (directory) => beginDirectory(fs, directory, path, device, labels))
+    return directories.use(path, async (directory) => {
+      const attributes = await fs.attributes(directory)
+      if (attributes.device !== device) throw otherDevice(path)
+      return beginDirectory(fs, directory, attributes, path, labels)
+    })
   }
   const name = nameOf(path)
   const open = (parent: Descriptor) => openUnlessLeased(files, parent, name, bound)
@@ -177,16 +191,13 @@ async function beginEntry(
   }
 }
 
-/** A btrfs subvolume is no mount, and openat2 lets it pass: its device number tells it. holdfast leaves it alone, as it does a mount. */
 async function beginDirectory(
   fs: FileSystem,
   directory: Descriptor,
+  attributes: Attributes,
   path: string,
-  device: number,
   labels: boolean,
 ): Promise<Read> {
-  const attributes = await fs.attributes(directory)
-  if (attributes.device !== device) throw otherDevice(path)
   const extended = await fs.extendedAttributes(directory)
   const label = labels ? await fs.label(directory) : undefined
   return (digest) => {
@@ -231,6 +242,7 @@ function ownOf(
   return { changed, ...(flags !== 0 && { flags }), ...(label && { label }), ...(extended && { extended }) }
 }
 
+/** A btrfs subvolume is no mount, and openat2 lets it pass: its device number tells it. holdfast leaves it alone, as it does a mount. */
 function otherDevice(path: string): DurableWriteError {
   return unfit(`${path} in it is not on its device (as the root of a btrfs subvolume is)`, {
     code: 'EXDEV',

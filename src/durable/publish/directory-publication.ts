@@ -28,7 +28,7 @@ import {
 } from '../keep/index.js'
 import { type Judgement, type Exchanged, takenOverAs } from '../record/index.js'
 import { type StagedContent, TargetPublication } from './publication.js'
-import { openTarget, otherForm, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
+import { type OpenTarget, openTarget, otherForm, refuseDecrypted, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
 import { type AdoptionScene, type DirectoryPublicationOptions, type DirectoryPlan, emptied } from './request.js'
 import { stageTree, stagingMode } from './stage.js'
@@ -73,10 +73,10 @@ export class DirectoryPublication extends TargetPublication {
     try {
       const opened = await this.#open()
       if (opened === undefined) return undefined
-      const attributes = await this.fs.attributes(opened)
-      const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined, this.bound)
+      const { opened: root, attributes } = opened
+      const tree = await readTree(this.fs, root, (await this.fs.label(root)) !== undefined, this.bound, attributes)
       this.#refuseOtherForm(tree)
-      this.#old = { attributes, root: opened, tree }
+      this.#old = { attributes, root, tree }
       return { attributes, tree }
     } catch (error) {
       if (error instanceof DurableWriteError) await this.options.adopt?.refuseUnreadable(this.#scene)
@@ -100,10 +100,9 @@ export class DirectoryPublication extends TargetPublication {
   }
 
   /** The target, open; undefined where there is none. */
-  async #open(): Promise<Descriptor | undefined> {
+  async #open(): Promise<OpenTarget | undefined> {
     try {
-      const { device } = this.site.parent.attributes
-      return await this.scope.keep(openTarget(this.fs, this.path, this.directory, this.name, device))
+      return await openTarget(this.scope, this.path, this.site.parent, this.name)
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
       return this.#refuseUnopened(error)
@@ -154,8 +153,7 @@ export class DirectoryPublication extends TargetPublication {
     const { fs, directory, scope } = this
     const name = nameOf(inPlaceOf)
     if ((await fs.look(directory, name)) === undefined) return undefined
-    const { device } = this.site.parent.attributes
-    const root = await scope.keep(openTarget(fs, inPlaceOf, directory, name, device))
+    const { opened: root } = await openTarget(scope, inPlaceOf, this.site.parent, name)
     // For what the new entries keep of it.
     const tree = await readTree(fs, root, (await fs.label(root)) !== undefined, new Bound(this.planned.heads))
     refuseDecrypted(inPlaceOf, tree, this.site.parent.attributes)

@@ -76,8 +76,8 @@ export class FilePublication extends TargetPublication {
       this.site.parent.attributes.uid,
     )
     const { mode, owner } = this.planned.root
-    await setMetadata(this.fs, file, { target: this.path, mode, owner, ...metadata.of('', 'file', mode) })
-    const attributes = await this.fs.attributes(file)
+    const kept = metadata.of('', 'file', mode)
+    const attributes = await setMetadata(this.fs, file, { target: this.path, mode, owner, ...kept })
     staged.add(this.scope, file, this)
     return {
       identity: identityOf(attributes),

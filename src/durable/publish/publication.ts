@@ -6,6 +6,7 @@ import {
   probeJournal,
   shared,
   type SharedDirectory,
+  alone,
   sharedDirectory,
   type StagedEntries,
   type Identity,
@@ -320,8 +321,8 @@ export abstract class TargetPublication {
     return Promise.resolve()
   }
 
-  /** Step 4, first part. */
-  async stage(staged: StagedEntries<TargetPublication>): Promise<void> {
+  /** Step 4, first part. `isAlone`: no other publication shares its barriers. */
+  async stage(staged: StagedEntries<TargetPublication>, isAlone: boolean): Promise<void> {
     this.options.check?.accepts(this.desired.digest)
     // Whichever record vouches for them: directories above may have been renamed since, and an unsynced rename takes all away.
     const ancestors = await this.site.ancestors()
@@ -329,7 +330,8 @@ export abstract class TargetPublication {
     await this.#stageRecord(content, staged)
     this.content = content
     for (const descriptor of [...content.open, this.directory, ...ancestors]) {
-      this.pendingDirectories.push(await sharedDirectory(this.fs, descriptor))
+      // Alone, it has each of them once.
+      this.pendingDirectories.push(isAlone ? alone(descriptor) : await sharedDirectory(this.fs, descriptor))
     }
   }
 

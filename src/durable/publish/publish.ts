@@ -103,7 +103,7 @@ async function publishTogether(publications: Publications, signal?: AbortSignal)
     if (going().length === 0) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
     const staged = new StagedEntries<TargetPublication>(first.fs)
     await each(going(), 'could not stage', (publication) =>
-      abortable(publication, signal, () => publication.stage(staged)),
+      abortable(publication, signal, () => publication.stage(staged, publications.length === 1)),
     )
     await each(going(), 'could not examine', (publication) =>
       abortable(publication, signal, () => publication.examine()),

@@ -103,8 +103,7 @@ export async function stageTree<T>(
       await setMetadata(fs, descriptor, metadataOf(directory, 'directory'))
       await staged.addDirectory(scope, descriptor, owner)
     }
-    await setMetadata(fs, root, metadataOf(planned.root, 'directory'))
-    return fs.attributes(root)
+    return setMetadata(fs, root, metadataOf(planned.root, 'directory'))
   })
 }
 

@@ -84,8 +84,7 @@ export class SymlinkPublication extends TargetPublication {
     const found = await this.fs.look(directory, this.name)
     if (found === undefined) return undefined
     this.refuseKind(found)
-    const { device } = this.site.parent.attributes
-    this.#target ??= await this.scope.keep(openTarget(this.fs, this.path, directory, this.name, device))
+    this.#target ??= (await openTarget(this.scope, this.path, this.site.parent, this.name)).opened
     const entries = await this.fs.list(this.#target, mostOthers)
     const dataDirectory = await currentDataDirectory(this.fs, this.#target)
     this.#before = dataDirectory

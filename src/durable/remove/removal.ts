@@ -213,8 +213,8 @@ class Removal {
       const attributes = await fs.attributes(await this.#site.scope.keep(fs.openFile(this.#parent, name)))
       return { attributes, tree: await readFileTree(fs, this.#parent, name), opened: undefined }
     }
-    const opened = await this.#site.scope.keep(openTarget(fs, path, this.#parent, name, parent.attributes.device))
-    return { attributes: await fs.attributes(opened), tree: await readTree(fs, opened, false), opened }
+    const { opened, attributes } = await openTarget(this.#site.scope, path, parent, name)
+    return { attributes, tree: await readTree(fs, opened, false), opened }
   }
 
   async #isAsRead(staging: string, { tree, opened }: PresentEntry): Promise<boolean> {

@@ -26,7 +26,7 @@ import { openTarget } from '../target/index.js'
 export async function identityAt(fs: FileSystem, path: string): Promise<Identity | undefined> {
   return underLock(fs, path, 'could not look at', async ({ scope, parent, attributes, name }) => {
     if ((await fs.look(parent, name)) === undefined) return undefined
-    return identityOf(await fs.attributes(await scope.keep(openTarget(fs, path, parent, name, attributes.device))))
+    return identityOf((await openTarget(scope, path, { directory: parent, attributes }, name)).attributes)
   })
 }
 

@@ -11,6 +11,7 @@ export {
   nothingPublished,
   openOffMounts,
   openTarget,
+  type OpenTarget,
   refuseEmptied,
   refuseForeign,
   refuseHeld,

@@ -11,7 +11,7 @@ import {
   type Records,
   type Judgement,
 } from '../record/index.js'
-import type { TargetNames, Tree, TreeEntry } from '../path/index.js'
+import type { Parent, Scope, TargetNames, Tree, TreeEntry } from '../path/index.js'
 import type { Confirmed, Hold, Pin, PublicationOptions, Publisher } from '../types.js'
 import { listed } from '../../message-text.js'
 
@@ -37,6 +37,12 @@ export function refuseOtherThanDirectory(path: string, found: Attributes): void 
   }
 }
 
+/** A target's directory. */
+export interface OpenTarget {
+  readonly opened: Descriptor
+  readonly attributes: Attributes
+}
+
 /**
  * Opens a directory that a publication replaces. The kernel neither exchanges nor removes a mount point, nor exchanges across devices. A
  * mount below belongs to another program, would go with the old content, and hides the files under it. Mounts of other mount namespaces are
@@ -44,21 +50,17 @@ export function refuseOtherThanDirectory(path: string, found: Attributes): void 
  * @throws DurableWriteError with the reason TargetUnfit; ENOENT and other answers of the system
  */
 export async function openTarget(
-  fs: FileSystem,
+  scope: Scope,
   path: string,
-  parent: Descriptor,
+  { directory, attributes: { device } }: Parent,
   name: string,
-  parentDevice: number,
-): Promise<Descriptor> {
-  const opened = await openOffMounts(fs, path, parent, name)
-  try {
-    await refuseMountsBelow(fs, path, opened)
-    await refuseOtherDevice(fs, path, opened, parentDevice)
-    return opened
-  } catch (error) {
-    await fs.close(opened)
-    throw error
-  }
+): Promise<OpenTarget> {
+  const { fs } = scope
+  const opened = await scope.keep(openOffMounts(fs, path, directory, name))
+  await refuseMountsBelow(fs, path, opened)
+  const attributes = await fs.attributes(opened)
+  if (attributes.device !== device) throw otherDevice(path)
+  return { opened, attributes }
 }
 
 /** Opens a target's directory. @throws DurableWriteError where something is mounted on it; what the system answers otherwise */
@@ -93,14 +95,8 @@ async function refuseMountsBelow(fs: FileSystem, path: string, target: Descripto
   })
 }
 
-async function refuseOtherDevice(
-  fs: FileSystem,
-  path: string,
-  opened: Descriptor,
-  parentDevice: number,
-): Promise<void> {
-  if ((await fs.attributes(opened)).device === parentDevice) return
-  throw unfit(`${path} is not on the same device as its parent (as the root of a btrfs subvolume is)`, {
+function otherDevice(path: string): DurableWriteError {
+  return unfit(`${path} is not on the same device as its parent (as the root of a btrfs subvolume is)`, {
     code: 'EXDEV',
     syscall: 'lstat',
     path,

@@ -173,7 +173,7 @@ export class Site {
 
   /** Every directory above the parent, open, up to the root of its mount. */
   ancestors(): Promise<Descriptor[]> {
-    return openAncestors(this.scope, this.place, this.parent.directory)
+    return openAncestors(this.scope, this.place, this.parent.directory, this.mount)
   }
 }
 
