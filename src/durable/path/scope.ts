@@ -109,6 +109,6 @@ export async function openOwn(
   }
 }
 
-function isFileOfOurs({ user }: FileSystem, { type, uid }: Attributes): boolean {
-  return type === 'file' && (uid === 0 || uid === user.uid)
+function isFileOfOurs(fs: FileSystem, { type, uid }: Attributes): boolean {
+  return type === 'file' && (uid === 0 || uid === fs.user.uid)
 }

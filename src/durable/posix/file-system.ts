@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import * as native from '../../../native/index.js'
 import { codeOf } from '../../errors.js'
@@ -323,7 +323,9 @@ export class NodeFileSystem implements FileSystem {
   }
 
   random(): string {
-    return randomBytes(8).toString('hex')
+    // Node keeps random bytes for UUIDs: the ends of one are nothing else.
+    const uuid = randomUUID()
+    return `${uuid.slice(0, 4)}${uuid.slice(-12)}`
   }
 
   now(): number {

@@ -50,7 +50,8 @@ export class PlannedTree {
   }
 
   static ofDirectory(plan: DirectoryPlan, user: Owner): PlannedTree {
-    const owner = plan.owner ?? user
+    // The process is asked for its own once, not for each entry.
+    const owner = plan.owner ?? { ...user }
     const items = plan.planned.map((entry): PlannedItem => {
       const own = plan.entries?.get(entry.path)
       return own === undefined ? { ...entry, owner } : { ...entry, mode: own.mode, owner: own.owner }

@@ -105,7 +105,7 @@ export function filePublication(
     target,
     content: plannedContent(target, path, content, { ...options, fs }),
     mode: checkMode('mode', options.mode ?? 0o600),
-    owner: options.owner === undefined ? fs.user : checkOwner(options.owner),
+    owner: options.owner === undefined ? { ...fs.user } : checkOwner(options.owner),
   }
   return new FilePublication(fs, plan, options)
 }

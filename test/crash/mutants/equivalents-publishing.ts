@@ -6,7 +6,6 @@ export const ofPublishing = [
     `SymlinkPublication.mutate swapped await this.#setMetadata(_)`,
     `WatchStart.constructor swapped this.#path = join(_, \`.holdfast-\${_}.watch\`)`,
     `DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
-    `FilePublication.stageContent swapped const _ = await this.fs.attributes(_)`,
     `chosen swapped const _ = _.map(({ sequence: _ }) => _).join(', ')`,
     `chosen swapped if (_ === 'rolledBack' && !_ && _ === _ && (_ === undefined || _ === _)) { const _ = _.fi…`,
     `firstBarrier swapped await closeSynced(_)`,
