@@ -262,7 +262,8 @@ async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): 
 /**
  * Opens every ancestor of the parent up to the root of its mount, and the directories that hold the links on the way to it, with their
  * ancestors. This process, a predecessor that died before its sync, or a rename a moment ago may have put them there, and nothing on them
- * shows it: so each publication syncs them all. Those that this user may not read come from another user.
+ * shows it: so each publication syncs them all. Those that this user may not read come from another user. `on`: the mount of the parent, where
+ * it is known.
  */
 export async function openAncestors(scope: Scope, place: Place, parent: Descriptor, on?: Mount): Promise<Descriptor[]> {
   const { id } = on ?? (await scope.fs.mount(parent))

@@ -24,6 +24,7 @@ const short = [
   'list',
   'entries',
   'look',
+  'lookPath',
   'setMode',
   'setOwner',
   'label',

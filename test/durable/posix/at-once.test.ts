@@ -67,6 +67,7 @@ await t.test('short calls need no thread, and answer as on one', async (t) => {
     await fs.setOwner(file, fs.user.uid, fs.user.gid)
     t.notOk(await endsSoon(fs.startWriteOut([file])), 'the wait for what is written out takes a thread')
     t.match(await fs.look(made, 'file'), { type: 'file', mode: 0o640, size: 9 })
+    t.match(await fs.lookPath(join(path, 'made/file')), { type: 'file', size: 9 })
     t.equal(await fs.extendedAttributes(file), undefined)
     await fs.label(file)
     await fs.rename(made, 'file', made, 'other', 'noreplace')
