@@ -51,7 +51,7 @@ interface HookPolicy {
 }
 
 /** A type of hook with its settings. */
-type Chosen<Type extends HookType> = {
+type ChosenHook<Type extends HookType> = {
   [Each in Type]: { readonly type: Each; readonly read: HookSettings[Each] & { readonly name: string } }
 }[Type]
 
@@ -126,7 +126,7 @@ function numbered(counts: Map<string, number>, text: string): string {
 const onlyAfterwards = 'it belongs to afterPublish: a check is a command, and runs once for one content'
 
 /** A command that is to look at the new content. */
-const checkCommand: ValueType<Chosen<'exec'>['read']> = {
+const checkCommand: ValueType<ChosenHook<'exec'>['read']> = {
   read: (value) => {
     const found = exec.read(value, undefined)
     if (!found || found.command.slice(1).some((word) => word.includes(directoryPlaceholder))) return found
@@ -171,7 +171,7 @@ export const contentChecks: ValueType<readonly Hook<'exec'>[]> = made(
 )
 
 function hookOf<Type extends HookType>(
-  { type, read }: Chosen<Type>,
+  { type, read }: ChosenHook<Type>,
   policy: Pick<HookPolicy, 'timeout' | 'retries' | 'jitter' | 'place'>,
 ): Hook<Type> {
   const reader: HookReader<Type> = readers[type]
