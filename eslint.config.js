@@ -229,7 +229,7 @@ export default tseslint.config(
         },
         {
           selector:
-            "CallExpression[callee.object.name='t'][callee.property.name='match'] > ArrayExpression:nth-child(2) > Literal",
+            "CallExpression[callee.object.name='t'][callee.property.name='match'] > ArrayExpression:nth-child(2):not(:has(> :not(Literal))) > Literal",
           message: 'A longer list matches these, too: t.matchOnly says how many there are.',
         },
         ...[

@@ -18,12 +18,12 @@ interface Sized extends Position {
   readonly size: number
 }
 
-export interface TreeMapping extends Sized {
+interface TreeMapping extends Sized {
   readonly kind: 'mapping'
   readonly entries: ReadonlyMap<string, MapEntry>
 }
 
-export interface MapEntry {
+interface MapEntry {
   readonly name: Position
   readonly value: TreeNode
 }

@@ -2,7 +2,7 @@
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { planFor as plan } from '../../src/durable/publish/request.js'
 
-export const fs = new NodeFileSystem()
+const fs = new NodeFileSystem()
 
 export function planFor(target: string, options: Omit<Parameters<typeof plan>[1], 'fs'>): ReturnType<typeof plan> {
   return plan(target, { ...options, fs })

@@ -4,7 +4,7 @@ export { AtOnceFileSystem } from './at-once.js'
 export { endTogether, showInPlace } from './show-in-place.js'
 export { FileContentSource } from './file-source.js'
 export { flockHolders } from './tree-users.js'
-export { modeAt, NodeFileSystem, system } from './file-system.js'
+export { modeAt, system } from './file-system.js'
 export {
   commandOf,
   holdingsOn,

@@ -158,7 +158,7 @@ export function isOfOtherVersion(text: string): boolean {
 }
 
 /** The recorded objects, those named again in their newer version. */
-export function newerObjects(objects: readonly RecordedObject[], updates: readonly RecordedObject[]): RecordedObject[] {
+function newerObjects(objects: readonly RecordedObject[], updates: readonly RecordedObject[]): RecordedObject[] {
   const merged = new Map([...objects, ...updates].map((object) => [objectName(object), object]))
   return [...merged.values()]
 }
