@@ -62,6 +62,9 @@ await t.test('parseBounded counts levels and values before it parses', async (t)
   t.equal(errorOf(nested(10_000)), 'taken')
   t.equal(errorOf(nested(10_001)), 'is nested deeper than 10000 levels')
   t.equal(errorOf('['.repeat(16 * 1024 * 1024)), 'is nested deeper than 10000 levels')
+  const lists = (members: number) => `[${Array.from({ length: 400 }, () => `[${'0,'.repeat(members - 1)}0]`).join()}]`
+  t.equal(errorOf(lists(999)), 'taken', 'each list, its 999 members, and so 400,000 values')
+  t.equal(errorOf(lists(1_000)), 'holds more than 400000 values')
   t.equal(errorOf(`[${`[${'{},'.repeat(30_000)}0],`.repeat(20)}0]`), 'holds more than 400000 values')
 })
 

@@ -4,7 +4,7 @@ import { Deadline } from '../../../src/deadline.js'
 import { LargeReads } from '../../../src/kubernetes/connection/large-reads.js'
 import { objectTarget } from '../../../src/kubernetes/reads/requests.js'
 import { ReadProgress } from '../../../src/kubernetes/connection/progress.js'
-import { readBody } from '../../../src/kubernetes/connection/response-body.js'
+import { readBody, retryAfter } from '../../../src/kubernetes/connection/response-body.js'
 import { takeLines } from '../../../src/kubernetes/connection/watch-lines.js'
 import { readEvents, WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
 import { ObjectEvents } from '../../../src/objects/kubernetes/watch-subject.js'
@@ -28,6 +28,23 @@ void t.test('short lines take no place; long ones wait for one another, in their
   second.leave()
   await waiting[1]
   t.strictSame(order, ['second', 'third'])
+  let isTaken = false
+  const fourth = lines
+    .place(signal)
+    .grown(10)
+    .then(() => (isTaken = true))
+  await new Promise(setImmediate)
+  t.notOk(isTaken, 'a place that is left twice is given back once')
+  third.leave()
+  await fourth
+})
+
+await t.test('Retry-After is seconds or a date, and a date that has passed asks for no wait', async (t) => {
+  const now = Date.parse('2026-01-01T00:00:00Z')
+  t.equal(retryAfter('7', now), 7_000)
+  t.equal(retryAfter('Thu, 01 Jan 2026 00:00:10 GMT', now), 10_000)
+  t.equal(retryAfter('Wed, 31 Dec 2025 23:59:50 GMT', now), 0)
+  for (const value of ['', 'soon', undefined]) t.equal(retryAfter(value, now), undefined)
 })
 
 void t.test('a stream that is abandoned while it waits takes no place', async (t) => {

@@ -199,3 +199,15 @@ await t.test('every line makes an event or an ApiError, whose text quotes nothin
   await holds(t, 'events', property, { runs: 500 })
   t.ok(failed > 100 && taken > 100, `${failed} failed, ${taken} were taken: the property is about something`)
 })
+
+await t.test('a stream that ends in order, of a response that was broken before, is a failure', async (t) => {
+  const reading = takeLines(
+    {
+      body: Readable.from([Buffer.from('{}\n')]),
+      broken: () => new ConnectionError('GET /x: the server cut the answer', 'protocol'),
+    },
+    options(),
+    () => Promise.resolve(),
+  )
+  await t.rejects(reading, { message: /cut the answer/ })
+})
