@@ -191,4 +191,32 @@ export const equivalents: readonly Listed[] = [
 ]
 
 /** The same outside the core: a name begins with that of its file. */
-export const ofRooms: readonly Listed[] = []
+export const ofRooms: readonly Listed[] = [
+  same(
+    'what stands for an element that is always there, or for the answer of a function that always answers here, for the compiler',
+    [
+      `config/contents: readSelection shortened _?.map(({ at: _ }) => _) ?? []`,
+      `config/directory: targetPath shortened _['allOf'] ?? []`,
+      `config/duration: parseDuration shortened _[2] ?? ''`,
+      `config/object-names: referenceTo shortened _.at(-1) ?? ''`,
+      `config/object-names: referenceTo shortened _[0] ?? ''`,
+      `fleet/reporter: isBehind shortened compareResourceVersions(_.resourceVersion, _.resourceVersion) ?? 0`,
+    ],
+  ),
+  same('two statements, neither of which reads or writes what the other one writes', [
+    `fleet/wait: Wait.look swapped this.options.progress({ done: _, nodes: _.length })`,
+    `fleet/reporter: NodeReporter.#succeeded swapped this.#backoff.reset()`,
+    `kubernetes/credentials/credential-files: CredentialFiles.watch swapped this.#watches.set(_, _)`,
+  ]),
+  same('one millisecond more of a wait', [
+    `fleet/reporter: rolesPatience counted 2 * 60_000 (2)`,
+    `fleet/reporter: refusalPause counted 5 * 60_000 (2)`,
+  ]),
+  same('a place of a value that was written nowhere: no message shows it', [`config/field: nodeOf counted size: 1`]),
+  same('the states of a node are sorted behind it', [
+    `fleet/overview: nodeExceptions swapped if (_.nodeUID !== _) _.push('OtherNode') else if (_.bootID !== _) _.push('OtherBoot')`,
+  ]),
+  same('two versions of the same order are the same text, which is asked first', [
+    `fleet/judge: judgeDirectory counted _ < 0`,
+  ]),
+]
