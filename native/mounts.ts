@@ -20,8 +20,8 @@ const detach = 2
  * without CAP_SYS_ADMIN.
  */
 export function enterOwnMountNamespace(): void {
-  call('unshare', '/', unshare, newMountNamespace)
-  call('mount', '/', mount, 'none', '/', null, slave | recursive, null)
+  mountCall('unshare', '/', unshare, newMountNamespace)
+  mountCall('mount', '/', mount, 'none', '/', null, slave | recursive, null)
 }
 
 /**
@@ -30,25 +30,25 @@ export function enterOwnMountNamespace(): void {
  * EPERM without CAP_SYS_ADMIN, ENOSPC where the machine allows no more of them.
  */
 export function startInOwnPidNamespace(): void {
-  call('unshare', '/', unshare, newPidNamespace)
+  mountCall('unshare', '/', unshare, newPidNamespace)
 }
 
 /** Makes a directory or a file show under another path, too, for this thread's namespace. Throws SystemError. */
 export function bindMount(source: string, target: string): void {
-  call('mount', target, mount, checkText(source), checkText(target), null, bind, null)
+  mountCall('mount', target, mount, checkText(source), checkText(target), null, bind, null)
 }
 
 /** An empty directory in memory over another one, with mode 0755. Throws SystemError. */
 export function mountMemory(target: string): void {
-  call('mount', target, mount, 'none', checkText(target), 'tmpfs', 0, 'mode=0755,size=1m')
+  mountCall('mount', target, mount, 'none', checkText(target), 'tmpfs', 0, 'mode=0755,size=1m')
 }
 
 /** Takes the newest mount at a path away, with all that is mounted below it. Throws SystemError. */
 export function unmount(target: string): void {
-  call('umount2', target, umount2, checkText(target), detach)
+  mountCall('umount2', target, umount2, checkText(target), detach)
 }
 
-function call(name: string, path: string, fn: LibcFunction, ...args: (number | string | null)[]): void {
+function mountCall(name: string, path: string, fn: LibcFunction, ...args: (number | string | null)[]): void {
   const { result, errno } = callNow(fn, ...args)
   if (result !== 0) throw new SystemError(name, errno, path)
 }

@@ -61,9 +61,9 @@ function readRequirement(tokens: Tokens): Requirement {
   switch (operator) {
     case '=':
     case '==':
-      return { key, operator: 'in', values: [readValue(tokens)] }
+      return { key, operator: 'in', values: [readSelectorValue(tokens)] }
     case '!=':
-      return { key, operator: 'notin', values: [readValue(tokens)] }
+      return { key, operator: 'notin', values: [readSelectorValue(tokens)] }
     case 'in':
     case 'notin':
       return { key, operator, values: readValues(tokens) }
@@ -83,14 +83,14 @@ function readKey(tokens: Tokens): string {
 
 function readValues(tokens: Tokens): string[] {
   if (!tokens.takes('(')) throw new SelectorError(`the values lack their '('`, 'write app in (web,db)')
-  const values = [readValue(tokens)]
-  while (tokens.takes(',')) values.push(readValue(tokens))
+  const values = [readSelectorValue(tokens)]
+  while (tokens.takes(',')) values.push(readSelectorValue(tokens))
   if (!tokens.takes(')')) throw new SelectorError(`the values lack their ')'`, 'write app in (web,db)')
   return values
 }
 
 /** The value of a label may be empty. */
-function readValue(tokens: Tokens): string {
+function readSelectorValue(tokens: Tokens): string {
   const value = tokens.takeWord() ?? ''
   if (isLabelValue(value)) return value
   const rule = "it is letters, digits, '-', '_' and '.', at most 63"

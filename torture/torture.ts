@@ -88,7 +88,7 @@ async function open(witness: WitnessClient, { boot }: TortureOptions): Promise<S
 }
 
 async function begin(witness: WitnessClient, options: TortureOptions): Promise<Standing> {
-  const directory = await realDirectory(options.directory, 'name a directory on the disk')
+  const directory = await resolvedDirectory(options.directory, 'name a directory on the disk')
   const run: Run = {
     id: randomBytes(6).toString('hex'),
     seed: randomBytes(8).toString('hex'),
@@ -168,14 +168,14 @@ async function examineIfDue(witness: WitnessClient, standing: Standing, options:
 
 async function refuseElsewhere(run: Run, directory: string): Promise<void> {
   const advice = 'mount the disk as it was, and name the same directory; nothing was judged'
-  const here = await realDirectory(directory, advice)
+  const here = await resolvedDirectory(directory, advice)
   if (here !== run.directory) throw new Error(`the witness keeps a run in ${run.directory}, not ${here}; ${advice}`)
   const other = otherFileSystem(run.disk, describeDisk(here))
   if (other !== undefined) throw new Error(`${other}; ${advice}`)
 }
 
 /** Where a directory really is. */
-async function realDirectory(directory: string, advice: string): Promise<string> {
+async function resolvedDirectory(directory: string, advice: string): Promise<string> {
   try {
     return await realpath(directory)
   } catch (error) {

@@ -52,7 +52,7 @@ export class HealthEndpoint {
     try {
       return await serveHealth(address, this.options.health)
     } catch (error) {
-      throw new Error(`server.address ${address.host}:${address.port}: ${messageOf(error)}; ${adviceFor(error)}`, {
+      throw new Error(`server.address ${address.host}:${address.port}: ${messageOf(error)}; ${endpointAdvice(error)}`, {
         cause: error,
       })
     }
@@ -109,7 +109,7 @@ function isPortTaken(error: unknown): error is Error {
   return error instanceof Error && codeOf(error.cause) === 'EADDRINUSE'
 }
 
-function adviceFor(error: unknown): string {
+function endpointAdvice(error: unknown): string {
   const code = codeOf(error)
   if (code === 'EADDRINUSE')
     return 'another program, perhaps another agent, uses this address: stop it, or choose another port'

@@ -72,7 +72,7 @@ export async function publishDirectories(
       if ('kind' in rendering) outcomes.set(configuration.path, rendering)
       else if (rendering.ready) {
         ready.push(readyFor(configuration, rendering, options))
-        size += sizeOf(rendering)
+        size += renderedBytes(rendering)
       } else {
         const { findings, unread } = rendering
         await forget(configuration, options)
@@ -152,7 +152,7 @@ async function publishBatch(
   // Once nothing here refers to it any more.
   setImmediate(
     contentPassed,
-    batch.reduce((sum, { rendering }) => sum + sizeOf(rendering), 0),
+    batch.reduce((sum, { rendering }) => sum + renderedBytes(rendering), 0),
   )
   const isGone = isGoneBy(options.source)
   for (const [index, one] of batch.entries()) {
@@ -192,7 +192,7 @@ async function renderFor(
 }
 
 /** Bytes. */
-function sizeOf({ files }: Ready['rendering']): number {
+function renderedBytes({ files }: Ready['rendering']): number {
   return Object.values(files).reduce((sum, { content }) => sum + content.length, 0)
 }
 

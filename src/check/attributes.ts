@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { adviceOn, type CheckResult, ok, warn } from './findings.js'
+import { findingAdvice, type CheckResult, ok, warn } from './findings.js'
 import { openedByLists } from '../durable/index.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import { codeOf, messageOf } from '../errors.js'
@@ -66,7 +66,7 @@ export async function checkAccessLists(fs: FileSystem, target: Descriptor, path:
       ),
     ]
   } catch (error) {
-    return [warn('acl', `could not read the ACLs: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))]
+    return [warn('acl', `could not read the ACLs: ${messageOf(error)}`, findingAdvice(codeOf(error) ?? ''))]
   }
 }
 

@@ -35,19 +35,19 @@ export function checkClock(check: string, validities: readonly Validity[], now: 
   if (latest.from > now) {
     return warn(
       check,
-      `${latest.name} is not valid before ${at(latest.from)}; the clock says ${at(now)}`,
+      `${latest.name} is not valid before ${shortDate(latest.from)}; the clock says ${shortDate(now)}`,
       "set the clock, and check that this node's time service is running",
     )
   }
   if (earliest.to <= now) {
     return warn(
       check,
-      `${earliest.name} expired at ${at(earliest.to)}; the clock says ${at(now)}`,
+      `${earliest.name} expired at ${shortDate(earliest.to)}; the clock says ${shortDate(now)}`,
       'renew the certificate, or set the clock',
     )
   }
   const count = validities.length === 1 ? 'one certificate' : `${validities.length} certificates`
-  return ok(check, `${count}, valid now; the first to expire is ${earliest.name}, at ${at(earliest.to)}`)
+  return ok(check, `${count}, valid now; the first to expire is ${earliest.name}, at ${shortDate(earliest.to)}`)
 }
 
 /** For a directory: the dates of the certificates published there. */
@@ -65,6 +65,6 @@ export async function checkPublished(target: string, now: Date): Promise<CheckRe
   }
 }
 
-function at(date: Date): string {
+function shortDate(date: Date): string {
   return date.toISOString().replace('.000Z', 'Z')
 }

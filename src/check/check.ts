@@ -17,7 +17,7 @@ import { checkCapabilities, ownCredentials } from './capabilities.js'
 import { checkConsumers, checkUnseen, type ConsumerReport } from './consumers.js'
 import { checkDirectory } from './directory.js'
 import type { DesiredReference } from './files-source.js'
-import { fault, ok, warn, type Finding, type CheckResult, adviceOn, codeOrMessage } from './findings.js'
+import { fault, ok, warn, type Finding, type CheckResult, findingAdvice, codeOrMessage } from './findings.js'
 import { checkContentCheck, checkHook } from './hooks.js'
 import { seLinux } from './attributes.js'
 import { obeyedBy } from '../directories/obeyed.js'
@@ -189,12 +189,12 @@ async function checkStateDirectory(fs: FileSystem, path: string): Promise<CheckR
     } catch (error) {
       const code = codeOrMessage(error)
       if (code !== 'ENOENT' || at === '/') {
-        return fault('state directory', `could not read the attributes of ${at}: ${code}`, adviceOn(code))
+        return fault('state directory', `could not read the attributes of ${at}: ${code}`, findingAdvice(code))
       }
       at = dirname(at)
     }
   }
-  const advice = (code: string) => (code === 'EROFS' ? forgottenVolume(path, path) : undefined) ?? adviceOn(code)
+  const advice = (code: string) => (code === 'EROFS' ? forgottenVolume(path, path) : undefined) ?? findingAdvice(code)
   const where = at === path ? '' : `does not exist: holdfast will create it in ${at}; `
   try {
     await fsp.access(at, constants.W_OK | constants.X_OK)

@@ -117,7 +117,7 @@ function describeUser(consumer: Omit<Consumer, 'description'>): string {
 }
 
 /** Names the processes and manifests that the search could not read, and that so count as users. Empty where it has read all. */
-function describeUnseen({ unseen, unreadable }: Pick<ConsumerReport, 'unseen' | 'unreadable'>): string[] {
+function unseenLines({ unseen, unreadable }: Pick<ConsumerReport, 'unseen' | 'unreadable'>): string[] {
   const { denied, otherPidNamespace, hidden, silent, more } = unseen
   const [first] = denied
   return [
@@ -131,7 +131,7 @@ function describeUnseen({ unseen, unreadable }: Pick<ConsumerReport, 'unseen' | 
 }
 
 export function checkUnseen(report: Pick<ConsumerReport, 'unseen' | 'unreadable'>): CheckResult[] {
-  const missing = describeUnseen(report)
+  const missing = unseenLines(report)
   if (missing.length === 0) return [ok(check, 'all processes of this node are seen')]
   return missing.map((text) =>
     warn(check, `${text}; what they use counts as in use`, 'run this as root, in a pod with hostPID: true'),

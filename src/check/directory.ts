@@ -9,7 +9,7 @@ import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.
 import { checkAccessLists, checkAttributes, checkLabel, type SecurityModule } from './attributes.js'
 import type { ProcessCredentials, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'
-import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
+import { findingAdvice, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 import { checkFileSystem, checkFlushes, checkMount, checkSpace, diskUnder } from './mount.js'
 import type { Owner } from '../durable/types.js'
 import { listed } from '../message-text.js'
@@ -49,7 +49,7 @@ export async function checkDirectory(
     const ownership = { path, target: undefined, overridesParent: false }
     const isBare = isSystemError(error) && !(error instanceof DurableWriteError)
     return {
-      results: [isBare ? fault('path', error.message, adviceOn(error.code)) : faultOf('path', error)],
+      results: [isBare ? fault('path', error.message, findingAdvice(error.code)) : faultOf('path', error)],
       ownership,
       fileSystem: undefined,
     }
@@ -144,7 +144,7 @@ class DirectoryCheck {
       const used = target === undefined ? undefined : await fitness.usageOf(fs, target, free.blockSize)
       return checkSpace(free, used)
     } catch (error) {
-      return [warn('space', `could not measure it: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))]
+      return [warn('space', `could not measure it: ${messageOf(error)}`, findingAdvice(codeOf(error) ?? ''))]
     }
   }
 
@@ -168,7 +168,7 @@ function lockResult(error: unknown, path: string): CheckResult {
     )
   }
   if (error instanceof DurableWriteError) return faultOf('target', error)
-  return fault('target', `could not take its lock: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))
+  return fault('target', `could not take its lock: ${messageOf(error)}`, findingAdvice(codeOf(error) ?? ''))
 }
 
 /** The directories that hold the target, up to the root: a user who may write to one can put something else in its place. */

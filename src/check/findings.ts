@@ -40,7 +40,7 @@ export function faultOf(check: string, error: unknown): CheckResult {
 }
 
 /** Advice about a system call that failed with this errno. */
-export function adviceOn(code: string): string {
+export function findingAdvice(code: string): string {
   return adviceFor(code) ?? 'check the kernel log'
 }
 

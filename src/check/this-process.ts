@@ -17,22 +17,22 @@ async function checkAio(): Promise<CheckResult> {
   const root = openSync('/', 'r')
   try {
     const [outcome] = await AioContext.create().sync([root])
-    if (outcome?.syscall === 'io_submit') return refused(outcome.message, threads, 'use Linux 4.18 or later')
+    if (outcome?.syscall === 'io_submit') return refusedResult(outcome.message, threads, 'use Linux 4.18 or later')
     return ok('AIO', 'the kernel runs the fsyncs of a barrier in parallel')
   } catch (error) {
-    if (!(error instanceof AioRefused)) return refused(codeOrMessage(error), threads, 'check the kernel log')
+    if (!(error instanceof AioRefused)) return refusedResult(codeOrMessage(error), threads, 'check the kernel log')
     const { message, code } = error.reason
     const advice =
       code === 'EAGAIN'
         ? 'raise fs.aio-max-nr (sysctl)'
         : 'allow io_setup, io_submit and io_getevents in the seccomp profile, as RuntimeDefault does'
-    return refused(message, threads, advice)
+    return refusedResult(message, threads, advice)
   } finally {
     closeSync(root)
   }
 }
 
-function refused(message: string, threads: string, advice: string): CheckResult {
+function refusedResult(message: string, threads: string, advice: string): CheckResult {
   return warn('AIO', `refused (${message}): ${threads}`, advice)
 }
 

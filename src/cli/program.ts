@@ -88,7 +88,7 @@ Examples:
   const versionCommand = new Command('version')
     .description('print the version')
     .action(() => io.stdout.write(`${version()}\n`))
-  for (const data of await Promise.all(namesFor(argv).map((name) => commands[name]())))
+  for (const data of await Promise.all(commandNames(argv).map((name) => commands[name]())))
     holdfast.addCommand(parserOf(data, io).helpGroup(groupOf(data.name)))
   // kubectl's users type `version` first.
   holdfast.addCommand(versionCommand, { hidden: true })
@@ -105,10 +105,10 @@ const completeName = '__complete'
  * A command line that names its command loads that one alone, for a start that takes half the time. Help and the suggestion for an unknown
  * name describe all of them.
  */
-function namesFor([first = '', ...rest]: readonly string[]): (keyof typeof commands)[] {
+function commandNames([first = '', ...rest]: readonly string[]): (keyof typeof commands)[] {
   if ([...versionFlags, 'version', '__ask'].includes(first)) return []
   // Behind `--`; the last word is the one that is completed.
-  if (first === completeName && rest.length > 2) return namesFor(rest.slice(1))
+  if (first === completeName && rest.length > 2) return commandNames(rest.slice(1))
   return isCommand(first) ? [first] : (Object.keys(commands) as (keyof typeof commands)[])
 }
 

@@ -153,7 +153,7 @@ export function decodeMessage(bytes: Buffer): DBusMessage {
   }
   reader.align(8)
   const body: (string | number)[] = []
-  for (const type of text(fields.get(fieldCodes.signature)) ?? '') {
+  for (const type of stringOrNone(fields.get(fieldCodes.signature)) ?? '') {
     const value = reader.value(type)
     if (value === undefined) break
     body.push(value)
@@ -162,14 +162,14 @@ export function decodeMessage(bytes: Buffer): DBusMessage {
   return {
     type: bytes.readUInt8(1),
     answers: typeof answers === 'number' ? answers : undefined,
-    path: text(fields.get(fieldCodes.path)),
-    member: text(fields.get(fieldCodes.member)),
-    error: text(fields.get(fieldCodes.error)),
-    sender: text(fields.get(fieldCodes.sender)),
+    path: stringOrNone(fields.get(fieldCodes.path)),
+    member: stringOrNone(fields.get(fieldCodes.member)),
+    error: stringOrNone(fields.get(fieldCodes.error)),
+    sender: stringOrNone(fields.get(fieldCodes.sender)),
     body,
   }
 }
 
-function text(value: string | number | undefined): string | undefined {
+function stringOrNone(value: string | number | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }

@@ -44,7 +44,7 @@ export async function runSystemd(hook: Hook<'systemd'>, signal: AbortSignal): Pr
       throw new HookError(name, `${socket}: the bus, or systemd on it, has not answered within ${timeout} ms`)
     if (deadline.expired)
       throw new HookError(name, `the job has not ended after ${timeout} ms; it goes on without holdfast`)
-    throw error instanceof HookError ? error : new HookError(name, problemOf(error, socket, unit))
+    throw error instanceof HookError ? error : new HookError(name, systemdProblem(error, socket, unit))
   } finally {
     connection?.close()
     deadline.dispose()
@@ -61,7 +61,7 @@ export async function findSystemd({ name, unit, socket }: Hook<'systemd'>, signa
     connection = await DBusConnection.open(socket, signal)
     await connection.call({ ...bus, member: 'GetNameOwner', texts: [systemd.destination] })
   } catch (error) {
-    throw new HookError(name, problemOf(error, socket, unit))
+    throw new HookError(name, systemdProblem(error, socket, unit))
   } finally {
     connection?.close()
   }
@@ -119,7 +119,7 @@ const errors: Readonly<Record<string, string>> = {
 /** The bus's end shows as one of these codes, depending on the call under way. */
 const ended: ReadonlySet<string> = new Set(['unknown', 'ECONNRESET', 'EPIPE'])
 
-function problemOf(error: unknown, socket: string, unit: string): string {
+function systemdProblem(error: unknown, socket: string, unit: string): string {
   if (error instanceof DBusError) return `${unit}: ${errors[error.error] ?? error.error}`
   if (error instanceof RangeError) return `${socket}: the bus sent what is no message of D-Bus`
   const code = failureCode(error)

@@ -33,7 +33,11 @@ export function renderCombined(
       key,
       bytes: here[index]?.bytes ?? none,
     }))
-    add(draft, content, available, { content: joined(made.map(({ bytes }) => bytes)), kept: false, parts: made })
+    addPart(draft, content, available, {
+      content: joinedParts(made.map(({ bytes }) => bytes)),
+      kept: false,
+      parts: made,
+    })
     return
   }
   const has = (state: Part['state']) => lacking.some((part) => part.state === state)
@@ -43,7 +47,7 @@ export function renderCombined(
     if (blocking.length > 0) return
   } else if (has('keyless') || (has('absent') && onMissing === 'remove')) return
   const published = publishedFile(content, available)
-  if (published !== undefined) add(draft, content, available, { content: published, kept: true })
+  if (published !== undefined) addPart(draft, content, available, { content: published, kept: true })
   // Without its absent part the file cannot be, even if all others come.
   else if (!has('absent') && (has('unknown') || !content.optional)) {
     for (const part of lacking) if (part.state === 'unknown' || !content.optional) report(draft, part, content.place)
@@ -79,7 +83,7 @@ function publishedFile({ path }: CombinedContent, available: readonly Availabili
   return same ? holder?.kept?.files[path]?.content : undefined
 }
 
-function add(
+function addPart(
   draft: Draft,
   { path, place, from, mode }: CombinedContent,
   available: readonly Availability[],
@@ -101,7 +105,7 @@ function add(
 const dashes = Buffer.from('-----')
 
 /** Byte for byte, but for one newline where a PEM block that lacks its last one would swallow the next block's first line. */
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+function joinedParts(parts: readonly Uint8Array[]): Uint8Array {
   const pieces = parts.flatMap((part, index) => {
     const glued = index < parts.length - 1 && dashes.equals(part.subarray(-dashes.length))
     return glued ? [part, Buffer.from('\n')] : [part]

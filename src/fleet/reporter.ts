@@ -316,14 +316,14 @@ export class NodeReporter {
     if (!isOlder && (status === 401 || status === 409 || status === 429 || status >= 500)) {
       throw new Unanswered(said, Math.min(retryAfter, backoff.longestDelay))
     }
-    throw new ReportRefused(`${said} (${unsent ?? (isOlder ? newDefinition : adviceFor(status, message))})`)
+    throw new ReportRefused(`${said} (${unsent ?? (isOlder ? newDefinition : refusalAdvice(status, message))})`)
   }
 }
 
 const newDefinition =
   'the cluster needs the CustomResourceDefinition of this version: kubectl apply -k deploy/fleet; where it has a newer one, upgrade holdfast'
 
-function adviceFor(status: number, message: string): string {
+function refusalAdvice(status: number, message: string): string {
   if (status === 404 || status === 400) return newDefinition
   if (message.includes('ValidatingAdmissionPolicy'))
     return 'RBAC grants it, but a policy denies it: docs/fleet.md, "Set up", says which user may report which node'

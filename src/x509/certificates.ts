@@ -24,22 +24,24 @@ export function certificateBlocks(content: Uint8Array): CertificateBlock[] {
   return pemBlocks(content)
     .filter(isCertificate)
     .map((block, index) =>
-      index < mostBlocks ? parseCertificate(block) : faulty(block.line, 'holdfast reads 1,000 certificates of a file'),
+      index < mostBlocks
+        ? parseCertificate(block)
+        : faultyCertificate(block.line, 'holdfast reads 1,000 certificates of a file'),
     )
 }
 
 function parseCertificate({ label, line, der, problem, encrypted }: PemBlock): CertificateBlock {
-  if (label !== 'CERTIFICATE') return faulty(line, `its label is not CERTIFICATE alone: Go passes over it`)
-  if (encrypted) return faulty(line, 'it is encrypted')
-  if (der === undefined) return faulty(line, problem ?? 'it cannot be decoded')
+  if (label !== 'CERTIFICATE') return faultyCertificate(line, `its label is not CERTIFICATE alone: Go passes over it`)
+  if (encrypted) return faultyCertificate(line, 'it is encrypted')
+  if (der === undefined) return faultyCertificate(line, problem ?? 'it cannot be decoded')
   const length = derLength(der) ?? der.byteLength
-  if (length > der.byteLength) return faulty(line, 'it is cut short')
+  if (length > der.byteLength) return faultyCertificate(line, 'it is cut short')
   // OpenSSL does not look at what follows; Go's crypto/x509 refuses it.
-  if (length < der.byteLength) return faulty(line, `it has ${der.byteLength - length} bytes too many`)
+  if (length < der.byteLength) return faultyCertificate(line, `it has ${der.byteLength - length} bytes too many`)
   return { line, ...readCertificate(der) }
 }
 
-function faulty(line: number, problem: string): CertificateBlock {
+function faultyCertificate(line: number, problem: string): CertificateBlock {
   return { line, problem, dates: undefined }
 }
 

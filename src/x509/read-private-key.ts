@@ -29,7 +29,7 @@ const readers: Readonly<Record<KeyEncoding, (der: Uint8Array) => string>> = {
   pkcs1: publicOfRsa,
   sec1: (der) => publicOfScalar(der),
   pkcs8(der) {
-    const key = only(der)
+    const key = onlyElement(der)
     if (!['00', '01'].includes(hex(key.integer()))) throw new Unreadable()
     const { id, parameters } = readAlgorithm(key.enter())
     const inner = key.body(tags.octets)
@@ -44,7 +44,7 @@ const readers: Readonly<Record<KeyEncoding, (der: Uint8Array) => string>> = {
 }
 
 /** The elements of the one sequence. */
-function only(der: Uint8Array): Der {
+function onlyElement(der: Uint8Array): Der {
   const input = new Der(der)
   const elements = input.enter()
   input.end()
@@ -53,7 +53,7 @@ function only(der: Uint8Array): Der {
 
 /** Two primes. A key of which one number is damaged is none: OpenSSL takes it, and signs what nobody can verify. */
 function publicOfRsa(der: Uint8Array): string {
-  const key = only(der)
+  const key = onlyElement(der)
   const numbers: Uint8Array[] = []
   while (!key.isEmpty && numbers.length < 10) numbers.push(key.integer())
   if (numbers.length !== 9) throw new Unreadable()
@@ -77,7 +77,7 @@ function publicOfRsa(der: Uint8Array): string {
 
 /** PKCS #8 names the curve outside, where Go reads it; OpenSSL obeys what is inside: both must say the same. */
 function publicOfScalar(der: Uint8Array, named?: Uint8Array): string {
-  const key = only(der)
+  const key = onlyElement(der)
   if (hex(key.integer()) !== '01') throw new Unreadable()
   const scalar = key.body(tags.octets)
   const inside = key.isNext(around(0)) ? key.body(around(0)) : undefined

@@ -41,10 +41,10 @@ interface HangingStateOptions {
  */
 export async function askToWrite(directory: string): Promise<void> {
   // An error is an answer of the file system, too.
-  await unlink(asked(directory)).catch(() => undefined)
+  await unlink(writeProbePath(directory)).catch(() => undefined)
 }
 
-const asked = (directory: string): string => join(directory, '.holdfast-may-write')
+const writeProbePath = (directory: string): string => join(directory, '.holdfast-may-write')
 
 /**
  * A command asks the same in a child process: a thread that waits in the kernel keeps its process, and a command must end. One such child stays
@@ -57,7 +57,7 @@ export async function problemOfState(stateDirectory: string): Promise<string | u
   if (earlier !== undefined) return (await answersInTime(earlier)) ? undefined : problemOf(stateDirectory)
   const program = isSea() ? ['__ask'] : ['--eval', askingProgram]
   const options = { stdio: 'ignore', detached: true } as const
-  const child = spawn(process.execPath, [...program, asked(stateDirectory), name], options)
+  const child = spawn(process.execPath, [...program, writeProbePath(stateDirectory), name], options)
   const answer = new Promise<void>((resolve) => child.once('exit', () => resolve()).once('error', () => resolve()))
   child.unref()
   return (await endsWithin(answer, patience)) ? undefined : problemOf(stateDirectory)

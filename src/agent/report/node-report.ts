@@ -74,18 +74,18 @@ export function reportSnapshot(
     if (state.configuration.follows !== undefined) continue
     const { unread, published } = state.facts
     if (!isLate && (unread !== undefined || published === undefined)) return undefined
-    directories.push(directoryOf(state.facts, (reference) => source.latest(reference)))
+    directories.push(reportedDirectoryOf(state.facts, (reference) => source.latest(reference)))
   }
   return { agentVersion: version, configuration: configuration(), directories }
 }
 
-function directoryOf(facts: DirectoryFacts, latest: Source['latest']): SnapshotDirectory {
+function reportedDirectoryOf(facts: DirectoryFacts, latest: Source['latest']): SnapshotDirectory {
   const { configuration, published, record, passed } = facts
   const { certificates, unproven } = passed
   const pending = unpublished(facts, latest)
   const hooksPending = pendingHookNames(facts)
   const ends = certificates.map(({ notAfter }) => notAfter.getTime())
-  const reported = stateOf(facts, pending.length + hooksPending.length > 0)
+  const reported = reportedStateOf(facts, pending.length + hooksPending.length > 0)
   return {
     path: configuration.path,
     state: reported,
@@ -102,7 +102,7 @@ function directoryOf(facts: DirectoryFacts, latest: Source['latest']): SnapshotD
   }
 }
 
-function stateOf({ published, intact }: DirectoryFacts, isBehind: boolean): ReportedState {
+function reportedStateOf({ published, intact }: DirectoryFacts, isBehind: boolean): ReportedState {
   if (published?.reason === 'Held' || published?.reason === 'RolledBack') return 'Held'
   if (published?.status !== 'True' || !intact) return 'Failed'
   return isBehind ? 'Waiting' : 'Current'

@@ -63,7 +63,8 @@ no hook, and reads no object from the API server.`,
   holdfast check --config deploy/holdfast.yaml --offline
   kubectl -n holdfast exec daemonset/holdfast -- holdfast check`,
   exitCodes: `0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
-  run: ({ io, options }, paths) => (options.offline ? checkOffline(io, paths, options) : checkNode(io, paths, options)),
+  run: ({ io, options }, paths) =>
+    options.offline ? checkOffline(io, paths, options) : printNodeCheck(io, paths, options),
 })
 
 async function consumersOf({ directories }: AgentConfiguration, named: string | undefined): Promise<ConsumerReport> {
@@ -91,7 +92,7 @@ async function checkOffline(io: Io, paths: readonly string[], options: CheckFlag
   )
 }
 
-async function checkNode(io: Io, paths: readonly string[], options: CheckFlags): Promise<void> {
+async function printNodeCheck(io: Io, paths: readonly string[], options: CheckFlags): Promise<void> {
   const all = await loadWithFlags(options, io.stdin)
   const configuration = { ...all, directories: selected(all, paths) }
   const { checkNode } = await import('../../check/check.js')

@@ -119,7 +119,7 @@ async function fromApi({ env }: Io, options: InstallFlags, log: Log, signal: Abo
         // Where it runs as an installer pod.
         podName: env.POD_NAME || undefined,
         resourceDirectory: pathArgument(resourceDir ?? ''),
-        ...requestOf(options),
+        ...installRequest(options),
       },
       { api, durable: new DurableCalls(), log, signal, instance: env.POD_NAME || hostname() },
     )
@@ -165,11 +165,11 @@ async function fromFiles(
           : { number: revision, resourceDirectory: pathArgument(resourceDir ?? ''), resources },
       nodeName: nodeNameOf(options, env),
     },
-    ...requestOf(options),
+    ...installRequest(options),
   })
 }
 
-function requestOf(options: InstallFlags): InstallRequest {
+function installRequest(options: InstallFlags): InstallRequest {
   const { podManifestDir = '', podManifestsLockFile, timeoutDuration } = options
   return {
     manifestDirectory: pathArgument(podManifestDir),

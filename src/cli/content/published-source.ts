@@ -24,7 +24,7 @@ export async function findPublishedSource(from: string): Promise<PublishedSource
     if (codeOf(error) === 'EACCES') return undefined
     throw error
   })
-  const status = statusOf(path)
+  const status = statOrNone(path)
   const form = said?.form === 'file' ? undefined : said?.form
   if (form === undefined || status?.isDirectory() !== true) return undefined
   const { modeAt } = await import('../../durable/publishing.js')
@@ -34,7 +34,7 @@ export async function findPublishedSource(from: string): Promise<PublishedSource
 
 /** Whether a publication in the form of links is possible: the target is new, or has this form already. */
 export function takesLinks(target: string): boolean {
-  return statusOf(target) === undefined || statusOf(join(target, '..data'))?.isSymbolicLink() === true
+  return statOrNone(target) === undefined || statOrNone(join(target, '..data'))?.isSymbolicLink() === true
 }
 
 function hasRecords(directory: string): boolean {
@@ -46,7 +46,7 @@ function hasRecords(directory: string): boolean {
   }
 }
 
-function statusOf(path: string): Stats | undefined {
+function statOrNone(path: string): Stats | undefined {
   try {
     return lstatSync(path)
   } catch {

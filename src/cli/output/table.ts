@@ -18,7 +18,7 @@ export function table(rows: readonly (readonly (string | Cell)[])[], columns?: n
       typeof cell === 'string' ? { text: escaped(cell) } : { ...cell, text: escaped(cell.text) },
     ),
   )
-  const cells = columns === undefined ? given : wrapped(given, columns)
+  const cells = columns === undefined ? given : wrappedRows(given, columns)
   const widths: number[] = []
   for (const row of cells) {
     row.forEach(({ text }, column) => (widths[column] = Math.max(widths[column] ?? 0, text.length)))
@@ -35,7 +35,7 @@ export function table(rows: readonly (readonly (string | Cell)[])[], columns?: n
   return lines.map((line) => `${line}\n`).join('')
 }
 
-function wrapped(rows: readonly (readonly Cell[])[], columns: number): Cell[][] {
+function wrappedRows(rows: readonly (readonly Cell[])[], columns: number): Cell[][] {
   const last = Math.max(...rows.map((row) => row.length)) - 1
   const before = Array.from({ length: last }, (_, column) =>
     Math.max(...rows.map((row) => row[column]?.text.length ?? 0)),

@@ -180,17 +180,17 @@ export function publicationOptions(options: FlagsOf<typeof publishingFlags> & { 
 /* Flags of install, prune and monitor, as OpenShift's installer, prune and startup-monitor commands take them. */
 
 /** A template's empty text means that the name is not set. */
-const nodeName = (text: string): string => (text === '' ? text : parseName(text.toLowerCase()))
+const parseNodeName = (text: string): string => (text === '' ? text : parseName(text.toLowerCase()))
 
 export const nodeNameFlag = flag('--node-name <name>', thisNode, {
-  parse: nodeName,
+  parse: parseNodeName,
   env: 'HOLDFAST_NODE_NAME',
   global: true,
 })
 
 /** Of rights, which count for every node where none is named. */
 export const anyNodeNameFlag = flag('--node-name <name>', 'the node (default: any; also: NODE_NAME)', {
-  parse: nodeName,
+  parse: parseNodeName,
   env: 'HOLDFAST_NODE_NAME',
 })
 

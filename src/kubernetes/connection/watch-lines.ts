@@ -36,7 +36,7 @@ export async function takeLines(
   let isTaking = false
   const takeAll = async (): Promise<void> => {
     // All that has come since, in one piece: frames of one byte each would keep everything else waiting.
-    for (let chunk = read(body); chunk !== null; chunk = read(body)) {
+    for (let chunk = readChunk(body); chunk !== null; chunk = readChunk(body)) {
       progress.came(chunk.length)
       await lines.add(chunk)
       patience?.came(lines.unfinished)
@@ -72,7 +72,7 @@ export async function takeLines(
   }
 }
 
-const read = (body: HttpResponse['body']): Buffer | null => body.read() as Buffer | null
+const readChunk = (body: HttpResponse['body']): Buffer | null => body.read() as Buffer | null
 
 const newline = 10
 

@@ -27,7 +27,7 @@ export async function preflight(
 ): Promise<InstallLine[]> {
   await checkPlaces(plan, settings)
   await checkLockFile(settings.manifestLock, settings.durable)
-  await checkOwners(plan, settings)
+  await checkInstallOwners(plan, settings)
   const paths = plan.manifests.map(({ name }) => join(settings.manifestDirectory, name))
   const pods = plan.manifests.map(({ manifest }) => manifest)
   await refuseUnfinished(paths, pods, settings.durable, 'nothing was changed')
@@ -94,7 +94,7 @@ async function checkPlaces(plan: InstallPlan, { durable, manifestDirectory }: In
 }
 
 /** A directory that another program keeps is refused before a revision is written that no manifest would name. */
-async function checkOwners({ lasting }: InstallPlan, { durable }: InstallSettings): Promise<void> {
+async function checkInstallOwners({ lasting }: InstallPlan, { durable }: InstallSettings): Promise<void> {
   for (const request of lasting) {
     try {
       await durable.difference(request)

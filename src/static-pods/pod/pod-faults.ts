@@ -27,7 +27,7 @@ export function* podFaults(pod: JsonMap, node?: string): Generator<PodFault> {
   const about = { metadata: asMap(pod.metadata) ?? {}, spec: asMap(pod.spec) ?? {}, node }
   for (const part of typedParts(pod, about.metadata)) {
     if (isPassedOver(part) || !isKnownType(part.type)) continue
-    const place = placeOf(part, about)
+    const place = fieldPlaceOf(part, about)
     for (const rule of podRules.get(part.type) ?? []) yield* faultsBy(rule, place)
   }
 }
@@ -43,7 +43,10 @@ function isPassedOver({ path }: PodPart): boolean {
   return path[0] === 'status' || path[1] === 'ephemeralContainers' || path.includes('volumeClaimTemplate')
 }
 
-function placeOf({ value, path, holder }: PodPart, about: Pick<FieldPlace, 'metadata' | 'spec' | 'node'>): FieldPlace {
+function fieldPlaceOf(
+  { value, path, holder }: PodPart,
+  about: Pick<FieldPlace, 'metadata' | 'spec' | 'node'>,
+): FieldPlace {
   const [, list = '', index] = path
   const container = asMap(asList(about.spec[list])[Number(index)])
   return {
@@ -123,20 +126,20 @@ const scalarTypes: ReadonlyMap<string, ScalarType> = new Map<string, ScalarType>
   ['int64', { name: 'a whole number of at most 64 bits', is: (value) => isInteger(value, 64) }],
   ['intOrText', { name: 'a whole number or text', is: (value) => isText(value) || isInteger(value, 32) }],
   ['quantity', { name: 'a quantity, such as 500m or 1.5Gi', is: isQuantity }],
-  ['time', { name: 'a time, such as 2006-01-02T15:04:05Z', is: isTime }],
+  ['time', { name: 'a time, such as 2006-01-02T15:04:05Z', is: isKubernetesTime }],
   ['any', { name: 'anything', is: () => true }],
 ])
 
 /** The first value that kubelet's decoder refuses; undefined where it takes the pod. */
 export function findTypeFault(pod: unknown): TypeFault | undefined {
   for (const { value, type, path } of parts(pod)) {
-    const problem = problemOf(value, type)
+    const problem = typeProblem(value, type)
     if (problem !== undefined) return { path, field: fieldOf(path), problem }
   }
   return undefined
 }
 
-function problemOf(value: unknown, type: string): string | undefined {
+function typeProblem(value: unknown, type: string): string | undefined {
   const scalar = scalarTypes.get(type)
   if (scalar !== undefined)
     return scalar.is(value)
@@ -176,7 +179,7 @@ function isQuantity(value: unknown): boolean {
 }
 
 /** RFC 3339, as Go's time.Parse reads it. */
-function isTime(value: unknown): boolean {
+function isKubernetesTime(value: unknown): boolean {
   if (typeof value !== 'string') return false
   const parts = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:Z|[-+](\d\d):(\d\d))$/.exec(value)
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, east = 0, past = 0] = (parts ?? [])

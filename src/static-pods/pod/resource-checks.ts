@@ -34,7 +34,7 @@ const isOfPages: Check = (value, _, name) => {
 
 const limitOf = ({ owner }: FieldPlace, name: string) => parseQuantity(asMap(owner.limits)?.[name])
 
-const isWithin: Check = (value, place, name) => {
+const withinBounds: Check = (value, place, name) => {
   const [amount, limit] = [parseQuantity(value), limitOf(place, name)]
   return !amount || !limit || !isLess(limit, amount)
 }
@@ -56,7 +56,7 @@ const isBesideOthers: Check = (value, { owner }) => {
 
 type Amounts = Map<string, Quantity>
 
-function add(to: Amounts, more: Amounts): Amounts {
+function addAmounts(to: Amounts, more: Amounts): Amounts {
   const all = new Map(to)
   for (const [name, amount] of more) {
     const known = all.get(name)
@@ -83,13 +83,13 @@ function summed({ spec }: FieldPlace, list: 'limits' | 'requests'): Amounts {
     let total: Amounts = new Map()
     let sides: Amounts = new Map()
     const peaks: Amounts[] = []
-    for (const container of asList(spec.containers)) total = add(total, amountsOf(container, list))
+    for (const container of asList(spec.containers)) total = addAmounts(total, amountsOf(container, list))
     for (const container of asList(spec.initContainers)) {
-      const own = add(sides, amountsOf(container, list))
+      const own = addAmounts(sides, amountsOf(container, list))
       peaks.push(own)
       if (asMap(container)?.restartPolicy !== 'Always') continue
       sides = own
-      total = add(total, amountsOf(container, list))
+      total = addAmounts(total, amountsOf(container, list))
     }
     for (const peak of peaks)
       for (const [name, amount] of peak) {
@@ -130,7 +130,7 @@ export const resourceChecks: Readonly<Record<string, readonly [Check, string]>> 
   resource: [isName, 'is no resource of a pod or a container'],
   amount: [isAmount, 'must not be less than 0, and of an extended resource must be whole'],
   pages: [isOfPages, 'must be a multiple of the size of its pages'],
-  limited: [isWithin, ''],
+  limited: [withinBounds, ''],
   reserved: [isReserved, ''],
   'beside huge pages': [isBesideOthers, 'must have cpu or memory beside huge pages'],
   'enough requests': [isEnough('requests'), ''],

@@ -79,11 +79,11 @@ const makers: Readonly<Record<string, (rest: string) => Made | undefined>> = {
   },
   not: (rest) => [(value) => value !== rest],
   refers: (rest) => refersTo(rest, (value) => value === undefined),
-  named: (rest) => refersTo(rest.replace('refers ', ''), (value) => textOf(asText(value) ?? nameOf(value)) === ''),
+  named: (rest) => refersTo(rest.replace('refers ', ''), (value) => textOf(asText(value) ?? itemName(value)) === ''),
   any: (rest) => refersTo(rest.replace('refers ', ''), (value) => asList(value).length === 0),
 }
 
-const nameOf = (value: unknown) => (value as { readonly name?: unknown } | undefined)?.name
+const itemName = (value: unknown) => (value as { readonly name?: unknown } | undefined)?.name
 
 /** A static pod may not refer to objects of the API: kubelet has to run it without. */
 function refersTo(objects: string, check: Check): Made {

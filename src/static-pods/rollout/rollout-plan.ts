@@ -104,7 +104,7 @@ export async function planRollout(
     if (isNewTree || !planned.isSame) manifests.push(planned.manifest)
   }
   if (manifests.length === 0) return undefined
-  if (isNewPod || isNewTree) refuseUnreadable(live, named)
+  if (isNewPod || isNewTree) refuseUnreadableManifests(live, named)
   if (tree && isNewTree) await refuseOtherReaders(request, tree.target, named, durable)
   for (const { name, next } of manifests) {
     await durable.previewFile({
@@ -129,7 +129,7 @@ export async function planRollout(
 }
 
 /** @throws StaticPodError: it may hold the pod that is new, or mount the directory that goes */
-function refuseUnreadable(live: readonly LiveManifest[], named: ReadonlySet<string>): void {
+function refuseUnreadableManifests(live: readonly LiveManifest[], named: ReadonlySet<string>): void {
   const unreadable = live.find(({ path, manifest }) => manifest === undefined && !named.has(basename(path)))
   if (unreadable === undefined) return
   throw new StaticPodError(
