@@ -228,6 +228,10 @@ export default tseslint.config(
           message: 'An empty list as a pattern matches any list: compare it with t.same.',
         },
         {
+          selector: "CallExpression[callee.property.name='testdir']",
+          message: 'Its name has the names of all files of the process: use scratch of test/durable/scratch.ts.',
+        },
+        {
           selector:
             "CallExpression[callee.object.name='t'][callee.property.name='match'] > ArrayExpression:nth-child(2):not(:has(> :not(Literal))) > Literal",
           message: 'A longer list matches these, too: t.matchOnly says how many there are.',

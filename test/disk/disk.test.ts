@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { until } from '../until.js'
+import { scratch } from '../durable/scratch.js'
 import { Disk, missingForDisk } from './disk.js'
 import { readLog } from './write-log.js'
 
@@ -57,7 +58,7 @@ void t.test('the disk reads written bytes back, from the device and from a saved
   const disk = await diskFor(t)
   const places = [0, 5 * megabyte, 64 * megabyte - 4096]
   writeAndSync(disk, ...places.map((at) => block(`at ${at};`, at)))
-  const image = join(t.testdir(), 'image')
+  const image = join(scratch(t), 'image')
   await disk.ask(`save ${image}`)
   const saved = readFileSync(image)
   t.equal(saved.length, 64 * megabyte)
@@ -87,7 +88,7 @@ void t.test('the chosen flush or write fails, and no other', options, async (t) 
 
 void t.test('the write log tells which bytes were durable when', options, async (t) => {
   const disk = await diskFor(t)
-  const path = join(t.testdir(), 'log')
+  const path = join(scratch(t), 'log')
   await disk.ask('reset')
   await disk.ask(`log ${path}`)
   writeAndSync(disk, block('one', 4096))
@@ -115,7 +116,7 @@ void t.test('the write log tells which bytes were durable when', options, async 
 
 void t.test('a reader of a torn write log reads up to the cut, and refuses it', options, async (t) => {
   const disk = await diskFor(t)
-  const path = join(t.testdir(), 'log')
+  const path = join(scratch(t), 'log')
   await disk.ask(`log ${path}`)
   writeAndSync(disk, block('one', 0))
   execFileSync('truncate', ['-s', '-1', path])

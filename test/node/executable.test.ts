@@ -107,7 +107,7 @@ async function suite(): Promise<void> {
       return names.filter((name) => name !== 'last')
     }
     t.strictSame(await namesIn('srv/theirs/tmp'), [], 'below a directory of another user')
-    t.matchOnly(await namesIn('srv/ours/tmp'), [/^holdfast-/], "below root's own")
+    t.matchOnly([...new Set(await namesIn('srv/ours/tmp'))], [/^holdfast-/], "below root's own")
   })
 
   await t.test('the executable makes a pass of the agent, with a content check on a thread', async (t) => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { overviewText, parseDirectory, waitText } from '../../../src/cli/commands/fleet.js'
 import type { WaitResult } from '../../../src/fleet/wait.js'
+import { scratch } from '../../durable/scratch.js'
 import { holdfast } from '../holdfast.js'
 import { kubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
 
@@ -156,7 +157,7 @@ await t.test(
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     t.teardown(() => server.close())
-    const directory = t.testdir({})
+    const directory = scratch(t)
     const ask = async (port: number) => {
       const file = join(directory, `config-${port}`)
       await writeFile(file, kubeconfig({ server: `http://127.0.0.1:${port}` }, {}))
