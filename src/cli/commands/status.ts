@@ -193,42 +193,12 @@ export function statusText(
   { wide = false, headers = true } = {},
   columns?: number,
 ): string {
-  const { directories, consumers } = shown
-  const rows: (string | Cell)[][] = [
+  const { directories } = shown
+  const rows = [
     ['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST', ...(wide ? ['OBJECTS'] : [])],
+    ...directories.map((directory) => directoryRow(directory, now, paint, wide)),
   ]
-  for (const directory of directories) {
-    rows.push([
-      directory.path,
-      conditionCell(directory, 'Published', paint),
-      conditionCell(directory, 'Fresh', paint),
-      conditionToTell(directory)?.reason ?? conditionOf(directory, 'Published')?.reason ?? '-',
-      directory.publishedAt ? age(new Date(directory.publishedAt), now) : '-',
-      directory.confirmedAt ? age(new Date(directory.confirmedAt), now) : 'never',
-      directory.digest === null ? '-' : wide ? directory.digest : shortDigest(directory.digest),
-      ...(wide ? [directory.objects.map(objectText).join(', ') || '-'] : []),
-    ])
-  }
-  const notes = directories.flatMap((directory) => {
-    const condition = conditionToTell(directory)
-    const wait = waitOf(
-      shown,
-      `publish ${directory.path}`,
-      now,
-      'debounce or minInterval lets the agent publish what has changed',
-    )
-    const waits = wait === undefined ? [] : [`${directory.path}: ${wait}\n`]
-    const hookWait = waitOf(shown, `afterPublish ${directory.path}`, now, 'hookInterval lets it run')
-    const ending = hookWait === undefined ? '' : `: ${hookWait}`
-    const hooks = directory.pendingHooks.map(
-      (hook) => `${directory.path}: the hook "${hook}" has not run yet${ending}\n`,
-    )
-    // During a move, each process that uses the old path keeps it from going, not only users of old content.
-    const moves = condition?.reason === 'Relocating'
-    const old = consumers.filter(({ path, retired }) => (retired || moves) && path === directory.path)
-    const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
-    return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...waits, ...hooks, ...users]
-  })
+  const notes = directories.flatMap((directory) => directoryNotes(directory, shown, now))
   const fits = wide || columns === undefined ? (lines: string) => lines : (lines: string) => wrapLines(lines, columns)
   if (!wide && columns !== undefined) narrow(rows, columns)
   const orphans = shown.orphans ? ['\n', orphansText(shown.orphans, now)] : []
@@ -240,6 +210,37 @@ export function statusText(
     ...shown.rollouts.map(({ message, advice = '' }) => fits(`${paint('yellow', escaped(message))}\n-> ${advice}\n`)),
     ...orphans,
   ].join('')
+}
+
+function directoryRow(directory: DirectoryStatus, now: Date, paint: Paint, wide: boolean): (string | Cell)[] {
+  return [
+    directory.path,
+    conditionCell(directory, 'Published', paint),
+    conditionCell(directory, 'Fresh', paint),
+    conditionToTell(directory)?.reason ?? conditionOf(directory, 'Published')?.reason ?? '-',
+    directory.publishedAt ? age(new Date(directory.publishedAt), now) : '-',
+    directory.confirmedAt ? age(new Date(directory.confirmedAt), now) : 'never',
+    directory.digest === null ? '-' : wide ? directory.digest : shortDigest(directory.digest),
+    ...(wide ? [directory.objects.map(objectText).join(', ') || '-'] : []),
+  ]
+}
+
+/** What the row has no room for: the condition's message, what is waited for, hooks that have not run, users of old content. */
+function directoryNotes(directory: DirectoryStatus, shown: ShownStatus, now: Date): string[] {
+  const { path } = directory
+  const condition = conditionToTell(directory)
+  const wait = waitOf(shown, `publish ${path}`, now, 'debounce or minInterval lets the agent publish what has changed')
+  const hookWait = waitOf(shown, `afterPublish ${path}`, now, 'hookInterval lets it run')
+  const ending = hookWait === undefined ? '' : `: ${hookWait}`
+  // During a move, each process that uses the old path keeps it from going, not only users of old content.
+  const moves = condition?.reason === 'Relocating'
+  const old = shown.consumers.filter((consumer) => (consumer.retired || moves) && consumer.path === path)
+  return [
+    ...(condition ? [condition.message] : []),
+    ...(wait === undefined ? [] : [wait]),
+    ...directory.pendingHooks.map((hook) => `the hook "${hook}" has not run yet${ending}`),
+    ...old.map(({ description }) => description),
+  ].map((note) => `${path}: ${note}\n`)
 }
 
 /** A path shows so many characters at least. */

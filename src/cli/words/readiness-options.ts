@@ -61,30 +61,9 @@ function collectCommands(text: string, before: readonly string[] = []): string[]
 
 /** The flags, checked together, with absolute paths: as a file can keep them. `timeout`: the command's. @throws UsageError */
 export function readinessSettings(flags: ReadinessFlags, timeout: number, env: NodeJS.ProcessEnv): ReadinessSettings {
-  const { readyFor } = flags
-  if (readyFor !== undefined && readyFor > 0 && readyFor >= timeout) {
-    throw new UsageError('--ready-for must be shorter than the timeout: a pod needs time to start before it answers')
-  }
-  const { readyUrl = [], readyExec = [], kubeconfig, kubeletUrl } = flags
+  refuseReadinessFlags(flags, timeout)
+  const { readyFor, readyUrl = [], readyExec = [], kubeconfig, kubeletUrl } = flags
   const path = (text: string | undefined): string | null => (text ? pathArgument(text) : null)
-  if (flags.readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
-    throw new UsageError('--ready-ca needs a --ready-url with https')
-  }
-  const secure = {
-    '--kubelet-ca': flags.kubeletCa,
-    '--kubelet-cert': flags.kubeletCert,
-    '--kubelet-key': flags.kubeletKey,
-  }
-  const given = Object.entries({ ...secure, '--kubelet-token-file': flags.kubeletTokenFile }).find(([, value]) => value)
-  if (given && kubeletUrl?.protocol !== 'https:') throw new UsageError(`${given[0]} needs a --kubelet-url with https`)
-  if ((flags.kubeletCert === undefined) !== (flags.kubeletKey === undefined)) {
-    throw new UsageError('--kubelet-cert and --kubelet-key go together')
-  }
-  if (!kubeconfig && !kubeletUrl && readyUrl.length === 0 && readyExec.length === 0) {
-    throw new UsageError(
-      'name at least one check of readiness: --ready-url, --ready-exec, --kubelet-url or --kubeconfig',
-    )
-  }
   const nodeName = kubeconfig ? nodeNameOf(flags, env) : undefined
   if (kubeconfig) requireFlags({ '--node-name (or NODE_NAME)': nodeName })
   return {
@@ -110,6 +89,32 @@ export function readinessSettings(flags: ReadinessFlags, timeout: number, env: N
             nodeName,
           }
         : null,
+  }
+}
+
+/** @throws UsageError: flags that mean nothing together */
+function refuseReadinessFlags(flags: ReadinessFlags, timeout: number): void {
+  const { readyFor, readyUrl = [], readyExec = [], kubeconfig, kubeletUrl } = flags
+  if (readyFor !== undefined && readyFor > 0 && readyFor >= timeout) {
+    throw new UsageError('--ready-for must be shorter than the timeout: a pod needs time to start before it answers')
+  }
+  if (flags.readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
+    throw new UsageError('--ready-ca needs a --ready-url with https')
+  }
+  const secure = {
+    '--kubelet-ca': flags.kubeletCa,
+    '--kubelet-cert': flags.kubeletCert,
+    '--kubelet-key': flags.kubeletKey,
+  }
+  const given = Object.entries({ ...secure, '--kubelet-token-file': flags.kubeletTokenFile }).find(([, value]) => value)
+  if (given && kubeletUrl?.protocol !== 'https:') throw new UsageError(`${given[0]} needs a --kubelet-url with https`)
+  if ((flags.kubeletCert === undefined) !== (flags.kubeletKey === undefined)) {
+    throw new UsageError('--kubelet-cert and --kubelet-key go together')
+  }
+  if (!kubeconfig && !kubeletUrl && readyUrl.length === 0 && readyExec.length === 0) {
+    throw new UsageError(
+      'name at least one check of readiness: --ready-url, --ready-exec, --kubelet-url or --kubeconfig',
+    )
   }
 }
 
