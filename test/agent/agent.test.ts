@@ -101,7 +101,13 @@ class ToldSource implements Source {
   load = (reference: ObjectReference) => Promise.resolve(this.latest(reference) as Awaited<ReturnType<Source['load']>>)
   published = (): void => undefined
   clientCertificateNotAfter = () => undefined
-  close = () => Promise.resolve()
+  /** It reports until its end, as one that waits for an answer does. */
+  close = (): Promise<void> => {
+    this.listener.watchRestarted('connection', [secret], unknown)
+    this.listener.told?.(secret)
+    this.sayNext()
+    return Promise.resolve()
+  }
 }
 
 interface Scene {
@@ -172,6 +178,11 @@ await t.test('whatever has happened, the end of an agent ends all that it has be
     let left = barriers
     let stopping: Promise<unknown> | undefined
     const publications = new EventEmitter()
+    let isOver = false
+    const late: string[] = []
+    const changed = (): void => {
+      if (isOver) late.push(new Error('the agent has ended').stack ?? '')
+    }
     const published = () => endsWithin(once(publications, 'one'), 200)
     const agent = new Agent(await read(['one']), {
       log: silent,
@@ -185,7 +196,7 @@ await t.test('whatever has happened, the end of an agent ends all that it has be
         },
       },
       openSource: (_, listener) => Promise.resolve((source = new ToldSource(listener))),
-      ...{ node: '', version: '1.2.3', identity: () => 'agent', moved: () => undefined, changed: () => undefined },
+      ...{ node: '', version: '1.2.3', identity: () => 'agent', moved: () => undefined, changed },
     })
     const ended = (error: unknown): void => {
       if (!agent.ended.aborted) throw error
@@ -199,12 +210,14 @@ await t.test('whatever has happened, the end of an agent ends all that it has be
       else under.push(Promise.resolve(done))
     }
     await (stopping ??= agent.stop())
+    isOver = true
     await Promise.all(under)
     // Calls that were under way end first.
     for (let call = 0; call < 100 && alive.size > 0; call++) await stat(root)
     const what = [...alive.values()].join('\n')
     alive.clear()
     if (what !== '') throw new Error(`outlives the agent: ${what}`)
+    if (late.length > 0) throw new Error(`changed behind its end: ${late.join('\n')}`)
   }
   const names = fc.constantFrom(...Object.keys(actions))
   const rows = fc.array(names, { maxLength: 30, size: 'medium' })
