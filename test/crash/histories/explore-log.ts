@@ -4,7 +4,7 @@ import type { LogRecord } from '../../disk/write-log.js'
 import { Random } from '../../random.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'
-import { faultsOfCall } from './judge.js'
+import { faultsOfCall, mayLeadElsewhere } from './judge.js'
 import { drawCuts, type LoggedDisks, type PairCut, type ReplayedDisks } from './logged-disks.js'
 import type { Publication } from './operations.js'
 import { noteAnswer, playPast } from './play.js'
@@ -38,6 +38,11 @@ export async function exploreByLog(
   const { knowledge, faults } = await playPast(ground, history)
   explored.faults.push(...faults)
   const last = history[history.length - 1] as Publication
+  if (mayLeadElsewhere(last, ground.look())) {
+    logged.unmount()
+    await logged.endLog()
+    return explored
+  }
   const before = ground.look()
   logged.mark(marks.begun)
   const answer = (await ground.publish(last)) ?? { outcomes: [], told: '' }

@@ -6,7 +6,7 @@ import { powerCut } from '../model/power-cut.js'
 import { contentOf, expectedTexts, visibleText } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import { type History, initialDisk } from './generate.js'
-import type { Answer } from './judge.js'
+import { type Answer, mayLeadElsewhere } from './judge.js'
 import type { Allowed } from './judge-cut.js'
 import { hasTwoPaths, type Knowledge } from './knowledge.js'
 import { ModelGround } from './model-ground.js'
@@ -33,6 +33,7 @@ export async function exploreOnModel(history: History, seed: number, effort: Eff
   const { knowledge, faults } = await playPast(ground, history)
   explored.faults.push(...faults)
   const last = history[history.length - 1] as Publication
+  if (mayLeadElsewhere(last, ground.look())) return explored
   const start = ground.disk
   const before = ground.look()
   const instants = [start.fork()]

@@ -2,7 +2,7 @@
 import { Random } from '../../random.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'
-import { faultsOfCall } from './judge.js'
+import { faultsOfCall, mayLeadElsewhere } from './judge.js'
 import type { Publication } from './operations.js'
 import { noteAnswer, playPast } from './play.js'
 import type { RealDisks } from './real-disks.js'
@@ -20,6 +20,7 @@ export async function exploreOnReal(history: History, seed: number, disks: RealD
   explored.faults.push(...faults)
   if (faults.length > 0) return explored
   const last = history[history.length - 1] as Publication
+  if (mayLeadElsewhere(last, ground.look())) return explored
   const loss = random.pick(disks.losses)
   ground.cut = { before: random.below(3) === 0 ? Infinity : 1 + random.below(mostCalls), lose: () => disks.lose(loss) }
   const before = ground.look()

@@ -3,7 +3,7 @@ import type { Random } from '../../random.js'
 import { faultOfRepeat } from '../judge/answers.js'
 import { nextContent } from './contents.js'
 import { Knowledge } from './knowledge.js'
-import type { Answer } from './judge.js'
+import { type Answer, mayLeadElsewhere } from './judge.js'
 import { type Allowed, faultAfterCut } from './judge-cut.js'
 import type { Publication } from './operations.js'
 import { type Ground, playCall } from './play.js'
@@ -51,6 +51,7 @@ export async function recover(
   const next: Publication = { do: 'publish', targets, careful, content: nextContent(random, content) }
   const knowledge = new Knowledge()
   knowledge.durable(ground.look())
+  if (mayLeadElsewhere(next, ground.look())) return knowledge
   const first = await playCall(ground, knowledge, next)
   countOutcomes(explored, first.answer)
   explored.faults.push(...first.faults.map((fault) => `the next run: ${fault}`))

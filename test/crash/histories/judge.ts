@@ -2,6 +2,7 @@
 import { OverlappingTargets } from '../../../src/durable/errors.js'
 import type { PublishOutcome } from '../../../src/durable/publish/publish.js'
 import {
+  contentOf,
   expectedTexts,
   generationsKept,
   keepsHistory,
@@ -124,13 +125,28 @@ function hasRecord(snapshot: Snapshot, target: string): boolean {
   return [...snapshot.keys()].some((path) => isRecord(path) && path.startsWith(prefix))
 }
 
-/** It is the content 0 of the target's history. */
+/** What adoptions have kept of the target: the contents 0 of its history. */
+function takenOver(snapshot: Snapshot, target: string): string[] {
+  const prefix = `${ownPrefix(resolved(snapshot, target) ?? target)}.0-`
+  return [...snapshot.keys()]
+    .filter((path) => path.startsWith(prefix) && nameOf(path) === nameOf(target))
+    .map((path) => textOf(below(snapshot, path)))
+}
+
+/**
+ * Whether a rollback may lead to what an adoption took over as another program had left it. It is right to, and to none of the contents that
+ * the judges know.
+ */
+export function mayLeadElsewhere({ content, targets }: Publication, now: Snapshot): boolean {
+  const isElsewhere = (target: string): boolean =>
+    takenOver(now, target).some((text) => contentOf(target, text) === undefined)
+  return content === 'earlier' && targets.some(isElsewhere)
+}
+
 function adoptedFault(after: Snapshot, target: string, kept: string | undefined): string | undefined {
-  const prefix = `${ownPrefix(resolved(after, target) ?? target)}.0-`
-  const isKept = [...after.keys()].some(
-    (path) => path.startsWith(prefix) && nameOf(path) === nameOf(target) && textOf(below(after, path)) === kept,
-  )
-  return kept === undefined || isKept ? undefined : `has taken over what was there, and does not keep it:\n${kept}`
+  return kept === undefined || takenOver(after, target).includes(kept)
+    ? undefined
+    : `has taken over what was there, and does not keep it:\n${kept}`
 }
 
 /**

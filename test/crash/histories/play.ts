@@ -14,7 +14,7 @@ import { rollBack } from '../../../src/durable/operator/rollback.js'
 import type { DirectoryRequest, PublicationOptions } from '../../../src/durable/types.js'
 import type { Log } from '../../../src/log.js'
 import { publicationOf } from './contents.js'
-import { type Answer, type CallOutcome, faultsOfCall } from './judge.js'
+import { type Answer, type CallOutcome, faultsOfCall, mayLeadElsewhere } from './judge.js'
 import { Knowledge } from './knowledge.js'
 import type { Random } from '../../random.js'
 import type { Change, Operation, Publication } from './operations.js'
@@ -65,9 +65,11 @@ async function playOne(ground: Ground, knowledge: Knowledge, operation: Operatio
     await ground[operation.do]()
     knowledge.durable(ground.look())
   } else if (operation.do === 'publish') {
+    if (mayLeadElsewhere(operation, ground.look())) return []
     return (await playCall(ground, knowledge, operation)).faults
   } else if (operation.do === 'killed') {
     const { publication, before } = operation
+    if (mayLeadElsewhere(publication, ground.look())) return []
     const answer = await ground.publish(publication, before)
     // It may have ended before it was to be killed: then it has answered like any other.
     if (answer !== undefined) noteAnswer(knowledge, publication, answer, ground.look())

@@ -77,7 +77,7 @@ export async function sweep(
   let begun = 0
   const lane = async (index: number): Promise<void> => {
     const root = join(program.scratch, `lane-${index}`)
-    mkdirSync(root)
+    mkdirSync(root, { recursive: true })
     for (let job = queue.shift(); job !== undefined && begun < wanted; job = queue.shift()) {
       begun += 1
       const wrong = await inject(job, program, root)
