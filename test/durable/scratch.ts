@@ -11,9 +11,9 @@ export function scratch(t: Test, parent = tmpdir()): string {
   const directory = mkdtempSync(join(realpathSync(parent), 'holdfast-test-'))
   t.teardown(async () => {
     // What is under way closes its file in a moment; what is forgotten stays open.
-    if (openBelow(directory).length > 0)
-      await until('it is closed', () => openBelow(directory).length === 0, { within: 5_000 }).catch(() => undefined)
-    const left = openBelow(directory)
+    let left = openBelow(directory)
+    const isClosed = (): boolean => (left = openBelow(directory)).length === 0
+    if (left.length > 0) await until('it is closed', isClosed, { within: 5_000 }).catch(() => undefined)
     removeTree(directory)
     if (left.length > 0) throw new Error(`descriptors are left open: ${left.join(', ')}`)
   })
